@@ -1,0 +1,99 @@
+"""Digests: of calls and states, of prefix contexts and leaves, and the PRF of the race.
+
+Cost: one BLAKE3 call each.  Every layout here is normative; see docs/spec/artifact.md and
+docs/spec/race.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping
+
+from blake3 import blake3
+
+from tcc_certs.codec import Json, encode
+
+FIRST_ARRIVAL, WINNER, RESIDUAL, PER_LEAF = 1, 2, 3, 4
+
+
+def blake(data: bytes) -> bytes:
+    """BLAKE3-256 of `data`."""
+    return blake3(data).digest()
+
+
+def call_digest(text: bytes, cost_low: int, cost_high: int) -> bytes:
+    """A(a): a call with its declared cost interval, in nano-units."""
+    return blake(
+        b"\x11"
+        + len(text).to_bytes(4, "little")
+        + text
+        + cost_low.to_bytes(8, "little", signed=True)
+        + cost_high.to_bytes(8, "little", signed=True)
+    )
+
+
+def state_digest(accept: bool, edges: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """S(q), from the pairs (A(call), S(target)) in call order."""
+    parts = [b"\x10\x01" if accept else b"\x10\x00"]
+    for call, target in edges:
+        parts.append(call)
+        parts.append(target)
+    return blake(b"".join(parts))
+
+
+def root_document(name: str, version: str, limits: Iterable[str]) -> Mapping[str, Json]:
+    """J, the root context document: what the race of a grammar depends on besides its calls."""
+    return {"grammar": name, "limits": sorted(set(limits), key=str.encode), "version": version}
+
+
+def root_context(document: Mapping[str, Json]) -> bytes:
+    """D(root)."""
+    return blake(b"tcc.ctx.root.v1\x00" + encode(document))
+
+
+def child_context(parent: bytes, call: bytes) -> bytes:
+    """D(v . a), from D(v) and the call's canonical text."""
+    return blake(b"\x01" + parent + call)
+
+
+def leaf_digest(context: bytes) -> bytes:
+    """L(P), the leaf under the prefix context D(P): stop here."""
+    return blake(b"\x02" + context)
+
+
+def hkdf(ikm: bytes, salt: bytes, info: bytes) -> bytes:
+    """HKDF-SHA256 (RFC 5869), 32 bytes of output."""
+    key = hmac.new(salt or bytes(32), ikm, hashlib.sha256).digest()
+    return hmac.new(key, info + b"\x01", hashlib.sha256).digest()
+
+
+def race_key(seed: bytes, salt: bytes) -> bytes:
+    """K, the PRF key of one race; `salt` is D(root) where no beacon and no nonce are used."""
+    return hkdf(seed, salt, b"tcc.race.v1")
+
+
+def uniform(key: bytes, purpose: int, identity: bytes) -> int:
+    """x(p, id): 64 bits of the PRF, as an integer; U = (x + 1/2) / 2^64."""
+    word = blake3(bytes((purpose,)) + identity, key=key).digest(8)
+    return int.from_bytes(word, "little")
+
+
+def opening_salt(seed: bytes) -> bytes:
+    """The default opening salt of a seed commitment."""
+    return hkdf(seed, b"", b"tcc.opening.v1")
+
+
+def seed_commitment(seed: bytes, salt: bytes) -> bytes:
+    """The commitment to a seed that a ledger opens with."""
+    return blake(b"tcc.seed.v1\x00" + seed + salt)
+
+
+def uuid7(milliseconds: int, digest: bytes) -> str:
+    """A UUIDv7 of a time and of the first 16 bytes of a digest (RFC 9562), in its usual text."""
+    raw = bytearray(digest[:16])
+    raw[0:6] = milliseconds.to_bytes(6, "big")
+    raw[6] = 0x70 | (raw[6] & 0x0F)
+    raw[8] = 0x80 | (raw[8] & 0x3F)
+    text = raw.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

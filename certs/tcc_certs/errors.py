@@ -1,0 +1,155 @@
+"""The one error of the trusted kernel, and the codes that it can carry.
+
+A code's first letter says what was being read: ``B`` bytes and container, ``M`` manifest,
+``C1``..``C8`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``D`` a
+decline.  Codes are stable: a released code keeps its meaning for ever, and is never used again.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Code(StrEnum):
+    """Every reason for which the kernel refuses or declines an input."""
+
+    # Bytes: canonical JSON and the container.
+    JSON_SYNTAX = "B101"
+    JSON_NOT_CANONICAL = "B102"
+    JSON_VALUE = "B103"
+    HEADER_LENGTH = "B201"
+    HEADER_SCHEMA = "B202"
+    HEADER_NOT_CANONICAL = "B203"
+    TENSOR_LAYOUT = "B204"
+    DATA_LENGTH = "B205"
+
+    # Manifest and columns.
+    MANIFEST_SCHEMA = "M101"
+    MANIFEST_VALUE = "M102"
+    COLUMN_SET = "M201"
+    COLUMN_SHAPE = "M202"
+    COLUMN_DIGEST = "M203"
+    CALL_TABLE = "M301"
+    CALL_WEIGHT = "M302"
+    TOOL_TABLE = "M303"
+
+    # C1 partition, C2 finiteness, C3 plans, C4 race counts, C5 bounds, C6 minimal, C7 leaf ids.
+    EDGE_RANGE = "C101"
+    EDGE_ORDER = "C102"
+    ACCEPT_VALUE = "C103"
+    EDGE_START = "C104"
+    TARGET_ORDER = "C201"
+    RANK = "C202"
+    PLAN_COUNT = "C301"
+    PLAN_WIDTH = "C302"
+    RACE_COUNT = "C401"
+    RACE_WIDTH = "C402"
+    COST_TO_GO = "C501"
+    RESIDUAL_TO_GO = "C502"
+    COST_MAX = "C503"
+    BOUND_RANGE = "C504"
+    STATE_DIGEST = "C601"
+    STATE_ORDER = "C602"
+    UNREACHABLE = "C603"
+    DEAD_STATE = "C604"
+    UNUSED_CALL = "C605"
+    LEAF_POLICY = "C701"
+    ROOT_CONTEXT = "C702"
+    CORE_SCHEMA = "C801"
+    CORE_MISMATCH = "C802"
+
+    # G: the automaton against its core, and the core against its source.
+    CORE_ACCEPT = "G101"
+    CORE_NEXT_CALL = "G102"
+    CORE_SOURCE = "G201"
+
+    # A pinned digest that differs.
+    PIN = "P101"
+
+    # L: ledgers.
+    LEDGER_LINE = "L101"
+    LEDGER_CHAIN = "L102"
+    LEDGER_SCHEMA = "L103"
+    LEDGER_ORDER = "L104"
+    LEDGER_HEADER = "L201"
+    LEDGER_ARTIFACT = "L202"
+    RUN_ID = "L203"
+    SEED = "L301"
+    OPENING = "L302"
+    CONTEXT_DIGEST = "L401"
+    NODE_FIELD = "L402"
+    UNIFORM = "L501"
+    WINNER = "L502"
+    ARRIVAL = "L503"
+    KEY = "L504"
+    VALUE = "L505"
+    POP_ORDER = "L601"
+    MISSING_CHILD = "L602"
+    REPEATED_CONTEXT = "L603"
+    GUARD = "L604"
+    POTENTIAL = "L605"
+    INCUMBENT = "L606"
+    STOP_RULE = "L607"
+    COVERAGE = "L608"
+    CLAIM = "L609"
+    CLOSE_FIELD = "L610"
+
+    # D: declined, neither valid nor invalid.
+    UNKNOWN_FEATURE = "D101"
+    UNKNOWN_VERSION = "D102"
+    LIMIT = "D201"
+    PRECISION = "D202"
+    INCOMPLETE = "D301"
+    WITHHELD = "D302"
+
+    @property
+    def declines(self) -> bool:
+        """True for a code that gives verdict 2 (declined or incomplete) and not 1 (invalid)."""
+        return self.value.startswith("D")
+
+
+class Rejected(Exception):
+    """An input is refused: which rule, where, what was due and what was there.
+
+    Args:
+        code: the rule that fired.
+        path: the place, such as ``race_count[17]`` or ``line 4: key_raw``.
+        expected: what the rule requires, in a form for people.
+        found: what the input holds, in a form for people.
+    """
+
+    def __init__(self, code: Code, path: str, expected: object, found: object) -> None:
+        self.code = code
+        self.path = path
+        self.expected = clip(expected)
+        self.found = clip(found)
+        super().__init__(f"{code.value} at {path}: expected {self.expected}, found {self.found}")
+
+
+def clip(value: object, width: int = 200) -> str:
+    """``str(value)`` for a message, cut in the middle past `width` characters."""
+    # A huge integer is named by its size: its decimal text could take minutes to make.
+    if isinstance(value, int) and value.bit_length() > 4096:
+        return f"an integer of {value.bit_length()} bits"
+    text = str(value)
+    return text if len(text) <= width else f"{text[: width - 40]} ... {text[-32:]}"
+
+
+def require(expected: object, found: object, code: Code, path: str) -> None:
+    """Refuse with `code` at `path` unless `found` equals `expected`.
+
+    Raises:
+        Rejected: the two differ.
+    """
+    if found != expected:
+        raise Rejected(code, path, expected, found)
+
+
+def ensure(holds: bool, code: Code, path: str, expected: object, found: object) -> None:
+    """Refuse with `code` at `path` unless `holds`.
+
+    Raises:
+        Rejected: `holds` is false.
+    """
+    if not holds:
+        raise Rejected(code, path, expected, found)

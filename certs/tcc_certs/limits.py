@@ -1,0 +1,13 @@
+"""How much hostile input may ask for, in one place.  Past a limit the kernel declines (D201)."""
+
+from __future__ import annotations
+
+MAX_HEADER_BYTES = 64 * 1024
+MAX_TENSORS = 32
+MAX_JSON_DEPTH = 1024
+MAX_SAFE_INTEGER = 2**53 - 1
+MAX_CALLS = 1 << 20
+MAX_CORE_BYTES = 256 * 1024 * 1024
+MAX_LINE_BYTES = 1 << 24
+MAX_PRECISION_BITS = 4096
+MAX_CORE_PAIRS = 2_000_000
