@@ -1,0 +1,129 @@
+"""Diagnostics in the four formats that people and their tools read: text, json, sarif, github.
+
+SARIF is version 2.1.0, columns in UTF-16 code units as its default says; the github format is the
+workflow command of GitHub Actions.  Every format stays well-formed however broken the grammar is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+from tcc_compiler.diagnostics import Diagnostic, Severity, render
+from tcc_compiler.source import Source
+
+from tcc import screen
+
+FORMATS = ("text", "json", "sarif", "github")
+_SARIF_LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning"}
+
+
+def print_diagnostics(
+    command: str,
+    diagnostics: Sequence[Diagnostic],
+    sources: Mapping[str, Source],
+    output_format: str,
+) -> None:
+    """Print `diagnostics` in one of FORMATS; `sources` holds the text of each file by its name."""
+    _WRITERS[output_format](command, diagnostics, sources)
+
+
+def as_json(diagnostic: Diagnostic) -> dict[str, Any]:
+    """One diagnostic as the JSON object that every command uses."""
+    span = diagnostic.span
+    return {
+        "code": diagnostic.code,
+        "severity": str(diagnostic.severity),
+        "message": diagnostic.message,
+        "file": span.file,
+        "line": span.line,
+        "column": span.column,
+        "end_line": span.end_line,
+        "end_column": span.end_column,
+        **({"hint": diagnostic.hint} if diagnostic.hint else {}),
+    }
+
+
+def _text(_: str, found: Sequence[Diagnostic], sources: Mapping[str, Source]) -> None:
+    for diagnostic in found:
+        click.echo(render(diagnostic, sources), err=True)
+        click.echo("", err=True)
+    errors = sum(d.severity is Severity.ERROR for d in found)
+    warnings = len(found) - errors
+    parts = [f"{n} {w}{'s' if n > 1 else ''}" for n, w in ((errors, "error"), (warnings, "warning"))]
+    click.echo(", ".join(p for p, n in zip(parts, (errors, warnings), strict=True) if n), err=True)
+
+
+def _json(command: str, found: Sequence[Diagnostic], _: Mapping[str, Source]) -> None:
+    screen.print_json(command, {"diagnostics": [as_json(d) for d in found]})
+
+
+def _github(_: str, found: Sequence[Diagnostic], __: Mapping[str, Source]) -> None:
+    for d in found:
+        place = {
+            "file": d.span.file,
+            "line": d.span.line,
+            "endLine": d.span.end_line,
+            "col": d.span.column,
+            "endColumn": d.span.end_column,
+            "title": d.code,
+        }
+        fields = ",".join(f"{key}={_escape(str(value), True)}" for key, value in place.items())
+        text = d.message if not d.hint else f"{d.message} ({d.hint})"
+        click.echo(f"::{d.severity} {fields}::{_escape(text, False)}")
+
+
+def _escape(text: str, is_property: bool) -> str:
+    # The workflow-command syntax: % and line ends everywhere, : and , inside properties too.
+    for plain, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
+        text = text.replace(plain, code)
+    return text.replace(":", "%3A").replace(",", "%2C") if is_property else text
+
+
+def _sarif(_: str, found: Sequence[Diagnostic], sources: Mapping[str, Source]) -> None:
+    codes = sorted({d.code for d in found})
+    driver = {
+        "name": "tcc",
+        "rules": [{"id": code} for code in codes],
+    }
+    run = {"tool": {"driver": driver}, "results": [_sarif_result(d, codes) for d in found]}
+    document = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [run],
+    }
+    click.echo(json.dumps(document, indent=2))
+
+
+def _sarif_result(d: Diagnostic, codes: Sequence[str]) -> dict[str, Any]:
+    region = {
+        "startLine": d.span.line,
+        "startColumn": d.span.column,
+        "endLine": d.span.end_line,
+        "endColumn": d.span.end_column,
+    }
+    return {
+        "ruleId": d.code,
+        "ruleIndex": codes.index(d.code),
+        "level": _SARIF_LEVEL[d.severity],
+        "message": {"text": d.message if not d.hint else f"{d.message} ({d.hint})"},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": d.span.file.replace("\\", "/")},
+                    "region": region,
+                }
+            }
+        ],
+    }
+
+
+_Writer = Callable[[str, Sequence[Diagnostic], Mapping[str, Source]], None]
+_WRITERS: Mapping[str, _Writer] = {
+    "text": _text,
+    "json": _json,
+    "sarif": _sarif,
+    "github": _github,
+}

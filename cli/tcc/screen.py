@@ -1,0 +1,52 @@
+"""What people and machines read: tables and lines, or one JSON document.
+
+People get plain text (colour on a terminal only); ``--json`` gives one object whose first members
+are ``format`` and ``format_version``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+FORMAT_VERSION = "1.0"
+
+
+def print_json(command: str, fields: Mapping[str, Any]) -> None:
+    """Print the one JSON document of `command`."""
+    document = {"format": f"tcc.{command}", "format_version": FORMAT_VERSION, **fields}
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def print_fields(rows: Iterable[tuple[str, object]]) -> None:
+    """Print names and values in two columns."""
+    rows = list(rows)
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, value in rows:
+        click.echo(f"  {click.style(name.ljust(width), dim=True)}  {value}")
+
+
+def good(text: str) -> None:
+    """Print a good ending."""
+    click.secho(text, fg="green", bold=True)
+
+
+def bad(text: str) -> None:
+    """Print a bad ending."""
+    click.secho(text, fg="red", bold=True)
+
+
+def doubtful(text: str) -> None:
+    """Print an ending that claims nothing."""
+    click.secho(text, fg="yellow", bold=True)
+
+
+def big(value: int) -> str:
+    """A count for people: exact with separators while short, then with its power of ten."""
+    if value < 10**15:
+        return f"{value:,}".replace(",", " ")
+    digits = str(value)
+    return f"{digits[0]}.{digits[1:3]} * 10^{len(digits) - 1}"
