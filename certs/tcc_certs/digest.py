@@ -17,7 +17,7 @@ from tcc_certs.codec import Json, encode
 FIRST_ARRIVAL, WINNER, RESIDUAL, PER_LEAF = 1, 2, 3, 4
 
 
-def blake(data: bytes) -> bytes:
+def blake(data: bytes | memoryview) -> bytes:
     """BLAKE3-256 of `data`."""
     return blake3(data).digest()
 

@@ -1,0 +1,176 @@
+"""The manifest of an artifact: canonical JSON with exactly the members of the specification.
+
+Normative text: docs/spec/artifact.md, section 3.  What would make a later version legal (version,
+critical features) is looked at first, so that a newer file is declined and not called broken.
+Cost: linear in its bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tcc_certs.codec import Json, decode, encode, large, read_large
+from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.fixed import format_decimal, parse_decimal
+
+_MEMBERS = [
+    "columns", "cost_max", "counts", "calls", "critical", "edges", "format", "grammar",
+    "leaf_policy", "options", "root", "states", "version",
+]  # fmt: skip
+_HEX = re.compile(r"[0-9a-f]{64}")
+_MAX_TILT = 64
+_MAX_STATES = 1 << 32
+_LEAF_POLICY: Mapping[str, Json] = {"name": "tcc.leaf", "version": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What an artifact says of itself.
+
+    Attributes:
+        grammar, version: the grammar's name and version.
+        beta: inverse temperature, exact: numerator and decimal places.
+        tilt, fraction_bits: B and F of the weights.
+        counts: ``exact``.
+        states, edges, calls: sizes n, e, c.
+        root: S(root), 32 bytes.
+        cost_max: the greatest cost_high of a call, nano-units.
+        root_document: J, the document of the root context.
+        columns: column name -> BLAKE3 of its raw bytes; every column but ``manifest``.
+    """
+
+    grammar: str
+    version: str
+    beta: tuple[int, int]
+    tilt: int
+    fraction_bits: int
+    states: int
+    edges: int
+    calls: int
+    root: bytes
+    cost_max: int
+    root_document: Mapping[str, Json]
+    counts: str = "exact"
+    columns: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def manifest_bytes(manifest: Manifest, columns: Mapping[str, bytes]) -> bytes:
+    """The canonical bytes of `manifest` with these column digests."""
+    beta = format_decimal(*manifest.beta)
+    return encode(
+        {
+            "format": "tcca",
+            "version": [1, 0],
+            "critical": [],
+            "grammar": {"name": manifest.grammar, "version": manifest.version},
+            "options": {
+                "beta": beta,
+                "fraction_bits": manifest.fraction_bits,
+                "tilt": manifest.tilt,
+            },
+            "counts": manifest.counts,
+            "states": manifest.states,
+            "edges": manifest.edges,
+            "calls": manifest.calls,
+            "root": manifest.root.hex(),
+            "cost_max": large(manifest.cost_max),
+            "leaf_policy": {**_LEAF_POLICY, "root": manifest.root_document},
+            "columns": {name: digest.hex() for name, digest in columns.items()},
+        }
+    )
+
+
+def read_manifest(data: bytes) -> Manifest:
+    """The manifest in `data`.
+
+    Raises:
+        Rejected: B1xx its JSON; D101 an unknown critical feature, D102 another version; M101 a
+            member that is missing, unknown or of the wrong type; M102 a value out of range; C701
+            another leaf policy.
+    """
+    value = decode(data, "manifest")
+    top = _object(value, "manifest")
+    _check_version(top)
+    require(sorted(_MEMBERS), sorted(top), Code.MANIFEST_SCHEMA, "manifest")
+    grammar = _members(top, "grammar", ["name", "version"])
+    options = _members(top, "options", ["beta", "fraction_bits", "tilt"])
+    policy = _members(top, "leaf_policy", ["name", "root", "version"])
+    require("exact", top["counts"], Code.MANIFEST_VALUE, "manifest.counts")
+    for name, due in _LEAF_POLICY.items():
+        _require_exactly(due, policy[name], Code.LEAF_POLICY, f"manifest.leaf_policy.{name}")
+    beta = parse_decimal(_text(options, "beta"), "manifest.options.beta", Code.MANIFEST_VALUE)
+    ensure(beta[0] >= 0, Code.MANIFEST_VALUE, "manifest.options.beta", "at least 0", beta[0])
+    columns = _object(top["columns"], "manifest.columns")
+    return Manifest(
+        grammar=_text(grammar, "name"),
+        version=_text(grammar, "version"),
+        beta=beta,
+        tilt=_size(options, "tilt", 0, _MAX_TILT),
+        fraction_bits=_size(options, "fraction_bits", 0, _MAX_TILT),
+        states=_size(top, "states", 1, _MAX_STATES),
+        edges=_size(top, "edges", 0, _MAX_STATES),
+        calls=_size(top, "calls", 0, _MAX_STATES),
+        root=_digest(top["root"], "manifest.root"),
+        cost_max=read_large(top["cost_max"], "manifest.cost_max", Code.MANIFEST_VALUE),
+        root_document=_object(policy["root"], "manifest.leaf_policy.root"),
+        columns={name: _digest(d, f"manifest.columns.{name}") for name, d in columns.items()},
+    )
+
+
+def _check_version(top: Mapping[str, Json]) -> None:
+    require("tcca", top.get("format"), Code.MANIFEST_SCHEMA, "manifest.format")
+    version = top.get("version")
+    if not isinstance(version, list) or [type(part) for part in version] != [int, int]:
+        raise Rejected(Code.MANIFEST_SCHEMA, "manifest.version", "two integers", version)
+    ensure(
+        version[0] == 1 and version[1] <= 0,
+        Code.UNKNOWN_VERSION,
+        "manifest.version",
+        "1.0",
+        version,
+    )
+    require([1, 0], version, Code.MANIFEST_VALUE, "manifest.version")
+    critical = top.get("critical")
+    if not isinstance(critical, list) or not all(isinstance(name, str) for name in critical):
+        raise Rejected(Code.MANIFEST_SCHEMA, "manifest.critical", "a list of names", critical)
+    ensure(not critical, Code.UNKNOWN_FEATURE, "manifest.critical", "no feature", critical)
+
+
+def _require_exactly(due: Json, found: Json, code: Code, path: str) -> None:
+    """Equal, and of the same type: `True` is not 1 here."""
+    ensure(type(found) is type(due) and found == due, code, path, due, found)
+
+
+def _object(value: Json, path: str) -> Mapping[str, Json]:
+    if not isinstance(value, dict):
+        raise Rejected(Code.MANIFEST_SCHEMA, path, "an object", value)
+    return value
+
+
+def _members(top: Mapping[str, Json], name: str, members: list[str]) -> Mapping[str, Json]:
+    value = _object(top[name], f"manifest.{name}")
+    require(members, sorted(value), Code.MANIFEST_SCHEMA, f"manifest.{name}")
+    return value
+
+
+def _text(members: Mapping[str, Json], name: str) -> str:
+    value = members[name]
+    if not isinstance(value, str):
+        raise Rejected(Code.MANIFEST_SCHEMA, f"manifest: {name}", "a text", value)
+    return value
+
+
+def _size(members: Mapping[str, Json], name: str, low: int, high: int) -> int:
+    value = members[name]
+    if type(value) is not int:
+        raise Rejected(Code.MANIFEST_SCHEMA, f"manifest: {name}", "an integer", value)
+    ensure(low <= value <= high, Code.MANIFEST_VALUE, f"manifest: {name}", f"{low}..{high}", value)
+    return value
+
+
+def _digest(value: Json, path: str) -> bytes:
+    if not isinstance(value, str) or _HEX.fullmatch(value) is None:
+        raise Rejected(Code.MANIFEST_SCHEMA, path, "64 lower-case hex digits", value)
+    return bytes.fromhex(value)
