@@ -54,13 +54,17 @@ def decode(data: bytes, path: str) -> Json:
         )
     except Rejected as refusal:
         raise Rejected(refusal.code, path, refusal.expected, refusal.found) from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise Rejected(Code.LIMIT, path, "nesting that the stack holds", "deeper") from None
+    except ValueError as error:
         raise Rejected(Code.JSON_SYNTAX, path, "JSON in UTF-8", error) from None
     _check_values(value, path)
     try:
         again = encode(value)
     except UnicodeEncodeError:
         raise Rejected(Code.JSON_VALUE, path, "no lone surrogate", "a lone surrogate") from None
+    except RecursionError:
+        raise Rejected(Code.LIMIT, path, "nesting that the stack holds", "deeper") from None
     if again != data:
         at = next((i for i, (x, y) in enumerate(zip(again, data, strict=False)) if x != y), 0)
         raise Rejected(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 MAX_HEADER_BYTES = 64 * 1024
 MAX_TENSORS = 32
-MAX_JSON_DEPTH = 1024
+# The standard library's JSON coder recurses: this stays below the interpreter's own limit of 1000.
+MAX_JSON_DEPTH = 896
 MAX_SAFE_INTEGER = 2**53 - 1
 MAX_CALLS = 1 << 20
 MAX_CORE_BYTES = 256 * 1024 * 1024
