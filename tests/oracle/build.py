@@ -1,0 +1,126 @@
+"""A small artifact from an explicit list of plans: a trie, merged by digest, all columns by hand.
+
+Slow and plain; it shares the digests, the weights and the byte writer with the kernel, and no
+equation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tcc_certs.artifact import pack, pack_limbs, pack_texts, write_artifact
+from tcc_certs.codec import Json, decode, encode
+from tcc_certs.core import read_core
+from tcc_certs.digest import call_digest, root_document, state_digest
+from tcc_certs.errors import Code
+from tcc_certs.fixed import parse_decimal
+from tcc_certs.manifest import Manifest
+from tcc_certs.weights import call_residual, call_weight, fraction_bits
+
+Word = tuple[int, ...]
+
+
+@dataclass(kw_only=True)
+class Node:
+    """A state of the trie: acceptance, and its children by call (an index into the core)."""
+
+    accept: bool = False
+    children: dict[int, Node] = field(default_factory=dict)
+    rank: int = 0
+    digest: bytes = b""
+
+
+def trie(plans: Iterable[Word]) -> Node:
+    """The tree of all prefixes."""
+    root = Node()
+    for plan in plans:
+        node = root
+        for call in plan:
+            node = node.children.setdefault(call, Node())
+        node.accept = True
+    return root
+
+
+def build(core_bytes: bytes, plans: Iterable[Word], beta: str = "1", tilt: int = 8) -> bytes:
+    """The artifact of exactly these plans (a non-empty list), with `core_bytes` as its source."""
+    core = read_core(core_bytes)
+    plans = sorted(set(plans))
+    used = sorted({call for plan in plans for call in plan})
+    calls = [core.calls[index] for index in used]
+    states = _merge(trie(plans), {i: core.calls[i] for i in used})
+    number = {node.digest: q for q, node in enumerate(states)}
+    edges = [
+        [(used.index(c), number[child.digest]) for c, child in sorted(node.children.items())]
+        for node in states
+    ]
+    exact = parse_decimal(beta, "beta", Code.MANIFEST_VALUE)
+    bits = fraction_bits(exact, max((call.cost_low for call in calls), default=0), tilt)
+    weights = [call_weight(exact, call.cost_low, bits, tilt) for call in calls]
+    counts, races, costs, residuals = [], [], [], []
+    for q, node in enumerate(states):
+        races.append(int(node.accept) << bits * node.rank)
+        counts.append(sum(counts[p] for _, p in edges[q]) + node.accept)
+        ends = [(0, 0)] if node.accept else []
+        for a, p in edges[q]:
+            races[q] += weights[a] * races[p] << bits * (node.rank - 1 - states[p].rank)
+            residual = call_residual(exact, calls[a].cost_low, weights[a], bits)
+            ends.append((calls[a].cost_low + costs[p], residual + residuals[p]))
+        costs.append(min(h for h, _ in ends))
+        residuals.append(max(g for _, g in ends))
+    starts = [sum(len(row) for row in edges[:q]) for q in range(len(states) + 1)]
+    document: Json = decode(core_bytes, "core")
+    owners = {call.tool for call in calls}
+    columns = {
+        "edge_start": pack("edge_start", starts),
+        "edge_call": pack("edge_call", [a for row in edges for a, _ in row]),
+        "edge_target": pack("edge_target", [p for row in edges for _, p in row]),
+        "rank": pack("rank", [node.rank for node in states]),
+        "accept": bytes(node.accept for node in states),
+        "plans": pack_limbs(counts),
+        "cost_to_go": pack("cost_to_go", costs),
+        "residual_to_go": pack("residual_to_go", residuals),
+        "state_digest": b"".join(node.digest for node in states),
+        "call_cost_low": pack("call_cost_low", [call.cost_low for call in calls]),
+        "call_cost_high": pack("call_cost_high", [call.cost_high for call in calls]),
+        "call_weight": pack("call_weight", weights),
+        "call_price": pack("call_price", [call.price for call in calls]),
+        "call_latency_ms": pack("call_latency_ms", [call.latency for call in calls]),
+        "call_epsilon": pack("call_epsilon", [call.epsilon for call in calls]),
+        "call_text": pack_texts(call.text for call in calls),
+        "tools": encode([tool for t, tool in enumerate(document["tools"]) if t in owners]),
+        "core": core_bytes,
+    }
+    if races != counts:
+        columns["race_count"] = pack_limbs(races)
+    manifest = Manifest(
+        grammar=core.name,
+        version=core.version,
+        beta=exact,
+        tilt=tilt,
+        fraction_bits=bits,
+        states=len(states),
+        edges=starts[-1],
+        calls=len(calls),
+        root=states[-1].digest,
+        cost_max=max((call.cost_high for call in calls), default=0),
+        root_document=root_document(core.name, core.version, core.limit_texts),
+    )
+    return write_artifact(manifest, columns)
+
+
+def _merge(root: Node, calls: dict) -> list[Node]:
+    """One node for each digest, by (rank, digest)."""
+    label = {i: call_digest(c.text.encode(), c.cost_low, c.cost_high) for i, c in calls.items()}
+    found: dict[bytes, Node] = {}
+
+    def visit(node: Node) -> None:
+        for child in node.children.values():
+            visit(child)
+            node.rank = max(node.rank, 1 + child.rank)
+        pairs = [(label[c], child.digest) for c, child in sorted(node.children.items())]
+        node.digest = state_digest(node.accept, pairs)
+        found.setdefault(node.digest, node)
+
+    visit(root)
+    return sorted(found.values(), key=lambda node: (node.rank, node.digest))
