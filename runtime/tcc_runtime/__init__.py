@@ -1,1 +1,4 @@
-"""From an artifact to a certified run; :mod:`tcc_runtime.search` is the loop on one page."""
+"""The runtime: an artifact and a seed become one certified run.
+
+Start at :mod:`tcc_runtime.search`.  Knows the formats of tcc_certs and nothing of the compiler.
+"""

@@ -1,0 +1,37 @@
+"""What the runtime raises besides ``Rejected``: settings, roundings, ledgers gone wrong."""
+
+from __future__ import annotations
+
+
+class SettingsError(ValueError):
+    """A setting of a run is out of its range.
+
+    Args:
+        field: the setting.
+        expected: what it may be.
+        found: what was given.
+    """
+
+    def __init__(self, field: str, expected: str, found: object) -> None:
+        self.field = field
+        self.expected = expected
+        self.found = str(found)[:80]
+        super().__init__(f"{field}: expected {expected}, found {self.found}")
+
+
+class Undecided(ArithmeticError):
+    """A rounding that the greatest working precision does not decide; the run stops there."""
+
+
+class LedgerError(OSError):
+    """The ledger can no longer be written.  The file, if there is one, keeps what was written.
+
+    Args:
+        path: the ledger.
+        cause: what the operating system said.
+    """
+
+    def __init__(self, path: str, cause: OSError) -> None:
+        self.path = path
+        self.cause = cause
+        super().__init__(cause.errno, f"the ledger cannot be written: {cause.strerror}", path)

@@ -1,0 +1,128 @@
+"""The guards of a run: what is checked before an item is popped, and what a firing guard does.
+
+Text: docs/spec/race.md, section 10; where each is recorded: docs/spec/ledger.md, section 5.
+Cost: a few comparisons an expansion.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from tcc_certs.errors import Code
+from tcc_certs.fixed import Q32_MAX, Q32_MIN, divide_nearest, parse_decimal
+from tcc_runtime.race import Node
+from tcc_runtime.settings import Settings
+from tcc_runtime.tables import State
+
+_NANO_PLACES = 9
+
+
+class Guard(StrEnum):
+    """Guards by the name under which a ledger has them."""
+
+    ACYCLICITY = "AcyclicityFail"
+    CAP = "CapExceeded"
+    CLAMP = "NumClamp"
+    COUNT = "CountFail"
+    TIMEOUT = "Timeout"
+
+
+class Stop(StrEnum):
+    """Why a run ended."""
+
+    BOUND = "bound"
+    EXHAUSTED = "exhausted"
+    MAX_EXPANSIONS = "max_expansions"
+    MAX_SECONDS = "max_seconds"
+    INTERRUPTED = "interrupted"
+    PRECISION = "precision"
+    GUARD = "guard"
+
+    @property
+    def certifies(self) -> bool:
+        """Whether no plan outside can be better."""
+        return self in (Stop.BOUND, Stop.EXHAUSTED)
+
+
+class Caps:
+    """The guards that end a run.
+
+    Args:
+        settings: the caps.
+        longest: the root's rank, most calls of any plan.
+    """
+
+    __slots__ = ("_count_bits", "_expansions", "_longest", "_ms")
+
+    def __init__(self, settings: Settings, longest: int) -> None:
+        self._expansions = settings.max_expansions
+        self._ms = settings.max_ms
+        self._count_bits = settings.count_bits
+        self._longest = longest
+
+    def before(
+        self, node: Node, state: State, done: int, seconds: float
+    ) -> tuple[Stop, Guard] | None:
+        """What forbids to expand `node`, whose opened state is `state`.
+
+        Args:
+            done: expansions so far.
+            seconds: since the run began.
+        """
+        if self._ms is not None and seconds * 1000 >= self._ms:
+            return Stop.MAX_SECONDS, Guard.TIMEOUT
+        if self._expansions is not None and done >= self._expansions:
+            return Stop.MAX_EXPANSIONS, Guard.CAP
+        if node.depth > self._longest:
+            return Stop.GUARD, Guard.CAP
+        too_wide = 0 < self._count_bits < state.count.bit_length()
+        if too_wide or not state.faithful:
+            return Stop.GUARD, Guard.COUNT
+        return None
+
+
+class Descent:
+    """Phi of a node's parent and of the node, their difference, Q32.32; and what fired."""
+
+    __slots__ = ("after", "before", "clamp", "delta", "fails")
+
+    def __init__(self, exact: tuple[int, int, int], denominator: int, fails: bool) -> None:
+        rounded = tuple(divide_nearest(part << 32, denominator) for part in exact)
+        held = tuple(max(Q32_MIN, min(Q32_MAX, part)) for part in rounded)
+        self.before, self.after, self.delta = held
+        self.clamp = held != rounded
+        self.fails = fails
+
+
+class Potential:
+    """Phi(v) = (L - depth) + alpha * sum of cost_high of the prefix, in exact decimals.
+
+    It must fall by eta at least at every expansion; by alpha 0 it falls by 1, and eta <= 1.
+    """
+
+    __slots__ = ("_alpha", "_eta", "_longest", "_unit")
+
+    def __init__(self, settings: Settings, longest: int) -> None:
+        alpha, places = parse_decimal(settings.alpha, "alpha", Code.LEDGER_SCHEMA)
+        eta, eta_places = parse_decimal(settings.eta, "eta", Code.LEDGER_SCHEMA)
+        # One denominator for all: 10^(9 + both places).
+        self._alpha: int = alpha * 10**eta_places
+        self._eta = eta * 10 ** (places + _NANO_PLACES)
+        self._unit: int = 10 ** (places + eta_places + _NANO_PLACES)
+        self._longest = longest
+
+    def descent(self, node: Node) -> Descent | None:
+        """The step into `node`; None at the root and where alpha is 0."""
+        call = node.call
+        if call is None or self._alpha == 0:
+            return None
+        delta = self._alpha * call.cost_high - self._unit
+        after = self._phi(node)
+        return Descent((after - delta, after, delta), self._unit, delta > -self._eta)
+
+    def _phi(self, node: Node) -> int:
+        spent, step = 0, node
+        while step.call is not None and step.parent is not None:
+            spent += step.call.cost_high
+            step = step.parent
+        return (self._longest - node.depth) * self._unit + self._alpha * spent

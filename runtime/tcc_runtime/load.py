@@ -1,0 +1,184 @@
+"""An artifact as a run uses it: mapped, checked on request, read where it is touched.
+
+Format: docs/spec/artifact.md.  Without verification opening costs the header and the manifest
+alone; every number of a state is decoded when it is asked for.  What an unverified artifact says
+is taken at its word, but for the ranges that keep reading safe.
+"""
+
+from __future__ import annotations
+
+import mmap
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from tcc_certs.artifact import ArtifactFile, read_artifact
+from tcc_certs.automaton import Automaton, view
+from tcc_certs.codec import decode
+from tcc_certs.container import Tensor
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.kernel import check
+from tcc_certs.manifest import Manifest
+
+
+class Artifact:
+    """The automaton, its counts and bounds, and the table of calls.
+
+    Attributes:
+        file: the columns, as views of the bytes.
+        verified: True where every certificate was checked.
+        kept: what other rooms made of it and keep for the next run, by their own names.
+    """
+
+    def __init__(self, file: ArtifactFile, *, verified: bool, texts: Sequence[str] | None) -> None:
+        self.file = file
+        self.verified = verified
+        self._given_texts = texts
+        self.kept: dict[str, object] = {}
+
+    @property
+    def digest(self) -> bytes:
+        """The artifact digest, 32 bytes."""
+        return self.file.digest
+
+    @property
+    def manifest(self) -> Manifest:
+        """Grammar, options and sizes."""
+        return self.file.manifest
+
+    @property
+    def root(self) -> int:
+        """The state of the empty prefix."""
+        return self.file.manifest.states - 1
+
+    @cached_property
+    def automaton(self) -> Automaton:
+        """The compressed rows: edges, acceptance, rank."""
+        return view(self.file)
+
+    @cached_property
+    def texts(self) -> Sequence[str]:
+        """The canonical texts of the calls, strictly increasing by their bytes.
+
+        Raises:
+            Rejected: B1xx the column is not canonical JSON, M301 it is no list of that many texts.
+        """
+        if self._given_texts is not None:
+            return self._given_texts
+        found = decode(bytes(self.file.columns["call_text"].data), "call_text")
+        if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+            raise Rejected(Code.CALL_TABLE, "call_text", "a list of texts", found)
+        due = self.manifest.calls
+        ensure(len(found) == due, Code.CALL_TABLE, "call_text", f"{due} texts", len(found))
+        return found
+
+    @cached_property
+    def _raw_texts(self) -> Sequence[bytes]:
+        return [text.encode() for text in self.texts]
+
+    def call_index(self, text: str) -> int | None:
+        """The number of the call with that canonical text, None where no edge carries it."""
+        try:
+            raw = text.encode()
+        except UnicodeEncodeError:
+            return None
+        at = bisect_left(self._raw_texts, raw)
+        return at if at < len(self._raw_texts) and self._raw_texts[at] == raw else None
+
+    def edges(self, q: int) -> list[tuple[int, int]]:
+        """The edges of state `q` as (call, target), in call order.
+
+        Raises:
+            Rejected: C101, C104 or C201, of an unverified artifact whose row leads nowhere.
+        """
+        rows = self.automaton
+        low, high = rows.edge_start[q], rows.edge_start[q + 1]
+        ensure(low <= high <= len(rows.edge_call), Code.EDGE_START, f"edge_start[{q}]", low, high)
+        found = list(zip(rows.edge_call[low:high], rows.edge_target[low:high], strict=True))
+        for at, (call, target) in enumerate(found, low):
+            if call >= self.manifest.calls:
+                raise Rejected(Code.EDGE_RANGE, f"edge_call[{at}]", "a call's number", call)
+            if target >= q:
+                raise Rejected(Code.TARGET_ORDER, f"edge_target[{at}]", f"less than {q}", target)
+        return found
+
+    def accepts(self, q: int) -> bool:
+        """Whether a plan may stop in `q`."""
+        return self.automaton.accept[q] != 0
+
+    def rank(self, q: int) -> int:
+        """d(q), the most calls that may still follow."""
+        return self.automaton.rank[q]
+
+    def plans(self, q: int) -> int:
+        """N(q), the number of plans below."""
+        return _row(self.file.columns["plans"], q)
+
+    def race_count(self, q: int) -> int:
+        """m(q), the race count in units of 2^(-F d(q))."""
+        columns = self.file.columns
+        return _row(columns["race_count"] if "race_count" in columns else columns["plans"], q)
+
+    def cost_to_go(self, q: int) -> int:
+        """h(q), the least cost of a plan below, nano-units."""
+        return self._cost_to_go[q]
+
+    def residual_to_go(self, q: int) -> int:
+        """g(q), the best residual to go, Q31.32."""
+        return self._residual_to_go[q]
+
+    @cached_property
+    def cost_low(self) -> Sequence[int]:
+        """Each call's low cost, nano-units."""
+        return self.file.columns["call_cost_low"].items()
+
+    @cached_property
+    def cost_high(self) -> Sequence[int]:
+        """Each call's high cost, nano-units."""
+        return self.file.columns["call_cost_high"].items()
+
+    @cached_property
+    def weight(self) -> Sequence[int]:
+        """Each call's W, its weight in units of 2^-F."""
+        return self.file.columns["call_weight"].items()
+
+    @cached_property
+    def _cost_to_go(self) -> Sequence[int]:
+        return self.file.columns["cost_to_go"].items()
+
+    @cached_property
+    def _residual_to_go(self) -> Sequence[int]:
+        return self.file.columns["residual_to_go"].items()
+
+
+def _row(column: Tensor, q: int) -> int:
+    size = 8 * column.shape[1]
+    return int.from_bytes(column.data[q * size : (q + 1) * size], "little")
+
+
+def load(data: bytes | Path, *, verify: bool = True) -> Artifact:
+    """Opens an artifact.
+
+    Args:
+        data: the bytes themselves, or a file to map; a mapped file must not be cut while in use.
+        verify: check every digest and certificate first.  Without it nothing but the frame is
+            read, and a run claims only what the artifact's word is worth.
+
+    Raises:
+        Rejected: the artifact is refused or declined.
+        OSError: the file cannot be opened.
+    """
+    raw = _mapped(data) if isinstance(data, Path) else memoryview(data)
+    if not verify:
+        return Artifact(read_artifact(raw, digests=False), verified=False, texts=None)
+    checked = check(raw)
+    return Artifact(checked.file, verified=True, texts=checked.calls)
+
+
+def _mapped(path: Path) -> memoryview:
+    with path.open("rb") as handle:
+        # An empty file cannot be mapped; the reader refuses it all the same.
+        if handle.seek(0, 2) == 0:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ))
