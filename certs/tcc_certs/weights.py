@@ -14,12 +14,17 @@ from tcc_certs.numbers import Enclosure, decide, exp_enclosure, log_enclosure, l
 Beta: TypeAlias = "tuple[int, int]"
 NANO = 10**9
 MAX_WEIGHT = 2**63 - 1
+MAX_FRACTION_BITS = 64
 
 
-def _score(beta: Beta, cost: int, bits: int) -> Enclosure:
-    """Encloses beta * cost (cost units, not nano) with `bits` fractional bits."""
-    numerator, denominator = (beta[0] * cost) << bits, NANO * 10 ** beta[1]
-    low, rest = divmod(numerator, denominator)
+def score(beta: Beta, cost: int) -> tuple[int, int]:
+    """-beta * cost as an exact fraction (numerator, positive denominator), cost in nano-units."""
+    return -beta[0] * cost, NANO * 10 ** beta[1]
+
+
+def enclose_fraction(numerator: int, denominator: int, bits: int) -> Enclosure:
+    """Encloses numerator / denominator, denominator > 0; both ends are equal where it is exact."""
+    low, rest = divmod(numerator << bits, denominator)
     return low, low + (1 if rest else 0)
 
 
@@ -27,48 +32,49 @@ def fraction_bits(beta: Beta, largest_cost_low: int, tilt: int) -> int:
     """F: least in B .. 64 with 2^(F-B) >= e^(beta * largest cost_low); 64 if none; 0 at tilt 0."""
     if tilt == 0:
         return 0
-    if beta[0] * largest_cost_low <= 0:
+    numerator, denominator = score(beta, -largest_cost_low)
+    if numerator <= 0:
         return tilt
-    bits = 64
-    while True:
-        low, high = _score(beta, largest_cost_low, bits)
-        two = log_two(bits)
-        least, most = -(-low // two[1]), -(-high // two[0])
-        if least == most or tilt + least >= 64:
-            return min(64, tilt + least)
-        bits *= 2
+
+    # The least F - B is the ceiling of (beta * cost) / ln 2, which is irrational.
+    def enclose(bits: int) -> Enclosure:
+        low, high = enclose_fraction(numerator, denominator, bits)
+        two_low, two_high = log_two(bits)
+        least, most = -(-low // two_high), -(-high // two_low)
+        return min(MAX_FRACTION_BITS, tilt + least), min(MAX_FRACTION_BITS, tilt + most)
+
+    return decide(enclose, "fraction_bits")
 
 
 def call_weight(beta: Beta, cost_low: int, bits: int, tilt: int) -> int:
     """W(a) = 2^F e^(-beta cost_low), to nearest, ties to even, clamped to 1 .. 2^63 - 1."""
     if tilt == 0:
         return 1
-    exponent = -beta[0] * cost_low
-    if exponent == 0:
-        return 1 << bits if bits < 63 else min(1 << bits, MAX_WEIGHT)
-    # Beyond e^(+-100) the clamp decides, whatever F is.
-    if abs(exponent) > 150 * NANO * 10 ** beta[1]:
-        return 1 if exponent < 0 else MAX_WEIGHT
+    numerator, denominator = score(beta, cost_low)
+    if numerator == 0:
+        return min(1 << bits, MAX_WEIGHT)
+    # e^45 > 2^64: beyond that the clamp decides, whatever F is (0 .. 64).
+    if abs(numerator) > 46 * denominator:
+        return 1 if numerator < 0 else MAX_WEIGHT
 
     def enclose(work: int) -> Enclosure:
-        low, high = _score((-beta[0], beta[1]), cost_low, work)
-        ends = exp_enclosure((low, high), work, bits + work)
-        return divide_nearest(ends[0], 1 << work), divide_nearest(ends[1], 1 << work)
+        exponent = enclose_fraction(numerator, denominator, work)
+        low, high = exp_enclosure(exponent, work, bits + work)
+        return divide_nearest(low, 1 << work), divide_nearest(high, 1 << work)
 
     return max(1, min(MAX_WEIGHT, decide(enclose, "call_weight")))
 
 
 def call_residual(beta: Beta, cost_low: int, weight: int, bits: int) -> int:
     """r(a) = -beta cost_low - ln(W / 2^F), Q31.32, rounded up."""
-    exact = weight == 1 << bits
+    numerator, denominator = score(beta, cost_low)
+    if weight == 1 << bits:
+        return -((-numerator << 32) // denominator)
 
+    # The logarithm of a rational other than 1 is irrational, so that the ceiling gets decided.
     def enclose(work: int) -> Enclosure:
-        low, high = _score((-beta[0], beta[1]), cost_low, work)
-        log = (0, 0) if exact else log_enclosure(weight, 1 << bits, work)
-        ends = low - log[1], high - log[0]
-        return -(-ends[0] >> (work - 32)), -(-ends[1] >> (work - 32))
+        low, high = enclose_fraction(numerator, denominator, work)
+        log_low, log_high = log_enclosure(weight, 1 << bits, work)
+        return -(log_high - low >> work - 32), -(log_low - high >> work - 32)
 
-    if exact:
-        scaled = (-beta[0] * cost_low) << 32
-        return -(-scaled // (NANO * 10 ** beta[1]))
     return decide(enclose, "residual")

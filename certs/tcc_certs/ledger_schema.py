@@ -1,0 +1,171 @@
+"""The fields of every record kind: which may stand there, which must, and in what form.
+
+Normative text: docs/spec/ledger.md, sections 2 and 3.  Whether an optional field is due at a
+certain record, and with what value, is for :mod:`tcc_certs.replay`.
+Cost: one pattern match a field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from tcc_certs.codec import Json
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.ledger import Record
+
+Format: TypeAlias = "tuple[str, Callable[[Json], bool]]"
+
+SCHEMA = "tcc.ledger/1.0"
+PRF_DOMAIN = "tcc.race.v1"
+GUARDS = frozenset(
+    {
+        "AcyclicityFail", "BudgetFail", "CapExceeded", "CountFail", "NumClamp", "RangeFail",
+        "Timeout",
+    }
+)  # fmt: skip
+MAX_TIME = (1 << 48) - 1  # what a UUIDv7 holds
+
+
+def _matching(name: str, pattern: str) -> Format:
+    matches = re.compile(pattern).fullmatch
+    return name, lambda value: isinstance(value, str) and matches(value) is not None
+
+
+def _is_word(value: Json) -> bool:
+    return (
+        isinstance(value, str)
+        and re.fullmatch(r"0|[1-9][0-9]{0,19}", value) is not None
+        and int(value) < 1 << 64
+    )
+
+
+def _is_size(value: Json) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_limits(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) <= {"max_expansions", "max_ms"}
+        and all(_is_size(limit) for limit in value.values())
+    )
+
+
+def _is_guards(value: Json) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    names = [name for name in value if isinstance(name, str) and name in GUARDS]
+    return len(names) == len(value) and names == sorted(set(names))
+
+
+def _is_plan(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and sorted(value) == ["calls", "cost", "leaf_id", "value"]
+        and isinstance(value["calls"], list)
+        and all(isinstance(call, str) for call in value["calls"])
+        and DECIMAL[1](value["cost"])
+        and HEX[1](value["leaf_id"])
+        and Q64[1](value["value"])
+    )
+
+
+TEXT: Format = ("a text", lambda value: isinstance(value, str))
+HEX = _matching("64 lower-case hex digits", "[0-9a-f]{64}")
+UUID = _matching("a UUIDv7", "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+DECIMAL = _matching("an exact decimal", r"(?!-0$)-?(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
+Q64 = _matching("a Q64.64 number", r"-?(0|[1-9][0-9]{0,18})\.[0-9]{20}")
+Q32 = _matching("a Q32.32 number", r"-?(0|[1-9][0-9]{0,9})\.[0-9]{10}")
+WORD: Format = ("an integer below 2^64, as text", _is_word)
+SIZE: Format = ("an integer of at least 0", _is_size)
+POSITIVE: Format = ("an integer of at least 1", lambda value: _is_size(value) and value != 0)
+TIME: Format = (
+    "milliseconds below 2^48",
+    lambda value: type(value) is int and 0 <= value <= MAX_TIME,
+)
+LIMITS: Format = ("an object of max_expansions, max_ms", _is_limits)
+GUARD_LIST: Format = ("a list of guard names, strictly increasing, not empty", _is_guards)
+PLANS: Format = (
+    "a list of plans: calls, cost, leaf_id, value",
+    lambda value: isinstance(value, list) and all(_is_plan(plan) for plan in value),
+)
+
+_REQUIRED: Mapping[str, Mapping[str, Format]] = {
+    "open": {
+        "kind": TEXT, "schema": TEXT, "run_id": UUID, "started_ms": TIME, "artifact": HEX,
+        "grammar": TEXT, "grammar_version": TEXT, "root_state": HEX, "seed_commitment": HEX,
+        "prf_domain": TEXT, "mode": TEXT, "claim_type": TEXT, "race": TEXT, "keys": TEXT,
+        "recipe": TEXT, "tilt": SIZE, "beta": DECIMAL, "inflate": DECIMAL, "tau": DECIMAL,
+        "alpha": DECIMAL, "eta": DECIMAL, "top": POSITIVE, "truncate": SIZE, "count_bits": SIZE,
+        "run_limits": LIMITS, "privacy_scope": TEXT,
+    },
+    "node": {
+        "kind": TEXT, "node_id": UUID, "ctx_digest": HEX, "ctx_repr": TEXT, "key_raw": Q64,
+        "neg_log_t": Q64,
+    },
+    "expand": {"kind": TEXT, "node_id": UUID, "W": WORD, "winner": TEXT},
+    "leaf": {"kind": TEXT, "node_id": UUID, "V": Q64, "U_P": WORD},
+    "close": {
+        "kind": TEXT, "stop": TEXT, "claim_type": TEXT, "plans": PLANS, "expansions": SIZE,
+        "leaves": SIZE, "law": TEXT,
+    },
+}  # fmt: skip
+_OPTIONAL: Mapping[str, Mapping[str, Format]] = {
+    "open": {},
+    "node": {
+        "parent_id": UUID, "call": TEXT, "state": SIZE, "N": WORD, "U": WORD, "tie_token": SIZE,
+        "claim_type": TEXT,
+    },
+    "expand": {"phi_before": Q32, "phi_after": Q32, "delta_phi": Q32, "claim_type": TEXT},
+    "leaf": {"incumbent": Q64},
+    "close": {"frontier_key": Q64, "gap": Q64, "seed": HEX, "opening_salt": HEX},
+}  # fmt: skip
+_FIELDS: Mapping[str, Mapping[str, Format]] = {
+    kind: {**_REQUIRED[kind], **_OPTIONAL[kind], "guards": GUARD_LIST} for kind in _REQUIRED
+}
+
+
+def check_record(record: Record, line: int) -> str:
+    """The kind of `record`, all of whose fields have their form.
+
+    Raises:
+        Rejected: L103 an unknown kind, a field that is missing, unknown or malformed.
+    """
+    kind = record.get("kind")
+    if not isinstance(kind, str) or kind not in _FIELDS:
+        raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: kind", sorted(_FIELDS), kind)
+    fields = _FIELDS[kind]
+    for name, value in record.items():
+        if name not in fields:
+            raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "no such field", value)
+        form, holds = fields[name]
+        ensure(holds(value), Code.LEDGER_SCHEMA, f"line {line}: {name}", form, value)
+    for name in _REQUIRED[kind]:
+        ensure(name in record, Code.LEDGER_SCHEMA, f"line {line}: {name}", "the field", "none")
+    return kind
+
+
+def text(record: Record, name: str) -> str:
+    """A field whose format is a text.
+
+    Raises:
+        Rejected: L103 it is absent or not a text.
+    """
+    value = record.get(name)
+    if not isinstance(value, str):
+        raise Rejected(Code.LEDGER_SCHEMA, name, "a text", value)
+    return value
+
+
+def size(record: Record, name: str) -> int:
+    """A field whose format is an integer.
+
+    Raises:
+        Rejected: L103 it is absent or not an integer.
+    """
+    value = record.get(name)
+    if type(value) is not int:
+        raise Rejected(Code.LEDGER_SCHEMA, name, "an integer", value)
+    return value

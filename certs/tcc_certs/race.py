@@ -1,0 +1,218 @@
+"""The race: masses, winners, arrivals, keys and values, as they are defined.
+
+Normative text: docs/spec/race.md.  Simple before fast: masses are integers in the units of the
+parent's race count, an arrival is the exact sum that the definition writes down, and what is
+published is an enclosure of it, narrowed until the rounding is decided.
+Cost: two logarithms a child that did not win, one a child that did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tcc_certs.fixed import Q64_MAX, Q64_MIN, divide_nearest
+from tcc_certs.numbers import Enclosure, decide, exp_enclosure, log_enclosure
+from tcc_certs.weights import enclose_fraction
+
+Fraction: TypeAlias = "tuple[int, int]"
+Scaled: TypeAlias = "tuple[int, int, int]"  # low, high, scale: low <= value * 2^scale <= high
+
+WORD = 64
+BASE_BITS = 128  # the first precision that is tried, and the one that arrivals are kept at
+
+
+def child_masses(
+    rank: int,
+    accept: bool,
+    edges: Iterable[tuple[int, int, int]],
+    fraction_bits: int,
+) -> list[int]:
+    """The masses of a node's children in canonical order, in the units of its race count.
+
+    Args:
+        rank: d of the node's state.
+        accept: whether `stop` is a child (the last one).
+        edges: (weight W, rank of the target, race count of the target) in call order.
+        fraction_bits: F.
+    """
+    masses = [
+        weight * count << fraction_bits * (rank - 1 - target_rank)
+        for weight, target_rank, count in edges
+    ]
+    if accept:
+        masses.append(1 << fraction_bits * rank)
+    return masses
+
+
+def winner(x: int, total: int, masses: Sequence[int]) -> int | None:
+    """The first child j with (2x+1) * total < 2^65 * (mass_0 + .. + mass_j); None: a phantom."""
+    line = (2 * x + 1) * total
+    running = 0
+    for index, mass in enumerate(masses):
+        running += mass
+        if line < running << WORD + 1:
+            return index
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """t of a node: weight * t(parent), and E(x) / n on top where the node did not win.
+
+    Attributes:
+        parent: the parent's arrival; None at the root.
+        weight: W of the call (2^F for `stop`; at the root unused).
+        fraction_bits: F; the call's weight is W / 2^F.
+        x: the uniform of the first arrival or of the residual; None for a winner.
+        count: m of the node (1 at a leaf), and `unit`, with n = m / 2^unit.
+        kept: an enclosure at BASE_BITS of relative precision.
+    """
+
+    parent: Arrival | None
+    weight: int
+    fraction_bits: int
+    x: int | None
+    count: int
+    unit: int
+    kept: Scaled
+
+    def enclose(self, bits: int) -> Scaled:
+        """Encloses t to `bits` bits of relative precision, less a bit or two a step."""
+        if bits == BASE_BITS:
+            return self.kept
+        path: list[Arrival] = []
+        node: Arrival | None = self
+        while node is not None:
+            path.append(node)
+            node = node.parent
+        value: Scaled | None = None
+        for step in reversed(path):
+            value = _advance(
+                value, step.weight, step.fraction_bits, step.x, step.count, step.unit, bits
+            )
+        return self.kept if value is None else value
+
+
+def arrive(
+    *,
+    parent: Arrival | None,
+    weight: int,
+    fraction_bits: int,
+    x: int | None,
+    count: int,
+    unit: int,
+) -> Arrival:
+    """The arrival of a node; the arguments are the attributes of :class:`Arrival`."""
+    before = None if parent is None else parent.kept
+    kept = _advance(before, weight, fraction_bits, x, count, unit, BASE_BITS)
+    return Arrival(
+        parent=parent,
+        weight=weight,
+        fraction_bits=fraction_bits,
+        x=x,
+        count=count,
+        unit=unit,
+        kept=kept,
+    )
+
+
+def _advance(
+    before: Scaled | None,
+    weight: int,
+    fraction_bits: int,
+    x: int | None,
+    count: int,
+    unit: int,
+    bits: int,
+) -> Scaled:
+    low, high, scale = (0, 0, 0)
+    if before is not None:
+        low, high, scale = before[0] * weight, before[1] * weight, before[2] + fraction_bits
+    if x is not None:
+        more_low, more_high, more_scale = _residual(x, count, unit, bits)
+        lift = more_scale - scale
+        if lift >= 0:
+            low, high, scale = low << lift, high << lift, more_scale
+        else:
+            more_low, more_high = more_low << -lift, more_high << -lift
+        low, high = low + more_low, high + more_high
+    drop = high.bit_length() - bits
+    if drop > 0:
+        low, high, scale = low >> drop, -(-high >> drop), scale - drop
+    return low, high, scale
+
+
+def _residual(x: int, count: int, unit: int, bits: int) -> Scaled:
+    """Encloses E(x) / n, n = count / 2^unit, to `bits` bits of relative precision or a few less."""
+    odd = 2 * x + 1
+    # E > U = odd / 2^65, so this many bits after the point leave at least `bits` of them in E.
+    places = bits + WORD + 2 - odd.bit_length()
+    low, high = log_enclosure(1 << WORD + 1, (1 << WORD + 1) - odd, places)
+    size = count.bit_length()
+    return (low << size) // count, -((-high << size) // count), places + size - unit
+
+
+def neg_log(arrival: Arrival, bits: int) -> Enclosure:
+    """Encloses -ln t with `bits` fractional bits, but for the few that the path has lost."""
+    low, high, scale = arrival.enclose(bits)
+    if scale >= 0:
+        log_low, log_high = log_enclosure(low, 1 << scale, bits)
+    else:
+        log_low, log_high = log_enclosure(low << -scale, 1, bits)
+    # ln high <= ln low + (high - low) / low
+    wide = -((low - high << bits) // low)
+    return -(log_high + wide), -log_low
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What a ledger says of a node: Q64.64 numbers, and whether one had to be clamped."""
+
+    neg_log_t: int
+    key: int
+    clamped: bool
+
+
+def publish(arrival: Arrival, bound: Fraction) -> Published:
+    """-ln t, and the key `bound` - ln t, each rounded once; at a leaf the key is its value.
+
+    Args:
+        arrival: t of the node.
+        bound: M of the node, exact: numerator and positive denominator.
+
+    Raises:
+        Rejected: D202 where 4096 bits do not decide a rounding.
+    """
+    base = neg_log(arrival, BASE_BITS)
+
+    def rounded(bits: int, numerator: int, denominator: int) -> Enclosure:
+        low, high = base if bits == BASE_BITS else neg_log(arrival, bits)
+        more_low, more_high = enclose_fraction(numerator, denominator, bits)
+        unit = 1 << bits - WORD
+        return divide_nearest(low + more_low, unit), divide_nearest(high + more_high, unit)
+
+    plain = decide(lambda bits: rounded(bits, 0, 1), "neg_log_t", BASE_BITS)
+    key = decide(lambda bits: rounded(bits, *bound), "key_raw", BASE_BITS)
+    fitting = min(max(plain, Q64_MIN), Q64_MAX), min(max(key, Q64_MIN), Q64_MAX)
+    return Published(neg_log_t=fitting[0], key=fitting[1], clamped=fitting != (plain, key))
+
+
+def leaf_uniform(arrival: Arrival) -> int:
+    """U_P = floor(2^64 * (1 - exp(-t))) of a leaf.
+
+    Raises:
+        Rejected: D202 where 4096 bits do not decide it.
+    """
+
+    def enclose(bits: int) -> Enclosure:
+        low, high, scale = arrival.enclose(bits)
+        if (low >> scale if scale >= 0 else low << -scale) >= 46:
+            return (1 << WORD) - 1, (1 << WORD) - 1  # 0 < e^-46 < 2^-64
+        if scale > WORD and high >> scale - WORD - 1 == 0:
+            return 0, 0  # 1 - e^-t < t < 2^-65
+        least, most = exp_enclosure((-high, -low), scale, bits)
+        return ((1 << bits) - most) >> bits - WORD, ((1 << bits) - least) >> bits - WORD
+
+    return decide(enclose, "U_P", BASE_BITS)

@@ -1,0 +1,105 @@
+"""What a validation found, and what it comes to: findings, counts, verdict, words.
+
+A field that differs is a finding, and the replay goes on with the value that is due.  Where the
+replay cannot know what comes next it stops (:class:`Rejected`, the last finding).  A finding whose
+code declines (D...) makes no ledger invalid, but lets none be valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tcc_certs.errors import Code, Rejected, clip
+
+VALID, INVALID, DECLINED = 0, 1, 2
+NO_CERT = "NoCert"
+RUN_WISE_EXACT = "RunWiseExact"
+MAX_FINDINGS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that does not hold: where, what was due, what was there.
+
+    Attributes:
+        code: stable code.
+        line: 1 for the first record; 0 where the artifact or an argument is at fault.
+        field: name of the field, or what the finding is about.
+    """
+
+    code: Code
+    line: int
+    field: str
+    expected: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """The outcome of :func:`tcc_certs.replay.validate`.
+
+    Attributes:
+        verdict: 0 valid, 1 invalid, 2 declined or incomplete.
+        claim_type: the claim that the ledger makes; empty where it was not read that far.
+        claim_upheld: True where the verdict is 0 and the claim is more than NoCert.
+        findings: in the order of the lines, at most 100.
+        checked: records, nodes, expansions, leaves that were replayed.
+        kappa: nodes, tightened, and the mean of ln(exact count / used count), Q32.32.
+        head: the chain's head after the verified prefix, hex.
+        summary: the outcome in plain words.
+    """
+
+    verdict: int
+    claim_type: str
+    claim_upheld: bool
+    findings: tuple[Finding, ...]
+    checked: Mapping[str, int]
+    kappa: Mapping[str, int | str]
+    head: str
+    summary: str
+
+
+class Findings:
+    """Collects findings in order, and ends the replay at the hundredth."""
+
+    __slots__ = ("items",)
+
+    def __init__(self) -> None:
+        self.items: list[Finding] = []
+
+    def add(self, code: Code, line: int, field: str, expected: object, found: object) -> None:
+        """Note that a field does not hold.
+
+        Raises:
+            Rejected: D201 where that makes a hundred findings.
+        """
+        self.items.append(
+            Finding(code=code, line=line, field=field, expected=clip(expected), found=clip(found))
+        )
+        if len(self.items) >= MAX_FINDINGS:
+            raise Rejected(Code.LIMIT, f"line {line}: findings", f"at most {MAX_FINDINGS}", "more")
+
+    def refuse(self, refusal: Rejected, line: int) -> None:
+        """Note the refusal that ended the replay; past the cap it says nothing new."""
+        if len(self.items) >= MAX_FINDINGS:
+            return
+        place, _, field = refusal.path.rpartition(": ")
+        if not place.startswith("line ") and line:
+            field = refusal.path
+        self.items.append(
+            Finding(
+                code=refusal.code,
+                line=line,
+                field=field,
+                expected=refusal.expected,
+                found=refusal.found,
+            )
+        )
+
+    @property
+    def verdict(self) -> int:
+        """0 without findings, 2 where all of them decline, else 1."""
+        if not self.items:
+            return VALID
+        return DECLINED if all(item.code.declines for item in self.items) else INVALID
