@@ -1,0 +1,71 @@
+"""TCC4xx: the set of plans; TCC5xx: what its author says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tcc_compiler.catalogue.entry import Entry
+
+_HEAD = 'grammar g version "1"\n'
+
+LANGUAGE: Mapping[str, Entry] = {
+    "TCC401": Entry(
+        "infinitely many plans",
+        "A grammar stands for a finite set of plans. With every limit applied there is still a cycle\n"
+        "of calls that can be gone round for ever and left towards a plan; the message shows its\n"
+        "calls. `limit depth <= N` cuts every cycle, `limit uses(tool) <= N` those with that tool,\n"
+        "`limit price`, `latency` or `epsilon` those whose calls have one.",
+        _HEAD + "tool a\nplan = a*\n",
+    ),
+    "TCC402": Entry(
+        "no plan at all",
+        "Every sequence of calls is ruled out by some statement. Take statements away until plans\n"
+        "appear; the last one taken is part of the reason.",
+        _HEAD + "tool a\nplan = a\nlimit depth <= 0\n",
+    ),
+    "TCC403": Entry(
+        "too many states",
+        "The automaton on the way to the artifact has more states than `--max-states` allows. The\n"
+        "message names the pass, and the statement behind the states where one is known. Limits of\n"
+        "several kinds multiply; a limit that never binds still costs.",
+    ),
+    "TCC404": Entry(
+        "out of time",
+        "Compiling took longer than `--timeout` allows. The message names the pass.",
+    ),
+    "TCC405": Entry(
+        "a bound leaves 64 bits",
+        "The cheapest completion, or the residual, of some state does not fit into 64 bits. Use\n"
+        "smaller costs, a smaller beta, or a lower limit on depth.",
+    ),
+    "TCC406": Entry(
+        "recursion that no limit bounds",
+        "A rule is recursive in a way that no finite automaton follows (calls on both sides of the\n"
+        "recursive name), and no limit bounds how deep it goes. Add `limit depth <= N`.",
+        _HEAD + "tool a\ntool b\nrule r = a r b | a b\nplan = r\n",
+    ),
+    "TCC407": Entry(
+        "count too large",
+        "The number of plans of some state takes more bits than `--count-bits` allows.",
+    ),
+}
+EXAMPLES: Mapping[str, Entry] = {
+    "TCC501": Entry(
+        "accept line that does not hold",
+        "`accept` says that at least one sequence of calls that matches its patterns is a plan. None\n"
+        "is. Either the line or the grammar is wrong.",
+        _HEAD + "tool a\ntool b\nplan = a\naccept b\n",
+    ),
+    "TCC502": Entry(
+        "reject line that does not hold",
+        "`reject` says that no sequence of calls that matches its patterns is a plan. One is; the\n"
+        "message shows it.",
+        _HEAD + "tool a\nplan = a\nreject a\n",
+    ),
+    "TCC503": Entry(
+        "expectation that does not hold",
+        "`expect` compares the number of plans, the least cost of a plan or the greatest number of\n"
+        "calls with a number. The message gives the true one.",
+        _HEAD + "tool a\nplan = a?\nexpect plans == 3\n",
+    ),
+}
