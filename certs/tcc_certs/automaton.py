@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import sub
 
 from tcc_certs.artifact import ArtifactFile
 
@@ -39,6 +40,10 @@ class Automaton:
     def root(self) -> int:
         """The state of the empty prefix."""
         return len(self.accept) - 1
+
+    def degrees(self) -> list[int]:
+        """[n], how many edges each state has."""
+        return list(map(sub, self.edge_start[1:], self.edge_start))
 
     def edges(self, q: int) -> Iterator[tuple[int, int]]:
         """The edges of state `q` as (call, target), in call order."""

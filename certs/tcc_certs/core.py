@@ -35,14 +35,17 @@ def read_core(data: bytes) -> Core:
     return core_of(decode_core(data))
 
 
-def decode_core(data: bytes) -> Json:
-    """The JSON value of a core, its size and its bytes checked and nothing else."""
+def decode_core(data: bytes) -> Mapping[str, Json]:
+    """The JSON object of a core, its size and its bytes checked and nothing else."""
     ensure(len(data) <= MAX_CORE_BYTES, Code.LIMIT, "core", f"{MAX_CORE_BYTES} bytes", len(data))
-    return decode(data, "core")
+    value = decode(data, "core")
+    if not isinstance(value, dict):
+        raise Rejected(_SCHEMA, "core", "an object", value)
+    return value
 
 
-def core_of(value: Json) -> Core:
-    """The core that a JSON value writes down; errors as in :func:`read_core`."""
+def core_of(value: Mapping[str, Json]) -> Core:
+    """The core that a JSON object writes down; errors as in :func:`read_core`."""
     _check_version(value)
     top = as_object(value, "core", _SCHEMA, _MEMBERS, ["start", "goals"])
     grammar = as_object(top["grammar"], "core.grammar", _SCHEMA, ["name", "version"])
@@ -72,8 +75,7 @@ def core_of(value: Json) -> Core:
     )
 
 
-def _check_version(value: Json) -> None:
-    top = value if isinstance(value, dict) else {}
+def _check_version(top: Mapping[str, Json]) -> None:
     require("tcc.core", top.get("format"), _SCHEMA, "core.format")
     version = top.get("version")
     if not isinstance(version, list) or [type(part) for part in version] != [int, int]:

@@ -1,0 +1,51 @@
+"""C1, partition: the edges of a state are distinct calls, so its children part its plans.
+
+Every plan below a state either stops there or goes on by one call, and by one edge alone; with
+that, counts of children add up.  Cost: one pass over the edges.
+"""
+
+from __future__ import annotations
+
+from itertools import compress, count, islice, repeat
+from operator import ge, gt
+
+from tcc_certs.automaton import Automaton
+from tcc_certs.errors import Code, Rejected, ensure, require
+
+
+def check_partition(automaton: Automaton, calls: int) -> None:
+    """Rows are well formed; calls strictly increase inside a state and are below `calls`.
+
+    Raises:
+        Rejected: C104 `edge_start`, C101 a call out of range, C102 the order, C103 `accept`.
+    """
+    _check_starts(automaton)
+    labels = automaton.edge_call
+    at = next(compress(count(), map(ge, labels, repeat(calls))), None)
+    if at is not None:
+        raise Rejected(Code.EDGE_RANGE, f"edge_call[{at}]", f"below {calls}", labels[at])
+    begins = bytearray(len(labels) + 1)
+    for start in automaton.edge_start:
+        begins[start] = 1
+    for i in compress(count(1), map(ge, labels, islice(labels, 1, None))):
+        ensure(
+            begins[i] == 1,
+            Code.EDGE_ORDER,
+            f"edge_call[{i}]",
+            f"greater than {labels[i - 1]}",
+            labels[i],
+        )
+    at = next(compress(count(), map(gt, automaton.accept, repeat(1))), None)
+    if at is not None:
+        raise Rejected(Code.ACCEPT_VALUE, f"accept[{at}]", "0 or 1", automaton.accept[at])
+
+
+def _check_starts(automaton: Automaton) -> None:
+    starts = automaton.edge_start
+    require(0, starts[0], Code.EDGE_START, "edge_start[0]")
+    at = next(compress(count(1), map(gt, starts, islice(starts, 1, None))), None)
+    if at is not None:
+        due = f"at least {starts[at - 1]}"
+        raise Rejected(Code.EDGE_START, f"edge_start[{at}]", due, starts[at])
+    last = automaton.states
+    require(len(automaton.edge_call), starts[last], Code.EDGE_START, f"edge_start[{last}]")

@@ -1,0 +1,54 @@
+"""C8, source: the calls and the tools of the artifact are the core's.
+
+That the automaton is the core's is more than this, and for :mod:`tcc_certs.corecheck`.
+Cost: linear in the calls and in the core's tools.
+"""
+
+from __future__ import annotations
+
+from tcc_certs.codec import Json, encode
+from tcc_certs.errors import Code, ensure, require
+from tcc_certs.grammar import Core
+from tcc_certs.manifest import Manifest
+from tcc_certs.rules.calls import CallTable
+from tcc_certs.schema import as_list
+
+_MISMATCH = Code.CORE_MISMATCH
+
+
+def check_source(manifest: Manifest, table: CallTable, core: Core) -> tuple[int, ...]:
+    """For each call of the artifact its index in the core, where it is the same call.
+
+    Raises:
+        Rejected: C802 the grammar's name or version, or a call that the core does not have so.
+    """
+    require(core.name, manifest.grammar, _MISMATCH, "manifest.grammar.name")
+    require(core.version, manifest.version, _MISMATCH, "manifest.grammar.version")
+    number = {call.text: index for index, call in enumerate(core.calls)}
+    found = []
+    for i, text in enumerate(table.texts):
+        ensure(text in number, _MISMATCH, f"call_text[{i}]", "a call of the core", text)
+        call = core.calls[number[text]]
+        require(call.cost_low, table.cost_low[i], _MISMATCH, f"call_cost_low[{i}]")
+        require(call.cost_high, table.cost_high[i], _MISMATCH, f"call_cost_high[{i}]")
+        require(call.price, table.price[i], _MISMATCH, f"call_price[{i}]")
+        require(call.latency, table.latency[i], _MISMATCH, f"call_latency_ms[{i}]")
+        require(call.epsilon, table.epsilon[i], _MISMATCH, f"call_epsilon[{i}]")
+        found.append(number[text])
+    return tuple(found)
+
+
+def check_tools(column: bytes, tools: Json, owners: set[int]) -> None:
+    """The column ``tools`` holds those tool objects of the core that own a call, word for word.
+
+    Args:
+        column: its bytes.
+        tools: the member ``tools`` of the core.
+        owners: indices of the tools that own a call of the artifact.
+
+    Raises:
+        Rejected: M303.
+    """
+    items = as_list(tools, "core.tools", Code.CORE_SCHEMA)
+    due = encode([tool for index, tool in enumerate(items) if index in owners])
+    ensure(due == column, Code.TOOL_TABLE, "tools", "the core's tools that own a call", "others")
