@@ -14,8 +14,8 @@ from typing import TypeAlias, TypeVar
 from blake3 import blake3
 
 from tcc_certs.digest import FIRST_ARRIVAL, RESIDUAL, WINNER, leaf_digest, race_key, root_context
-from tcc_certs.digest import uniform as prf
 from tcc_certs.errors import Code, ensure
+from tcc_certs.fixed import Q64_MAX, Q64_MIN
 from tcc_runtime.errors import Undecided
 from tcc_runtime.load import Artifact
 from tcc_runtime.numbers import LAST_BITS, Real, Reals, clamped, units
@@ -94,7 +94,7 @@ def seeded_draw(artifact: Artifact, seed: bytes) -> Draw:
     key = race_key(seed, root_context(artifact.manifest.root_document))
 
     def draw(purpose: int, identity: bytes) -> int:
-        return prf(key, purpose, identity)
+        return int.from_bytes(blake3(b"%c%b" % (purpose, identity), key=key).digest(8), "little")
 
     return draw
 
@@ -221,8 +221,10 @@ class Race:
             exact = self._rounded(node, self._reals, node.log, node.log_error)
         except Undecided:
             exact = self._again(lambda reals: self._rounded_at(node, reals))
-        node.neg_log_t, node.key = clamped(exact[0]), clamped(exact[1])
-        node.clamp = (node.neg_log_t, node.key) != exact
+        node.neg_log_t, node.key = exact
+        node.clamp = max(exact) > Q64_MAX or min(exact) < Q64_MIN
+        if node.clamp:
+            node.neg_log_t, node.key = clamped(exact[0]), clamped(exact[1])
 
     def _rounded(self, node: Node, reals: Reals, log: int, error: int) -> tuple[int, int]:
         shift = reals.shift

@@ -94,14 +94,15 @@ class Recorder:
 
     def expand(self, expansion: Expansion, descent: Descent | None) -> None:
         """Writes `expand` and the `node` of every child."""
-        node_id = uuid7(self._started_ms, expansion.node.digest)
+        node_id = self._nodes.node_id(expansion.node.digest.hex())
         self._write(expand_record(expansion, node_id, descent, self._marks))
         for line in self._nodes.children(expansion, node_id, self._marks):
             self._append(line)
 
     def leaf(self, leaf: Node, word: int, incumbent: int | None) -> None:
         """Writes `leaf`: U_P is `word`, B* after it `incumbent`."""
-        self._append(leaf_line(leaf, uuid7(self._started_ms, leaf.digest), word, incumbent))
+        node_id = self._nodes.node_id(leaf.digest.hex())
+        self._append(leaf_line(leaf, node_id, word, incumbent))
 
     def close(self, run: Run) -> Run:
         """Writes `close`, makes the ledger durable, and gives the run back with its head."""

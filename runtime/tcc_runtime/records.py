@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from json.encoder import encode_basestring
 
 from tcc_certs.codec import Json, encode
-from tcc_certs.digest import uuid7
-from tcc_certs.fixed import format_decimal, format_q32, format_q64
+from tcc_certs.fixed import format_decimal, format_q32
 from tcc_runtime.guards import Descent, Guard, Stop
 from tcc_runtime.load import Artifact
 from tcc_runtime.outcome import Run
@@ -20,6 +19,10 @@ from tcc_runtime.settings import Settings
 
 _REPR_BYTES = 48
 _REPR_CALLS = 3
+_VARIANT = {f"{digit:x}": "89ab"[digit & 3] for digit in range(16)}
+_DIGITS = 10**20
+_HALF = 1 << 63
+_FRACTION = (1 << 64) - 1
 
 
 class Marks:
@@ -138,20 +141,36 @@ def _ending_guard(run: Run) -> Guard | None:
     return None
 
 
+def q64_text(value: int) -> str:
+    """Q64.64 text; tcc_certs.fixed.format_q64 is the definition."""
+    product = abs(value) * _DIGITS + _HALF
+    scaled = product >> 64
+    if product & _FRACTION == 0:
+        scaled &= ~1  # a tie goes to the even one
+    digits = f"{scaled:021d}"
+    return f"{'-' if value < 0 else ''}{digits[:-20]}.{digits[-20:]}"
+
+
 def leaf_line(leaf: Node, node_id: str, word: int, incumbent: int | None) -> bytes:
     """`leaf`."""
-    best = "" if incumbent is None else f'"incumbent":"{format_q64(incumbent)}",'
-    value = format_q64(leaf.key)
+    best = "" if incumbent is None else f'"incumbent":"{q64_text(incumbent)}",'
+    value = q64_text(leaf.key)
     return (f'{{"U_P":"{word}","V":"{value}",{best}"kind":"leaf","node_id":"{node_id}"}}').encode()
 
 
 class NodeLines:
     """Renders `node` records of one run."""
 
-    __slots__ = ("_started_ms",)
+    __slots__ = ("_time",)
 
     def __init__(self, started_ms: int) -> None:
-        self._started_ms = started_ms
+        time = f"{started_ms:012x}"
+        self._time = f"{time[:8]}-{time[8:]}-7"
+
+    def node_id(self, digest: str) -> str:
+        """The UUIDv7 of a digest in hex; tcc_certs.digest.uuid7 is the definition."""
+        variant = _VARIANT[digest[16]]
+        return f"{self._time}{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
 
     def root(self, node: Node, marks: Marks) -> bytes:
         """The root's."""
@@ -166,7 +185,7 @@ class NodeLines:
             yield self._line(child, parent_id, b" ".join(calls), marks)
 
     def _line(self, node: Node, parent_id: str | None, shown: bytes, marks: Marks) -> bytes:
-        digest, state = node.digest, node.state
+        digest, state = node.digest.hex(), node.state
         plans = "1" if state is None else state.plans
         count = "" if plans is None else f'"N":"{plans}",'
         word = "" if node.word is None else f'"U":"{node.word}",'
@@ -181,11 +200,11 @@ class NodeLines:
         if node.clamp:
             claim, guards = _clamp_members(marks)
         return (
-            f'{{{count}{word}{call}{claim}"ctx_digest":"{digest.hex()}",'
+            f'{{{count}{word}{call}{claim}"ctx_digest":"{digest}",'
             f'"ctx_repr":{encode_basestring(_cut(shown))},{guards}'
-            f'"key_raw":"{format_q64(node.key)}","kind":"node",'
-            f'"neg_log_t":"{format_q64(node.neg_log_t)}",'
-            f'"node_id":"{uuid7(self._started_ms, digest)}"{parent}{number}{place}}}'
+            f'"key_raw":"{q64_text(node.key)}","kind":"node",'
+            f'"neg_log_t":"{q64_text(node.neg_log_t)}",'
+            f'"node_id":"{self.node_id(digest)}"{parent}{number}{place}}}'
         ).encode()
 
 
