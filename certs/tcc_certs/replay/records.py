@@ -134,13 +134,13 @@ def potential_fields(header: Header, root_rank: int, node: Node) -> tuple[dict[s
     after = (root_rank - node.depth) * unit + numerator * node.cost_high
     eta, eta_places = header.eta
     fires = (after - before) * 10**eta_places > -eta * unit
-    numbers = {"phi_before": before, "phi_after": after, "delta_phi": after - before}
-    fields: dict[str, Json] = {
-        name: format_q32(min(max(divide_nearest(value << 32, unit), Q32_MIN), Q32_MAX))
-        for name, value in numbers.items()
-    }
-    if fires:
-        fields["guards"] = ["AcyclicityFail"]
+    exact = {"phi_before": before, "phi_after": after, "delta_phi": after - before}
+    rounded = {name: divide_nearest(value << 32, unit) for name, value in exact.items()}
+    held = {name: min(max(value, Q32_MIN), Q32_MAX) for name, value in rounded.items()}
+    fields: dict[str, Json] = {name: format_q32(value) for name, value in held.items()}
+    guards = ["AcyclicityFail"] * fires + ["NumClamp"] * (held != rounded)
+    if guards:
+        fields["guards"] = guards
     return fields, fires
 
 

@@ -102,8 +102,8 @@ class Run:
         """
         if self.nodes == 0:
             language = self.language
-            x = self._uniform(FIRST_ARRIVAL, language.root_digest, record, "U")
-            self._enter(push_root(language, self.header.recipe, x), record, line)
+            first = self._uniform(FIRST_ARRIVAL, language.root_digest, record, "U")
+            self._enter(push_root(language, self.header.recipe, first), record, line)
             return
         self._check_due(record)
         parent, slot = self._parent, self._due.popleft()

@@ -1,0 +1,78 @@
+"""Small artifacts for ledger tests, checked by the kernel; built from lists of plans."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from typing import Any
+
+from tcc_certs.codec import encode
+from tcc_certs.core import read_core
+from tcc_certs.kernel import CheckedArtifact, check
+from tests.oracle.build import build
+from tests.oracle.cores import call, depth, letters, make_core, random_core
+from tests.oracle.plans import plans
+
+
+def checked(core: bytes, words: list, **options: Any) -> CheckedArtifact:
+    """The artifact of `words`, as the kernel passes it."""
+    return check(build(core, words, **options))
+
+
+@cache
+def small(tilt: int = 8, beta: str = "1", name: str = "g") -> CheckedArtifact:
+    """Three letters, the empty plan among 13 of at most two calls."""
+    core = make_core(
+        **letters(3, cost=[300_000_000, -100_000_000, 1_250_000_000]),
+        plan=["repeat", ["call", {0, 1, 2}], 0, 2],
+        name=name,
+        limits=[depth(2)],
+    )
+    return checked(core, plans(read_core(core), 2), tilt=tilt, beta=beta)
+
+
+@cache
+def vectors(tilt: int) -> CheckedArtifact:
+    """The grammar of tests/conformance/vectors/race.json."""
+    tools = [
+        {"name": "a", "params": []},
+        {"name": "b", "params": [{"name": "k", "values": ["1", "2"]}]},
+        {"name": "c", "params": []},
+    ]
+    calls = [
+        call(0, cost=300_000_000),
+        call(1, [0], cost=100_000_000),
+        call(1, [1], cost=200_000_000),
+        call(2, cost=1_250_000_000, price=2),
+    ]
+    a, b, c = ["call", {0}], ["call", {1, 2}], ["call", {3}]
+    optional = [["repeat", part, 0, 1] for part in (b, c)]
+    core = make_core(
+        tools=tools,
+        calls=calls,
+        plan=["alt", [["seq", [a, *optional]], ["repeat", b, 1, 2]]],
+        limits=[depth(3), {"kind": "price", "op": "<=", "value": 5}],
+        name="vec",
+        version="1.0",
+    )
+    return checked(core, plans(read_core(core), 3), tilt=tilt)
+
+
+def drawn(rng: random.Random) -> CheckedArtifact:
+    """A random artifact with 1 .. 200 plans of at most four calls."""
+    while True:
+        core, read = random_core(rng)
+        words = plans(read, 4)
+        if 1 <= len(words) <= 200:
+            beta = rng.choice(["0", "0.5", "1", "3.25"])
+            return checked(core, words, tilt=rng.choice([0, 1, 8, 16]), beta=beta)
+
+
+def core_bytes(artifact: CheckedArtifact) -> bytes:
+    """The core column."""
+    return bytes(artifact.file.columns["core"].data)
+
+
+def canonical(value: Any) -> bytes:
+    """Canonical JSON, for digests in tests."""
+    return encode(value)
