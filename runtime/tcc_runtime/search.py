@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TypeAlias
 
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import format_q64
 from tcc_runtime.errors import Undecided
 from tcc_runtime.frontier import Frontier, Incumbent
@@ -45,14 +46,23 @@ def search(
 
     Raises:
         LedgerError: the ledger could not be written; what it holds is a valid prefix.
-        Rejected: an unverified artifact leads out of its ranges.
+        Rejected: D101, a call's cost is a range, which nothing here refines; or an unverified
+            artifact leads out of its ranges.
     """
+    _require_points(artifact)
     with held_interrupts() as interrupted:
         loop = _Search(artifact, settings, recorder, on_expand, clock, interrupted)
         if recorder is None:
             return loop.run()
         with recorder:
             return loop.run()
+
+
+def _require_points(artifact: Artifact) -> None:
+    low, high = artifact.cost_low, artifact.cost_high
+    if low != high:
+        at = next(i for i, pair in enumerate(zip(low, high, strict=True)) if pair[0] != pair[1])
+        raise Rejected(Code.UNKNOWN_FEATURE, f"call_cost_high[{at}]", low[at], high[at])
 
 
 class _Search:

@@ -1,0 +1,102 @@
+"""The runtime against a race computed leaf by leaf in decimal arithmetic, and against itself."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import lru_cache
+
+import pytest
+
+from tcc_certs.errors import Code
+from tcc_certs.fixed import parse_q64
+from tcc_runtime.load import load
+from tcc_runtime.plans import enumerate_plans
+from tcc_runtime.recorder import Recorder
+from tcc_runtime.search import search
+from tcc_runtime.settings import Settings
+from tcc_runtime.sinks import Memory
+from tests.differential.runtime_oracle import Grammar, Oracle
+from tests.runtime.graphs import build, free_core, random_rows
+
+SEEDS_EACH = 12
+
+
+@lru_cache(maxsize=64)
+def case(number: int, tilt: int):
+    """A random small automaton, and the grammar that the oracle reads."""
+    rng = random.Random(number)
+    calls = rng.randint(1, 3)
+    costs = [rng.choice((0, 1, 10**9, rng.randrange(-(10**9), 3 * 10**9))) for _ in range(calls)]
+    beta = rng.choice(("1", "0", "2.5", "0.125"))
+    rows = random_rows(rng, calls, rng.randint(1, 3), 2)
+    artifact = load(build(free_core(costs, 9), rows, beta, tilt))
+    names = "abc"[:calls]
+    grammar = Grammar(
+        name="g",
+        version="1",
+        limits=["depth<=9"],
+        cost=dict(zip(names, costs, strict=True)),
+        plans=list(enumerate_plans(artifact)),
+        beta=beta,
+        tilt=tilt,
+    )
+    return artifact, grammar
+
+
+def seed_of(number: int) -> bytes:
+    return number.to_bytes(32, "big")
+
+
+def q64(text: str) -> int:
+    return parse_q64(text, "", Code.LEDGER_SCHEMA)
+
+
+@pytest.mark.parametrize("tilt", [0, 4, 8])
+@pytest.mark.parametrize("number", range(10))
+def test_every_published_number_is_the_oracles(number, tilt):
+    artifact, grammar = case(number, tilt)
+    for salt in range(SEEDS_EACH):
+        seed = seed_of(1000 * number + salt)
+        due = Oracle(grammar, seed).result
+        ledger = Memory()
+        run = search(artifact, Settings(seed=seed, top=10**6), Recorder(ledger, started_ms=7))
+        found = [(q64(p.value), bytes.fromhex(p.leaf_id), p.calls) for p in run.plans]
+        assert found == due.leaves
+        assert (run.claim_type, run.stop) == ("RunWiseExact", "exhausted")
+        nodes = [json.loads(line) for line in bytes(ledger.data).splitlines()]
+        nodes = [record for record in nodes if record["kind"] == "node"]
+        assert len(nodes) == len(due.keys)
+        for node in nodes:
+            digest = bytes.fromhex(node["ctx_digest"])
+            assert q64(node["key_raw"]) == due.keys[digest]
+            assert q64(node["neg_log_t"]) == due.neg_log_t[digest]
+            if "U" in node:
+                purpose = b"\x03" if "parent_id" in node else b"\x01"
+                assert int(node["U"]) == due.words[purpose + digest]
+
+
+@pytest.mark.parametrize("recipe", ["r1", "r2"])
+@pytest.mark.parametrize("top", [1, 5])
+@pytest.mark.parametrize("number", range(10))
+def test_a_certified_stop_has_the_best_plans_and_no_other_beats_them(number, top, recipe):
+    for tilt in (0, 8):
+        artifact, grammar = case(number, tilt)
+        for salt in range(SEEDS_EACH):
+            seed = seed_of(5000 * number + salt)
+            due = Oracle(grammar, seed).result.leaves
+            run = search(artifact, Settings(seed=seed, top=top, recipe=recipe))
+            found = [(q64(p.value), bytes.fromhex(p.leaf_id), p.calls) for p in run.plans]
+            assert run.claim_type == "RunWiseExact"
+            assert found == due[:top]
+
+
+def test_r2_expands_no_more_than_r1():
+    for number in range(10):
+        artifact, _ = case(number, 0)
+        for salt in range(SEEDS_EACH):
+            seed = seed_of(salt)
+            tight = search(artifact, Settings(seed=seed))
+            loose = search(artifact, Settings(seed=seed, recipe="r1"))
+            assert tight.expansions <= loose.expansions
+            assert tight.plans == loose.plans
