@@ -46,7 +46,22 @@ LANGUAGE: Mapping[str, Entry] = {
     ),
     "TCC407": Entry(
         "count too large",
-        "The number of plans of some state takes more bits than `--count-bits` allows.",
+        "The number of plans takes more bits than `--count-bits` allows.",
+    ),
+    "TCC408": Entry(
+        "an option out of range",
+        "`--beta` is an exact decimal of at least 0 (such as 1 or 0.25), `--tilt` a whole number\n"
+        "from 0 to 64, `--max-states` at least 1.",
+    ),
+    "TCC409": Entry(
+        "not a core",
+        "The bytes that were to be compiled are not the canonical core of a grammar\n"
+        "(docs/spec/core.md). A grammar file never leads here.",
+    ),
+    "TCC410": Entry(
+        "an artifact that fails its own check",
+        "Every artifact is checked as a reader would check it before it is handed out. This one\n"
+        "failed, which is a defect of the compiler: please report it with the grammar.",
     ),
 }
 EXAMPLES: Mapping[str, Entry] = {

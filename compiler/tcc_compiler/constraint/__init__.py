@@ -1,0 +1,1 @@
+"""Statements as small automata and counters, applied to a machine one at a time."""

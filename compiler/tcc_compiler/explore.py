@@ -1,0 +1,117 @@
+"""The machine of the plan expression, by whichever way of determinising stays small.
+
+Two ways take turns under caps that grow: state sets as they are, and state sets by depth (where a
+limit on depth is there), so the work is within a constant of the better one.  Recursion that
+needs a bound and has none on depth is first looked at by :mod:`tcc_compiler.finiteness`.
+"""
+
+from __future__ import annotations
+
+from math import lcm
+
+from tcc_certs.grammar import Core, Limit
+from tcc_compiler.determinise import Driver, determinise, determinise_by_depth
+from tcc_compiler.finiteness import longest_plan
+from tcc_compiler.guard import Guard
+from tcc_compiler.letters import Letters, letter_amounts
+from tcc_compiler.machine import Machine
+from tcc_compiler.refusal import Refused
+from tcc_compiler.regular.network import Network
+from tcc_compiler.regular.nodes import Nodes, build, grows
+
+_FIRST_CAP = 1 << 13
+_GROWTH = 8
+
+
+def explore(core: Core, letters: Letters, guard: Guard) -> Machine:
+    """The machine of the plan expression; not trimmed.
+
+    It has every plan that meets the limits, and no word that the expression does not derive.
+    Words that break a limit may be missing.
+
+    Raises:
+        Refused: TCC401 and TCC406 from the look at unbounded recursion, TCC403, TCC404.
+    """
+    driver = find_driver(core, letters)
+    nodes, root = _nodes(core, letters, driver, guard)
+    if grows(nodes) and not (driver and driver.depth):
+        return _explore_recursion(core, letters, nodes, root, driver, guard)
+    return _take_turns(Network(nodes, letters.patterns, guard), root, driver, guard)
+
+
+def _nodes(core: Core, letters: Letters, driver: Driver | None, guard: Guard) -> tuple[Nodes, int]:
+    weights = driver.weights if driver else [0] * len(letters.calls)
+    return build(core, [[weights[x] for x in pattern] for pattern in letters.patterns], guard)
+
+
+def _explore_recursion(
+    core: Core, letters: Letters, nodes: Nodes, root: int, driver: Driver | None, guard: Guard
+) -> Machine:
+    network = Network(nodes, letters.patterns, guard)
+    machine = determinise(network, network.initial(root), driver, _FIRST_CAP, guard)
+    if machine is not None:
+        return machine
+    bound = longest_plan(core, letters, nodes, root, guard)
+    if bound is not None:
+        driver = depth_driver(letters, bound, f"plans of at most {bound} calls")
+        nodes, root = _nodes(core, letters, driver, guard)
+        return _take_turns(Network(nodes, letters.patterns, guard), root, driver, guard)
+    machine = (
+        determinise(network, network.initial(root), driver, guard.max_states, guard)
+        if driver
+        else None
+    )
+    if machine is None:
+        raise Refused(
+            "TCC406",
+            "it could not be decided whether the recursion of the rules gives finitely many plans",
+            hint="add `limit depth <= N`",
+        )
+    return machine
+
+
+def _take_turns(network: Network, root: int, driver: Driver | None, guard: Guard) -> Machine:
+    first = network.initial(root)
+    cap = min(_FIRST_CAP, guard.max_states)
+    while True:
+        machine = determinise(network, first, driver, cap, guard)
+        if machine is None and driver and driver.depth:
+            machine = determinise_by_depth(network, first, driver.bound, cap, guard)
+        if machine is not None:
+            return machine
+        if cap == guard.max_states:
+            guard.states(cap + 1)
+        cap = min(cap * _GROWTH, guard.max_states)
+
+
+def find_driver(core: Core, letters: Letters) -> Driver | None:
+    """The limit on depth where there is one, else all other upper limits together.
+
+    A plan that meets each limit meets their sum, each weighed so that its own bound counts the
+    same.  A limit on cost counts where no cost is negative.
+    """
+    depths = [limit.value for limit in core.limits if limit.kind == "depth"]
+    if depths:
+        return depth_driver(letters, min(depths), f"limit depth <= {min(depths)}")
+    found: list[tuple[Limit, list[int]]] = []
+    for limit in core.limits:
+        amounts = letter_amounts(core, letters, limit)
+        if not limit.least and min(amounts, default=0) >= 0:
+            found.append((limit, amounts))
+    if not found:
+        return None
+    whole = lcm(*(max(1, limit.value) for limit, _ in found))
+    bound = whole * len(found)
+    weights = [0] * len(letters.calls)
+    for limit, amounts in found:
+        for letter, amount in enumerate(amounts):
+            # One call above the limit is above the sum too.
+            alone = bound + 1 if amount > limit.value else amount * (whole // max(1, limit.value))
+            weights[letter] += alone
+    text = " and ".join(f"limit {limit.text}" for limit, _ in found[:4])
+    return Driver(weights=weights, bound=bound, text=text, depth=False)
+
+
+def depth_driver(letters: Letters, bound: int, text: str) -> Driver:
+    """The driver of a bound on the number of calls."""
+    return Driver(weights=[1] * len(letters.calls), bound=bound, text=text, depth=True)

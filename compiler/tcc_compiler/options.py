@@ -1,0 +1,30 @@
+"""What a caller may set for one compilation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+MAX_TILT = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Options of the back end.
+
+    Attributes:
+        beta: inverse temperature, an exact decimal in canonical text, at least 0.
+        tilt: B, the bits of the weights, 0 .. 64; 0 is the untilted race.
+        max_states: most states of any automaton on the way.
+        timeout: most seconds, None for no limit.
+        count_bits: most bits of the number of plans, None for no limit.
+        clock: monotonic seconds; asked every few thousand steps.
+    """
+
+    beta: str = "1"
+    tilt: int = 8
+    max_states: int = 2_000_000
+    timeout: float | None = None
+    count_bits: int | None = None
+    clock: Callable[[], float] = time.monotonic

@@ -1,0 +1,1 @@
+"""The plan expression as a nondeterministic shared graph of positions and stacks."""

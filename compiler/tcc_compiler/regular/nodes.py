@@ -1,0 +1,299 @@
+"""The core's expressions as one shared table of nodes, each different expression once.
+
+Sequences become pairs (first, rest), so that equal rests are one node; a rule is a node that
+points at its body, so recursion is a cycle of the table and every rule stands there once.  What
+can be empty and what the least weight of a word is are found here.
+Cost: linear in the expressions, and a heap for the least weights.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+
+from tcc_certs.grammar import (
+    Alt,
+    Both,
+    Core,
+    Diff,
+    Empty,
+    Expr,
+    OneCall,
+    Repeat,
+    RuleRef,
+    Seq,
+)
+from tcc_compiler.guard import Guard
+from tcc_compiler.machine import components
+
+
+class Kind(IntEnum):
+    """What a node derives; `parts` holds the nodes that it is made of."""
+
+    EMPTY = 0
+    CALL = 1
+    PAIR = 2
+    ALT = 3
+    BOTH = 4
+    DIFF = 5
+    REPEAT = 6
+    RULE = 7
+
+
+class Nodes:
+    """The table.  Node numbers are stable; only counted repeats are added later.
+
+    Attributes:
+        kind, parts: [nodes]; a rule's one part is its body, a DIFF's first part is its base.
+        pattern: [nodes], the pattern of a CALL.
+        low, high: [nodes], the bounds of a REPEAT; high is None without end.
+        nullable: [nodes], whether the empty sequence is derived.
+        least: [nodes], the least weight of a word, None where no word is derived; for BOTH and
+            DIFF, and what holds them, a lower bound.
+    """
+
+    def __init__(self, weights: Sequence[Sequence[int]], guard: Guard) -> None:
+        """Args: weights: for each pattern, the weights of its letters; not empty."""
+        self.kind: list[Kind] = []
+        self.parts: list[tuple[int, ...]] = []
+        self.pattern: list[int] = []
+        self.low: list[int] = []
+        self.high: list[int | None] = []
+        self.nullable: list[bool] = []
+        self.least: list[int | None] = []
+        self._known: dict[tuple[object, ...], int] = {}
+        self._least_call = [min(group) for group in weights]
+        self._guard = guard
+        self.empty = self._node(Kind.EMPTY, ())
+
+    def _node(
+        self,
+        kind: Kind,
+        parts: tuple[int, ...],
+        pattern: int = 0,
+        low: int = 0,
+        high: int | None = None,
+    ) -> int:
+        key = (kind, parts, pattern, low, high)
+        found = self._known.get(key)
+        if found is not None:
+            return found
+        self._known[key] = number = len(self.kind)
+        self.kind.append(kind)
+        self.parts.append(parts)
+        self.pattern.append(pattern)
+        self.low.append(low)
+        self.high.append(high)
+        self.nullable.append(False)
+        self.least.append(None)
+        return number
+
+    def repeat(self, body: int, low: int, high: int | None) -> int:
+        """The node of `body` repeated, with what follows from its body known at once."""
+        if high == 0:
+            return self.empty
+        low = 0 if self.nullable[body] else low
+        before = len(self.kind)
+        node = self._node(Kind.REPEAT, (body,), low=low, high=high)
+        if node == before:
+            self._guard.room(node)
+            self.nullable[node] = low == 0
+            least = self.least[body]
+            self.least[node] = 0 if low == 0 else None if least is None else low * least
+        return node
+
+    def rest(self, node: int) -> int:
+        """What is left of a repeat after one more of its body."""
+        low, high = self.low[node], self.high[node]
+        return self.repeat(self.parts[node][0], max(low - 1, 0), None if high is None else high - 1)
+
+    def add(self, expr: Expr, rules: Mapping[str, int]) -> int:
+        """The node of `expr`; parts first, with a stack of our own."""
+        done: list[int] = []
+        todo: list[tuple[Expr, bool]] = [(expr, False)]
+        while todo:
+            item, ready = todo.pop()
+            children = _children(item)
+            if not ready and children:
+                todo.append((item, True))
+                todo.extend((child, False) for child in reversed(children))
+                continue
+            count = len(children)
+            parts = tuple(done[len(done) - count :])
+            del done[len(done) - count :]
+            done.append(self._combine(item, parts, rules))
+        return done[0]
+
+    def _combine(self, expr: Expr, parts: tuple[int, ...], rules: Mapping[str, int]) -> int:
+        match expr:
+            case Empty():
+                return self.empty
+            case OneCall():
+                return self._node(Kind.CALL, (), pattern=expr.pattern)
+            case RuleRef():
+                return rules[expr.name]
+            case Seq():
+                rest = parts[-1]
+                for part in reversed(parts[:-1]):
+                    rest = self._node(Kind.PAIR, (part, rest))
+                return rest
+            case Alt():
+                return self._node(Kind.ALT, tuple(dict.fromkeys(parts)))
+            case Both():
+                return self._node(Kind.BOTH, tuple(sorted(set(parts))))
+            case Diff():
+                return self._node(Kind.DIFF, (parts[0], *sorted(set(parts[1:]))))
+            case Repeat():
+                if expr.high == 0:
+                    return self.empty
+                return self._node(Kind.REPEAT, parts, low=expr.low, high=expr.high)
+
+    def add_rules(self, rules: Mapping[str, Expr]) -> dict[str, int]:
+        """A node for each rule, pointing at its body."""
+        # The pattern keeps the rules' nodes apart until their bodies are known.
+        names = sorted(rules)
+        numbers = {name: self._node(Kind.RULE, (), pattern=at) for at, name in enumerate(names)}
+        for name in names:
+            self.parts[numbers[name]] = (self.add(rules[name], numbers),)
+        return numbers
+
+    def settle(self) -> None:
+        """Find `nullable`, then `least`, of every node."""
+        self._find_nullable()
+        self._find_least()
+
+    def _find_nullable(self) -> None:
+        known: list[bool | None] = [None] * len(self.kind)
+        for node in range(len(self.kind)):
+            todo = [node]
+            while todo:
+                self._guard.tick()
+                top = todo[-1]
+                missing = [] if known[top] is not None else self._decide(top, known)
+                if missing:
+                    todo.extend(missing)
+                else:
+                    todo.pop()
+        self.nullable = [bool(value) for value in known]
+
+    def _decide(self, node: int, known: list[bool | None]) -> list[int]:
+        """Settle whether `node` is nullable, or say which parts have to be settled first.
+
+        The rest of a pair is only asked for once its first part is nullable: since no rule is
+        left-recursive, the questions never run in a circle.
+        """
+        kind, parts = self.kind[node], self.parts[node]
+        if kind is Kind.PAIR and known[parts[0]] is None:
+            return [parts[0]]
+        if kind in (Kind.EMPTY, Kind.CALL) or (kind is Kind.PAIR and not known[parts[0]]):
+            known[node] = kind is Kind.EMPTY
+            return []
+        if kind is Kind.REPEAT and self.low[node] == 0:
+            known[node] = True
+            return []
+        missing = [part for part in parts if known[part] is None]
+        if not missing:
+            values = [bool(known[part]) for part in parts]
+            if kind is Kind.ALT:
+                known[node] = any(values)
+            elif kind is Kind.DIFF:
+                known[node] = values[0] and not any(values[1:])
+            else:
+                known[node] = all(values)
+        return missing
+
+    def _find_least(self) -> None:
+        """Knuth's generalisation of Dijkstra's algorithm: nodes are settled least first."""
+        users: list[list[int]] = [[] for _ in self.kind]
+        waiting = [0] * len(self.kind)
+        heap: list[tuple[int, int]] = []
+        for node, kind in enumerate(self.kind):
+            parts = self.parts[node]
+            if kind is Kind.DIFF:
+                parts = parts[:1]
+            if kind is Kind.REPEAT and self.nullable[parts[0]]:
+                self.low[node] = 0
+            if kind is Kind.EMPTY or (kind is Kind.REPEAT and self.low[node] == 0):
+                heap.append((0, node))
+                continue
+            if kind is Kind.CALL:
+                heap.append((self._least_call[self.pattern[node]], node))
+                continue
+            waiting[node] = 1 if kind is Kind.ALT else len(parts)
+            for part in parts:
+                users[part].append(node)
+        heapq.heapify(heap)
+        while heap:
+            value, node = heapq.heappop(heap)
+            if self.least[node] is not None:
+                continue
+            self._guard.tick()
+            self.least[node] = value
+            for user in users[node]:
+                waiting[user] -= 1
+                if waiting[user] == 0:
+                    heapq.heappush(heap, (self._weigh(user), user))
+
+    def _weigh(self, node: int) -> int:
+        """The least weight of a node whose parts are settled; of an ALT, one part."""
+        values = [self.least[part] for part in self.parts[node]]
+        found = [value for value in values if value is not None]
+        match self.kind[node]:
+            case Kind.PAIR:
+                return sum(found)
+            case Kind.BOTH:
+                return max(found)
+            case Kind.DIFF:
+                return found[0]
+            case Kind.REPEAT:
+                return self.low[node] * found[0]
+            case _:
+                return min(found)
+
+
+def _children(expr: Expr) -> tuple[Expr, ...]:
+    match expr:
+        case Seq() | Alt() | Both():
+            return expr.items
+        case Diff():
+            return (expr.base, *expr.minus)
+        case Repeat():
+            return (expr.body,)
+        case _:
+            return ()
+
+
+def build(core: Core, weights: Sequence[Sequence[int]], guard: Guard) -> tuple[Nodes, int]:
+    """The settled table of a core, and the node of its plan."""
+    nodes = Nodes(weights, guard)
+    root = nodes.add(core.plan, nodes.add_rules(core.rules))
+    nodes.settle()
+    return nodes, root
+
+
+def grows(nodes: Nodes) -> bool:
+    """Whether recursion passes through a place where something is left to do afterwards.
+
+    Without it every stack is bounded, and there are finitely many positions with their stacks.
+    The operands of `&` and `-` count as such places.
+    """
+    group = [0] * len(nodes.kind)
+    for number, component in enumerate(components(len(group), lambda node: nodes.parts[node])):
+        for node in component:
+            group[node] = number
+    return any(
+        group[part] == group[node]
+        for node, parts in enumerate(nodes.parts)
+        for part in _inner(nodes, node, parts)
+    )
+
+
+def _inner(nodes: Nodes, node: int, parts: tuple[int, ...]) -> tuple[int, ...]:
+    """The parts after which something is left to do."""
+    kind = nodes.kind[node]
+    if kind is Kind.PAIR:
+        return parts[:1]
+    if kind is Kind.BOTH or kind is Kind.DIFF or (kind is Kind.REPEAT and nodes.high[node] != 1):
+        return parts
+    return ()
