@@ -20,7 +20,7 @@ IMPORTS: Mapping[str, Entry] = {
     ),
     "TCC603": Entry(
         "graph of the wrong shape",
-        "Node-link JSON is an object with `\"directed\": true`, `nodes` with distinct `id` (a text or\n"
+        'Node-link JSON is an object with `"directed": true`, `nodes` with distinct `id` (a text or\n'
         "an integer) and `edges` or `links` whose `source` and `target` are such ids. The message\n"
         "names what is missing or of the wrong type.",
         '{"directed": true, "nodes": [{"id": "a"}, {"id": "a"}], "links": []}',
@@ -35,8 +35,8 @@ IMPORTS: Mapping[str, Entry] = {
     ),
     "TCC605": Entry(
         "no start, or no goal",
-        "A graph marks one node at least with `\"start\": true`, and one with `\"goal\": true` (in a\n"
-        "graph of states `\"accept\": true` says the same); and some path leads from the one to the\n"
+        'A graph marks one node at least with `"start": true`, and one with `"goal": true` (in a\n'
+        'graph of states `"accept": true` says the same); and some path leads from the one to the\n'
         "other.",
         '{"directed": true, "nodes": [{"id": "a"}], "links": []}',
     ),

@@ -34,7 +34,7 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC205": Entry(
         "value outside the domain",
-        "A parameter takes the values of its domain and no others. `abc` and `\"abc\"` are different\n"
+        'A parameter takes the values of its domain and no others. `abc` and `"abc"` are different\n'
         "values, `5` and `5.0` are the same.",
         _TOOLS + "plan = search(k=7)\n",
     ),
@@ -81,7 +81,7 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC213": Entry(
         "grammar statement missing or not first",
-        "A grammar file begins with `grammar NAME version \"V\"`.",
+        'A grammar file begins with `grammar NAME version "V"`.',
         "tool a\nplan = a\n",
     ),
     "TCC214": Entry(

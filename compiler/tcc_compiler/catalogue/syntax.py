@@ -24,12 +24,12 @@ SYNTAX: Mapping[str, Entry] = {
     "TCC103": Entry(
         "string not closed",
         "A string ends with a double quote on the line on which it begins, and holds no control\n"
-        "characters. Write a newline as \\n and a quote as \\\".",
+        'characters. Write a newline as \\n and a quote as \\".',
         'grammar g version "1\ntool a\n',
     ),
     "TCC104": Entry(
         "string that JSON would not read",
-        "Strings are JSON strings: after a backslash stands one of \" \\ / b f n r t, or u and four\n"
+        'Strings are JSON strings: after a backslash stands one of " \\ / b f n r t, or u and four\n'
         "hexadecimal digits, and the halves of a surrogate pair come together.",
         'grammar g version "1"\ntool a { doc "50\\% of it" }\n',
     ),

@@ -81,7 +81,7 @@ VALUES: Mapping[str, Entry] = {
     "TCC314": Entry(
         "too much to work out",
         "The amounts of one tool take calls times terms steps, and the patterns of a grammar hold\n"
-        "calls; both are limited to 4 million. Use fewer values, shorter arithmetic, or fewer\n"
+        "calls; both are limited to 2 million. Use fewer values, shorter arithmetic, or fewer\n"
         "different patterns over large domains.",
     ),
 }

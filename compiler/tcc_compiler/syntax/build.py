@@ -125,7 +125,8 @@ class Builder(Transformer[Any, ast.Statement]):
             return base
         region = base.region.to(others[-1].region)
         if isinstance(base, ast.Minus):
-            base, others = base.base, base.others + others
+            others = base.others + others
+            base = base.base
         height = _level(region, base.height, *(other.height for other in others))
         return ast.Minus(base, others, region, height)
 
@@ -150,10 +151,14 @@ class Builder(Transformer[Any, ast.Statement]):
     def plus(self, body: ast.Expression, mark: Lexeme) -> ast.Expression:
         return self._repeat(body, self._count(1, mark), None, mark)
 
-    def exactly(self, body: ast.Expression, _open: Lexeme, n: Lexeme, end: Lexeme) -> ast.Expression:
+    def exactly(
+        self, body: ast.Expression, _open: Lexeme, n: Lexeme, end: Lexeme
+    ) -> ast.Expression:
         return self._repeat(body, self._times(n), self._times(n), end)
 
-    def at_least(self, body: ast.Expression, _open: Lexeme, n: Lexeme, end: Lexeme) -> ast.Expression:
+    def at_least(
+        self, body: ast.Expression, _open: Lexeme, n: Lexeme, end: Lexeme
+    ) -> ast.Expression:
         return self._repeat(body, self._times(n), None, end)
 
     def between(
@@ -306,7 +311,12 @@ class Builder(Transformer[Any, ast.Statement]):
         return ast.ExampleStatement(keyword.type == "ACCEPT", (), region)
 
     def limit(
-        self, keyword: Lexeme, kind: Lexeme, op: Lexeme, number: ast.Number, unit: Lexeme | None = None
+        self,
+        keyword: Lexeme,
+        kind: Lexeme,
+        op: Lexeme,
+        number: ast.Number,
+        unit: Lexeme | None = None,
     ) -> ast.Statement:
         end = number.region if unit is None else unit.region
         named = None if unit is None else str(unit)
@@ -320,7 +330,9 @@ class Builder(Transformer[Any, ast.Statement]):
         region = keyword.region.to(number.region)
         return ast.LimitStatement(str(kind), str(op), number, None, pattern, region)
 
-    def expect(self, keyword: Lexeme, what: Lexeme, op: Lexeme, number: ast.Number) -> ast.Statement:
+    def expect(
+        self, keyword: Lexeme, what: Lexeme, op: Lexeme, number: ast.Number
+    ) -> ast.Statement:
         region = keyword.region.to(number.region)
         return ast.ExpectStatement(str(what), str(op), number, region)
 
@@ -348,10 +360,9 @@ def _chain(parts: Sequence[Any]) -> ast.Arithmetic:
     first: ast.Arithmetic = parts[0]
     if len(parts) == 1:
         return first
-    code = list(first.code)
+    code: list[Any] = list(first.code)
     height = first.height
     for operator, operand in zip(parts[1::2], parts[2::2], strict=True):
-        code.extend(operand.code)
-        code.append(str(operator))
+        code += (*operand.code, str(operator))
         height = max(height, operand.height)
     return ast.Arithmetic(tuple(code), first.region.to(parts[-1].region), height)

@@ -123,7 +123,8 @@ def _expected(tokens: Sequence[Lexeme]) -> set[str]:
     parser: InteractiveParser = _parser().parse_interactive()
     for token in tokens:
         parser.feed_token(token)
-    return parser.accepts()
+    accepted: set[str] = parser.accepts()  # type: ignore[no-untyped-call]
+    return accepted
 
 
 def _report_unexpected(

@@ -199,9 +199,11 @@ class _Scanner:
     def _refuse(self, kind: str, match: re.Match[str]) -> None:
         if kind == "OPEN":
             self._error(
-                "TCC103", match, "this string is not closed on its line, or holds a control character",
+                "TCC103",
+                match,
+                "this string is not closed on its line, or holds a control character",
                 "end it with '\"'; write a newline as \\n",
-            )  # fmt: skip
+            )
             self.unusable = True
             return
         text = match.group()
@@ -221,9 +223,7 @@ class _Scanner:
 
     def _close(self) -> None:
         if self.tokens:
-            self.chunks.append(
-                Chunk(tokens=self.tokens, wrong=self.wrong, unusable=self.unusable)
-            )
+            self.chunks.append(Chunk(tokens=self.tokens, wrong=self.wrong, unusable=self.unusable))
             self._reset()
 
 

@@ -1,0 +1,316 @@
+"""What the calls of a tool cost: arithmetic over the parameters, chosen by `when`.
+
+Normative text: docs/spec/language.md, section 6.  Exact rationals throughout; an amount is worked
+out once for each combination of the parameters that it depends on.  Cost: limited to MAX_STEPS a
+tool, known before the work begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from tcc_compiler.ast import Amount, Arithmetic, Condition, Value, Word
+from tcc_compiler.diagnostics import Report, quote, suggest
+from tcc_compiler.exact import NANO, scaled
+from tcc_compiler.resolve.domains import Parameter
+from tcc_compiler.spans import Region
+from tcc_compiler.syntax.words import AMOUNTS
+
+MAX_STEPS = 1 << 21
+MAX_BITS = 4096
+UNITS = {"cost": NANO, "price": 1, "latency": 1, "epsilon": NANO}
+UNIT_NAMES = {
+    "cost": "nano-units (9 fractional digits)",
+    "price": "cents",
+    "latency": "milliseconds",
+    "epsilon": "nano-units (9 fractional digits)",
+}
+MILLISECONDS = {None: 1, "ms": 1, "s": 1000}
+
+
+class Weights(NamedTuple):
+    """The amounts of one call: nano-units, nano-units, cents, milliseconds, nano-units."""
+
+    cost_low: int
+    cost_high: int
+    price: int
+    latency: int
+    epsilon: int
+
+
+NOTHING = Weights(0, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Clause:
+    """An amount with its names resolved.
+
+    Attributes:
+        holds: parameter and the values for which it holds, None without `when`.
+        uses: the parameters that its arithmetic names.
+    """
+
+    amount: Amount
+    holds: tuple[int, frozenset[int]] | None
+    uses: tuple[int, ...]
+
+
+def weights_of(
+    name: Word, parameters: Sequence[Parameter], amounts: Sequence[Amount], report: Report
+) -> list[Weights] | None:
+    """The weights of every call of a tool, by the places of its values, the last one fastest.
+
+    None after an error.
+    """
+    clauses = {kind: _clauses(kind, parameters, amounts, report) for kind in AMOUNTS}
+    sound = all(clause is not None for kind in AMOUNTS for clause in clauses[kind])
+    if not sound or not _affordable(name, parameters, clauses, report):
+        return None
+    columns = []
+    for kind in AMOUNTS:
+        column = _column(parameters, [c for c in clauses[kind] if c is not None], report)
+        if column is None:
+            sound = False
+        else:
+            columns.append(column)
+    if not sound:
+        return None
+    cost, price, latency, epsilon = columns
+    rows = zip(cost, price, latency, epsilon, strict=True)
+    return [Weights(c[0], c[1], p[0], t[0], e[0]) for c, p, t, e in rows]
+
+
+def _affordable(
+    name: Word,
+    parameters: Sequence[Parameter],
+    clauses: dict[str, list[_Clause | None]],
+    report: Report,
+) -> bool:
+    calls = prod(len(parameter.values) for parameter in parameters)
+    steps = 0
+    for clause in (clause for kind in AMOUNTS for clause in clauses[kind]):
+        if clause is not None:
+            terms = len(clause.amount.low.code) + (
+                len(clause.amount.high.code) if clause.amount.high else 0
+            )
+            steps += calls + terms * prod(len(parameters[p].values) for p in clause.uses)
+    if steps > MAX_STEPS:
+        message = f"the amounts of {quote(name.text)} take {steps} steps; the limit is {MAX_STEPS}"
+        report.error("TCC314", name.region, message, "use fewer values or shorter arithmetic")
+    return steps <= MAX_STEPS
+
+
+def _clauses(
+    kind: str, parameters: Sequence[Parameter], amounts: Sequence[Amount], report: Report
+) -> list[_Clause | None]:
+    """The clauses of one kind: those with `when` in order, then the bare one."""
+    chosen = [amount for amount in amounts if amount.kind == kind]
+    bare = [amount for amount in chosen if amount.when is None]
+    for other in bare[1:]:
+        report.error(
+            "TCC310", other.region, f"a second '{kind}' without 'when'",
+            notes=[("the first is here", bare[0].region)],
+        )  # fmt: skip
+    chosen.sort(key=lambda amount: amount.when is None)
+    return [_clause(amount, parameters, report) for amount in chosen]
+
+
+def _clause(amount: Amount, parameters: Sequence[Parameter], report: Report) -> _Clause | None:
+    names = {parameter.name: i for i, parameter in enumerate(parameters)}
+    holds = None
+    sound = True
+    if amount.when is not None:
+        holds = condition_of(amount.when, parameters, names, report)
+        sound = holds is not None
+    uses = set()
+    for arithmetic in (amount.low, amount.high):
+        for item in arithmetic.code if arithmetic else ():
+            if isinstance(item, Word):
+                place = _numeric(item, parameters, names, report)
+                sound = sound and place is not None
+                uses.add(place)
+    if not sound:
+        return None
+    return _Clause(amount=amount, holds=holds, uses=tuple(sorted(p for p in uses if p is not None)))
+
+
+def _numeric(
+    word: Word, parameters: Sequence[Parameter], names: dict[str, int], report: Report
+) -> int | None:
+    place = names.get(word.text)
+    if place is None:
+        message = f"the tool has no parameter {quote(word.text)}"
+        report.error("TCC204", word.region, message, suggest(word.text, list(names)))
+        return None
+    if None in parameters[place].numbers:
+        message = f"the values of {quote(word.text)} are not all numbers"
+        report.error("TCC305", word.region, message, "choose amounts by 'when' instead")
+        return None
+    return place
+
+
+def condition_of(
+    condition: Condition,
+    parameters: Sequence[Parameter],
+    names: dict[str, int],
+    report: Report,
+) -> tuple[int, frozenset[int]] | None:
+    """The parameter of a `when` and the values for which it holds."""
+    name = condition.name
+    place = names.get(name.text)
+    if place is None:
+        message = f"the tool has no parameter {quote(name.text)}"
+        report.error("TCC204", name.region, message, suggest(name.text, list(names)))
+        return None
+    places = values_of(condition.values, parameters[place], report)
+    return None if places is None else (place, frozenset(places))
+
+
+def values_of(
+    values: Sequence[Value], parameter: Parameter, report: Report
+) -> tuple[int, ...] | None:
+    """The places of some values in a domain, increasing; None after an error."""
+    places: dict[int, Region] = {}
+    sound = True
+    for value in values:
+        place = parameter.index.get(value.text)
+        if place is None:
+            message = f"{quote(value.text)} is no value of {quote(parameter.name)}"
+            hint = _other_form(value.text, parameter) or suggest(value.text, parameter.values)
+            report.error("TCC205", value.region, message, hint)
+            sound = False
+        elif place in places:
+            message = f"the value {quote(value.text)} is given twice"
+            report.error("TCC211", value.region, message)
+            sound = False
+        else:
+            places[place] = value.region
+    return tuple(sorted(places)) if sound else None
+
+
+def _other_form(text: str, parameter: Parameter) -> str | None:
+    """A mend where the value is there, but as a name instead of a string or the reverse."""
+    other = text[1:-1] if text.startswith('"') else f'"{text}"'
+    if other not in parameter.index:
+        return None
+    form = "a string" if other.startswith('"') else "not a string"
+    return f"in the domain it is {form}: write {other}"
+
+
+def _column(
+    parameters: Sequence[Parameter], clauses: Sequence[_Clause], report: Report
+) -> list[tuple[int, int]] | None:
+    """Low and high of one kind of amount for every call; None after an error."""
+    known: dict[tuple[int, ...], tuple[int, int] | None] = {}
+    column: list[tuple[int, int]] = []
+    failed: set[int] = set()
+    for places in combinations(parameters):
+        number = _chosen(clauses, places)
+        if number is None:
+            column.append((0, 0))
+            continue
+        clause = clauses[number]
+        key = (number, *(places[p] for p in clause.uses))
+        if key not in known and number not in failed:
+            known[key] = _ends(clause, parameters, places, report)
+        ends = known.get(key)
+        if ends is None:
+            failed.add(number)
+        else:
+            column.append(ends)
+    return None if failed else column
+
+
+def _chosen(clauses: Sequence[_Clause], places: Sequence[int]) -> int | None:
+    """The first clause that holds for a call."""
+    for number, clause in enumerate(clauses):
+        if clause.holds is None or places[clause.holds[0]] in clause.holds[1]:
+            return number
+    return None
+
+
+def _ends(
+    clause: _Clause, parameters: Sequence[Parameter], places: Sequence[int], report: Report
+) -> tuple[int, int] | None:
+    """The two ends of an amount for one call, in its unit; None after an error."""
+    amount = clause.amount
+    given = {parameters[p].name: parameters[p].numbers[places[p]] for p in clause.uses}
+    case = ", ".join(f"{parameters[p].name}={parameters[p].values[places[p]]}" for p in clause.uses)
+    case = f" where {case}" if case else ""
+    ends = []
+    for arithmetic in (amount.low, amount.high):
+        if arithmetic is not None:
+            value = _evaluate(arithmetic, given)
+            end = _whole(amount, arithmetic.region, value, case, report)
+            if end is None:
+                return None
+            ends.append(end)
+    if ends[0] > ends[-1]:
+        message = f"the low end of this interval is above its high end{case}"
+        report.error("TCC309", amount.region, message)
+        return None
+    return ends[0], ends[-1]
+
+
+def _whole(
+    amount: Amount, region: Region, value: Fraction | None, case: str, report: Report
+) -> int | None:
+    """An amount in its unit; None after an error."""
+    if value is None:
+        report.error("TCC307", region, f"this arithmetic leaves {MAX_BITS} bits{case}")
+        return None
+    return in_unit(amount.kind, value * MILLISECONDS[amount.unit], region, report, case)
+
+
+def in_unit(
+    kind: str, value: Fraction, region: Region, report: Report, case: str = ""
+) -> int | None:
+    """`value` as whole nano-units, cents or milliseconds within 64 bits; None after an error."""
+    number = scaled(value, UNITS[kind])
+    if number is None:
+        message = f"this {kind} is not whole in {UNIT_NAMES[kind]}{case}"
+        report.error("TCC306", region, message)
+        return None
+    if number < 0 and kind != "cost":
+        report.error("TCC308", region, f"this {kind} is negative{case}")
+        return None
+    low, high = (-(1 << 63), (1 << 63) - 1) if kind == "cost" else (0, (1 << 64) - 1)
+    if not low <= number <= high:
+        report.error("TCC307", region, f"this {kind} does not fit into 64 bits{case}")
+        return None
+    return number
+
+
+def _evaluate(arithmetic: Arithmetic, given: dict[str, Fraction | None]) -> Fraction | None:
+    """The value of an expression in postfix order; None where it grows past MAX_BITS."""
+    stack: list[Fraction] = []
+    for item in arithmetic.code:
+        if isinstance(item, Fraction):
+            stack.append(item)
+        elif isinstance(item, Word):
+            stack.append(given[item.text] or Fraction(0))
+        elif item == "~":
+            stack.append(-stack.pop())
+        else:
+            right, left = stack.pop(), stack.pop()
+            result = _apply(item, left, right)
+            if max(result.numerator.bit_length(), result.denominator.bit_length()) > MAX_BITS:
+                return None
+            stack.append(result)
+    return stack[0]
+
+
+def _apply(operator: str, left: Fraction, right: Fraction) -> Fraction:
+    if operator == "*":
+        return left * right
+    return left + right if operator == "+" else left - right
+
+
+def combinations(parameters: Sequence[Parameter]) -> Iterator[tuple[int, ...]]:
+    """The places of the values of every call, the last parameter fastest."""
+    return product(*(range(len(parameter.values)) for parameter in parameters))

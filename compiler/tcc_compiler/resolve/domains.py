@@ -1,0 +1,110 @@
+"""Parameters: their domains as lists of distinct values.
+
+Normative text: docs/spec/language.md, section 5.  A domain is made only after its size is known to
+be small enough.  Cost: linear in the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+
+from tcc_compiler.ast import Domain, Number, ToolStatement, Value
+from tcc_compiler.diagnostics import Report, quote
+from tcc_compiler.syntax.words import BLOCK_WORDS
+
+MAX_CALLS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A parameter with its values.
+
+    Attributes:
+        values: canonical texts, in declared order.
+        numbers: the same as numbers, None where a value is none.
+        index: the place of each canonical text.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    numbers: tuple[Fraction | None, ...]
+    index: Mapping[str, int]
+
+
+def parameters_of(tool: ToolStatement, report: Report) -> tuple[Parameter, ...] | None:
+    """The parameters of a tool, None after an error."""
+    found: dict[str, Parameter] = {}
+    sound = True
+    for declared in tool.parameters:
+        name = declared.name
+        if name.text in BLOCK_WORDS:
+            message = f"{quote(name.text)} begins an attribute, and cannot name a parameter"
+            report.error("TCC208", name.region, message)
+            sound = False
+        if name.text in found:
+            message = f"parameter {quote(name.text)} is declared twice"
+            report.error("TCC201", name.region, message)
+            sound = False
+        values = _values(declared.domain, report)
+        if values is None:
+            sound = False
+            continue
+        found[name.text] = Parameter(
+            name=name.text,
+            values=tuple(value.text for value in values),
+            numbers=tuple(value.number for value in values),
+            index={value.text: i for i, value in enumerate(values)},
+        )
+    if not sound:
+        return None
+    calls = prod(len(parameter.values) for parameter in found.values())
+    if calls > MAX_CALLS:
+        report.error(
+            "TCC303", tool.name.region,
+            f"tool {quote(tool.name.text)} has {_size(calls)} calls; the limit is {MAX_CALLS}",
+            "use fewer or coarser values",
+        )  # fmt: skip
+        return None
+    return tuple(found.values())
+
+
+def _size(count: int) -> str:
+    return str(count) if count.bit_length() < 200 else f"2^{count.bit_length() - 1} or more"
+
+
+def _values(domain: Domain, report: Report) -> tuple[Value, ...] | None:
+    if domain.ends is not None:
+        return _range(domain, *domain.ends, report)
+    first: dict[str, Value] = {}
+    sound = True
+    for value in domain.values:
+        known = first.setdefault(value.text, value)
+        if known is not value:
+            report.error(
+                "TCC301", value.region, f"the value {quote(value.text)} stands twice in this domain",
+                notes=[("first here", known.region)],
+            )  # fmt: skip
+            sound = False
+    return domain.values if sound else None
+
+
+def _range(domain: Domain, low: Number, high: Number, report: Report) -> tuple[Value, ...] | None:
+    for end in (low, high):
+        if end.value.denominator != 1:
+            report.error("TCC302", end.region, "the ends of a range are integers")
+            return None
+    first, last = low.value.numerator, high.value.numerator
+    if first > last:
+        message = "this range is empty: its first end is above its last"
+        report.error("TCC302", domain.region, message, "write the smaller number first")
+        return None
+    if last - first >= MAX_CALLS:
+        message = (
+            f"this range has {_size(last - first + 1)} values; a grammar has {MAX_CALLS} calls"
+        )
+        report.error("TCC303", domain.region, message, "use fewer or coarser values")
+        return None
+    return tuple(Value(str(n), Fraction(n), domain.region) for n in range(first, last + 1))

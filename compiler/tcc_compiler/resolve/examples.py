@@ -1,0 +1,90 @@
+"""Examples and expectations: what a grammar's author says must hold.
+
+Normative text: docs/spec/language.md, section 10.  Cost: that of the patterns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tcc_certs.grammar import CallSet
+from tcc_compiler.ast import ExampleStatement, ExpectStatement
+from tcc_compiler.resolve.amounts import in_unit
+from tcc_compiler.resolve.letters import Alphabet, Selection
+from tcc_compiler.resolve.limits import count_of
+from tcc_compiler.resolve.patterns import Scope
+from tcc_compiler.spans import Span
+
+Quantity: TypeAlias = 'Literal["plans", "min_cost", "max_depth"]'
+Comparison: TypeAlias = 'Literal["==", "<=", ">="]'
+_QUANTITIES: dict[str, Quantity] = {
+    "plans": "plans", "min_cost": "min_cost", "max_depth": "max_depth",
+}  # fmt: skip
+_COMPARISONS: dict[str, Comparison] = {"==": "==", "<=": "<=", ">=": ">="}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """`accept`: at least one sequence that matches is a plan.  Otherwise: none is.
+
+    Attributes:
+        patterns: one call set a position; none for the empty plan.
+        span: the statement.
+    """
+
+    accept: bool
+    patterns: tuple[CallSet, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expect:
+    """A comparison that must hold of the counted grammar.
+
+    Attributes:
+        value: plans, nano-units of cost, or calls.
+        span: the statement.
+    """
+
+    what: Quantity
+    op: Comparison
+    value: int
+    span: Span
+
+
+def selections_of(statement: ExampleStatement, scope: Scope) -> tuple[Selection, ...] | None:
+    """The patterns of an example, resolved; None after an error."""
+    found = [scope.selection(pattern) for pattern in statement.patterns]
+    sound = [selection for selection in found if selection is not None]
+    return tuple(sound) if len(sound) == len(found) else None
+
+
+def example_of(
+    statement: ExampleStatement, selections: tuple[Selection, ...], alphabet: Alphabet, span: Span
+) -> Example:
+    """The example over call sets.
+
+    Raises:
+        TooMany: see :meth:`Alphabet.calls_of`.
+    """
+    patterns = tuple(alphabet.calls_of(selection) for selection in selections)
+    return Example(accept=statement.accept, patterns=patterns, span=span)
+
+
+def expect_of(statement: ExpectStatement, scope: Scope) -> Expect | None:
+    """The expectation, None after an error."""
+    report = scope.report
+    number = statement.number
+    if statement.what == "min_cost":
+        value = in_unit("cost", number.value, number.region, report)
+    else:
+        value = count_of(number, report)
+    if value is None:
+        return None
+    return Expect(
+        what=_QUANTITIES[statement.what],
+        op=_COMPARISONS[statement.op],
+        value=value,
+        span=report.span(statement.region),
+    )

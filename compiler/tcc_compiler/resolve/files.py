@@ -1,0 +1,160 @@
+"""`use` statements: which files are read, and in what order.
+
+Normative text: docs/spec/language.md, section 4.  A used file lies, with symbolic links resolved,
+in the folder of the root file or below it; it is read once, however many use it.  Cost: that of
+parsing the files; no recursion.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tcc_compiler.ast import Broken, Statement, ToolStatement, UseStatement
+from tcc_compiler.diagnostics import Report, quote
+from tcc_compiler.source import (
+    MAX_SOURCE_BYTES,
+    Source,
+    Unreadable,
+    decode,
+    read_bytes,
+    source_of,
+    too_large,
+)
+from tcc_compiler.spans import Region
+from tcc_compiler.syntax.parse import parse
+
+MAX_FILES = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """The statements of a grammar with those of the files that it uses.
+
+    Attributes:
+        root: the statements of the root file.
+        used: the statements of the other files, in the order of their reading.
+        incomplete: a file is missing, so names may be that are not known.
+    """
+
+    root: tuple[Statement, ...]
+    used: tuple[Statement, ...]
+    incomplete: bool
+
+
+def gather(sources: list[Source], report: Report) -> Gathered:
+    """Parse ``sources[0]`` and whatever it uses; the sources read are appended to `sources`."""
+    loader = _Loader(sources, report)
+    root = parse(sources[0], 0, report)
+    loader.follow(root)
+    return Gathered(root=root, used=tuple(loader.used), incomplete=loader.incomplete)
+
+
+def _uses(statements: tuple[Statement, ...]) -> Iterator[UseStatement]:
+    return (statement for statement in statements if isinstance(statement, UseStatement))
+
+
+class _Loader:
+    """Reads files depth first.
+
+    Invariant: `path` holds the numbers of the files from the root to the one that is being
+    followed; `numbers` has the number of every file that was opened, by its resolved path.
+    """
+
+    def __init__(self, sources: list[Source], report: Report) -> None:
+        self.sources = sources
+        self.report = report
+        self.used: list[Statement] = []
+        self.incomplete = False
+        root = sources[0]
+        self.left = MAX_SOURCE_BYTES - len(root.text.encode("utf-8", "replace"))
+        self.folder = None if root.path is None else root.path.parent
+        self.numbers: dict[Path, int] = {} if root.path is None else {root.path: 0}
+
+    def follow(self, root: tuple[Statement, ...]) -> None:
+        """Read everything that the statements of the root use."""
+        stack = [(0, _uses(root))]
+        while stack:
+            number, uses = stack[-1]
+            use = next(uses, None)
+            if use is None:
+                stack.pop()
+                continue
+            target = self._target(number, use)
+            known = self.numbers.get(target) if target is not None else None
+            if target is None or known is not None:
+                self._check_cycle([n for n, _ in stack], known, use)
+                continue
+            opened = self._open(number, target, use)
+            if opened is not None:
+                stack.append((len(self.sources) - 1, _uses(opened)))
+
+    def _target(self, number: int, use: UseStatement) -> Path | None:
+        """The resolved path of a used file, None where it is refused."""
+        name, region = use.path.value, use.path.region
+        if self.folder is None:
+            self._refuse("TCC222", region, "a text that comes from no file can use none")
+            return None
+        if Path(name).is_absolute():
+            self._refuse(
+                "TCC222", region, "the path of a used file is relative to the file that uses it"
+            )
+            return None
+        here = self.sources[number].path or self.folder
+        try:
+            target = Path(os.path.realpath(here.parent / name, strict=True))
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            self._refuse("TCC221", region, f"{quote(name)} cannot be read: {reason}")
+            return None
+        if not target.is_relative_to(self.folder):
+            self._refuse("TCC222", region, f"{quote(name)} lies outside the folder of the grammar")
+            return None
+        return target
+
+    def _refuse(self, code: str, region: Region, message: str) -> None:
+        self.incomplete = True
+        self.report.error(code, region, message)
+
+    def _check_cycle(self, path: list[int], known: int | None, use: UseStatement) -> None:
+        if known is None or known not in path:
+            return
+        circle = [*path[path.index(known) :], known]
+        names = " -> ".join(self.sources[n].name for n in circle)
+        self._refuse("TCC223", use.path.region, f"files use each other in a circle: {names}")
+
+    def _open(self, number: int, target: Path, use: UseStatement) -> tuple[Statement, ...] | None:
+        region = use.path.region
+        if len(self.sources) >= MAX_FILES:
+            self._refuse("TCC107", region, f"more than {MAX_FILES} files")
+            return None
+        data = read_bytes(target, self.left)
+        if isinstance(data, Unreadable):
+            problem = too_large() if data.code == "TCC107" else data
+            code = "TCC221" if problem.code == "TCC110" else problem.code
+            self._refuse(code, region, f"{quote(use.path.value)}: {problem.message}")
+            return None
+        self.left -= len(data)
+        text = decode(data)
+        if isinstance(text, Unreadable):
+            self._refuse(text.code, region, f"{quote(use.path.value)}: {text.message}")
+            return None
+        name = os.path.normpath(Path(self.sources[number].name).parent / use.path.value)
+        self.sources.append(source_of(text, name, target))
+        self.numbers[target] = len(self.sources) - 1
+        statements = parse(self.sources[-1], len(self.sources) - 1, self.report)
+        self._take(statements)
+        return statements
+
+    def _take(self, statements: tuple[Statement, ...]) -> None:
+        for statement in statements:
+            if not isinstance(statement, ToolStatement | UseStatement | Broken):
+                self.report.error(
+                    "TCC224",
+                    statement.region,
+                    "a used file has 'tool' and 'use' statements and no others",
+                )
+            else:
+                self.used.append(statement)

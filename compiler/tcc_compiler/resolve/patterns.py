@@ -1,0 +1,89 @@
+"""Patterns and names in expressions, held against what is defined.
+
+Normative text: docs/spec/language.md, sections 7 and 8.  A name whose definition has an error is
+never called unknown.  Cost: linear in the patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tcc_compiler.ast import Pattern, Reference
+from tcc_compiler.diagnostics import Report, quote, suggest
+from tcc_compiler.resolve.amounts import values_of
+from tcc_compiler.resolve.letters import Selection
+from tcc_compiler.resolve.program import Program
+from tcc_compiler.resolve.tools import Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What names mean.
+
+    Attributes:
+        tools: by name; None for a tool with an error in it.
+        rules: the names of the rules.
+    """
+
+    program: Program
+    tools: Mapping[str, Tool | None]
+    report: Report
+
+    def selection(self, pattern: Pattern) -> Selection | None:
+        """The pattern resolved; None after an error, here or in its tool."""
+        name = pattern.name.text
+        if name not in self.tools:
+            self._report_no_tool(pattern)
+            return None
+        tool = self.tools[name]
+        return None if tool is None else self._selection(tool, pattern)
+
+    def is_rule(self, reference: Reference) -> bool:
+        """True for the name of a rule; what is neither rule nor tool is left to `selection`."""
+        name = reference.pattern.name.text
+        return name in self.program.rules and name not in self.tools
+
+    def check(self, reference: Reference) -> None:
+        """Report what is wrong with a name or a pattern in an expression."""
+        name = reference.pattern.name
+        if name.text in self.tools or reference.pattern.arguments:
+            self.selection(reference.pattern)
+        elif name.text not in self.program.rules and not self._excused(name.text):
+            known = [*self.tools, *self.program.rules]
+            message = f"no tool or rule is named {quote(name.text)}"
+            self.report.error("TCC202", name.region, message, suggest(name.text, known))
+
+    def _excused(self, name: str) -> bool:
+        return name in self.program.broken or self.program.incomplete
+
+    def _report_no_tool(self, pattern: Pattern) -> None:
+        name = pattern.name
+        if name.text in self.program.rules:
+            message = f"{quote(name.text)} is a rule; a pattern names a tool"
+            note = [("the rule", self.program.rules[name.text].name.region)]
+            self.report.error("TCC203", name.region, message, notes=note)
+        elif not self._excused(name.text):
+            message = f"no tool is named {quote(name.text)}"
+            self.report.error("TCC203", name.region, message, suggest(name.text, list(self.tools)))
+
+    def _selection(self, tool: Tool, pattern: Pattern) -> Selection | None:
+        places = {parameter.name: i for i, parameter in enumerate(tool.parameters)}
+        where: dict[int, tuple[int, ...]] = {}
+        sound = True
+        for argument in pattern.arguments:
+            name = argument.name
+            place = places.get(name.text)
+            if place is None:
+                message = f"tool {quote(tool.name)} has no parameter {quote(name.text)}"
+                self.report.error("TCC204", name.region, message, suggest(name.text, list(places)))
+                sound = False
+                continue
+            if place in where:
+                message = f"the parameter {quote(name.text)} is given twice"
+                self.report.error("TCC211", name.region, message)
+                sound = False
+            values = values_of(argument.values, tool.parameters[place], self.report)
+            sound &= values is not None
+            where[place] = values or ()
+        return Selection(tool.name, tuple(sorted(where.items()))) if sound else None

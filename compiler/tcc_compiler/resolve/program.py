@@ -1,0 +1,133 @@
+"""The statements sorted by kind, each name with the one statement that defines it.
+
+Normative text: docs/spec/language.md, section 4.  Cost: linear in the statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tcc_compiler.ast import (
+    Broken,
+    ExampleStatement,
+    ExpectStatement,
+    ForbidStatement,
+    GoalStatement,
+    GrammarStatement,
+    LimitStatement,
+    PlanStatement,
+    RequireStatement,
+    RuleStatement,
+    StartStatement,
+    Statement,
+    ToolStatement,
+)
+from tcc_compiler.diagnostics import Report, quote
+from tcc_compiler.resolve.files import Gathered
+from tcc_compiler.spans import Region
+from tcc_compiler.syntax.words import STATEMENT_WORDS
+
+_D = TypeVar("_D", ToolStatement, RuleStatement)
+_S = TypeVar("_S", GrammarStatement, PlanStatement, StartStatement, GoalStatement)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A grammar's statements by kind.
+
+    Attributes:
+        broken: names whose definition has an error; nothing is said about their uses.
+        gaps: keywords of the statements that have an error.
+        incomplete: a used file is missing, so that unknown names are no errors of their own.
+    """
+
+    grammar: GrammarStatement | None
+    tools: Mapping[str, ToolStatement]
+    rules: Mapping[str, RuleStatement]
+    plan: PlanStatement | None
+    start: StartStatement | None
+    goal: GoalStatement | None
+    limits: Sequence[LimitStatement]
+    requires: Sequence[RequireStatement]
+    forbids: Sequence[ForbidStatement]
+    examples: Sequence[ExampleStatement]
+    expects: Sequence[ExpectStatement]
+    broken: frozenset[str]
+    gaps: frozenset[str]
+    incomplete: bool
+
+
+def program_of(gathered: Gathered, report: Report) -> Program:
+    """Sort the statements; what is defined twice, or misplaced, is reported."""
+    statements = (*gathered.root, *gathered.used)
+    broken = [statement for statement in statements if isinstance(statement, Broken)]
+    tools = _defined([s for s in statements if isinstance(s, ToolStatement)], "tool", report)
+    rules = _defined([s for s in statements if isinstance(s, RuleStatement)], "rule", report)
+    for name, rule in rules.items():
+        if name in tools:
+            report.error(
+                "TCC206", rule.name.region, f"{quote(name)} is a tool; a rule needs another name",
+                notes=[("the tool", tools[name].name.region)],
+            )  # fmt: skip
+    program = Program(
+        grammar=_once(
+            [s for s in statements if isinstance(s, GrammarStatement)], "grammar", report
+        ),
+        tools=tools,
+        rules=rules,
+        plan=_once([s for s in statements if isinstance(s, PlanStatement)], "plan", report),
+        start=_once([s for s in statements if isinstance(s, StartStatement)], "start", report),
+        goal=_once([s for s in statements if isinstance(s, GoalStatement)], "goal", report),
+        limits=[s for s in statements if isinstance(s, LimitStatement)],
+        requires=[s for s in statements if isinstance(s, RequireStatement)],
+        forbids=[s for s in statements if isinstance(s, ForbidStatement)],
+        examples=[s for s in statements if isinstance(s, ExampleStatement)],
+        expects=[s for s in statements if isinstance(s, ExpectStatement)],
+        broken=frozenset(s.name.text for s in broken if s.name is not None),
+        gaps=frozenset(s.keyword for s in broken),
+        incomplete=gathered.incomplete,
+    )
+    _check_head(gathered.root, program, report)
+    return program
+
+
+def _defined(statements: Sequence[_D], what: str, report: Report) -> dict[str, _D]:
+    found: dict[str, _D] = {}
+    for statement in statements:
+        first = found.setdefault(statement.name.text, statement)
+        if first is not statement:
+            report.error(
+                "TCC201",
+                statement.name.region,
+                f"{what} {quote(statement.name.text)} is defined twice",
+                notes=[("first defined here", first.name.region)],
+            )
+    return found
+
+
+def _once(statements: Sequence[_S], what: str, report: Report) -> _S | None:
+    for other in statements[1:]:
+        hint = "write one 'goal' statement: goal A | B" if what == "goal" else None
+        report.error(
+            "TCC212", other.region, f"a second '{what}' statement", hint,
+            notes=[("the first is here", statements[0].region)],
+        )  # fmt: skip
+    return statements[0] if statements else None
+
+
+def _check_head(root: Sequence[Statement], program: Program, report: Report) -> None:
+    """The grammar statement comes first."""
+    hint = 'begin with: grammar NAME version "1.0"'
+    first = root[0] if root else None
+    if isinstance(first, GrammarStatement):
+        return
+    if isinstance(first, Broken) and first.keyword not in STATEMENT_WORDS:
+        return
+    if program.grammar is not None:
+        report.error(
+            "TCC213", program.grammar.region, "the 'grammar' statement is the first of the file"
+        )
+    elif "grammar" not in program.gaps:
+        report.error("TCC213", Region(0, 0, 0), "there is no 'grammar' statement", hint)
