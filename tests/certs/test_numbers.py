@@ -35,7 +35,7 @@ def check_exp(y: int, width: int, y_bits: int, bits: int) -> None:
     true_low = gmpy2.exp(gmpy2.mpfr(y) / gmpy2.mpfr(2) ** y_bits) * scale
     true_high = gmpy2.exp(gmpy2.mpfr(y + width) / gmpy2.mpfr(2) ** y_bits) * scale
     assert 0 <= low <= true_low <= true_high <= high, (y, width, y_bits, bits)
-    assert high - low <= true_high - true_low + 2, (y, width, y_bits, bits)
+    assert high - low < true_high - true_low + 3, (y, width, y_bits, bits)
 
 
 def logarithms(rng: random.Random, count: int) -> None:
@@ -60,7 +60,7 @@ def logarithms(rng: random.Random, count: int) -> None:
 def exponentials(rng: random.Random, count: int) -> None:
     for _ in range(count):
         y_bits = rng.choice([0, 32, 64, 128])
-        size = rng.randint(0, 10 + y_bits)  # |y| < 2^10
+        size = rng.randint(0, 8 + y_bits)  # |y| < 2^8
         y = rng.choice([1, -1]) * rng.getrandbits(size) if size else 0
         check_exp(y, rng.choice([0, 0, 1, 1000]), y_bits, rng.choice([16, 64, 128, 256]))
 
@@ -69,7 +69,7 @@ def test_logarithm_is_enclosed_within_two_units():
     logarithms(random.Random(1), 20_000)
 
 
-def test_exponential_is_enclosed_within_two_units():
+def test_exponential_is_enclosed_within_three_units():
     exponentials(random.Random(2), 10_000)
 
 

@@ -71,9 +71,7 @@ def test_toy_replay_of_the_paper_with_the_right_digits():
     def word(text: str) -> int:
         return int(Fraction(text) * 2**64)
 
-    root = arrive(
-        parent=None, weight=1, fraction_bits=0, x=word(_TOY["U_root"]), count=4, unit=0
-    )
+    root = arrive(parent=None, weight=1, fraction_bits=0, x=word(_TOY["U_root"]), count=4, unit=0)
     first = publish(root, (5, 1))
     assert format_q64(first.neg_log_t)[:18] == _TOY["exact"]["neg_log_t_r"][:18]
     assert format_q64(first.key)[:18] == _TOY["exact"]["key_r"][:18]

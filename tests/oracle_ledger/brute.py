@@ -26,9 +26,7 @@ class _Listing:
         self.weight = [Fraction(w, 2**bits) for w in columns["call_weight"].items()]
         self.low = list(columns["call_cost_low"].items())
         rank = artifact.automaton.rank
-        self.rate = [
-            Fraction(m, 2 ** (bits * rank[q])) for q, m in enumerate(artifact.race_count)
-        ]
+        self.rate = [Fraction(m, 2 ** (bits * rank[q])) for q, m in enumerate(artifact.race_count)]
         self.root = root_context(manifest.root_document)
         self.key = race_key(seed, self.root)
 
@@ -43,9 +41,9 @@ class _Listing:
         while todo:
             state, digest, t, calls = todo.pop()
             edges = list(self.artifact.automaton.edges(state))
-            children = [
-                (self.weight[c], self.rate[p], c, p) for c, p in edges
-            ] + [(Fraction(1), Fraction(1), None, None)] * self.artifact.automaton.accept[state]
+            children = [(self.weight[c], self.rate[p], c, p) for c, p in edges] + [
+                (Fraction(1), Fraction(1), None, None)
+            ] * self.artifact.automaton.accept[state]
             x = uniform(self.key, 2, digest)
             edge, won = Fraction(0), None
             for place, (w, n, _, _) in enumerate(children):

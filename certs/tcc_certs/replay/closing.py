@@ -97,6 +97,8 @@ def check_close(record: Record, line: int, run: Run, seed: Seed | None, findings
     if stop not in stops:
         findings.add(Code.STOP_RULE, line, "stop", " or ".join(stops), stop)
     check_coverage(run)
-    withheld = "seed" not in record and "opening_salt" not in record
-    due = close_record(run, stop if stop in stops else stops[0], None if withheld else seed)
+    logged = {name: record[name] for name in ("seed", "opening_salt") if name in record}
+    due = close_record(run, stop if stop in stops else stops[0], seed if logged else None)
+    if seed is None and len(logged) == 2:
+        due |= logged  # not the last line, so the seed was not found; that is said apart
     compare({**due, "stop": stop}, record, line, Code.CLOSE_FIELD, findings)

@@ -1,0 +1,254 @@
+"""What the validator says of honest ledgers, of cut ones, and of those it has no rules for."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tcc_certs.errors import Code
+from tcc_certs.kernel import check
+from tcc_certs.replay import validate
+from tcc_certs.replay import run as run_module
+from tests.oracle_ledger.artifacts import core_bytes, drawn, small, vectors
+from tests.oracle_ledger.writer import chained, reference_ledger, reference_records, with_run_id
+
+SETTINGS = [
+    {},
+    {"top": 3},
+    {"top": 100},
+    {"recipe": "r1"},
+    {"seed": b"\x07" * 32, "salt": b"\x09" * 32},
+    {"alpha": "0.5", "eta": "0.25"},
+    {"alpha": "2", "eta": "0.5", "top": 4},
+    {"started_ms": 0},
+    {"started_ms": 2**48 - 1},
+]
+STOPS = [{"max_expansions": 1}, {"max_expansions": 0}, {"interrupt_after": 2}, {"count_bits": 3}]
+
+
+def codes(validation) -> list[str]:
+    return [finding.code.value for finding in validation.findings]
+
+
+@pytest.mark.parametrize("told", SETTINGS, ids=str)
+@pytest.mark.parametrize("tilt", [0, 8])
+def test_a_reference_run_is_valid(told, tilt):
+    records = reference_records(small(tilt), **told)
+    found = validate(chained(records), small(tilt))
+    assert (found.verdict, found.findings) == (0, ())
+    assert found.claim_type == records[-1]["claim_type"]
+    assert found.claim_upheld == (found.claim_type == "RunWiseExact")
+    assert found.checked == {
+        "records": len(records),
+        "nodes": sum(r["kind"] == "node" for r in records),
+        "expansions": records[-1]["expansions"],
+        "leaves": records[-1]["leaves"],
+    }
+    assert found.kappa == {
+        "nodes": found.checked["nodes"], "tightened": 0, "mean": "0.0000000000"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("told", STOPS, ids=str)
+def test_a_run_that_was_stopped_is_valid_and_upholds_nothing(told):
+    found = validate(reference_ledger(small(), **told), small())
+    assert (found.verdict, found.claim_type, found.claim_upheld) == (0, "NoCert", False)
+    assert found.summary.startswith("valid, no claim")
+
+
+def test_a_steep_potential_takes_the_claim_down():
+    records = reference_records(small(), alpha="2", eta="0.5", top=4)
+    assert any(record.get("guards") == ["AcyclicityFail"] for record in records)
+    assert records[-1]["stop"] == "bound"
+    found = validate(chained(records), small())
+    assert (found.verdict, found.claim_type) == (0, "NoCert")
+
+
+def test_the_summary_says_what_was_shown():
+    value = reference_records(small())[-1]["plans"][0]["value"]
+    assert validate(reference_ledger(small()), small()).summary == (
+        f"claim upheld: no other plan could have scored above V = {value} in this run"
+    )
+    every = validate(reference_ledger(small(), top=50), small())
+    assert every.summary == "claim upheld: these 13 are all the plans there are"
+
+
+def test_random_grammars_seeds_and_settings_are_valid():
+    rng = random.Random(21)
+    for _ in range(40):
+        artifact = drawn(rng)
+        ledger = reference_ledger(
+            artifact,
+            seed=rng.randbytes(32),
+            top=rng.choice([1, 2, 7]),
+            recipe=rng.choice(["r1", "r2"]),
+            max_expansions=rng.choice([None, None, 2, 5]),
+        )
+        found = validate(ledger, artifact)
+        assert (found.verdict, found.findings) == (0, ())
+
+
+def test_chunks_iterators_and_bytes_come_to_the_same():
+    data = reference_ledger(small())
+    whole = validate(data, small())
+    for size in (1, 33, 10**6):
+        chunks = [data[at : at + size] for at in range(0, len(data), size)]
+        assert validate(chunks, small()) == whole
+        assert validate(iter(chunks), small()) == whole
+
+
+def test_a_withheld_seed_is_asked_for_and_then_used():
+    ledger = reference_ledger(small(), withhold=True, salt=b"s" * 32)
+    without = validate(ledger, small())
+    assert (without.verdict, codes(without)) == (2, ["D302"])
+    assert not without.claim_upheld
+    given = validate(ledger, small(), seed=bytes(32), opening_salt=b"s" * 32)
+    assert (given.verdict, given.claim_upheld) == (0, True)
+    wrong = validate(ledger, small(), seed=bytes(32))
+    assert codes(wrong) == ["L301"]
+
+
+def test_a_seed_that_is_given_must_be_the_one_that_is_logged():
+    ledger = reference_ledger(small())
+    assert validate(ledger, small(), seed=bytes(32)).verdict == 0
+    assert codes(validate(ledger, small(), seed=b"\x01" * 32)) == ["L301"]
+    assert codes(validate(ledger, small(), seed=b"short")) == ["L301"]
+    assert codes(validate(ledger, small(), opening_salt=bytes(32))) == ["L302"]
+
+
+@pytest.mark.parametrize("name", ["seed", "opening_salt"])
+def test_seed_and_salt_are_withheld_together_or_not_at_all(name):
+    records = reference_records(small())
+    del records[-1][name]
+    for seed in (None, bytes(32)):
+        found = validate(chained(records), small(), seed=seed)
+        assert (found.verdict, found.findings[0].code) == (1, Code.LEDGER_SCHEMA)
+
+
+def test_a_pin_is_held():
+    ledger, digest = reference_ledger(small()), small().file.digest.hex()
+    assert validate(ledger, small(), pin=digest).verdict == 0
+    found = validate(ledger, small(), pin="00" * 32)
+    assert (found.verdict, codes(found), found.findings[0].line) == (1, ["P101"], 0)
+
+
+def test_artifact_bytes_go_through_the_kernel():
+    found = validate(reference_ledger(small()), b"no artifact")
+    assert found.verdict == 1
+    assert found.findings[0].code.value.startswith("B2")
+
+
+def test_another_artifact_is_refused():
+    ledger = reference_ledger(small())
+    for other in (small(0), small(8, "2"), small(8, "1", "h"), vectors(8)):
+        assert codes(validate(ledger, other))[-1] == "L202"
+
+
+def test_every_cut_is_incomplete_with_its_verified_prefix():
+    data = reference_ledger(small())
+    ends = [at + 1 for at, byte in enumerate(data) if byte == 10]
+    near = {end + by for end in ends for by in (-1, 0, 1)} - {len(data), len(data) + 1}
+    for at in sorted(near | set(range(0, len(data), 23))):
+        found = validate(data[:at], small())
+        assert (found.verdict, codes(found)) == (2, ["D301"]), at
+        known = sum(end <= at for end in ends)
+        assert found.checked["records"] == known
+        assert found.findings[0].found == f"{known} verified records, head {found.head}"
+
+
+def test_nothing_follows_close():
+    data = reference_ledger(small())
+    assert codes(validate(data + b"x", small())) == ["L104"]
+    records = reference_records(small())
+    assert codes(validate(chained([*records, records[-1]]), small())) == ["L104"]
+    assert codes(validate(data + b"\n", small())) == ["D302", "L101"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code"),
+    [
+        ("mode", "surrogate", "D101"),
+        ("mode", "fallback", "D101"),
+        ("mode", "exactly", "D101"),
+        ("race", "rest", "D101"),
+        ("race", "literal", "D101"),
+        ("keys", "anchored", "D101"),
+        ("recipe", "r3", "D101"),
+        ("prf_domain", "tcc.race.v2", "D101"),
+        ("privacy_scope", "raw_input_dependent", "D101"),
+        ("schema", "tcc.ledger/1.1", "D102"),
+        ("truncate", 1, "D101"),
+        ("truncate", 3, "L201"),
+        ("inflate", "1.5", "L201"),
+        ("tau", "2", "L201"),
+        ("alpha", "-1", "L201"),
+        ("eta", "0", "L201"),
+        ("eta", "1.5", "L201"),
+        ("tilt", 9, "L201"),
+        ("beta", "2", "L201"),
+        ("grammar", "other", "L201"),
+        ("grammar_version", "2", "L201"),
+        ("root_state", "00" * 32, "L201"),
+        ("artifact", "00" * 32, "L202"),
+        ("claim_type", "NoCert", "L609"),
+        ("beacon", "x", "L103"),
+        ("started_ms", -1, "L103"),
+        ("started_ms", 2**48, "L103"),
+        ("top", 0, "L103"),
+        ("run_limits", {"max_ms": "1"}, "L103"),
+        ("run_limits", {"max_s": 1}, "L103"),
+    ],
+)
+def test_a_header_field_meets_its_code(name, value, code):
+    records = reference_records(small())
+    records[0] = with_run_id({**records[0], name: value})
+    found = validate(chained(records), small())
+    assert found.findings[0].code.value == code
+    assert found.findings[0].field in (name, "artifact")
+    assert found.verdict == (2 if code.startswith("D") else 1)
+
+
+def test_calls_whose_cost_is_a_range_are_declined():
+    from tests.oracle.build import build
+    from tests.oracle.cores import letters, make_core
+
+    core = make_core(**letters(1, cost=[1], high=[2]), plan=["call", {0}])
+    artifact = check(build(core, [(0,)]))
+    found = validate(reference_ledger(artifact), artifact)
+    assert (found.verdict, codes(found)) == (2, ["D101"])
+
+
+def test_the_root_may_be_a_leafy_automaton_of_the_empty_plan_alone():
+    from tests.oracle.build import build
+    from tests.oracle.cores import letters, make_core
+
+    artifact = check(build(make_core(**letters(1), plan=["empty"]), [()]))
+    found = validate(reference_ledger(artifact), artifact)
+    assert (found.verdict, found.claim_upheld, found.checked["leaves"]) == (0, True, 1)
+
+
+def test_findings_end_at_a_hundred():
+    core = core_bytes(small())
+    assert core
+    records = reference_records(small(), top=13)
+    for record in records:
+        if record["kind"] == "node":
+            record["neg_log_t"] = record["key_raw"] = "0.00000000000000000001"
+            record["ctx_repr"] = "?"
+            record["N"] = "77"
+            record["state"] = 0
+    found = validate(chained(records), small())
+    assert (found.verdict, len(found.findings)) == (1, 100)
+
+
+def test_coverage_is_a_check_of_its_own(monkeypatch):
+    # A replay that loses a bracket's share of the root is found out by the sum.
+    ledger = reference_ledger(small())
+    monkeypatch.setattr(run_module, "share", lambda language, node: 0)
+    found = validate(ledger, small())
+    assert [(f.code, f.field) for f in found.findings] == [(Code.COVERAGE, "coverage")]
+
+
+@pytest.mark.parametrize("junk", [b"", b"\n", b"{}\n", b"\x00" * 99, b"[" * 10**6, b'{"~":0}\n'])
+def test_junk_is_never_valid_and_never_raises(junk):
+    assert validate(junk, small()).verdict in (1, 2)

@@ -1,0 +1,140 @@
+"""The lines of a ledger: the chain, strictness, chunks cut anywhere."""
+
+from __future__ import annotations
+
+import pytest
+from tcc_certs import ledger as lines
+from tcc_certs.digest import blake
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.ledger import FIRST_HEAD, LedgerReader, seal
+from tcc_certs.ledger_schema import check_record
+from tests.oracle_ledger.artifacts import canonical, small
+from tests.oracle_ledger.writer import chained, reference_ledger, reference_records
+
+
+def read(*chunks: bytes) -> LedgerReader:
+    reader = LedgerReader(chunks)
+    for _ in reader:
+        pass
+    return reader
+
+
+def refused(*chunks: bytes) -> Rejected:
+    with pytest.raises(Rejected) as caught:
+        read(*chunks)
+    return caught.value
+
+
+def test_a_line_ends_in_the_hash_of_the_head_before_and_of_its_own_bytes():
+    line, head = seal({"b": 1, "a": "x"}, FIRST_HEAD)
+    due = blake(bytes(32) + b'{"a":"x","b":1}')
+    assert head == due
+    assert line == b'{"a":"x","b":1,"~":"%s"}\n' % due.hex().encode()
+
+
+def test_a_line_of_an_empty_record_is_canonical():
+    line, head = seal({}, FIRST_HEAD)
+    assert line == canonical({"~": head.hex()}) + b"\n"
+
+
+def test_chunks_may_be_cut_anywhere():
+    data = reference_ledger(small())
+    whole = list(LedgerReader([data]))
+    for size in (1, 2, 7, 100, 4096):
+        chunks = [data[at : at + size] for at in range(0, len(data), size)]
+        assert list(LedgerReader(chunks)) == whole
+    assert whole == reference_records(small())
+
+
+def test_the_tail_without_a_line_feed_is_kept_apart():
+    first, head = seal({"a": 1}, FIRST_HEAD)
+    reader = read(first, b'{"b"', b":")
+    assert (reader.records, reader.head, reader.tail) == (1, head, b'{"b":')
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b" ",
+        b"[]",
+        b"1",
+        b'{"a":1}',
+        b'{"a":1.5,"~":"00"}',
+        b'{"a":null,"~":"00"}',
+        b'{"a":1,"a":1,"~":"00"}',
+        b'{"a":"\xff","~":"00"}',
+        b'{"a":"\\u0041","~":"00"}',
+        b'{"b":1, "~":"00"}',
+        b'{"~":"00","b":1}',
+        b"\xef\xbb\xbf{}",
+    ],
+)
+def test_a_whole_line_that_is_not_a_canonical_object_is_refused(line):
+    first, _ = seal({"a": 1}, FIRST_HEAD)
+    refusal = refused(first + line + b"\n")
+    assert refusal.code is Code.LEDGER_LINE
+    assert refusal.path.startswith("line 2")
+
+
+def test_a_line_that_does_not_follow_is_refused():
+    first, head = seal({"a": 1}, FIRST_HEAD)
+    second, _ = seal({"a": 2}, head)
+    loose, _ = seal({"a": 2}, FIRST_HEAD)
+    assert refused(first + loose).code is Code.LEDGER_CHAIN
+    assert refused(first + first + second).code is Code.LEDGER_CHAIN
+    assert refused(second).path == "line 1: ~"
+
+
+def test_a_link_that_is_no_text_is_refused():
+    assert refused(b'{"~":1}\n').code is Code.LEDGER_CHAIN
+
+
+def test_carriage_returns_are_no_line_ends():
+    first, _ = seal({"a": 1}, FIRST_HEAD)
+    assert refused(first[:-1] + b"\r\n").code is Code.LEDGER_LINE
+
+
+def test_nesting_and_length_are_declined_not_suffered(monkeypatch):
+    assert refused(b'{"a":' + b"[" * 100_000 + b"\n").code is Code.LIMIT
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 100)
+    assert refused(b"x" * 101).code is Code.LIMIT
+    assert refused(b"x" * 60, b"x" * 60 + b"\n").code is Code.LIMIT
+    assert refused(b"x" * 99 + b"\n").code is Code.LEDGER_LINE
+
+
+def test_every_record_of_a_run_has_the_schema():
+    kinds = [
+        check_record(record, number)
+        for number, record in enumerate(reference_records(small(), top=3, alpha="0.5"), 1)
+    ]
+    assert sorted(set(kinds)) == ["close", "expand", "leaf", "node", "open"]
+
+
+@pytest.mark.parametrize("kind", ["open", "node", "expand", "leaf", "close"])
+def test_every_field_of_every_kind_is_held_to_its_form(kind):
+    record = next(r for r in reference_records(small()) if r["kind"] == kind)
+    for name in record:
+        for bad in (True, -1, 1.5, [1], {"a": 1}, ["x"], "\u0661", "1e3", "-0", "01", ""):
+            if type(record[name]) is type(bad) is str and name in ("kind", "ctx_repr"):
+                continue
+            changed = {**record, name: bad}
+            if name != "kind" and _is_free_text(name, bad):
+                continue
+            with pytest.raises(Rejected) as caught:
+                check_record(changed, 7)
+            assert caught.value.code is Code.LEDGER_SCHEMA
+            assert caught.value.path == f"line 7: {name}"
+
+
+def _is_free_text(name: str, bad: object) -> bool:
+    """Texts that the schema leaves to the replay."""
+    free = {
+        "schema", "grammar", "grammar_version", "prf_domain", "mode", "claim_type", "race", "keys",
+        "recipe", "privacy_scope", "winner", "call", "stop", "law", "kind",
+    }  # fmt: skip
+    return name in free and isinstance(bad, str)
+
+
+def test_the_writer_of_the_tests_chains_as_the_reader_does():
+    assert read(chained([{"a": 1}, {"b": 2}])).records == 2

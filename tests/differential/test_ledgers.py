@@ -1,0 +1,116 @@
+"""Runtime against validator: every ledger that a run writes is valid, and is the reference's.
+
+The runtime and the reference writer share formats; the search, the race and the arithmetic of the
+two have nothing in common (the runtime computes with MPFR or its own tables).
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.replay import validate
+from tcc_runtime.load import Artifact, load
+from tcc_runtime.recorder import Recorder
+from tcc_runtime.search import search
+from tcc_runtime.settings import Settings
+from tcc_runtime.sinks import Memory
+from tests.oracle.build import build
+from tests.oracle.cores import random_core
+from tests.oracle.plans import plans
+from tests.oracle_ledger.artifacts import small
+from tests.oracle_ledger.writer import reference_ledger
+
+STARTED = 1_700_000_000_000
+
+
+def runtime_ledger(artifact: Artifact, *, withhold: bool = False, **told: Any) -> bytes:
+    sink = Memory()
+    search(artifact, Settings(**told), Recorder(sink, started_ms=STARTED, withhold=withhold))
+    return bytes(sink.data)
+
+
+def drawn(rng: random.Random) -> tuple[CheckedArtifact, Artifact]:
+    """One random artifact, as the kernel and as the runtime has it."""
+    while True:
+        core, read = random_core(rng)
+        words = plans(read, 4)
+        if 1 <= len(words) <= 300:
+            beta = rng.choice(["0", "0.5", "1", "3.25", "0.001"])
+            data = build(core, words, beta=beta, tilt=rng.choice([0, 1, 8, 16, 40]))
+            return check(data), load(data)
+
+
+def settings(rng: random.Random) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "seed": rng.randbytes(32),
+        "top": rng.choice([1, 1, 2, 3, 10, 1000]),
+        "recipe": rng.choice(["r1", "r2"]),
+    }
+    if rng.random() < 0.3:
+        told["max_expansions"] = rng.randint(1, 6)
+    if rng.random() < 0.3:
+        told["alpha"], told["eta"] = rng.choice(["0.25", "1.5", "30"]), rng.choice(["1", "0.125"])
+    if rng.random() < 0.1:
+        told["count_bits"] = rng.randint(1, 40)
+    return told
+
+
+def agree(rng: random.Random, grammars: int, runs: int) -> None:
+    for _ in range(grammars):
+        checked, loaded = drawn(rng)
+        for _ in range(runs):
+            told = settings(rng)
+            written = runtime_ledger(loaded, **told)
+            found = validate(written, checked)
+            assert (found.verdict, found.findings) == (0, ()), told
+            assert written == reference_ledger(checked, started_ms=STARTED, **told), told
+
+
+def test_every_ledger_of_the_runtime_is_valid_and_the_reference_s():
+    agree(random.Random(31), 60, 6)
+
+
+@pytest.mark.campaign
+def test_every_ledger_of_the_runtime_is_valid_and_the_reference_s_campaign():
+    agree(random.Random(32), 5_000, 10)
+
+
+def test_a_withheld_seed_leaves_a_ledger_that_is_valid_with_it():
+    rng = random.Random(33)
+    for _ in range(10):
+        checked, loaded = drawn(rng)
+        seed = rng.randbytes(32)
+        ledger = runtime_ledger(loaded, seed=seed, withhold=True)
+        assert validate(ledger, checked).verdict == 2
+        assert validate(ledger, checked, seed=seed).verdict == 0
+
+
+def test_a_run_that_is_interrupted_is_valid_and_claims_nothing():
+    loaded = load(_small_bytes())
+    sink = Memory()
+    recorder = Recorder(sink, started_ms=STARTED)
+    search(loaded, Settings(seed=bytes(32), top=9), recorder, on_expand=lambda p: p.expansions == 2)
+    found = validate(bytes(sink.data), small())
+    assert (found.verdict, found.claim_type, found.claim_upheld) == (0, "NoCert", False)
+
+
+def test_a_run_out_of_time_is_valid_and_claims_nothing():
+    ticks = iter(range(10**6))
+    sink = Memory()
+    told = Settings(seed=bytes(32), top=9, max_seconds=3)
+    recorder = Recorder(sink, started_ms=STARTED)
+    search(load(_small_bytes()), told, recorder, clock=lambda: next(ticks))
+    found = validate(bytes(sink.data), small())
+    assert b'"stop":"max_seconds"' in sink.data
+    assert (found.verdict, found.claim_type) == (0, "NoCert")
+
+
+def _small_bytes() -> bytes:
+    from tcc_certs.artifact import write_artifact
+
+    file = small().file
+    columns = {name: bytes(t.data) for name, t in file.columns.items() if name != "manifest"}
+    return write_artifact(file.manifest, columns)
