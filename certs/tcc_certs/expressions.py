@@ -116,9 +116,19 @@ def check_rules(plan: Expr, rules: Mapping[str, Expr]) -> None:
                 reached.add(node.name)
                 todo.append(rules[node.name])
     require([], [name for name in rules if name not in reached], _SCHEMA, "core.rules unreached")
+    nullable_rules(rules)
+
+
+def nullable_rules(rules: Mapping[str, Expr]) -> Mapping[str, bool]:
+    """For every rule whether it has the empty word.
+
+    Raises:
+        Rejected: C801 where a rule is left-recursive.
+    """
     nullable: dict[str, bool] = {}
     for name in rules:
         _left_walk(RuleRef(name), rules, nullable)
+    return nullable
 
 
 def _left_walk(start: RuleRef, rules: Mapping[str, Expr], nullable: dict[str, bool]) -> None:

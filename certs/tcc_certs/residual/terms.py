@@ -1,0 +1,258 @@
+"""Terms: expressions of the core as numbered nodes, and their derivatives by a letter's group.
+
+The derivative of a term by a call is the term of all words that may follow it (Brzozowski,
+Derivatives of Regular Expressions, 1964); with rules for recursion and with counted repeats, which
+are counted down and never written out.  Terms are normalised as they are made (unions and
+intersections flat, sorted, each member once), equal terms have one number, and a derivative is
+taken once.  Cost: linear in the terms that are met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from typing import TypeAlias
+
+from tcc_certs.expressions import nullable_rules
+from tcc_certs.grammar import Alt, Both, Core, Diff, Empty, Expr, OneCall, Repeat, RuleRef, Seq
+from tcc_certs.residual.budget import Budget
+from tcc_certs.residual.letters import Alphabet
+
+Term: TypeAlias = int
+Node: TypeAlias = "tuple[str, tuple[int, ...], int, int | None]"  # kind, parts, two numbers
+
+NOTHING: Term = 0  # no word
+EMPTY: Term = 1  # the empty word alone
+_Visit: TypeAlias = "Generator[Term, Term, Term]"
+
+
+class Terms:
+    """All terms of one core that have been met.
+
+    Attributes:
+        nodes: by number, (kind, parts, number, number): ``call`` has its pattern, ``rule`` the
+            rule's index, ``repeat`` its two bounds.
+        nullable: by number, whether the empty word is in the term.
+        bodies: by rule index, the term of the rule's expression.
+        plan: the term of the plan.
+    """
+
+    __slots__ = (
+        "_budget", "_groups", "_known", "_number", "_rule_index", "_rule_nullable", "bodies",
+        "nodes", "nullable", "plan",
+    )  # fmt: skip
+
+    def __init__(self, core: Core, alphabet: Alphabet, budget: Budget) -> None:
+        self._budget = budget
+        self._groups = alphabet.groups
+        self._number: dict[Node, Term] = {}
+        self._known: dict[tuple[Term, int], Term] = {}
+        self.nodes: list[Node] = []
+        self.nullable: list[bool] = []
+        self._make("nothing", (), False)
+        self._make("empty", (), True)
+        self._rule_index = {name: index for index, name in enumerate(core.rules)}
+        nullable = nullable_rules(core.rules)
+        self._rule_nullable = [nullable[name] for name in core.rules]
+        self.bodies: Sequence[Term] = [self.term(body) for body in core.rules.values()]
+        self.plan = self.term(core.plan)
+
+    def _make(
+        self, kind: str, parts: tuple[int, ...], nullable: bool, one: int = 0, two: int | None = 0
+    ) -> Term:
+        node = (kind, parts, one, two)
+        number = self._number.get(node)
+        if number is None:
+            self._budget.spend(1 + len(parts))
+            number = self._number[node] = len(self.nodes)
+            self.nodes.append(node)
+            self.nullable.append(nullable)
+        return number
+
+    def term(self, expression: Expr) -> Term:
+        """The term of an expression of the core."""
+        done: list[Term] = []
+        todo: list[tuple[Expr, int]] = [(expression, -1)]
+        while todo:
+            node, count = todo.pop()
+            if count < 0:
+                parts = _parts(node)
+                todo.append((node, len(parts)))
+                todo.extend((part, -1) for part in reversed(parts))
+            else:
+                first = len(done) - count
+                done[first:] = [self._of(node, done[first:])]
+        return done[0]
+
+    def _of(self, node: Expr, parts: Sequence[Term]) -> Term:
+        match node:
+            case Empty():
+                return EMPTY
+            case OneCall(pattern):
+                return self._make("call", (), False, pattern)
+            case RuleRef(name):
+                index = self._rule_index[name]
+                return self._make("rule", (), self._rule_nullable[index], index)
+            case Seq():
+                result = EMPTY
+                for part in reversed(parts):
+                    result = self.sequence(part, result)
+                return result
+            case Alt():
+                return self.union(parts)
+            case Both():
+                return self.intersection(parts)
+            case Diff():
+                return self.difference(parts[0], parts[1:])
+            case Repeat(_, low, high):
+                return self.repeat(parts[0], low, high)
+
+    def sequence(self, first: Term, second: Term) -> Term:
+        """Nested to the right, so that equal sequences are equal nodes."""
+        if NOTHING in (first, second):
+            return NOTHING
+        if EMPTY in (first, second):
+            return second if first == EMPTY else first
+        heads = []
+        while self.nodes[first][0] == "seq":
+            head, first = self.nodes[first][1]
+            heads.append(head)
+        heads.append(first)
+        for head in reversed(heads):
+            nullable = self.nullable[head] and self.nullable[second]
+            second = self._make("seq", (head, second), nullable)
+        return second
+
+    def union(self, parts: Iterable[Term]) -> Term:
+        """Flat, sorted, without NOTHING; without EMPTY where another member has the empty word."""
+        found = self._flat("alt", parts)
+        found.discard(NOTHING)
+        nullable = any(self.nullable[part] for part in found if part != EMPTY)
+        if nullable:
+            found.discard(EMPTY)
+        if len(found) < 2:
+            return found.pop() if found else NOTHING
+        return self._make("alt", tuple(sorted(found)), nullable or EMPTY in found)
+
+    def intersection(self, parts: Iterable[Term]) -> Term:
+        """Flat and sorted; NOTHING and EMPTY decide it."""
+        found = self._flat("and", parts)
+        nullable = all(self.nullable[part] for part in found)
+        if NOTHING in found:
+            return NOTHING
+        if EMPTY in found:
+            return EMPTY if nullable else NOTHING
+        return found.pop() if len(found) == 1 else self._make("and", tuple(sorted(found)), nullable)
+
+    def difference(self, base: Term, minus: Iterable[Term]) -> Term:
+        """One base, a flat sorted list of what is taken off."""
+        if self.nodes[base][0] == "diff":
+            base, *before = self.nodes[base][1]
+            minus = [*minus, *before]
+        off = self._flat("alt", minus)
+        off.discard(NOTHING)
+        nullable = self.nullable[base] and not any(self.nullable[part] for part in off)
+        if base == NOTHING or base in off:
+            return NOTHING
+        if base == EMPTY:
+            return EMPTY if nullable else NOTHING
+        return self._make("diff", (base, *sorted(off)), nullable) if off else base
+
+    def repeat(self, body: Term, low: int, high: int | None) -> Term:
+        """A body that may be empty needs no least count, as empty rounds fill it up."""
+        if self.nullable[body]:
+            low = 0
+        if body == NOTHING:
+            return EMPTY if low == 0 else NOTHING
+        if body == EMPTY or high == 0:
+            return EMPTY
+        if high == 1:
+            return body if low == 1 else self.union((EMPTY, body))
+        if self.nodes[body][0] == "repeat" and self.nodes[body][2:] == (0, None):
+            return body
+        return self._make("repeat", (body,), low == 0, low, high)
+
+    def _flat(self, kind: str, parts: Iterable[Term]) -> set[Term]:
+        found: set[Term] = set()
+        for part in parts:
+            node = self.nodes[part]
+            self._budget.spend(len(node[1]))
+            found.update(node[1] if node[0] == kind else (part,))
+        return found
+
+    def derivative(self, term: Term, group: int) -> Term:
+        """The words that may follow a call of `group` in the words of `term`."""
+        stack: list[tuple[Term, _Visit]] = []
+        answer = self._known.get((term, group))
+        while answer is None or stack:
+            if answer is None:
+                self._budget.spend(1)
+                visit = self._visit(term, group)
+                stack.append((term, visit))
+                step = _advance(visit, None)
+            else:
+                step = _advance(stack[-1][1], answer)
+            if isinstance(step, tuple):
+                answer = self._known[stack.pop()[0], group] = step[0]
+            else:
+                term = step
+                answer = self._known.get((term, group))
+        return answer
+
+    def _visit(self, term: Term, group: int) -> _Visit:
+        """Ask for the derivatives of the parts; answer with that of the term."""
+        kind, parts, one, two = self.nodes[term]
+        match kind:
+            case "call":
+                return EMPTY if group in self._groups[one] else NOTHING
+            case "rule":
+                return (yield self.bodies[one])
+            case "seq":
+                return (yield from self._visit_sequence(term))
+            case "alt" | "and" | "diff":
+                derived = []
+                for part in parts:
+                    derived.append((yield part))
+                if kind == "alt":
+                    return self.union(derived)
+                if kind == "and":
+                    return self.intersection(derived)
+                return self.difference(derived[0], derived[1:])
+            case "repeat":
+                body = parts[0]
+                rest = self.repeat(body, max(one - 1, 0), None if two is None else two - 1)
+                return self.sequence((yield body), rest)
+            case _:
+                return NOTHING
+
+    def _visit_sequence(self, term: Term) -> _Visit:
+        """Each member up to the first that may not be empty, followed by those behind it."""
+        found = []
+        while self.nodes[term][0] == "seq":
+            head, rest = self.nodes[term][1]
+            found.append(self.sequence((yield head), rest))
+            if not self.nullable[head]:
+                return self.union(found)
+            term = rest
+        found.append((yield term))
+        return self.union(found)
+
+
+def _advance(visit: _Visit, answer: Term | None) -> Term | tuple[Term]:
+    """The next term that `visit` asks for, or its result in a tuple."""
+    try:
+        return next(visit) if answer is None else visit.send(answer)
+    except StopIteration as end:
+        result: Term = end.value
+        return (result,)
+
+
+def _parts(node: Expr) -> Sequence[Expr]:
+    match node:
+        case Seq(items) | Alt(items) | Both(items):
+            return items
+        case Diff(base, minus):
+            return (base, *minus)
+        case Repeat(body):
+            return (body,)
+        case _:
+            return ()
