@@ -44,14 +44,20 @@ def trie(plans: Iterable[Word]) -> Node:
 
 def build(core_bytes: bytes, plans: Iterable[Word], beta: str = "1", tilt: int = 8) -> bytes:
     """The artifact of exactly these plans (a non-empty list), with `core_bytes` as its source."""
+    return build_graph(core_bytes, trie(plans), beta, tilt)
+
+
+def build_graph(core_bytes: bytes, root: Node, beta: str = "1", tilt: int = 8) -> bytes:
+    """The artifact of the plans that an acyclic graph of nodes spells out; nodes may be shared."""
     core = read_core(core_bytes)
-    plans = sorted(set(plans))
-    used = sorted({call for plan in plans for call in plan})
+    nodes = _parts_first(root)
+    used = sorted({call for node in nodes for call in node.children})
     calls = [core.calls[index] for index in used]
-    states = _merge(trie(plans), {i: core.calls[i] for i in used})
+    states = _merge(nodes, {i: core.calls[i] for i in used})
+    position = {index: at for at, index in enumerate(used)}
     number = {node.digest: q for q, node in enumerate(states)}
     edges = [
-        [(used.index(c), number[child.digest]) for c, child in sorted(node.children.items())]
+        [(position[c], number[child.digest]) for c, child in sorted(node.children.items())]
         for node in states
     ]
     exact = parse_decimal(beta, "beta", Code.MANIFEST_VALUE)
@@ -109,18 +115,29 @@ def build(core_bytes: bytes, plans: Iterable[Word], beta: str = "1", tilt: int =
     return write_artifact(manifest, columns)
 
 
-def _merge(root: Node, calls: dict) -> list[Node]:
+def _parts_first(root: Node) -> list[Node]:
+    """Every node once, children before parents."""
+    done: dict[int, Node] = {}
+    todo = [(root, False)]
+    while todo:
+        node, entered = todo.pop()
+        if id(node) in done:
+            continue
+        if entered:
+            done[id(node)] = node
+        else:
+            todo.append((node, True))
+            todo.extend((child, False) for child in node.children.values())
+    return list(done.values())
+
+
+def _merge(nodes: list[Node], calls: dict) -> list[Node]:
     """One node for each digest, by (rank, digest)."""
     label = {i: call_digest(c.text.encode(), c.cost_low, c.cost_high) for i, c in calls.items()}
     found: dict[bytes, Node] = {}
-
-    def visit(node: Node) -> None:
-        for child in node.children.values():
-            visit(child)
-            node.rank = max(node.rank, 1 + child.rank)
+    for node in nodes:
+        node.rank = max((1 + child.rank for child in node.children.values()), default=0)
         pairs = [(label[c], child.digest) for c, child in sorted(node.children.items())]
         node.digest = state_digest(node.accept, pairs)
         found.setdefault(node.digest, node)
-
-    visit(root)
     return sorted(found.values(), key=lambda node: (node.rank, node.digest))
