@@ -34,10 +34,6 @@ class Frontier:
         """Takes the item of :meth:`top` out."""
         return heappop(self._heap)[2]
 
-    def nodes(self) -> list[Node]:
-        """What is left, in the order in which it would be popped."""
-        return [item[2] for item in sorted(self._heap)]
-
 
 class Incumbent:
     """The best k leaves so far, by (value descending, digest ascending)."""

@@ -49,6 +49,7 @@ class Reals:
     __slots__ = (
         "_exp",
         "_half",
+        "_halved",
         "_log",
         "_minus",
         "_one",
@@ -70,16 +71,18 @@ class Reals:
         )
         self.bits = bits
         self.shift = bits - _GUARD
+        # Only this context's methods: an operator would follow the caller's active context.
         self.mul, self.div, self.fms = context.mul, context.div, context.fms
         self._log, self._exp, self._minus = context.log, context.exp, context.minus
+        self._halved = context.div_2exp
         self._one = gmpy2.mpfr(1)
-        self._unit = gmpy2.mpfr(2) ** -65
-        self._scale = gmpy2.mpfr(2) ** self.shift
+        self._unit = context.div_2exp(self._one, 65)
+        self._scale = context.mul_2exp(self._one, self.shift)
         self._half = 1 << (self.shift - 65)
 
     def scaled(self, mantissa: int, exponent: int) -> Real:
         """``mantissa * 2^-exponent``: one rounding, none below 2^p."""
-        return self.mul(self.mul(self._one, mantissa), gmpy2.mpfr(2) ** -exponent)
+        return self._halved(self.mul(self._one, mantissa), exponent)
 
     def log_tail(self, word: int) -> Real:
         """ln(1 - U) = -E of a PRF word, a negative number; 1 unit."""

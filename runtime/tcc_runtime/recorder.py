@@ -78,7 +78,10 @@ class Recorder:
 
         Raises:
             LedgerError: the sink cannot be opened or written.
+            ValueError: it has written a ledger already.
         """
+        if self._seed:
+            raise ValueError("a recorder writes one ledger")
         self._seed = settings.seed
         self._salt = self._salt or opening_salt(settings.seed)
         commitment = seed_commitment(settings.seed, self._salt)

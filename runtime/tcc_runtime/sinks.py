@@ -115,6 +115,7 @@ class LedgerFile:
             self._handle = os.open(self._path, flags | getattr(os, "O_CLOEXEC", 0), 0o644)
         except OSError as error:
             raise LedgerError(str(self._path), error) from error
+        self._sync_folder()
         self._synced = self._clock()
 
     def write(self, line: bytes) -> None:
@@ -146,6 +147,15 @@ class LedgerFile:
         with suppress(OSError):
             self._flush()
         self._release()
+
+    def _sync_folder(self) -> None:
+        """Makes the new name durable, on systems that let a folder be synced."""
+        with suppress(OSError):
+            folder = os.open(self._path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
     def _flush(self) -> None:
         while self._waiting:

@@ -1,0 +1,107 @@
+"""The published vectors of the race: contexts, weights, counts, uniforms, every leaf value."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tcc_certs.digest import (
+    child_context,
+    leaf_digest,
+    race_key,
+    root_context,
+    root_document,
+    uniform,
+)
+from tcc_certs.fixed import format_q64
+from tcc_runtime.load import load
+from tcc_runtime.outcome import prefix
+from tcc_runtime.plans import plans_by_depth
+from tcc_runtime.race import Race, seeded_draw
+from tcc_runtime.search import search
+from tcc_runtime.settings import Settings
+from tcc_runtime.tables import Tables
+from tests.oracle.build import build as build_from_plans
+from tests.runtime.graphs import VEC_PLANS, build, vec_core, vec_rows
+
+VECTORS = json.loads((Path(__file__).parent / "vectors" / "race.json").read_text())
+COUPLED = [case for case in VECTORS["cases"] if case["race"] == "coupled"]
+TEXTS = ["a", "b(k=1)", "b(k=2)", "c"]
+
+
+def name(case) -> str:
+    return f"tilt{case['tilt']}-inflate{case['inflate']}-seed{case['seed'][:2]}"
+
+
+def test_the_vectors_hold_coupled_cases_of_both_tilts_and_both_counts():
+    found = {(case["tilt"], case["inflate"]) for case in COUPLED}
+    assert found == {(0, "1"), (0, "1.7"), (8, "1"), (8, "1.7")}
+
+
+def test_the_shared_graph_is_the_automaton_of_the_listed_plans():
+    words = [tuple(TEXTS.index(call) for call in plan.split()) for plan in VEC_PLANS]
+    for tilt in (0, 8):
+        assert build(vec_core(), vec_rows(), tilt=tilt) == build_from_plans(
+            vec_core(), words, tilt=tilt
+        )
+
+
+def test_contexts():
+    root = root_context(root_document("vec", "1.0", VECTORS["limits"]))
+    a = child_context(root, b"a")
+    found = [root.hex(), a.hex(), leaf_digest(a).hex()]
+    assert found == [VECTORS["root_ctx"], VECTORS["ctx_a"], VECTORS["leaf_a"]]
+
+
+def test_plans_by_depth():
+    found = plans_by_depth(load(build(vec_core(), vec_rows())))
+    assert [str(count) for count in found] == VECTORS["plans_by_depth"]
+
+
+@pytest.mark.parametrize("case", COUPLED, ids=name)
+def test_weights_counts_key_and_words(case):
+    artifact = opened(case)
+    assert artifact.manifest.fraction_bits == case["F"]
+    weights = {text: str(artifact.weight[artifact.call_index(text)]) for text in TEXTS}
+    assert weights == case["W"]
+    assert str(artifact.race_count(artifact.root)) == case["m_root"]
+    root = bytes.fromhex(VECTORS["root_ctx"])
+    key = race_key(bytes.fromhex(case["seed"]), root)
+    assert key.hex() == case["K"]
+    assert str(uniform(key, 1, root)) == case["x_first"]
+    assert str(uniform(key, 2, root)) == case["x_winner_root"]
+    draw = seeded_draw(artifact, bytes.fromhex(case["seed"]))
+    assert str(draw(1, root)) == case["x_first"]
+    assert str(draw(2, root)) == case["x_winner_root"]
+
+
+@pytest.mark.parametrize("bits", [110, 160, 512])
+@pytest.mark.parametrize("case", COUPLED, ids=name)
+def test_every_leaf_value_at_any_working_precision(case, bits):
+    artifact = opened(case)
+    race = Race(Tables(artifact, "r2", bits), seeded_draw(artifact, bytes.fromhex(case["seed"])))
+    leaves, todo = [], [race.root()]
+    while todo:
+        node = todo.pop()
+        if node.state is None:
+            leaves.append(node)
+        else:
+            todo += race.expand(node).children
+    leaves.sort(key=lambda leaf: (-leaf.key, leaf.digest))
+    found = [{"calls": list(prefix(leaf)), "value": format_q64(leaf.key)} for leaf in leaves]
+    assert found == case["leaves"]
+
+
+@pytest.mark.parametrize("case", [c for c in COUPLED if c["inflate"] == "1"], ids=name)
+def test_the_search_finds_all_leaves_in_order(case):
+    run = search(opened(case), Settings(seed=bytes.fromhex(case["seed"]), top=12))
+    found = [{"calls": list(plan.calls), "value": plan.value} for plan in run.plans]
+    assert found == case["leaves"]
+
+
+def opened(case):
+    data = build(vec_core(), vec_rows(), tilt=case["tilt"], inflate=case["inflate"])
+    # Inflated counts are no longer what the edges add up to.
+    return load(data, verify=case["inflate"] == "1")

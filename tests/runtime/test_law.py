@@ -1,0 +1,65 @@
+"""The law of many runs: the winner is a softmax draw, the first two are draws without replacement.
+
+Seeds are fixed, so each statistic is one number; it is held against the 0.999 quantile.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import permutations
+from math import exp
+
+import pytest
+
+from tcc_runtime.load import load
+from tcc_runtime.plans import enumerate_plans
+from tcc_runtime.search import search
+from tcc_runtime.settings import Settings
+from tests.runtime.graphs import build, free_core, vec_core, vec_rows
+
+RUNS = 2500
+
+
+def quantile(freedom: int) -> float:
+    """The chi-square quantile at 0.999, by Wilson and Hilferty."""
+    spread = 2 / (9 * freedom)
+    return freedom * (1 - spread + 3.0902 * spread**0.5) ** 3
+
+
+def statistic(found: Counter, law: dict) -> float:
+    total = sum(found.values())
+    assert set(found) <= set(law)
+    return sum((found[key] - total * p) ** 2 / (total * p) for key, p in law.items())
+
+
+def softmax(cost: dict, beta: float) -> dict:
+    mass = {plan: exp(-beta * c) for plan, c in cost.items()}
+    return {plan: m / sum(mass.values()) for plan, m in mass.items()}
+
+
+def seeds():
+    return (n.to_bytes(32, "little") for n in range(RUNS))
+
+
+@pytest.mark.parametrize(("tilt", "beta"), [(0, "1"), (8, "1"), (4, "2.5")])
+def test_the_winner_is_a_softmax_draw(tilt, beta):
+    artifact = load(build(vec_core(), vec_rows(), beta, tilt))
+    price = {"a": 0.3, "b(k=1)": 0.1, "b(k=2)": 0.2, "c": 1.25}
+    cost = {plan: sum(price[call] for call in plan) for plan in enumerate_plans(artifact)}
+    law = softmax(cost, float(beta))
+    found = Counter(search(artifact, Settings(seed=seed)).plans[0].calls for seed in seeds())
+    assert statistic(found, law) < quantile(len(law) - 1)
+
+
+@pytest.mark.parametrize("tilt", [0, 8])
+def test_the_first_two_are_draws_without_replacement(tilt):
+    # Plans a, b, ab, b b, of costs 0.4, 1, 1.4, 2.
+    rows = [(True, []), (True, [(1, 0)]), (False, [(0, 1), (1, 1)])]
+    artifact = load(build(free_core([4 * 10**8, 10**9], 2), rows, tilt=tilt))
+    price = {"a": 0.4, "b": 1.0}
+    cost = {plan: sum(price[call] for call in plan) for plan in enumerate_plans(artifact)}
+    one = softmax(cost, 1.0)
+    law = {(x, y): one[x] * one[y] / (1 - one[x]) for x, y in permutations(one, 2)}
+    runs = (search(artifact, Settings(seed=seed, top=2)).plans for seed in seeds())
+    found = Counter((first.calls, second.calls) for first, second in runs)
+    assert statistic(found, law) < quantile(len(law) - 1)

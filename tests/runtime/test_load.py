@@ -1,0 +1,155 @@
+"""Opening an artifact: checked or not, mapped, read where it is touched."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tcc_certs.container import read_container
+from tcc_certs.errors import Code, Rejected
+from tcc_runtime.load import load
+from tcc_runtime.search import search
+from tcc_runtime.settings import Settings
+from tcc_runtime.tables import tables_of
+from tests.oracle.cores import make_core
+from tests.runtime.graphs import build, chain_rows, free_core, vec_core, vec_rows
+
+SEED = bytes(32)
+
+
+@pytest.fixture(scope="module")
+def vec() -> bytes:
+    return build(vec_core(), vec_rows())
+
+
+def test_bytes_and_a_mapped_file_give_the_same_run(vec, tmp_path):
+    path = tmp_path / "vec.tcca"
+    path.write_bytes(vec)
+    runs = [
+        search(load(source, verify=verify), Settings(seed=SEED))
+        for source in (vec, path)
+        for verify in (True, False)
+    ]
+    assert runs.count(runs[0]) == 4
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    path = tmp_path / "empty.tcca"
+    path.write_bytes(b"")
+    for verify in (True, False):
+        with pytest.raises(Rejected) as refusal:
+            load(path, verify=verify)
+        assert refusal.value.code == Code.HEADER_LENGTH
+
+
+def test_a_missing_file_is_the_systems_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "none.tcca")
+
+
+def test_every_cut_is_refused(vec):
+    for size in range(0, len(vec), 7):
+        with pytest.raises(Rejected):
+            load(vec[:size])
+
+
+def flipped(data: bytes, column: str, at: int = 0) -> bytes:
+    """One bit of a column turned over, no digest mended."""
+    place = 8 + int.from_bytes(data[:8], "little") + at
+    for name, tensor in read_container(data).items():
+        if name == column:
+            break
+        place += len(tensor.data)
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+def test_verification_is_what_reads_a_column_that_no_run_touches(vec):
+    broken = flipped(vec, "core")
+    assert search(load(broken, verify=False), Settings(seed=SEED)).claim_type == "RunWiseExact"
+    with pytest.raises(Rejected) as refusal:
+        load(broken)
+    assert refusal.value.code == Code.COLUMN_DIGEST
+
+
+@pytest.mark.parametrize(
+    ("column", "at", "code"),
+    [
+        ("edge_target", 4 * 5 + 3, Code.TARGET_ORDER),  # the high byte of an edge of the root
+        ("edge_call", 4 * 5 + 3, Code.EDGE_RANGE),
+        ("edge_start", 8 * 5 + 3, Code.EDGE_START),  # where the root's edges end
+        ("call_text", 0, Code.JSON_SYNTAX),
+    ],
+)
+def test_an_unverified_artifact_that_leads_nowhere_is_refused_where_it_is_read(
+    vec, column, at, code
+):
+    with pytest.raises(Rejected) as refusal:
+        search(load(flipped(vec, column, at), verify=False), Settings(seed=SEED))
+    assert refusal.value.code == code
+
+
+def test_a_run_makes_only_the_states_and_calls_that_it_meets():
+    rng = random.Random(1)
+    costs = [rng.randrange(10**9) for _ in range(8)]
+    rows = wide_rows(rng, 8, 40, 15)
+    artifact = load(build(free_core(costs, 40), rows))
+    assert artifact.manifest.states > 500
+    search(artifact, Settings(seed=SEED))
+    assert len(tables_of(artifact, "r2")._states) < artifact.manifest.states / 2
+
+
+def wide_rows(rng, calls, layers, width):
+    """Layers whose rows differ: each takes four calls of all."""
+    rows = [(True, [])]
+    last = [0]
+    for _ in range(layers - 1):
+        first = len(rows)
+        for _ in range(width):
+            some = sorted(rng.sample(range(calls), 4))
+            rows.append((False, [(a, rng.choice(last)) for a in some]))
+        last = list(range(first, len(rows)))
+    rows.append((False, [(a, rng.choice(last)) for a in range(calls)]))
+    return rows
+
+
+def test_an_automaton_of_the_empty_plan_alone_runs():
+    core = make_core(tools=[], calls=[], plan=["empty"])
+    run = search(load(build(core, [(True, [])])), Settings(seed=SEED))
+    assert (run.claim_type, run.expansions, run.leaves) == ("RunWiseExact", 1, 1)
+    assert [(plan.calls, plan.cost) for plan in run.plans] == [((), "0")]
+
+
+def test_neither_lark_nor_networkx_is_imported(vec, tmp_path):
+    path = tmp_path / "vec.tcca"
+    path.write_bytes(vec)
+    program = textwrap.dedent(
+        """
+        import sys
+        from pathlib import Path
+        from tcc_runtime.load import load
+        from tcc_runtime.plans import cheapest_plan, plans_by_depth
+        from tcc_runtime.recorder import Recorder
+        from tcc_runtime.search import search
+        from tcc_runtime.settings import Settings
+        from tcc_runtime.sinks import HashOnly
+
+        artifact = load(Path(sys.argv[1]))
+        search(artifact, Settings(seed=bytes(32)), Recorder(HashOnly(), started_ms=0))
+        plans_by_depth(artifact), cheapest_plan(artifact)
+        banned = {"lark", "networkx", "tcc_compiler", "tcc", "numpy", "click", "rich"}
+        sys.exit(sorted(banned & {name.partition(".")[0] for name in sys.modules}) or 0)
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_chain_builder_makes_valid_artifacts():
+    rows = chain_rows(random.Random(3), 3, 6, 2)
+    assert load(build(free_core([1, 2, 3], 6), rows)).verified

@@ -1,0 +1,225 @@
+"""The ledger as bytes: canonical, chained, whole lines, and honest about a disk that fails."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcc_certs.codec import encode
+from tcc_certs.digest import blake, uuid7
+from tcc_certs.ledger import LedgerReader
+from tcc_runtime.errors import LedgerError
+from tcc_runtime.load import load
+from tcc_runtime.recorder import Recorder
+from tcc_runtime.records import NodeLines, _cut
+from tcc_runtime.search import search
+from tcc_runtime.settings import Settings
+from tcc_runtime.sinks import HashOnly, LedgerFile, Memory
+from tests.oracle.cores import call, depth, make_core
+from tests.runtime.graphs import build, vec_core, vec_rows
+
+SETTINGS = Settings(seed=bytes(range(32)), top=12)
+
+
+@pytest.fixture(scope="module")
+def artifact():
+    return load(build(vec_core(), vec_rows()))
+
+
+def run_into(sink, artifact, settings=SETTINGS, **options):
+    return search(artifact, settings, Recorder(sink, started_ms=1_700_000_000_000, **options))
+
+
+def memory(artifact, **options) -> bytes:
+    sink = Memory()
+    run_into(sink, artifact, **options)
+    return bytes(sink.data)
+
+
+def test_every_line_is_what_the_canonical_writer_writes(artifact):
+    head = bytes(32)
+    for line in memory(artifact).splitlines(keepends=True):
+        record = json.loads(line)
+        assert line == encode(record) + b"\n"
+        link = record.pop("~")
+        head = blake(head + encode(record))
+        assert link == head.hex()
+
+
+def test_the_head_does_not_depend_on_the_sink(artifact, tmp_path):
+    path = tmp_path / "run.ndjson"
+    kept = Memory()
+    heads = {run_into(sink, artifact).ledger_head for sink in (HashOnly(), kept, LedgerFile(path))}
+    assert heads == {json.loads(bytes(kept.data).splitlines()[-1])["~"]}
+    assert path.read_bytes() == bytes(kept.data)
+
+
+def test_the_run_id_binds_the_header(artifact):
+    record = json.loads(memory(artifact).splitlines()[0])
+    link, run_id = record.pop("~"), record.pop("run_id")
+    assert link
+    assert run_id == uuid7(1_700_000_000_000, blake(encode(record)))
+
+
+def test_the_seed_is_in_close_unless_withheld(artifact):
+    close = json.loads(memory(artifact).splitlines()[-1])
+    assert close["seed"] == SETTINGS.seed.hex()
+    assert len(close["opening_salt"]) == 64
+    withheld = json.loads(memory(artifact, withhold=True).splitlines()[-1])
+    assert {"seed", "opening_salt"}.isdisjoint(withheld)
+
+
+def test_a_given_salt_changes_the_commitment_and_stands_in_close(artifact):
+    salted = memory(artifact, salt=bytes(32)).splitlines()
+    plain = memory(artifact).splitlines()
+    assert json.loads(salted[-1])["opening_salt"] == bytes(32).hex()
+    commitments = [json.loads(lines[0])["seed_commitment"] for lines in (salted, plain)]
+    assert commitments[0] != commitments[1]
+
+
+@pytest.mark.parametrize("options", [{"started_ms": -1}, {"started_ms": 1 << 48}])
+def test_a_time_that_no_uuid_holds_is_refused(options):
+    with pytest.raises(ValueError, match="started_ms"):
+        Recorder(HashOnly(), **options)
+
+
+def test_a_recorder_writes_one_ledger(artifact):
+    recorder = Recorder(Memory(), started_ms=0)
+    search(artifact, SETTINGS, recorder)
+    with pytest.raises(ValueError, match="one ledger"):
+        search(artifact, SETTINGS, recorder)
+
+
+def test_a_salt_of_another_size_is_refused():
+    with pytest.raises(ValueError, match="32 bytes"):
+        Recorder(HashOnly(), started_ms=0, salt=bytes(31))
+
+
+def test_texts_beyond_ascii_and_long_prefixes_stay_canonical():
+    values = ['"æ\\"\\\\\\n"', '"' + "ü" * 30 + '"', '"\u2028\x7f😀"']
+    core = make_core(
+        tools=[{"name": "t", "params": [{"name": "p", "values": values}]}],
+        calls=[call(0, (i,)) for i in sorted(range(3), key=lambda i: values[i].encode())],
+        plan=["repeat", ["call", {0, 1, 2}], 0],
+        limits=[depth(2)],
+    )
+    edges = [(0, 0), (1, 0), (2, 0)]
+    rows = [(True, []), (True, edges), (True, [(a, 1) for a, _ in edges])]
+    found = load(build(core, rows))
+    ledger = memory(found)
+    assert len(list(LedgerReader([ledger]))) == len(ledger.splitlines())
+    shown = [json.loads(line).get("ctx_repr", "") for line in ledger.splitlines()]
+    assert max(len(text.encode()) for text in shown) <= 48
+    assert any(text.startswith("ü") for text in shown)
+
+
+@given(st.text(max_size=70))
+def test_a_cut_keeps_the_end_and_whole_characters(text):
+    raw = text.encode()
+    cut = _cut(raw).encode()
+    assert raw.endswith(cut)
+    assert len(cut) == len(raw) if len(raw) <= 48 else 45 <= len(cut) <= 48
+
+
+@given(st.binary(min_size=32, max_size=32), st.integers(0, (1 << 48) - 1))
+def test_node_ids_are_uuids_of_time_and_digest(digest, started_ms):
+    assert NodeLines(started_ms).node_id(digest.hex()) == uuid7(started_ms, digest)
+
+
+def test_an_existing_ledger_is_not_touched(artifact, tmp_path):
+    path = tmp_path / "run.ndjson"
+    path.write_bytes(b"mine")
+    with pytest.raises(LedgerError) as refusal:
+        run_into(LedgerFile(path), artifact)
+    assert refusal.value.errno == errno.EEXIST
+    assert path.read_bytes() == b"mine"
+
+
+def test_overwriting_puts_a_new_file_in_place(artifact, tmp_path):
+    path = tmp_path / "run.ndjson"
+    path.write_bytes(b"old")
+    with path.open("rb") as other:
+        run_into(LedgerFile(path, overwrite=True), artifact)
+        assert other.read() == b"old"
+    assert path.read_bytes() == memory(artifact)
+
+
+def test_a_folder_that_is_not_there_is_a_ledger_error(artifact, tmp_path):
+    with pytest.raises(LedgerError) as refusal:
+        run_into(LedgerFile(tmp_path / "none" / "run.ndjson"), artifact)
+    assert refusal.value.errno == errno.ENOENT
+
+
+def test_short_writes_are_continued(artifact, tmp_path, monkeypatch):
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, bytes(data[:97])))
+    path = tmp_path / "run.ndjson"
+    run_into(LedgerFile(path), artifact)
+    assert path.read_bytes() == memory(artifact)
+
+
+@pytest.mark.parametrize("failing", range(4))
+def test_a_full_disk_ends_the_run_and_the_prefix_stays(artifact, tmp_path, monkeypatch, failing):
+    write, calls = os.write, iter(range(100))
+
+    def full(fd, data):
+        if next(calls) >= failing:
+            raise OSError(errno.ENOSPC, "no space left")
+        return write(fd, bytes(data[:800]))
+
+    monkeypatch.setattr(os, "write", full)
+    path = tmp_path / "run.ndjson"
+    with pytest.raises(LedgerError) as refusal:
+        run_into(LedgerFile(path), artifact)
+    assert (refusal.value.errno, refusal.value.path) == (errno.ENOSPC, str(path))
+    monkeypatch.undo()
+    kept = path.read_bytes()
+    assert memory(artifact).startswith(kept)
+    reader = LedgerReader([kept])
+    assert len(list(reader)) == kept.count(b"\n")
+
+
+def test_a_failing_fsync_ends_the_run(artifact, tmp_path, monkeypatch):
+    def broken(_fd):
+        raise OSError(errno.EIO, "input/output error")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(LedgerError) as refusal:
+        run_into(LedgerFile(tmp_path / "run.ndjson"), artifact)
+    assert refusal.value.errno == errno.EIO
+
+
+def test_no_file_stays_open(artifact, tmp_path, monkeypatch):
+    opened, closed = [], []
+    true_open, true_close = os.open, os.close
+    monkeypatch.setattr(os, "open", lambda *a, **k: opened.append(true_open(*a, **k)) or opened[-1])
+    monkeypatch.setattr(os, "close", lambda fd: closed.append(fd) or true_close(fd))
+
+    def fail(_progress):
+        raise ZeroDivisionError
+
+    recorder = Recorder(LedgerFile(tmp_path / "a"), started_ms=0)
+    with pytest.raises(ZeroDivisionError):
+        search(artifact, SETTINGS, recorder, fail)
+    run_into(LedgerFile(tmp_path / "b"), artifact)
+    assert set(opened) <= set(closed)
+    # What was written before the error is a prefix that reads well.
+    assert len(list(LedgerReader([(tmp_path / "a").read_bytes()]))) > 2
+
+
+@pytest.mark.parametrize(("every", "least", "most"), [(10**6, 3, 3), (5, 10, 60), (0, 40, 99)])
+def test_fsync_at_open_at_close_and_when_the_time_has_passed(
+    artifact, tmp_path, monkeypatch, every, least, most
+):
+    # One of them is the folder's.
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    seconds = iter(range(10**6))
+    sink = LedgerFile(tmp_path / "a", sync_ms=every, clock=lambda: next(seconds) / 1000)
+    run_into(sink, artifact)
+    assert least <= len(synced) <= most

@@ -1,0 +1,340 @@
+"""The loop: why it stops, what it then claims, which guard fires, and how it may be ended."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+from dataclasses import replace
+
+import pytest
+
+from tcc_certs.artifact import pack, read_artifact, write_artifact
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.fixed import parse_q64
+from tcc_certs.ledger import LedgerReader
+from tcc_certs.ledger_schema import check_record
+from tcc_runtime import race as race_module
+from tcc_runtime.errors import SettingsError
+from tcc_runtime.load import load
+from tcc_runtime.recorder import Recorder
+from tcc_runtime.search import search
+from tcc_runtime.settings import Settings
+from tcc_runtime.sinks import Memory
+from tcc_runtime.tables import Tables
+from tests.runtime.graphs import build, chain_rows, free_core, vec_core, vec_rows
+
+SEED = bytes(range(32))
+
+
+def vec(**options) -> bytes:
+    return build(vec_core(), vec_rows(), **options)
+
+
+def changed(data: bytes, columns=(), **manifest) -> bytes:
+    """Another artifact of the same frame, with digests in order and certificates broken."""
+    file = read_artifact(data)
+    raw = {name: bytes(t.data) for name, t in file.columns.items() if name != "manifest"}
+    return write_artifact(replace(file.manifest, **manifest), {**raw, **dict(columns)})
+
+
+def recorded(artifact, on_expand=None, **options):
+    """A run, and the records of its ledger, each read strictly."""
+    ledger = Memory()
+    run = search(
+        artifact, Settings(seed=SEED, **options), Recorder(ledger, started_ms=9), on_expand
+    )
+    records = list(LedgerReader([bytes(ledger.data)]))
+    for line, record in enumerate(records, 1):
+        check_record(record, line)
+    return run, records
+
+
+def q64(text: str) -> int:
+    return parse_q64(text, "", Code.LEDGER_SCHEMA)
+
+
+def test_all_plans_exhaust_the_frontier():
+    run, records = recorded(load(vec()), top=12)
+    assert (run.stop, run.claim_type, run.leaves) == ("exhausted", "RunWiseExact", 12)
+    assert (run.frontier_key, run.gap) == (None, None)
+    assert records[-1]["stop"] == "exhausted"
+
+
+def test_more_plans_than_there_are_is_all_of_them():
+    run, _ = recorded(load(vec()), top=13)
+    assert (run.stop, run.claim_type, len(run.plans)) == ("exhausted", "RunWiseExact", 12)
+
+
+def test_a_bound_stop_leaves_no_key_above_the_incumbent():
+    run, _ = recorded(load(vec()), top=2)
+    assert (run.stop, run.claim_type) == ("bound", "RunWiseExact")
+    assert q64(run.frontier_key) <= q64(run.plans[-1].value)
+    assert q64(run.gap) == q64(run.frontier_key) - q64(run.plans[-1].value)
+
+
+def test_one_seed_has_one_ledger_and_another_seed_another():
+    first, _ = recorded(load(vec()))
+    second, _ = recorded(load(vec()))
+    other = search(load(vec()), Settings(seed=bytes(32)), Recorder(Memory(), started_ms=9))
+    assert first == second
+    assert first.ledger_head != other.ledger_head
+
+
+def test_without_a_recorder_the_run_is_the_same_but_for_the_head():
+    run, _ = recorded(load(vec()))
+    bare = search(load(vec()), Settings(seed=SEED))
+    assert bare == replace(run, ledger_head=None)
+
+
+def test_progress_falls_to_the_stop():
+    seen = []
+    run, _ = recorded(load(vec()), seen.append, top=3)
+    assert [p.expansions for p in seen] == list(range(1, run.expansions + 1))
+    bounds = [p.bound for p in seen]
+    assert bounds == sorted(bounds, reverse=True)
+    assert seen[0].incumbent is None
+    assert seen[0].gap is None
+
+
+def test_a_cap_on_expansions():
+    run, records = recorded(load(vec()), top=12, max_expansions=4)
+    assert (run.stop, run.claim_type, run.expansions) == ("max_expansions", "NoCert", 4)
+    assert run.guards == ("CapExceeded",)
+    assert records[-1]["guards"] == ["CapExceeded"]
+    assert records[0]["run_limits"] == {"max_expansions": 4}
+
+
+def test_a_cap_that_is_not_reached_changes_nothing():
+    free, _ = recorded(load(vec()))
+    capped = search(load(vec()), Settings(seed=SEED, max_expansions=free.expansions))
+    assert capped == replace(free, ledger_head=None)
+
+
+def test_a_cap_on_time():
+    ticks = iter(range(1000))
+    ledger = Memory()
+    run = search(
+        load(vec()),
+        Settings(seed=SEED, top=12, max_seconds=3),
+        Recorder(ledger, started_ms=0),
+        clock=lambda: float(next(ticks)),
+    )
+    # One look at the clock at the start, one before each expansion.
+    assert (run.stop, run.claim_type, run.expansions) == ("max_seconds", "NoCert", 2)
+    assert run.guards == ("Timeout",)
+    assert b'"run_limits":{"max_ms":3000}' in bytes(ledger.data)
+
+
+def test_the_callback_ends_a_run():
+    run, records = recorded(load(vec()), lambda p: p.expansions == 3, top=12)
+    assert (run.stop, run.claim_type, run.expansions) == ("interrupted", "NoCert", 3)
+    assert records[-1]["stop"] == "interrupted"
+    assert "guards" not in records[-1]
+
+
+def test_a_keyboard_interrupt_in_the_callback_ends_a_run():
+    def press(_progress):
+        raise KeyboardInterrupt
+
+    run, records = recorded(load(vec()), press, top=12)
+    assert (run.stop, run.expansions, records[-1]["kind"]) == ("interrupted", 1, "close")
+
+
+def test_ctrl_c_ends_a_run_between_two_steps_and_the_handler_comes_back():
+    before = signal.getsignal(signal.SIGINT)
+    assert before is signal.default_int_handler
+    run, records = recorded(
+        load(vec()), lambda p: os.kill(os.getpid(), signal.SIGINT) if p.expansions == 2 else None
+    , top=12)  # fmt: skip
+    assert (run.stop, run.claim_type, run.expansions) == ("interrupted", "NoCert", 2)
+    assert records[-1]["kind"] == "close"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_run_in_another_thread_leaves_signals_alone():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(recorded(load(vec()))))
+    thread.start()
+    thread.join(30)
+    assert found[0] == recorded(load(vec()))
+
+
+def test_an_error_in_the_callback_reaches_the_caller():
+    def fail(_progress):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        recorded(load(vec()), fail)
+
+
+def test_counts_that_do_not_add_up_end_the_run():
+    for inflate in ("1.7", "1.01"):
+        artifact = load(vec(inflate=inflate), verify=False)
+        run, records = recorded(artifact)
+        assert (run.stop, run.claim_type, run.guards) == ("guard", "NoCert", ("CountFail",))
+        assert records[-1]["guards"] == ["CountFail"]
+        assert sum(record["kind"] == "expand" for record in records) == run.expansions
+
+
+def test_a_count_that_is_too_small_ends_the_run():
+    file = read_artifact(vec(tilt=0))
+    plans = file.columns["plans"].items().tolist()
+    plans[-1] -= 1
+    broken = changed(vec(tilt=0), {"plans": pack("plans", plans)}.items())
+    run, _ = recorded(load(broken, verify=False))
+    assert (run.stop, run.guards) == ("guard", ("CountFail",))
+
+
+def test_a_root_without_a_count_is_refused():
+    broken = changed(vec(tilt=0), {"plans": bytes(8 * 5)}.items())
+    with pytest.raises(Rejected) as refusal:
+        recorded(load(broken, verify=False))
+    assert refusal.value.code == Code.RACE_COUNT
+
+
+def test_a_count_over_count_bits_ends_the_run():
+    artifact = load(vec())
+    bits = artifact.race_count(artifact.root).bit_length()
+    run, _ = recorded(artifact, count_bits=bits - 1)
+    assert (run.stop, run.claim_type, run.guards) == ("guard", "NoCert", ("CountFail",))
+    run, _ = recorded(artifact, count_bits=bits)
+    assert run.claim_type == "RunWiseExact"
+
+
+def test_a_node_deeper_than_the_roots_rank_ends_the_run():
+    broken = changed(vec(tilt=0), {"rank": bytes(4 * 5)}.items())
+    run, _ = recorded(load(broken, verify=False))
+    assert (run.stop, run.claim_type, run.guards) == ("guard", "NoCert", ("CapExceeded",))
+    assert run.expansions == 1
+
+
+def test_a_clamped_key_costs_the_claim():
+    huge = changed(vec(tilt=0), beta=(10**30, 0))
+    run, records = recorded(load(huge, verify=False))
+    assert (run.claim_type, run.guards) == ("NoCert", ("NumClamp",))
+    assert run.stop.certifies
+    marked = [record for record in records if "guards" in record]
+    assert marked
+    assert all(record["guards"] == ["NumClamp"] for record in marked)
+    assert all(record["key_raw"].startswith("-9223372036854775808.") for record in marked)
+    lowered = [record for record in records if record["kind"] == "node" and "claim_type" in record]
+    assert lowered == marked[:1]
+
+
+def test_a_potential_that_falls_too_little_costs_the_claim():
+    # Costs 0.3, 0.1, 0.2, 1.25: with alpha 0.5 the steps are -0.85, -0.95, -0.9, -0.375;
+    # -0.9 is no dyadic number, its exact fall is eta.
+    run, records = recorded(load(vec()), top=12, alpha="0.5", eta="0.9")
+    assert (run.stop, run.claim_type) == ("exhausted", "NoCert")
+    assert run.guards == ("AcyclicityFail",)
+    steps = {
+        record["delta_phi"]: record.get("guards", [])
+        for record in records
+        if record["kind"] == "expand" and "delta_phi" in record
+    }
+    assert steps == {
+        "-0.8500000001": ["AcyclicityFail"],
+        "-0.9500000000": [],
+        "-0.8999999999": [],
+        "-0.3750000000": ["AcyclicityFail"],
+    }
+
+
+def test_a_potential_that_falls_enough_changes_no_claim():
+    run, records = recorded(load(vec()), top=12, alpha="0.08", eta="0.9")
+    assert (run.claim_type, run.guards) == ("RunWiseExact", ())
+    first = next(record for record in records if "phi_before" in record)
+    assert first["phi_before"] == "3.0000000000"
+
+
+def test_without_alpha_no_potential_is_written():
+    _, records = recorded(load(vec()))
+    assert not any("phi_before" in record for record in records)
+
+
+def test_an_undecided_rounding_ends_the_run(monkeypatch):
+    monkeypatch.setattr(race_module, "LAST_BITS", 97)
+    artifact = load(vec())
+    artifact.kept["tables.r2"] = Tables(artifact, "r2", 97)
+    run, records = recorded(artifact)
+    assert (run.stop, run.claim_type, run.guards) == ("precision", "NoCert", ())
+    assert records[-1]["stop"] == "precision"
+
+
+def test_precision_is_added_until_every_rounding_is_decided():
+    artifact = load(vec())
+    due = search(artifact, Settings(seed=SEED, top=12))
+    artifact.kept["tables.r2"] = Tables(artifact, "r2", 98)
+    assert search(artifact, Settings(seed=SEED, top=12)) == due
+
+
+def test_a_call_whose_cost_is_a_range_is_declined():
+    core = free_core([10**9, 5], 2, highs=[2 * 10**9, 5])
+    rows = [(True, []), (False, [(0, 0), (1, 0)])]
+    with pytest.raises(Rejected) as refusal:
+        search(load(build(core, rows)), Settings(seed=SEED))
+    assert (refusal.value.code, refusal.value.path) == (Code.UNKNOWN_FEATURE, "call_cost_high[0]")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("seed", bytes(31)),
+        ("mode", "surrogate"),
+        ("keys", "anchored"),
+        ("recipe", "r3"),
+        ("top", 0),
+        ("max_expansions", 0),
+        ("max_seconds", 0.0),
+        ("max_seconds", float("nan")),
+        ("count_bits", -1),
+        ("alpha", "-1"),
+        ("alpha", "1e3"),
+        ("eta", "0"),
+        ("eta", "1.01"),
+        ("eta", "1.0"),
+    ],
+)
+def test_a_setting_out_of_range_is_named(field, value):
+    with pytest.raises(SettingsError) as refusal:
+        Settings(**{"seed": SEED, field: value})
+    assert refusal.value.field == field
+
+
+def layered(seed: int, calls: int, layers: int, width: int):
+    """961 states for 64 layers of 15: rows of four calls out of many, costs 0 to 1."""
+    rng = random.Random(seed)
+    costs = [rng.randrange(10**9) for _ in range(calls)]
+    rows, last = [(True, [])], [0]
+    for _ in range(layers - 1):
+        first = len(rows)
+        for _ in range(width):
+            some = sorted(rng.sample(range(calls), 4))
+            rows.append((False, [(a, rng.choice(last)) for a in some]))
+        last = list(range(first, len(rows)))
+    rows.append((False, [(a, rng.choice(last)) for a in range(calls)]))
+    return free_core(costs, layers), rows
+
+
+@pytest.mark.parametrize(("tilt", "most"), [(8, 80), (12, 66)])
+def test_a_tilted_race_walks_almost_straight_down(tilt, most):
+    core, rows = layered(2, 20, 64, 15)
+    artifact = load(build(core, rows, tilt=tilt))
+    assert artifact.manifest.states > 900
+    runs = [search(artifact, Settings(seed=bytes([n]) * 32)) for n in range(20)]
+    assert all(run.expansions >= 65 for run in runs)
+    assert sum(run.expansions for run in runs) / len(runs) <= most
+
+
+def test_an_untilted_race_pays_for_depth():
+    rng = random.Random(4)
+    core = free_core([rng.randrange(10**9) for _ in range(3)], 8)
+    rows = chain_rows(rng, 3, 8, 3)
+    mean = {}
+    for tilt in (0, 8):
+        artifact = load(build(core, rows, tilt=tilt))
+        runs = [search(artifact, Settings(seed=bytes([n]) * 32)) for n in range(40)]
+        mean[tilt] = sum(run.expansions for run in runs) / len(runs)
+    assert mean[8] < 11 < mean[0]
