@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tcc_certs import ledger as lines
 from tcc_certs.digest import blake
 from tcc_certs.errors import Code, Rejected

@@ -6,6 +6,7 @@ import random
 
 import gmpy2
 import pytest
+
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.numbers import decide, exp_enclosure, log_enclosure, log_two
 

@@ -1,4 +1,4 @@
-"""The definition of the race against the conformance vectors and against a listing of all leaves."""
+"""The race by its definition, against the vectors and against a listing of all leaves."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import gmpy2
 import pytest
+
 from tcc_certs.digest import child_context, leaf_digest, race_key, root_context, uniform
 from tcc_certs.errors import Code
 from tcc_certs.fixed import Q64_MAX, Q64_MIN, format_q64, parse_q64

@@ -10,6 +10,7 @@ import random
 from typing import Any
 
 import pytest
+
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import validate
 from tcc_runtime.load import Artifact, load

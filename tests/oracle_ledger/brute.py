@@ -1,10 +1,11 @@
-"""The truth of a run by listing every leaf: its arrival and value in 100-digit arithmetic (MPFR)."""
+"""The truth of a run by listing every leaf: its arrival and value in 400 bits of MPFR."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 import gmpy2
+
 from tcc_certs.digest import child_context, leaf_digest, race_key, root_context, uniform
 from tcc_certs.kernel import CheckedArtifact
 

@@ -77,8 +77,6 @@ def node_record(language: Language, header: Header, node: Node, lowers: bool) ->
         "node_id": uuid7(header.started_ms, node.digest),
         "ctx_digest": node.digest.hex(),
         "ctx_repr": context_text(node.calls),
-        "key_raw": format_q64(node.published.key),
-        "neg_log_t": format_q64(node.published.neg_log_t),
     }
     if parent is not None:
         record["parent_id"] = uuid7(header.started_ms, parent.digest)
@@ -91,6 +89,8 @@ def node_record(language: Language, header: Header, node: Node, lowers: bool) ->
         record["N"] = str(plans)
     if node.x is not None:
         record["U"] = str(node.x)
+    record["neg_log_t"] = format_q64(node.published.neg_log_t)
+    record["key_raw"] = format_q64(node.published.key)
     if node.published.clamped:
         record["guards"] = ["NumClamp"]
     if lowers:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from tcc_certs.errors import Code
 from tcc_certs.kernel import check
-from tcc_certs.replay import validate
 from tcc_certs.replay import run as run_module
+from tcc_certs.replay import validate
 from tests.oracle_ledger.artifacts import core_bytes, drawn, small, vectors
 from tests.oracle_ledger.writer import chained, reference_ledger, reference_records, with_run_id
 
