@@ -46,12 +46,7 @@ def decode(data: bytes, path: str) -> Json:
     """
     _check_depth(data, path)
     try:
-        value: Json = json.loads(
-            data.decode("utf-8"),
-            parse_float=_no_float,
-            parse_constant=_no_float,
-            parse_int=_integer,
-        )
+        value: Json = _decoder.decode(data.decode("utf-8"))
     except Rejected as refusal:
         raise Rejected(refusal.code, path, refusal.expected, refusal.found) from None
     except RecursionError:
@@ -106,7 +101,14 @@ def _no_float(text: str) -> NoReturn:
     raise Rejected(Code.JSON_VALUE, "", "no floating-point number", text[:24])
 
 
+_decoder = json.JSONDecoder(
+    parse_float=_no_float, parse_constant=_no_float, parse_int=_integer
+)
+
+
 def _check_depth(data: bytes, path: str) -> None:
+    if data.count(b"[") + data.count(b"{") <= MAX_JSON_DEPTH:
+        return
     depth = 0
     for token in _STRUCTURE.finditer(data):
         first = data[token.start()]
@@ -124,7 +126,7 @@ def _check_values(value: Json, path: str) -> None:
         item = todo.pop()
         if item is None:
             raise Rejected(Code.JSON_VALUE, path, "no null", "null")
-        if isinstance(item, Mapping):
+        if isinstance(item, dict):
             for key in item:
                 ensure(key.isascii(), Code.JSON_VALUE, path, "an ASCII key", key)
             todo.extend(item.values())

@@ -21,6 +21,7 @@ Record: TypeAlias = "Mapping[str, Json]"
 
 LINK = "~"
 FIRST_HEAD = bytes(32)
+_LINK_BYTES = len(b',"~":"') + 64 + len(b'"}')
 
 
 def seal(record: Record, previous: bytes) -> tuple[bytes, bytes]:
@@ -75,10 +76,12 @@ class LedgerReader:
             raise Rejected(
                 Code.LEDGER_LINE, refusal.path, refusal.expected, refusal.found
             ) from None
-        if not isinstance(value, dict) or LINK not in value:
-            raise Rejected(Code.LEDGER_LINE, path, f"an object with a member {LINK}", line[:80])
+        if not isinstance(value, dict) or next(reversed(value), None) != LINK:
+            raise Rejected(Code.LEDGER_LINE, path, f"an object that ends in {LINK}", line[:80])
         found = value.pop(LINK)
-        due = blake(self.head + encode(value))
+        # The line is canonical, so its last member is what seal() writes, if it is 64 hex digits.
+        body = line[:-_LINK_BYTES] + b"}" if value else b"{}"
+        due = blake(self.head + body)
         require(due.hex(), found, Code.LEDGER_CHAIN, f"{path}: {LINK}")
         self.head = due
         return value

@@ -33,12 +33,13 @@ def _matching(name: str, pattern: str) -> Format:
     return name, lambda value: isinstance(value, str) and matches(value) is not None
 
 
+_digits = re.compile(r"0|[1-9][0-9]{0,19}").fullmatch
+
+
 def _is_word(value: Json) -> bool:
-    return (
-        isinstance(value, str)
-        and re.fullmatch(r"0|[1-9][0-9]{0,19}", value) is not None
-        and int(value) < 1 << 64
-    )
+    if not isinstance(value, str) or _digits(value) is None:
+        return False
+    return len(value) < 20 or int(value) < 1 << 64
 
 
 def _is_size(value: Json) -> bool:
