@@ -131,7 +131,8 @@ def clip(value: object, width: int = 200) -> str:
     # A huge integer is named by its size: its decimal text could take minutes to make.
     if isinstance(value, int) and value.bit_length() > 4096:
         return f"an integer of {value.bit_length()} bits"
-    text = str(value)
+    # What cannot be printed, such as a lone surrogate out of a hostile file, is escaped.
+    text = str(value).encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= width else f"{text[: width - 40]} ... {text[-32:]}"
 
 

@@ -117,6 +117,7 @@ class Terms:
             head, first = self.nodes[first][1]
             heads.append(head)
         heads.append(first)
+        self._budget.spend(len(heads))
         for head in reversed(heads):
             nullable = self.nullable[head] and self.nullable[second]
             second = self._make("seq", (head, second), nullable)

@@ -1,0 +1,64 @@
+"""``python -m tcc_certs VERB ..``: the kernel on the command line; needs nothing but BLAKE3.
+
+Exit codes: 0 VALID, 1 INVALID, 2 declined, incomplete or bad usage, 3 internal error.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from types import TracebackType
+
+from tcc_certs.codec import encode
+from tcc_certs.report import DECLINED
+from tcc_certs.verbs import check
+
+VERBS = (check,)
+INTERNAL = 3
+
+
+class _InternalErrors:
+    """Turns what no verb foresaw into a traceback and exit code 3, never into 1."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Exception):
+            traceback.print_exception(error)
+            raise SystemExit(INTERNAL)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the verb that the arguments name, print its answer, return its exit code."""
+    parser = ArgumentParser(prog="tcc_certs", description="Verify what tcc compiled and ran.")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for verb in VERBS:
+        sub = verbs.add_parser(verb.VERB, help=verb.HELP)
+        verb.add(sub)
+        sub.add_argument("--json", action="store_true", help="one JSON document")
+        sub.set_defaults(run=verb.run)
+    options = parser.parse_args(arguments)
+    with _InternalErrors():
+        try:
+            answer = options.run(options)
+        except (OSError, MemoryError) as error:
+            print(f"tcc_certs: DECLINED: {error or 'not enough memory'}", file=sys.stderr)
+            return DECLINED
+        text = encode(answer.document).decode() if options.json else answer.text
+        # A name from the file may hold what the terminal's encoding does not.
+        encoding = sys.stdout.encoding or "utf-8"
+        print(text.encode(encoding, "backslashreplace").decode(encoding))
+        return int(answer.exit_code)
+    return INTERNAL
+
+
+if __name__ == "__main__":
+    sys.exit(main())

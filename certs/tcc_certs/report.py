@@ -1,0 +1,107 @@
+"""The verdict on an artifact: what was checked, or the first rule that failed.
+
+0 VALID, 1 INVALID, 2 DECLINED (a later version, a feature or a limit of the kernel).  VALID always
+says how much was checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tcc_certs.corecheck import CoreReport, check_core
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.kernel import CheckedArtifact, check
+
+VALID, INVALID, DECLINED = 0, 1, 2
+VERDICTS = ("VALID", "INVALID", "DECLINED")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A rule that failed: its code, the place, what was due there and what was found."""
+
+    code: Code
+    path: str
+    expected: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A verdict on an artifact.
+
+    Attributes:
+        verdict: 0, 1 or 2.
+        findings: none where it is VALID, else the first rule that failed.
+        checked: how many states, edges, calls, counts and bounds hold; with a core check also how
+            many pairs of a state and a residual agree, and how many residuals have no plan.
+            Empty unless VALID.
+        digest: the artifact digest, hex; empty unless VALID.
+        summary: the verdict in plain words, one line or more.
+    """
+
+    verdict: int
+    findings: tuple[Finding, ...]
+    checked: Mapping[str, int]
+    digest: str
+    summary: str
+
+
+def check_artifact(data: bytes, *, core: bool = False, pin: str | None = None) -> Report:
+    """The verdict on the artifact in `data`; never an exception, whatever the bytes are.
+
+    Args:
+        data: the whole file.
+        core: also show that the automaton is that of its core.
+        pin: the artifact digest that it must have, lower-case hex.
+    """
+    try:
+        checked = check(data, pin=pin)
+        compared = check_core(checked) if core else None
+    except Rejected as refusal:
+        return _refused(refusal)
+    return _valid(checked, compared)
+
+
+def _refused(refusal: Rejected) -> Report:
+    verdict = DECLINED if refusal.code.declines else INVALID
+    finding = Finding(
+        code=refusal.code, path=refusal.path, expected=refusal.expected, found=refusal.found
+    )
+    return Report(
+        verdict=verdict,
+        findings=(finding,),
+        checked={},
+        digest="",
+        summary=f"{VERDICTS[verdict]}: {refusal}",
+    )
+
+
+def _valid(checked: CheckedArtifact, compared: CoreReport | None) -> Report:
+    manifest = checked.file.manifest
+    # Two counts and two bounds a state: plans and race count, cost and residual to go.
+    counted = {
+        "states": manifest.states,
+        "edges": manifest.edges,
+        "calls": manifest.calls,
+        "counts": 2 * manifest.states,
+        "bounds": 2 * manifest.states,
+    }
+    did = ", ".join(f"{number} {name}" for name, number in counted.items())
+    lines = [f"VALID: {did} of {manifest.grammar} {manifest.version} hold"]
+    if compared is None:
+        lines.append("consistent; that it is the automaton of its core was not asked")
+    else:
+        counted |= {"pairs": compared.pairs, "dead": compared.dead}
+        lines.append(
+            f"it is the automaton of its core: {compared.pairs} pairs of a state and a residual"
+            f" agree, {compared.dead} residuals have no plan"
+        )
+    return Report(
+        verdict=VALID,
+        findings=(),
+        checked=counted,
+        digest=checked.file.digest.hex(),
+        summary="\n".join(lines),
+    )

@@ -1,0 +1,51 @@
+"""``check A``: every certificate of an artifact, and with ``--core`` the plans of its core."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from tcc_certs.report import VERDICTS, check_artifact
+from tcc_certs.verbs.answer import Answer
+
+VERB = "check"
+HELP = "verify the certificates of an artifact"
+
+
+def add(parser: ArgumentParser) -> None:
+    """The arguments of the verb."""
+    parser.add_argument("artifact", type=Path, help="the artifact (.tcca)")
+    parser.add_argument(
+        "--core", action="store_true", help="also show that the automaton is that of its core"
+    )
+    parser.add_argument("--pin", metavar="DIGEST", help="the artifact digest that it must have")
+
+
+def run(options: Namespace) -> Answer:
+    """The verdict on the file that the arguments name.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    report = check_artifact(options.artifact.read_bytes(), core=options.core, pin=options.pin)
+    findings = [
+        {
+            "code": finding.code.value,
+            "path": finding.path,
+            "expected": finding.expected,
+            "found": finding.found,
+        }
+        for finding in report.findings
+    ]
+    return Answer(
+        exit_code=report.verdict,
+        text=f"{report.summary}\ndigest {report.digest}" if report.digest else report.summary,
+        document={
+            "format": "tcc.check",
+            "format_version": "1.0",
+            "verdict": VERDICTS[report.verdict],
+            "findings": findings,
+            "checked": report.checked,
+            "digest": report.digest,
+        },
+    )
