@@ -13,9 +13,9 @@ from types import TracebackType
 
 from tcc_certs.codec import encode
 from tcc_certs.report import DECLINED
-from tcc_certs.verbs import check
+from tcc_certs.verbs import check, validate
 
-VERBS = (check,)
+VERBS = (check, validate)
 INTERNAL = 3
 
 

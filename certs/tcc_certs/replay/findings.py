@@ -59,6 +59,13 @@ class Validation:
     head: str
     summary: str
 
+    @property
+    def word(self) -> str:
+        """The verdict as a word; INCOMPLETE where all that is missing is the end."""
+        if self.verdict == DECLINED and any(f.code is Code.INCOMPLETE for f in self.findings):
+            return "INCOMPLETE"
+        return ("VALID", "INVALID", "DECLINED")[self.verdict]
+
 
 class Findings:
     """Collects findings in order, and ends the replay at the hundredth."""

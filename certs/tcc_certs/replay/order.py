@@ -27,10 +27,10 @@ from tcc_certs.ledger_schema import check_record, text
 from tcc_certs.replay.closing import check_close
 from tcc_certs.replay.findings import Findings, Validation
 from tcc_certs.replay.header import check_header, check_version, read_header
+from tcc_certs.replay.language import read_language
 from tcc_certs.replay.outcome import conclude
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.seeds import Seed, given_seed, logged_seed
-from tcc_certs.replay.tree import read_language
 
 
 def validate(

@@ -16,7 +16,8 @@ from tcc_certs.fixed import Q32_MAX, Q32_MIN, divide_nearest, format_decimal, fo
 from tcc_certs.ledger import Record
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import Header
-from tcc_certs.replay.tree import Language, Node
+from tcc_certs.replay.language import Language
+from tcc_certs.replay.tree import Node
 from tcc_certs.weights import NANO
 
 _REPR_CALLS, _REPR_BYTES = 3, 48

@@ -25,6 +25,7 @@ from tcc_certs.ledger_schema import text
 from tcc_certs.race import leaf_uniform, winner
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import Header
+from tcc_certs.replay.language import Language
 from tcc_certs.replay.records import (
     compare,
     expand_record,
@@ -33,7 +34,6 @@ from tcc_certs.replay.records import (
     potential_fields,
 )
 from tcc_certs.replay.tree import (
-    Language,
     Node,
     Slot,
     child_digest,

@@ -1,0 +1,101 @@
+"""``validate L --artifact A``: a ledger against the artifact that was run.
+
+Source: docs/spec/ledger.md.  Cost: that of :func:`tcc_certs.replay.validate`; the ledger is read in
+chunks, twice, and never held whole.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from pathlib import Path
+
+from tcc_certs.codec import Json
+from tcc_certs.replay import Validation, validate
+from tcc_certs.verbs.answer import Answer
+
+VERB = "validate"
+HELP = "replay a ledger against its artifact"
+_CHUNK = 1 << 20
+
+
+class LedgerFile:
+    """The bytes of a ledger's file in chunks, from the start at each iteration."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._path.open("rb") as handle:
+            while chunk := handle.read(_CHUNK):
+                yield chunk
+
+
+def add(parser: ArgumentParser) -> None:
+    """The arguments of the verb."""
+    parser.add_argument("ledger", type=Path, help="the ledger (.ndjson)")
+    parser.add_argument("--artifact", type=Path, required=True, help="the artifact that was run")
+    parser.add_argument("--pin", type=_digest, metavar="HEX64", help="digest of that artifact")
+    parser.add_argument(
+        "--seed", type=_digest, metavar="HEX64", help="the seed, where the ledger withholds it"
+    )
+    parser.add_argument(
+        "--opening-salt", type=_digest, metavar="HEX64", help="of the seed's commitment"
+    )
+
+
+def run(arguments: Namespace) -> Answer:
+    """The verdict on the ledger that the arguments name.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    found = validate(
+        LedgerFile(arguments.ledger),
+        arguments.artifact.read_bytes(),
+        pin=arguments.pin,
+        seed=bytes.fromhex(arguments.seed) if arguments.seed else None,
+        opening_salt=bytes.fromhex(arguments.opening_salt) if arguments.opening_salt else None,
+    )
+    return Answer(exit_code=found.verdict, text="\n".join(_lines(found)), document=document(found))
+
+
+def document(found: Validation) -> dict[str, Json]:
+    """A validation as the JSON document ``tcc.validate`` 1.0."""
+    return {
+        "format": f"tcc.{VERB}",
+        "format_version": "1.0",
+        "verdict": found.word,
+        "claim_type": found.claim_type,
+        "claim_upheld": found.claim_upheld,
+        "findings": [
+            {
+                "code": finding.code.value,
+                "line": finding.line,
+                "field": finding.field,
+                "expected": finding.expected,
+                "found": finding.found,
+            }
+            for finding in found.findings
+        ],
+        "checked": found.checked,
+        "kappa": found.kappa,
+        "ledger_head": found.head,
+        "summary": found.summary,
+    }
+
+
+def _lines(found: Validation) -> Iterator[str]:
+    for finding in found.findings:
+        yield (
+            f"{finding.code.value} line {finding.line} {finding.field}: "
+            f"expected {finding.expected}, found {finding.found}"
+        )
+    checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
+    yield f"{found.word}: {found.summary} ({checked})"
+
+
+def _digest(text: str) -> str:
+    if len(text) != 64 or set(text) - set("0123456789abcdef"):
+        raise ArgumentTypeError("64 lower-case hex digits are needed")
+    return text
