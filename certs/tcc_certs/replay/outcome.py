@@ -63,6 +63,8 @@ def _summary(findings: Findings, run: Run | None, upheld: bool, seeded: bool) ->
 
 def _claim_text(run: Run) -> str:
     incumbent = run.incumbent
+    if incumbent is None and len(run.best) == 1:
+        return "claim upheld: this is the only plan there is"
     if incumbent is None:
         return f"claim upheld: these {len(run.best)} are all the plans there are"
     value = format_q64(incumbent)

@@ -7,7 +7,7 @@ Cost: the text of two or three numbers a record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from tcc_certs.codec import Json
 from tcc_certs.digest import uuid7
@@ -61,9 +61,9 @@ def compare(due: Record, found: Record, line: int, rest: Code, findings: Finding
             findings.add(Code.LEDGER_SCHEMA, line, name, "no field", found[name])
 
 
-def context_text(calls: Sequence[str]) -> str:
+def context_text(node: Node) -> str:
     """``ctx_repr``: the last three calls or fewer, cut from the left to 48 bytes."""
-    raw = " ".join(calls[-_REPR_CALLS:]).encode()[-_REPR_BYTES:]
+    raw = " ".join(node.calls(_REPR_CALLS)).encode()[-_REPR_BYTES:]
     start = 0
     while start < len(raw) and raw[start] & 0xC0 == 0x80:  # inside a character
         start += 1
@@ -77,7 +77,7 @@ def node_record(language: Language, header: Header, node: Node, lowers: bool) ->
         "kind": "node",
         "node_id": uuid7(header.started_ms, node.digest),
         "ctx_digest": node.digest.hex(),
-        "ctx_repr": context_text(node.calls),
+        "ctx_repr": context_text(node),
     }
     if parent is not None:
         record["parent_id"] = uuid7(header.started_ms, parent.digest)
@@ -161,7 +161,7 @@ def leaf_record(header: Header, node: Node, uniform: int, incumbent: int | None)
 def plan_record(node: Node) -> dict[str, Json]:
     """A plan of ``close``."""
     return {
-        "calls": node.calls,
+        "calls": node.calls(),
         "cost": format_decimal(node.cost_low, 9),
         "leaf_id": node.digest.hex(),
         "value": format_q64(node.published.key),

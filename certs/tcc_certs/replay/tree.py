@@ -48,12 +48,11 @@ class Node:
     arrival: Arrival
     published: Published
 
-    @property
-    def calls(self) -> list[str]:
-        """The calls of the prefix, or of the plan at a leaf."""
+    def calls(self, most: int | None = None) -> list[str]:
+        """The calls of the prefix, or of the plan at a leaf; the last `most` of them."""
         found: list[str] = []
         node: Node = self if self.state is not None or self.parent is None else self.parent
-        while node.parent is not None:
+        while node.parent is not None and len(found) != most:
             found.append(node.call)
             node = node.parent
         return found[::-1]

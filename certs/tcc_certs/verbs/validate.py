@@ -50,8 +50,9 @@ def run(arguments: Namespace) -> Answer:
     Raises:
         OSError: a file cannot be read.
     """
+    path: Path = arguments.ledger
     found = validate(
-        LedgerFile(arguments.ledger),
+        LedgerFile(path) if path.is_file() else path.read_bytes(),  # a pipe is read only once
         arguments.artifact.read_bytes(),
         pin=arguments.pin,
         seed=bytes.fromhex(arguments.seed) if arguments.seed else None,
