@@ -77,7 +77,7 @@ def test_weights_counts_key_and_words(case):
     assert str(draw(2, root)) == case["x_winner_root"]
 
 
-@pytest.mark.parametrize("bits", [110, 160, 512])
+@pytest.mark.parametrize("bits", [98, 101, 103, 110, 160, 512])
 @pytest.mark.parametrize("case", COUPLED, ids=name)
 def test_every_leaf_value_at_any_working_precision(case, bits):
     artifact = opened(case)

@@ -81,7 +81,9 @@ def test_an_interval_that_rounds_two_ways_is_undecided():
                 reals.nearest(tie, 1, 1)
 
 
-@pytest.mark.parametrize("time", ["1e-60", "1e-19", "0.3", "1", "43.9", "44.2", "45", "1e6"])
+@pytest.mark.parametrize(
+    "time", ["1e-130", "1e-60", "1e-19", "0.3", "1", "43.9", "44.2", "45", "1e6"]
+)
 def test_arrival_words_from_the_least_to_the_greatest(time):
     reals = Reals(400)
     with gmpy2.context(precision=400):
@@ -142,3 +144,22 @@ def test_a_deep_automaton_runs_without_a_deep_stack():
     artifact = load(build(free_core([1, 10**9], deep), rows, tilt=1))
     run = search(artifact, Settings(seed=bytes(32), max_expansions=deep + 50))
     assert run.expansions > deep / 2
+
+
+@pytest.mark.parametrize(
+    ("word", "winner"),
+    [
+        (0, 0),
+        # 2^65 / 3 = 12297829382473034410.67: the last 2x + 1 below it, the first above.
+        (6148914691236517204, 0),
+        (6148914691236517205, 1),
+        (12297829382473034410, 1),
+        (12297829382473034411, 2),
+        (2**64 - 1, 2),
+    ],
+)
+def test_the_winner_changes_exactly_where_the_masses_say(word, winner):
+    rows = [(True, []), (False, [(a, 0) for a in range(3)])]
+    artifact = load(build(free_core([0] * 3, 1), rows, tilt=0))
+    race = Race(Tables(artifact, "r2"), lambda purpose, identity: word)
+    assert race.expand(race.root()).winner == winner
