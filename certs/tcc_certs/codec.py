@@ -127,8 +127,8 @@ def _check_values(value: Json, path: str) -> None:
         if item is None:
             raise Rejected(Code.JSON_VALUE, path, "no null", "null")
         if isinstance(item, dict):
-            for key in item:
-                ensure(key.isascii(), Code.JSON_VALUE, path, "an ASCII key", key)
+            if not all(map(str.isascii, item)):
+                raise Rejected(Code.JSON_VALUE, path, "ASCII keys", sorted(item))
             todo.extend(item.values())
         elif isinstance(item, list):
             todo.extend(item)

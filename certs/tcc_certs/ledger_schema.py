@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from tcc_certs.codec import Json
-from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.ledger import Record
 
 Format: TypeAlias = "tuple[str, Callable[[Json], bool]]"
@@ -142,9 +142,11 @@ def check_record(record: Record, line: int) -> str:
         if name not in fields:
             raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "no such field", value)
         form, holds = fields[name]
-        ensure(holds(value), Code.LEDGER_SCHEMA, f"line {line}: {name}", form, value)
+        if not holds(value):
+            raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", form, value)
     for name in _REQUIRED[kind]:
-        ensure(name in record, Code.LEDGER_SCHEMA, f"line {line}: {name}", "the field", "none")
+        if name not in record:
+            raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "the field", "none")
     return kind
 
 
