@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tcc_certs.codec import encode
+from tcc_certs.codec import encode, large
 from tcc_certs.core import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.grammar import Core
@@ -29,15 +29,9 @@ def ranges(calls: Iterable[int]) -> list[list[int]]:
 
 def call(tool: int, values: Sequence[int] = (), cost: int = 0, **amounts: int) -> list[Any]:
     """A call of a core; `amounts`: high, price, latency, epsilon."""
-    return [
-        tool,
-        list(values),
-        cost,
-        amounts.get("high", cost),
-        amounts.get("price", 0),
-        amounts.get("latency", 0),
-        amounts.get("epsilon", 0),
-    ]
+    numbers = [cost, amounts.get("high", cost)]
+    numbers += [amounts.get(name, 0) for name in ("price", "latency", "epsilon")]
+    return [tool, list(values), *map(large, numbers)]
 
 
 def letters(count: int, **amounts: Sequence[int]) -> dict[str, Any]:
