@@ -167,7 +167,6 @@ class LedgerFile:
             action()
         except OSError as error:
             # No second try: what the disk has after a failed write or fsync is not known.
-            self._waiting.clear()
             self._release()
             raise LedgerError(str(self._path), error) from error
 

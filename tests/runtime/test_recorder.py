@@ -21,7 +21,7 @@ from tcc_runtime.search import search
 from tcc_runtime.settings import Settings
 from tcc_runtime.sinks import HashOnly, LedgerFile, Memory
 from tests.oracle.cores import call, depth, make_core
-from tests.runtime.graphs import build, vec_core, vec_rows
+from tests.runtime.graphs import build, free_core, vec_core, vec_rows
 
 SETTINGS = Settings(seed=bytes(range(32)), top=12)
 
@@ -116,6 +116,19 @@ def test_texts_beyond_ascii_and_long_prefixes_stay_canonical():
     shown = [json.loads(line).get("ctx_repr", "") for line in ledger.splitlines()]
     assert max(len(text.encode()) for text in shown) <= 48
     assert any(text.startswith("ü") for text in shown)
+
+
+def test_a_prefix_shows_its_last_three_calls_and_a_leaf_those_of_its_prefix():
+    rows = [(True, [])] + [(False, [(0, q), (1, q)]) for q in range(5)]
+    ledger = memory(load(build(free_core([1, 2], 5), rows)))
+    nodes = [json.loads(line) for line in ledger.splitlines()]
+    nodes = {node["node_id"]: node for node in nodes if node["kind"] == "node"}
+    for node in nodes.values():
+        calls, step = [], node
+        while "parent_id" in step:
+            calls += [step["call"]] * (step["call"] != "stop")
+            step = nodes[step["parent_id"]]
+        assert node["ctx_repr"] == " ".join(calls[:3][::-1])
 
 
 @given(st.text(max_size=70))
