@@ -48,20 +48,33 @@ class Report:
     summary: str
 
 
-def check_artifact(data: bytes, *, core: bool = False, pin: str | None = None) -> Report:
+def check_artifact(
+    data: bytes, *, core: bool = False, pin: str | None = None, source: bytes | None = None
+) -> Report:
     """The verdict on the artifact in `data`; never an exception, whatever the bytes are.
 
     Args:
         data: the whole file.
         core: also show that the automaton is that of its core.
         pin: the artifact digest that it must have, lower-case hex.
+        source: the core that the artifact must hold, byte for byte: what a grammar's text resolves
+            to, made by whoever read that text.
     """
     try:
         checked = check(data, pin=pin)
+        if source is not None:
+            _check_core_bytes(checked, source)
         compared = check_core(checked) if core else None
     except Rejected as refusal:
         return _refused(refusal)
-    return _valid(checked, compared)
+    return _valid(checked, compared, source is not None)
+
+
+def _check_core_bytes(checked: CheckedArtifact, due: bytes) -> None:
+    found = bytes(checked.file.columns["core"].data)
+    if found != due:
+        at = next((i for i, (x, y) in enumerate(zip(due, found, strict=False)) if x != y), 0)
+        raise Rejected(Code.CORE_SOURCE, f"core byte {at}", due[at : at + 40], found[at : at + 40])
 
 
 def _refused(refusal: Rejected) -> Report:
@@ -78,7 +91,7 @@ def _refused(refusal: Rejected) -> Report:
     )
 
 
-def _valid(checked: CheckedArtifact, compared: CoreReport | None) -> Report:
+def _valid(checked: CheckedArtifact, compared: CoreReport | None, sourced: bool) -> Report:
     manifest = checked.file.manifest
     # Two counts and two bounds a state: plans and race count, cost and residual to go.
     counted = {
@@ -98,6 +111,8 @@ def _valid(checked: CheckedArtifact, compared: CoreReport | None) -> Report:
             f"it is the automaton of its core: {compared.pairs} pairs of a state and a residual"
             f" agree, {compared.dead} residuals have no plan"
         )
+    if sourced:
+        lines.append("its core is that of the source")
     return Report(
         verdict=VALID,
         findings=(),
