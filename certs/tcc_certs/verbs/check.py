@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from tcc_certs.report import VERDICTS, check_artifact
+from tcc_certs.codec import Json
+from tcc_certs.report import VERDICTS, Report, check_artifact
 from tcc_certs.verbs.answer import Answer
 
 VERB = "check"
@@ -28,6 +29,15 @@ def run(options: Namespace) -> Answer:
         OSError: the file cannot be read.
     """
     report = check_artifact(options.artifact.read_bytes(), core=options.core, pin=options.pin)
+    return Answer(
+        exit_code=report.verdict,
+        text=f"{report.summary}\ndigest {report.digest}" if report.digest else report.summary,
+        document=document(report),
+    )
+
+
+def document(report: Report) -> dict[str, Json]:
+    """A report as the JSON document ``tcc.check`` 1.0."""
     findings = [
         {
             "code": finding.code.value,
@@ -37,15 +47,11 @@ def run(options: Namespace) -> Answer:
         }
         for finding in report.findings
     ]
-    return Answer(
-        exit_code=report.verdict,
-        text=f"{report.summary}\ndigest {report.digest}" if report.digest else report.summary,
-        document={
-            "format": "tcc.check",
-            "format_version": "1.0",
-            "verdict": VERDICTS[report.verdict],
-            "findings": findings,
-            "checked": report.checked,
-            "digest": report.digest,
-        },
-    )
+    return {
+        "format": f"tcc.{VERB}",
+        "format_version": "1.0",
+        "verdict": VERDICTS[report.verdict],
+        "findings": findings,
+        "checked": report.checked,
+        "digest": report.digest,
+    }
