@@ -97,6 +97,8 @@ def column_mutants(data: bytes) -> Iterator[Mutant]:
             continue
         values = Forge(data).values(name)
         for at, value in enumerate(values):
+            if name == "state_digest" and at % 32 not in (0, 7, 31):
+                continue  # a byte of a digest is like its neighbours
             others = {value + 1, value - 1, 0, 1, values[at - 1], values[0]}
             low, high = LIMITS.get(dtype, (0, 255))
             others |= {low, high, value ^ 1 << 7}
@@ -104,7 +106,7 @@ def column_mutants(data: bytes) -> Iterator[Mutant]:
                 sealed = Forge(data).set(name, at, other).seal()
                 yield Mutant(field=name, how=f"[{at}] {value} -> {other}", data=sealed)
         for at in range(1, len(values)):
-            if values[at] != values[at - 1]:
+            if values[at] != values[at - 1] and name != "state_digest":
                 swapped = list(values)
                 swapped[at - 1 : at + 1] = [values[at], values[at - 1]]
                 sealed = Forge(data).put(name, swapped).seal()

@@ -276,6 +276,15 @@ def test_a_run_cannot_stop_early_nor_go_on():
     assert first_code(chained(longer)) in ("L103", "L606", "L607")
 
 
+@pytest.mark.parametrize("overrun", [1, 2, 5])
+def test_a_search_that_goes_on_past_the_stop_rule_is_refused(overrun):
+    records = reference_records(small(), overrun=overrun)
+    found = validate(chained(records), small())
+    assert [f.code for f in found.findings] == [Code.STOP_RULE]
+    honest = len(reference_records(small())) - 1
+    assert found.findings[0].line == honest + 1
+
+
 def test_a_child_cannot_be_left_out_whatever_is_made_of_the_rest():
     records = reference_records(small())
     children = [i for i, r in enumerate(records) if r["kind"] == "node" and "call" in r]

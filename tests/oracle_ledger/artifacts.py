@@ -68,11 +68,6 @@ def drawn(rng: random.Random) -> CheckedArtifact:
             return checked(core, words, tilt=rng.choice([0, 1, 8, 16]), beta=beta)
 
 
-def core_bytes(artifact: CheckedArtifact) -> bytes:
-    """The core column."""
-    return bytes(artifact.file.columns["core"].data)
-
-
 def canonical(value: Any) -> bytes:
     """Canonical JSON, for digests in tests."""
     return encode(value)

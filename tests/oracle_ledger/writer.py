@@ -44,6 +44,7 @@ class Plan:
     count_bits: int = 0
     max_expansions: int | None = None
     interrupt_after: int | None = None
+    overrun: int = 0  # pops past the stop rule, for forgers
     withhold: bool = False
     header: tuple[tuple[str, Any], ...] = ()  # fields of `open` to overwrite
 
@@ -190,7 +191,7 @@ class Reference:
         root = self.item(self.root, (), root_state, None, 1, first)
         self.write_node(root, None, 0, first)
         frontier, leaves, expansions, pops = [root], [], 0, 0
-        incumbent, ending = None, None
+        incumbent, ending, over = None, None, 0
         while True:
             frontier.sort(key=lambda i: (-i.published.key, i.digest))
             best = sorted(leaves, key=lambda i: (-i.published.key, i.digest))[: self.plan.top]
@@ -198,8 +199,9 @@ class Reference:
             if leaves and self.records[-1]["kind"] == "leaf" and incumbent is not None:
                 self.records[-1]["incumbent"] = format_q64(incumbent)
             ending = self.ending(frontier, incumbent, expansions, pops)
-            if ending:
+            if ending and (ending[0] != "bound" or over == self.plan.overrun):
                 break
+            over += bool(ending)
             item, pops = frontier.pop(0), pops + 1
             if item.state is None:
                 self.records.append(

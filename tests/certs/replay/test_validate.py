@@ -10,7 +10,10 @@ from tcc_certs.errors import Code
 from tcc_certs.kernel import check
 from tcc_certs.replay import run as run_module
 from tcc_certs.replay import validate
-from tests.oracle_ledger.artifacts import core_bytes, drawn, small, vectors
+from tcc_certs.replay.findings import Findings
+from tcc_certs.replay.header import read_header
+from tcc_certs.replay.language import read_language
+from tests.oracle_ledger.artifacts import drawn, small, vectors
 from tests.oracle_ledger.writer import chained, reference_ledger, reference_records, with_run_id
 
 SETTINGS = [
@@ -229,8 +232,6 @@ def test_the_root_may_be_a_leafy_automaton_of_the_empty_plan_alone():
 
 
 def test_findings_end_at_a_hundred():
-    core = core_bytes(small())
-    assert core
     records = reference_records(small(), top=13)
     for record in records:
         if record["kind"] == "node":
@@ -240,6 +241,17 @@ def test_findings_end_at_a_hundred():
             record["state"] = 0
     found = validate(chained(records), small())
     assert (found.verdict, len(found.findings)) == (1, 100)
+
+
+@pytest.mark.parametrize(("key", "stops"), [(41, True), (42, True), (43, False)])
+def test_the_stop_rule_holds_at_a_key_equal_to_the_incumbent(key, stops):
+    header = read_header(reference_records(small())[0])
+    run = run_module.Run(read_language(small()), header, None, Findings())
+    assert not run.bounded
+    run.best.append((-42, b"leaf", None))
+    assert not run.bounded
+    run.frontier.append((-key, b"node", None))
+    assert run.bounded is stops
 
 
 def test_coverage_is_a_check_of_its_own(monkeypatch):
