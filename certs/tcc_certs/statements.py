@@ -57,7 +57,7 @@ def read_limits(value: Json, tools: Sequence[Tool], calls: Sequence[Call]) -> tu
     for i, item in enumerate(as_list(value, "core.limits", _SCHEMA)):
         limit, read = _limit(item, f"core.limits[{i}]", tools, calls, owned)
         work += read
-        ensure(work <= 16 * MAX_CALLS, Code.LIMIT, "core.limits", "fewer uses limits", "more")
+        ensure(work <= 4 * MAX_CALLS, Code.LIMIT, "core.limits", "fewer uses limits", "more")
         limits.append(limit)
     ensure_increasing([limit.text for limit in limits], "core.limits", _SCHEMA)
     return tuple(limits)
