@@ -341,10 +341,10 @@ class ExpectStatement:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A statement with an error in it: its keyword, and the name that it would have defined."""
+    """A statement with an error in it: its first word, and the names that it would have defined."""
 
     keyword: str
-    name: Word | None
+    names: tuple[Word, ...]
     region: Region
 
 

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
 from typing import Literal, TypeAlias
 
 from tcc_compiler.source import Source
@@ -19,7 +20,6 @@ from tcc_compiler.spans import Region, Span
 Severity: TypeAlias = 'Literal["error", "warning"]'
 MAX_DIAGNOSTICS = 200
 _WINDOW = 160
-_SUGGESTION_POOL = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,11 +104,15 @@ class Report:
 
 
 def suggest(word: str, known: Sequence[str]) -> str | None:
-    """A mend that names the closest of `known`, where one is close."""
-    if len(word) > 64:
+    """A mend that names the closest of `known`, where one is close; the work is bounded."""
+    if not 0 < len(word) <= 64:
         return None
-    pool = sorted(set(known))[:_SUGGESTION_POOL]
-    close = get_close_matches(word, pool, n=1, cutoff=0.6)
+    likely = [
+        other
+        for other in islice(known, 5000)
+        if abs(len(other) - len(word)) <= 3 and (other[0] == word[0] or other[-1] == word[-1])
+    ]
+    close = get_close_matches(word, likely[:200], n=1, cutoff=0.6)
     return f"did you mean {quote(close[0])}?" if close else None
 
 

@@ -26,6 +26,10 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
 CATALOGUE: Mapping[str, Entry] = {
     code: entry for section in SECTIONS.values() for code, entry in section.items()
 }
+_PREFACE = """\
+Made from the catalogue in `compiler/tcc_compiler/catalogue/`; do not edit by hand.
+`python -m tcc_compiler.catalogue docs/errors.md` writes it again. A code keeps its meaning for
+ever."""
 
 
 def explain(code: str) -> str | None:
@@ -44,9 +48,7 @@ def page() -> str:
     """docs/errors.md, whole."""
     parts = [
         "# Diagnostics",
-        "Made from the catalogue in `compiler/tcc_compiler/catalogue/`; do not edit by hand.\n"
-        "`python -m tcc_compiler.catalogue docs/errors.md` writes it again. A code keeps its\n"
-        "meaning for ever.",
+        _PREFACE,
     ]
     for title, section in SECTIONS.items():
         parts.append(f"## {title}")

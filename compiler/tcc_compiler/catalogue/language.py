@@ -11,23 +11,24 @@ _HEAD = 'grammar g version "1"\n'
 LANGUAGE: Mapping[str, Entry] = {
     "TCC401": Entry(
         "infinitely many plans",
-        "A grammar stands for a finite set of plans. With every limit applied there is still a cycle\n"
-        "of calls that can be gone round for ever and left towards a plan; the message shows its\n"
-        "calls. `limit depth <= N` cuts every cycle, `limit uses(tool) <= N` those with that tool,\n"
-        "`limit price`, `latency` or `epsilon` those whose calls have one.",
+        "A grammar stands for a finite set of plans. With every limit applied there is still\n"
+        "a cycle of calls that can be gone round for ever and left towards a plan; the\n"
+        "message shows its calls. `limit depth <= N` cuts every cycle, `limit uses(tool) <=\n"
+        "N` those with that tool, `limit price`, `latency` or `epsilon` those whose calls\n"
+        "have one.",
         _HEAD + "tool a\nplan = a*\n",
     ),
     "TCC402": Entry(
         "no plan at all",
-        "Every sequence of calls is ruled out by some statement. Take statements away until plans\n"
-        "appear; the last one taken is part of the reason.",
+        "Every sequence of calls is ruled out by some statement. Take statements away until\n"
+        "plans appear; the last one taken is part of the reason.",
         _HEAD + "tool a\nplan = a\nlimit depth <= 0\n",
     ),
     "TCC403": Entry(
         "too many states",
-        "The automaton on the way to the artifact has more states than `--max-states` allows. The\n"
-        "message names the pass, and the statement behind the states where one is known. Limits of\n"
-        "several kinds multiply; a limit that never binds still costs.",
+        "The automaton on the way to the artifact has more states than `--max-states` allows.\n"
+        "The message names the pass, and the statement behind the states where one is known.\n"
+        "Limits of several kinds multiply; a limit that never binds still costs.",
     ),
     "TCC404": Entry(
         "out of time",
@@ -35,13 +36,14 @@ LANGUAGE: Mapping[str, Entry] = {
     ),
     "TCC405": Entry(
         "a bound leaves 64 bits",
-        "The cheapest completion, or the residual, of some state does not fit into 64 bits. Use\n"
-        "smaller costs, a smaller beta, or a lower limit on depth.",
+        "The cheapest completion, or the residual, of some state does not fit into 64 bits.\n"
+        "Use smaller costs, a smaller beta, or a lower limit on depth.",
     ),
     "TCC406": Entry(
         "recursion that no limit bounds",
-        "A rule is recursive in a way that no finite automaton follows (calls on both sides of the\n"
-        "recursive name), and no limit bounds how deep it goes. Add `limit depth <= N`.",
+        "A rule is recursive in a way that no finite automaton follows (calls on both sides\n"
+        "of the recursive name), and no limit bounds how deep it goes. Add `limit depth <=\n"
+        "N`.",
         _HEAD + "tool a\ntool b\nrule r = a r b | a b\nplan = r\n",
     ),
     "TCC407": Entry(
@@ -50,8 +52,8 @@ LANGUAGE: Mapping[str, Entry] = {
     ),
     "TCC408": Entry(
         "an option out of range",
-        "`--beta` is an exact decimal of at least 0 (such as 1 or 0.25), `--tilt` a whole number\n"
-        "from 0 to 64, `--max-states` at least 1.",
+        "`--beta` is an exact decimal of at least 0 (such as 1 or 0.25), `--tilt` a whole\n"
+        "number from 0 to 64, `--max-states` at least 1.",
     ),
     "TCC409": Entry(
         "not a core",
@@ -60,27 +62,27 @@ LANGUAGE: Mapping[str, Entry] = {
     ),
     "TCC410": Entry(
         "an artifact that fails its own check",
-        "Every artifact is checked as a reader would check it before it is handed out. This one\n"
-        "failed, which is a defect of the compiler: please report it with the grammar.",
+        "Every artifact is checked as a reader would check it before it is handed out. This\n"
+        "one failed, which is a defect of the compiler: please report it with the grammar.",
     ),
 }
 EXAMPLES: Mapping[str, Entry] = {
     "TCC501": Entry(
         "accept line that does not hold",
-        "`accept` says that at least one sequence of calls that matches its patterns is a plan. None\n"
-        "is. Either the line or the grammar is wrong.",
+        "`accept` says that at least one sequence of calls that matches its patterns is a\n"
+        "plan. None is. Either the line or the grammar is wrong.",
         _HEAD + "tool a\ntool b\nplan = a\naccept b\n",
     ),
     "TCC502": Entry(
         "reject line that does not hold",
-        "`reject` says that no sequence of calls that matches its patterns is a plan. One is; the\n"
-        "message shows it.",
+        "`reject` says that no sequence of calls that matches its patterns is a plan. One is;\n"
+        "the message shows it.",
         _HEAD + "tool a\nplan = a\nreject a\n",
     ),
     "TCC503": Entry(
         "expectation that does not hold",
-        "`expect` compares the number of plans, the least cost of a plan or the greatest number of\n"
-        "calls with a number. The message gives the true one.",
+        "`expect` compares the number of plans, the least cost of a plan or the greatest\n"
+        "number of calls with a number. The message gives the true one.",
         _HEAD + "tool a\nplan = a?\nexpect plans == 3\n",
     ),
 }

@@ -12,13 +12,14 @@ _TOOLS = _HEAD + "tool search(k: 5 | 10)\ntool rerank\n"
 NAMES: Mapping[str, Entry] = {
     "TCC201": Entry(
         "defined twice",
-        "A tool, a rule, a parameter, a model or a goal has one definition. The note shows the first.\n"
-        "Tools that come in from another file count.",
+        "A tool, a rule, a parameter, a model or a goal has one definition. The note shows\n"
+        "the first. Tools that come in from another file count.",
         _HEAD + "tool a { cost 1 }\ntool a { cost 2 }\n",
     ),
     "TCC202": Entry(
         "name without a definition",
-        "The expression names something that is neither a tool nor a rule. Names are case-sensitive.",
+        "The expression names something that is neither a tool nor a rule. Names are\n"
+        "case-sensitive.",
         _TOOLS + "plan = search rerenk\n",
     ),
     "TCC203": Entry(
@@ -34,8 +35,8 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC205": Entry(
         "value outside the domain",
-        'A parameter takes the values of its domain and no others. `abc` and `"abc"` are different\n'
-        "values, `5` and `5.0` are the same.",
+        'A parameter takes the values of its domain and no others. `abc` and `"abc"` are\n'
+        "different values, `5` and `5.0` are the same.",
         _TOOLS + "plan = search(k=7)\n",
     ),
     "TCC206": Entry(
@@ -45,27 +46,28 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC207": Entry(
         "left recursion",
-        "A rule may be recursive, but only behind a call: here it is reached from itself before any\n"
-        "call is made (operands that can be empty are passed over, and both sides of `&` and `-`\n"
-        "count). The message names the cycle. Most often a repetition says what is meant:\n"
-        "`rule r = r a | a` is `rule r = a+`.",
+        "A rule may be recursive, but only behind a call: here it is reached from itself\n"
+        "before any call is made (operands that can be empty are passed over, and both sides\n"
+        "of `&` and `-` count). The message names the cycle. Most often a repetition says\n"
+        "what is meant: `rule r = r a | a` is `rule r = a+`.",
         _TOOLS + "rule r = r search | search\nplan = r\n",
     ),
     "TCC208": Entry(
         "parameter named by a word of the block",
-        "`cost price latency epsilon quotes doc bind model adapter` begin the attributes of a tool,\n"
-        "so no parameter can be named by one of them.",
+        "`cost price latency epsilon quotes doc bind model adapter` begin the attributes of a\n"
+        "tool, so no parameter can be named by one of them.",
         _HEAD + "tool a(model: small | large)\n",
     ),
     "TCC209": Entry(
         "state that no signature names",
-        "`start` and `goal` name states of signatures. No tool takes or gives this one, so most\n"
-        "likely it is misspelled.",
+        "`start` and `goal` name states of signatures. No tool takes or gives this one, so\n"
+        "most likely it is misspelled.",
         _HEAD + "tool a : text -> answer\nstart txt\ngoal answer\n",
     ),
     "TCC210": Entry(
         "start without goal, or goal without start",
-        "Signatures are checked from a start state to a goal state. Write both statements, or neither.",
+        "Signatures are checked from a start state to a goal state. Write both statements, or\n"
+        "neither.",
         _HEAD + "tool a : text -> answer\nstart text\n",
     ),
     "TCC211": Entry(
@@ -75,8 +77,8 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC212": Entry(
         "statement that may stand once",
-        "A grammar has one `grammar`, one `plan`, one `start` and one `goal` statement at most.\n"
-        "Several goals stand in one statement: `goal text | number`.",
+        "A grammar has one `grammar`, one `plan`, one `start` and one `goal` statement at\n"
+        "most. Several goals stand in one statement: `goal text | number`.",
         _TOOLS + "plan = search\nplan = rerank\n",
     ),
     "TCC213": Entry(
@@ -86,20 +88,21 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC214": Entry(
         "no tool",
-        "A plan is a sequence of calls of tools, so a grammar has one tool at least, in its own file\n"
-        "or in one that it uses.",
+        "A plan is a sequence of calls of tools, so a grammar has one tool at least, in its\n"
+        "own file or in one that it uses.",
         _HEAD,
     ),
     "TCC221": Entry(
         "used file cannot be read",
-        "The path is relative to the file with the `use` statement. The file has to be regular and\n"
-        "readable.",
+        "The path is relative to the file with the `use` statement. The file has to be\n"
+        "regular and readable.",
         _HEAD + 'use "no_such_file.tcg"\ntool a\n',
     ),
     "TCC222": Entry(
         "used file outside the folder",
-        "With symbolic links resolved, a used file lies in the folder of the grammar or below it, so\n"
-        "that a grammar cannot read whatever lies about. A text that comes from no file uses none.",
+        "With symbolic links resolved, a used file lies in the folder of the grammar or below\n"
+        "it, so that a grammar cannot read whatever lies about. A text that comes from no\n"
+        "file uses none.",
         _HEAD + 'use "/etc/hosts"\ntool a\n',
     ),
     "TCC223": Entry(

@@ -9,28 +9,28 @@ from tcc_compiler.catalogue.entry import Entry
 SYNTAX: Mapping[str, Entry] = {
     "TCC101": Entry(
         "unexpected text",
-        "The text at this place cannot continue the statement that it stands in. The message lists\n"
-        "what could. A statement ends where the next keyword begins, so a part that is missing shows\n"
-        "up just before that keyword.",
+        "The text at this place cannot continue the statement that it stands in. The message\n"
+        "lists what could. A statement ends where the next keyword begins, so a part that is\n"
+        "missing shows up just before that keyword.",
         'grammar g version "1"\ntool a\nplan = a |\nlimit depth <= 3\n',
     ),
     "TCC102": Entry(
         "character without a meaning",
-        "The language has no use for this character outside strings and comments. Characters that\n"
-        "look like others (a non-breaking space, curly quotes, a long dash) often come from a text\n"
-        "that was copied out of a page.",
+        "The language has no use for this character outside strings and comments. Characters\n"
+        "that look like others (a non-breaking space, curly quotes, a long dash) often come\n"
+        "from a text that was copied out of a page.",
         'grammar g version "1"\ntool a;\nplan = a\n',
     ),
     "TCC103": Entry(
         "string not closed",
-        "A string ends with a double quote on the line on which it begins, and holds no control\n"
-        'characters. Write a newline as \\n and a quote as \\".',
+        "A string ends with a double quote on the line on which it begins, and holds no\n"
+        'control characters. Write a newline as \\n and a quote as \\".',
         'grammar g version "1\ntool a\n',
     ),
     "TCC104": Entry(
         "string that JSON would not read",
-        'Strings are JSON strings: after a backslash stands one of " \\ / b f n r t, or u and four\n'
-        "hexadecimal digits, and the halves of a surrogate pair come together.",
+        'Strings are JSON strings: after a backslash stands one of " \\ / b f n r t, or u and\n'
+        "four hexadecimal digits, and the halves of a surrogate pair come together.",
         'grammar g version "1"\ntool a { doc "50\\% of it" }\n',
     ),
     "TCC105": Entry(
@@ -39,34 +39,35 @@ SYNTAX: Mapping[str, Entry] = {
     ),
     "TCC106": Entry(
         "nested too deeply",
-        "Parentheses, stacked operators and stacked signs may be nested 200 levels deep. Give the\n"
-        "inner part a name of its own with a `rule` statement.",
+        "Parentheses, stacked operators and stacked signs may be nested 200 levels deep. Give\n"
+        "the inner part a name of its own with a `rule` statement.",
     ),
     "TCC107": Entry(
         "source too large",
-        "A grammar with all the files it uses has at most 8 MiB, each file at most 262144 tokens,\n"
-        "and there are at most 256 files.",
+        "A grammar with all the files it uses has at most 8 MiB, each file at most 262144\n"
+        "tokens, and there are at most 256 files.",
     ),
     "TCC108": Entry(
         "not a text in UTF-8",
-        "A grammar is text in UTF-8 without NUL characters. The message names the first byte that\n"
-        "is none.",
+        "A grammar is text in UTF-8 without NUL characters. The message names the first byte\n"
+        "that is none.",
     ),
     "TCC109": Entry(
         "byte order mark",
-        "The file begins with a byte order mark. UTF-8 needs none; save the file without it. A file\n"
-        "in UTF-16 has to be saved as UTF-8.",
+        "The file begins with a byte order mark. UTF-8 needs none; save the file without it.\n"
+        "A file in UTF-16 has to be saved as UTF-8.",
     ),
     "TCC110": Entry(
         "file cannot be read",
-        "The file is not there, is not a regular file, or may not be read. The message gives the\n"
-        "operating system's reason.",
+        "The file is not there, is not a regular file, or may not be read. The message gives\n"
+        "the operating system's reason.",
     ),
     "TCC111": Entry(
         "reserved word as a name",
-        "The words that begin statements, and `version any when before after with`, are keywords\n"
-        "everywhere and name nothing. That is what makes the end of a statement plain without\n"
-        "punctuation. As a value of a parameter such a word can stand in double quotes.",
+        "The words that begin statements, and `version any when before after with`, are\n"
+        "keywords everywhere and name nothing. That is what makes the end of a statement\n"
+        "plain without punctuation. As a value of a parameter such a word can stand in double\n"
+        "quotes.",
         'grammar g version "1"\ntool goal\n',
     ),
     "TCC112": Entry(

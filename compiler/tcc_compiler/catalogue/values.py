@@ -11,7 +11,8 @@ _HEAD = 'grammar g version "1"\n'
 VALUES: Mapping[str, Entry] = {
     "TCC301": Entry(
         "value twice in a domain",
-        "The values of a domain differ. Numbers are compared as numbers: `5` and `5.0` are one value.",
+        "The values of a domain differ. Numbers are compared as numbers: `5` and `5.0` are\n"
+        "one value.",
         _HEAD + "tool a(k: 5 | 10 | 5.0)\n",
     ),
     "TCC302": Entry(
@@ -21,13 +22,13 @@ VALUES: Mapping[str, Entry] = {
     ),
     "TCC303": Entry(
         "too many calls",
-        "A tool has one call for each combination of its parameters' values, and a grammar has 65536\n"
-        "calls at most, over all its tools. Use fewer or coarser values.",
+        "A tool has one call for each combination of its parameters' values, and a grammar\n"
+        "has 65536 calls at most, over all its tools. Use fewer or coarser values.",
         _HEAD + "tool a(k: 1..1000000000)\n",
     ),
     "TCC304": Entry(
         "texts of the calls too long",
-        "The canonical texts of all calls together take 16 MiB at most. Shorten names and values.",
+        "The canonical texts of all calls together take 16 MiB at most. Shorten names and\nvalues.",
     ),
     "TCC305": Entry(
         "name in arithmetic that is no number",
@@ -42,13 +43,13 @@ VALUES: Mapping[str, Entry] = {
     ),
     "TCC307": Entry(
         "number outside its range",
-        "Amounts are kept in 64 bits: costs signed, prices, latencies and epsilons unsigned. Limits\n"
-        "keep to 63 bits. Arithmetic on the way keeps to 4096 bits.",
+        "Amounts are kept in 64 bits: costs signed, prices, latencies and epsilons unsigned.\n"
+        "Limits keep to 63 bits. Arithmetic on the way keeps to 4096 bits.",
         _HEAD + "tool a { cost 10000000000 }\n",
     ),
     "TCC308": Entry(
         "negative amount",
-        "A cost may be negative. A price, a latency, an epsilon and what counts calls may not.",
+        "A cost may be negative. A price, a latency, an epsilon and what counts calls may\nnot.",
         _HEAD + "tool a { price -1 }\n",
     ),
     "TCC309": Entry(
@@ -58,8 +59,8 @@ VALUES: Mapping[str, Entry] = {
     ),
     "TCC310": Entry(
         "attribute given twice",
-        "A tool has at most one `doc`, one `quotes`, one `bind`, and one of each amount without\n"
-        "`when`. With `when` there may be many: the first that holds is taken.",
+        "A tool has at most one `doc`, one `quotes`, one `bind`, and one of each amount\n"
+        "without `when`. With `when` there may be many: the first that holds is taken.",
         _HEAD + "tool a { cost 1 cost 2 }\n",
     ),
     "TCC311": Entry(
@@ -74,14 +75,14 @@ VALUES: Mapping[str, Entry] = {
     ),
     "TCC313": Entry(
         "binding that names no function",
-        "A Python binding reads `module:function`, both with dots where needed; an MCP binding names a\n"
-        "server and a tool, neither empty.",
+        "A Python binding reads `module:function`, both with dots where needed; an MCP\n"
+        "binding names a server and a tool, neither empty.",
         _HEAD + 'tool a { bind python "math.sqrt" }\n',
     ),
     "TCC314": Entry(
         "too much to work out",
-        "The amounts of one tool take calls times terms steps, and the patterns of a grammar hold\n"
-        "calls; both are limited to 2 million. Use fewer values, shorter arithmetic, or fewer\n"
-        "different patterns over large domains.",
+        "The amounts of one tool take calls times terms steps, and the patterns of a grammar\n"
+        "hold calls; both are limited to 2 million. Use fewer values, shorter arithmetic, or\n"
+        "fewer different patterns over large domains.",
     ),
 }

@@ -1,1 +1,1 @@
-"""From statements to the core: names, calls, call sets, rules, limits; every error with its place."""
+"""From statements to the core: names, calls, call sets, rules, limits; all errors with places."""

@@ -147,7 +147,7 @@ def _numeric(
         message = f"the tool has no parameter {quote(word.text)}"
         report.error("TCC204", word.region, message, suggest(word.text, list(names)))
         return None
-    if None in parameters[place].numbers:
+    if not parameters[place].numeric:
         message = f"the values of {quote(word.text)} are not all numbers"
         report.error("TCC305", word.region, message, "choose amounts by 'when' instead")
         return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import prod
 
 from tcc_compiler.ast import Domain, Number, ToolStatement, Value
 from tcc_compiler.diagnostics import Report, quote
@@ -26,18 +25,22 @@ class Parameter:
         values: canonical texts, in declared order.
         numbers: the same as numbers, None where a value is none.
         index: the place of each canonical text.
+        numeric: all values are numbers.
     """
 
     name: str
     values: tuple[str, ...]
     numbers: tuple[Fraction | None, ...]
     index: Mapping[str, int]
+    numeric: bool
 
 
 def parameters_of(tool: ToolStatement, report: Report) -> tuple[Parameter, ...] | None:
     """The parameters of a tool, None after an error."""
     found: dict[str, Parameter] = {}
     sound = True
+    if not _few_enough(tool, report):
+        return None
     for declared in tool.parameters:
         name = declared.name
         if name.text in BLOCK_WORDS:
@@ -57,18 +60,35 @@ def parameters_of(tool: ToolStatement, report: Report) -> tuple[Parameter, ...] 
             values=tuple(value.text for value in values),
             numbers=tuple(value.number for value in values),
             index={value.text: i for i, value in enumerate(values)},
+            numeric=all(value.number is not None for value in values),
         )
-    if not sound:
-        return None
-    calls = prod(len(parameter.values) for parameter in found.values())
-    if calls > MAX_CALLS:
-        report.error(
-            "TCC303", tool.name.region,
-            f"tool {quote(tool.name.text)} has {_size(calls)} calls; the limit is {MAX_CALLS}",
-            "use fewer or coarser values",
-        )  # fmt: skip
-        return None
-    return tuple(found.values())
+    return tuple(found.values()) if sound else None
+
+
+def _few_enough(tool: ToolStatement, report: Report) -> bool:
+    """Whether the tool has no more calls than a grammar may have; nothing is made to know that."""
+    sizes = [_domain_size(declared.domain) for declared in tool.parameters]
+    for declared, size in zip(tool.parameters, sizes, strict=True):
+        if size > MAX_CALLS:
+            message = f"this domain has {_size(size)} values; a grammar has {MAX_CALLS} calls"
+            report.error("TCC303", declared.domain.region, message, "use fewer or coarser values")
+    if max(sizes, default=1) > MAX_CALLS:
+        return False
+    calls = 1
+    for size in sizes:
+        calls *= max(size, 1)
+        if calls > MAX_CALLS:
+            message = f"tool {quote(tool.name.text)} has more than {MAX_CALLS} calls"
+            report.error("TCC303", tool.name.region, message, "use fewer or coarser values")
+            return False
+    return True
+
+
+def _domain_size(domain: Domain) -> int:
+    """How many values a domain has, before it is known to be a domain."""
+    if domain.ends is None:
+        return len(domain.values)
+    return int(domain.ends[1].value - domain.ends[0].value) + 1
 
 
 def _size(count: int) -> str:
@@ -84,7 +104,7 @@ def _values(domain: Domain, report: Report) -> tuple[Value, ...] | None:
         known = first.setdefault(value.text, value)
         if known is not value:
             report.error(
-                "TCC301", value.region, f"the value {quote(value.text)} stands twice in this domain",
+                "TCC301", value.region, f"{quote(value.text)} stands twice in this domain",
                 notes=[("first here", known.region)],
             )  # fmt: skip
             sound = False
@@ -100,11 +120,5 @@ def _range(domain: Domain, low: Number, high: Number, report: Report) -> tuple[V
     if first > last:
         message = "this range is empty: its first end is above its last"
         report.error("TCC302", domain.region, message, "write the smaller number first")
-        return None
-    if last - first >= MAX_CALLS:
-        message = (
-            f"this range has {_size(last - first + 1)} values; a grammar has {MAX_CALLS} calls"
-        )
-        report.error("TCC303", domain.region, message, "use fewer or coarser values")
         return None
     return tuple(Value(str(n), Fraction(n), domain.region) for n in range(first, last + 1))

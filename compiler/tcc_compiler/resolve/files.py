@@ -71,7 +71,9 @@ class _Loader:
         root = sources[0]
         self.left = MAX_SOURCE_BYTES - len(root.text.encode("utf-8", "replace"))
         self.folder = None if root.path is None else root.path.parent
-        self.numbers: dict[Path, int] = {} if root.path is None else {root.path: 0}
+        self.numbers: dict[Path, int] = {}
+        if root.path is not None:
+            self.numbers[Path(os.path.realpath(root.path))] = 0
 
     def follow(self, root: tuple[Statement, ...]) -> None:
         """Read everything that the statements of the root use."""
@@ -87,7 +89,7 @@ class _Loader:
             if target is None or known is not None:
                 self._check_cycle([n for n, _ in stack], known, use)
                 continue
-            opened = self._open(number, target, use)
+            opened = self._open(target, use)
             if opened is not None:
                 stack.append((len(self.sources) - 1, _uses(opened)))
 
@@ -125,7 +127,7 @@ class _Loader:
         names = " -> ".join(self.sources[n].name for n in circle)
         self._refuse("TCC223", use.path.region, f"files use each other in a circle: {names}")
 
-    def _open(self, number: int, target: Path, use: UseStatement) -> tuple[Statement, ...] | None:
+    def _open(self, target: Path, use: UseStatement) -> tuple[Statement, ...] | None:
         region = use.path.region
         if len(self.sources) >= MAX_FILES:
             self._refuse("TCC107", region, f"more than {MAX_FILES} files")
@@ -141,8 +143,8 @@ class _Loader:
         if isinstance(text, Unreadable):
             self._refuse(text.code, region, f"{quote(use.path.value)}: {text.message}")
             return None
-        name = os.path.normpath(Path(self.sources[number].name).parent / use.path.value)
-        self.sources.append(source_of(text, name, target))
+        name = Path(self.sources[0].name).parent / target.relative_to(self.folder or target)
+        self.sources.append(source_of(text, str(name), target))
         self.numbers[target] = len(self.sources) - 1
         statements = parse(self.sources[-1], len(self.sources) - 1, self.report)
         self._take(statements)

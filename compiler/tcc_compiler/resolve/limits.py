@@ -1,6 +1,7 @@
 """Limits: their values in whole units, their canonical texts, their core JSON.
 
-Normative text: docs/spec/language.md, section 7; docs/spec/core.md, section 4.  Cost: constant each.
+Normative text: docs/spec/language.md, section 7; docs/spec/core.md, section 4.
+Cost: constant each.
 """
 
 from __future__ import annotations

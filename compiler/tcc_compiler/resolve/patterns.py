@@ -68,6 +68,8 @@ class Scope:
             self.report.error("TCC203", name.region, message, suggest(name.text, list(self.tools)))
 
     def _selection(self, tool: Tool, pattern: Pattern) -> Selection | None:
+        if not pattern.arguments:
+            return Selection(tool.name, ())
         places = {parameter.name: i for i, parameter in enumerate(tool.parameters)}
         where: dict[int, tuple[int, ...]] = {}
         sound = True

@@ -40,7 +40,8 @@ class Program:
     Attributes:
         broken: names whose definition has an error; nothing is said about their uses.
         gaps: keywords of the statements that have an error.
-        incomplete: a used file is missing, so that unknown names are no errors of their own.
+        incomplete: a used file is missing, or a text is no statement, so that unknown names are no
+            errors of their own.
     """
 
     grammar: GrammarStatement | None
@@ -63,6 +64,7 @@ def program_of(gathered: Gathered, report: Report) -> Program:
     """Sort the statements; what is defined twice, or misplaced, is reported."""
     statements = (*gathered.root, *gathered.used)
     broken = [statement for statement in statements if isinstance(statement, Broken)]
+    gaps = frozenset(statement.keyword for statement in broken)
     tools = _defined([s for s in statements if isinstance(s, ToolStatement)], "tool", report)
     rules = _defined([s for s in statements if isinstance(s, RuleStatement)], "rule", report)
     for name, rule in rules.items():
@@ -85,9 +87,9 @@ def program_of(gathered: Gathered, report: Report) -> Program:
         forbids=[s for s in statements if isinstance(s, ForbidStatement)],
         examples=[s for s in statements if isinstance(s, ExampleStatement)],
         expects=[s for s in statements if isinstance(s, ExpectStatement)],
-        broken=frozenset(s.name.text for s in broken if s.name is not None),
-        gaps=frozenset(s.keyword for s in broken),
-        incomplete=gathered.incomplete,
+        broken=frozenset(name.text for statement in broken for name in statement.names),
+        gaps=gaps,
+        incomplete=gathered.incomplete or not gaps <= set(STATEMENT_WORDS),
     )
     _check_head(gathered.root, program, report)
     return program

@@ -63,12 +63,21 @@ def parse(source: Source, number: int, report: Report) -> tuple[Statement, ...]:
     return tuple(statements)
 
 
-def _broken(chunk: Chunk, named: bool = True) -> Broken:
-    first, *rest = chunk.tokens
-    name = None
-    if named and rest and first.type in ("TOOL", "RULE") and rest[0].type == "NAME":
-        name = Word(str(rest[0]), rest[0].region)
-    return Broken(str(first), name, first.region.to(chunk.tokens[-1].region))
+def _broken(chunk: Chunk, named: bool = True, misspelled: int | None = None) -> Broken:
+    """The chunk as a statement with an error in it.
+
+    Args:
+        chunk: the tokens.
+        named: what the statement would define counts as defined.
+        misspelled: the token that looks like the keyword of a second statement.
+    """
+    first = chunk.tokens[0]
+    places = [1] if named and first.type in ("TOOL", "RULE") else []
+    if misspelled is not None:
+        places.append(misspelled + 1)
+    found = [chunk.tokens[place] for place in places if place < len(chunk.tokens)]
+    names = tuple(Word(str(token), token.region) for token in found if token.type == "NAME")
+    return Broken(str(first), names, first.region.to(chunk.tokens[-1].region))
 
 
 def _statement(
@@ -107,8 +116,8 @@ def _statement(
 
 def _report_no_statement(chunk: Chunk, report: Report) -> None:
     first = chunk.tokens[0]
-    close = get_close_matches(str(first), STATEMENT_WORDS, n=1, cutoff=0.7)
-    hint = f"did you mean '{close[0]}'?" if close else None
+    close = _close_keyword(first)
+    hint = f"did you mean {quote(close)}?" if close else None
     if chunk.wrong is None:
         words = ", ".join(f"'{word}'" for word in STATEMENT_WORDS[:-1])
         message = (
@@ -133,24 +142,24 @@ def _report_unexpected(
     """Report the token number `at` of a chunk, or its end, as not expected there."""
     expected = _expected(chunk.tokens[:at])
     wanted = expectation(expected)
+    misspelled = _misspelled(chunk.tokens[: at + 1], source)
+    hint = None if misspelled is None else _other_keyword(chunk.tokens[misspelled])
     if at < len(chunk.tokens):
         token = chunk.tokens[at]
         if "NAME" in expected and str(token) in RESERVED:
             _report_reserved(token, report)
         else:
-            hint = _misspelled(chunk.tokens[: at + 1], source) or _mend(token, expected)
             message = f"found {_shown(token)}; expected {wanted}"
-            report.error("TCC101", token.region, message, hint)
-        return _broken(chunk)
+            report.error("TCC101", token.region, message, hint or _mend(token, expected))
+        return _broken(chunk, misspelled=misspelled)
     last = chunk.tokens[-1].region
     if following is not None and "NAME" in expected and _same_line(source, last, following.region):
         _report_reserved(following, report)
         return None
     found = "the end of the text" if following is None else f"the statement {_shown(following)}"
     region = Region(last.source, last.end, last.end + 1)
-    hint = _misspelled(chunk.tokens, source)
     report.error("TCC101", region, f"found {found}; expected {wanted}", hint)
-    return _broken(chunk)
+    return _broken(chunk, misspelled=misspelled)
 
 
 def _report_reserved(token: Lexeme, report: Report) -> None:
@@ -181,11 +190,22 @@ def _mend(token: Lexeme, expected: set[str]) -> str | None:
     return None
 
 
-def _misspelled(tokens: Sequence[Lexeme], source: Source) -> str | None:
-    """A mend where the statement seems to have taken in another one whose keyword is misspelled."""
-    for before, token in zip(reversed(tokens[:-1]), reversed(tokens[1:]), strict=True):
-        if token.type != "NAME" or _same_line(source, before.region, token.region):
-            continue
-        close = get_close_matches(str(token), STATEMENT_WORDS, n=1, cutoff=0.7)
-        return f"did you mean '{close[0]}' where {quote(str(token))} stands?" if close else None
+def _misspelled(tokens: Sequence[Lexeme], source: Source) -> int | None:
+    """The last name that begins a line, where it is close to a keyword.
+
+    The statement may have taken in another one whose keyword is misspelled.
+    """
+    for place in range(len(tokens) - 1, 0, -1):
+        token = tokens[place]
+        if token.type == "NAME" and not _same_line(source, tokens[place - 1].region, token.region):
+            return place if _close_keyword(token) else None
     return None
+
+
+def _close_keyword(token: Lexeme) -> str | None:
+    close = get_close_matches(str(token)[:32], STATEMENT_WORDS, n=1, cutoff=0.7)
+    return close[0] if close else None
+
+
+def _other_keyword(token: Lexeme) -> str:
+    return f"did you mean {quote(_close_keyword(token) or '')} where {quote(str(token))} stands?"

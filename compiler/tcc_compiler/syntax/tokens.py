@@ -20,7 +20,7 @@ from tcc_compiler.spans import Region
 from tcc_compiler.syntax.words import BLOCK_WORDS, PLACED, PUNCTUATION, RESERVED, STATEMENT_WORDS
 from tcc_compiler.syntax.words import UNITS as UNIT_WORDS
 
-MAX_TOKENS = 1 << 18
+MAX_TOKENS = 1 << 17
 MAX_DIGITS = 1000
 MAX_NESTING = 200
 
@@ -56,7 +56,10 @@ class Lexeme(Token):
 
 def lexeme(kind: str, text: str, region: Region) -> Lexeme:
     """A token of a kind that grammar.lark declares."""
-    token = Lexeme(kind, text)
+    # Past the constructor of the base class, which costs more than all else here together.
+    token = str.__new__(Lexeme, text)
+    token.type = kind
+    token.value = text
     token.region = region
     return token
 
@@ -77,7 +80,10 @@ class Chunk:
 
 
 def split(text: str, source: int, report: Report) -> tuple[Chunk, ...]:
-    """The statements of a text, as tokens; what is no token is reported and left out."""
+    """The statements of a text, as tokens; what is no token is reported and left out.
+
+    A text with too many tokens comes out as one chunk that is no statement.
+    """
     scanner = _Scanner(text, source, report)
     scanner.run()
     return tuple(scanner.chunks)
@@ -114,7 +120,8 @@ class _Scanner:
             count += 1
             if count > MAX_TOKENS:
                 self._error("TCC107", match, f"the file has more than {MAX_TOKENS} tokens")
-                self.unusable = True
+                self.chunks.clear()
+                self.tokens = [lexeme("WRONG", "", self._region(match))]
                 break
             self._take(kind, match)
             if self.report.full:

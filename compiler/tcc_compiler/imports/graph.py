@@ -1,0 +1,88 @@
+"""A graph as it came in, before it means anything: nodes, edges, attributes.
+
+Normative text: docs/spec/language.md, section 11.  Nodes and edges are sorted here, so whatever is
+made of a graph does not depend on the order in which it was written.  Cost: a sort.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+MAX_NODES = 1 << 16
+MAX_EDGES = 1 << 18
+
+Attributes: TypeAlias = "Mapping[str, object]"
+
+
+class Refused(Exception):
+    """A graph that is refused as a whole: a diagnostic's code and sentence."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        self.message = message
+        super().__init__(f"{code}: {message}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """An edge between two nodes, by their keys."""
+
+    source: str
+    target: str
+    attributes: Attributes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """A directed graph, parallel edges allowed.
+
+    Attributes:
+        attributes: of the graph as a whole.
+        nodes: attributes by key, in the order of the keys.
+        edges: by source, then target, then attributes.
+    """
+
+    attributes: Attributes
+    nodes: Mapping[str, Attributes]
+    edges: tuple[Edge, ...]
+
+
+def key_of(identity: object, what: str) -> str:
+    """The key of a node: a text as JSON writes it, or an integer.
+
+    Raises:
+        Refused: TCC603 for any other identity.
+    """
+    if isinstance(identity, str) or (isinstance(identity, int) and not isinstance(identity, bool)):
+        if isinstance(identity, int) and identity.bit_length() > 256:
+            raise Refused("TCC603", f"{what} is an integer of more than 256 bits")
+        return json.dumps(identity, ensure_ascii=False)
+    raise Refused("TCC603", f"{what} is neither a text nor an integer")
+
+
+def graph_of(attributes: Attributes, nodes: Mapping[str, Attributes], edges: list[Edge]) -> Graph:
+    """The graph in its order.
+
+    Raises:
+        Refused: TCC603 an edge to a node that is not there, TCC609 too large.
+    """
+    if len(nodes) > MAX_NODES or len(edges) > MAX_EDGES:
+        raise Refused("TCC609", f"a graph has at most {MAX_NODES} nodes and {MAX_EDGES} edges")
+    for edge in edges:
+        for end in (edge.source, edge.target):
+            if end not in nodes:
+                raise Refused("TCC603", f"an edge names the node {end}, which is not there")
+    ordered = sorted(edges, key=lambda edge: (edge.source, edge.target, _attribute_key(edge)))
+    return Graph(
+        attributes=attributes,
+        nodes={key: nodes[key] for key in sorted(nodes)},
+        edges=tuple(ordered),
+    )
+
+
+def _attribute_key(edge: Edge) -> list[tuple[str, str]]:
+    known = ("call", "cost", "price", "latency_ms", "epsilon")
+    return [(name, repr(edge.attributes[name])) for name in known if name in edge.attributes]
