@@ -61,3 +61,14 @@ def view(file: ArtifactFile) -> Automaton:
         accept=columns["accept"].items(),
         rank=columns["rank"].items(),
     )
+
+
+def listed(automaton: Automaton) -> Automaton:
+    """The same automaton with its columns as lists: more memory, and much quicker to read."""
+    return Automaton(
+        edge_start=list(automaton.edge_start),
+        edge_call=list(automaton.edge_call),
+        edge_target=list(automaton.edge_target),
+        accept=list(automaton.accept),
+        rank=list(automaton.rank),
+    )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcc_certs.artifact import ArtifactFile, read_artifact, unpack_limbs
-from tcc_certs.automaton import Automaton, view
+from tcc_certs.automaton import Automaton, listed, view
 from tcc_certs.core import core_of, decode_core
 from tcc_certs.errors import Code, require
 from tcc_certs.grammar import Core
@@ -25,6 +25,7 @@ from tcc_certs.rules.partition import check_partition
 from tcc_certs.rules.plans import check_plans
 from tcc_certs.rules.race_counts import check_presence, check_race_counts
 from tcc_certs.rules.source import check_source, check_tools
+from tcc_certs.rules.sweep import Block, sweep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,22 +71,25 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     if pin is not None:
         require(pin, file.digest.hex(), Code.PIN, "artifact digest")
     table = check_calls(file)
-    automaton = view(file)
+    automaton = listed(view(file))
     check_partition(automaton, manifest.calls)
-    check_finiteness(automaton)
+    blocks = sweep(automaton)
+    check_finiteness(blocks, automaton)
     plans = unpack_limbs(columns["plans"])
-    check_plans(automaton, plans, columns["plans"].shape[1])
-    race_count = _check_race(file, automaton, table, plans)
+    check_plans(blocks, automaton.accept, plans, columns["plans"].shape[1])
+    race_count = _check_race(file, blocks, automaton, table, plans)
     check_range(table.residual)
     check_bounds(
-        automaton,
+        blocks,
+        automaton.accept,
         table.cost_low,
         table.residual,
         columns["cost_to_go"].items().tolist(),
         columns["residual_to_go"].items().tolist(),
     )
     check_cost_max(table.cost_high, manifest.cost_max)
-    check_minimal(automaton, table.digest, bytes(columns["state_digest"].data), manifest.root)
+    digests = bytes(columns["state_digest"].data)
+    check_minimal(blocks, automaton, table.digest, digests, manifest.root)
     value = decode_core(bytes(columns["core"].data))
     core = core_of(value)
     check_leaf_ids(manifest, core)
@@ -104,12 +108,16 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
 
 
 def _check_race(
-    file: ArtifactFile, automaton: Automaton, table: CallTable, plans: Sequence[int]
+    file: ArtifactFile,
+    blocks: Sequence[Block],
+    automaton: Automaton,
+    table: CallTable,
+    plans: Sequence[int],
 ) -> Sequence[int]:
     """C4; the column where there is one, ``plans`` where it would repeat them."""
     bits = file.manifest.fraction_bits
     column = file.columns.get("race_count", file.columns["plans"])
     counts = unpack_limbs(column) if "race_count" in file.columns else plans
-    check_race_counts(automaton, counts, table.weight, bits, column.shape[1])
+    check_race_counts(blocks, automaton, counts, table.weight, bits, column.shape[1])
     check_presence(plans, counts if "race_count" in file.columns else None)
     return counts

@@ -7,16 +7,16 @@ Cost: one pass over the edges for each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
 from operator import add
 
-from tcc_certs.automaton import Automaton
-from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.errors import Code, ensure, require
+from tcc_certs.rules.sweep import Block, Differences
 
 
 def check_bounds(
-    automaton: Automaton,
+    blocks: Sequence[Block],
+    accept: Sequence[int],
     cost_low: Sequence[int],
     residual: Sequence[int],
     cost_to_go: Sequence[int],
@@ -25,7 +25,8 @@ def check_bounds(
     """Both bounds hold their equations.
 
     Args:
-        automaton: targets precede sources (C2).
+        blocks: all states; targets precede sources (C2).
+        accept: [n], 0 or 1.
         cost_low, residual: [c], nano-units and Q31.32.
         cost_to_go, residual_to_go: [n], the columns.
 
@@ -33,31 +34,36 @@ def check_bounds(
         Rejected: C501, C502 at the first state whose bound differs; C504 where what is due leaves
             64 bits.
     """
-    costs = _through(automaton, cost_low, cost_to_go)
-    for q, degree in enumerate(automaton.degrees()):
-        due = min(islice(costs, degree), default=0)
-        if due > 0 and automaton.accept[q]:
-            due = 0
-        if cost_to_go[q] != due:
-            raise _differs(Code.COST_TO_GO, f"cost_to_go[{q}]", due, cost_to_go[q])
-    residuals = _through(automaton, residual, residual_to_go)
-    for q, degree in enumerate(automaton.degrees()):
-        due = max(islice(residuals, degree), default=0)
-        if due < 0 and automaton.accept[q]:
-            due = 0
-        if residual_to_go[q] != due:
-            raise _differs(Code.RESIDUAL_TO_GO, f"residual_to_go[{q}]", due, residual_to_go[q])
+    found = _compare(blocks, min, accept, cost_low, cost_to_go)
+    _refuse(found, Code.COST_TO_GO, "cost_to_go")
+    found = _compare(blocks, max, accept, residual, residual_to_go)
+    _refuse(found, Code.RESIDUAL_TO_GO, "residual_to_go")
 
 
-def _through(automaton: Automaton, call: Sequence[int], state: Sequence[int]) -> Iterator[int]:
-    """Edge by edge, the call's own value plus the target's."""
-    labels = map(call.__getitem__, automaton.edge_call)
-    return map(add, labels, map(state.__getitem__, automaton.edge_target))
+def _compare(
+    blocks: Sequence[Block],
+    best: Callable[..., int],
+    accept: Sequence[int],
+    call: Sequence[int],
+    column: Sequence[int],
+) -> Differences[int]:
+    """The best of 0 where a plan may stop, and of call plus target over the edges."""
+    differences: Differences[int] = Differences()
+    for block in blocks:
+        through = map(add, block.at_calls(call), block.at_targets(column))
+        due = block.fold(best, through, 0)
+        for at, accepts in enumerate(block.at_states(accept)):
+            if accepts:
+                due[at] = best(due[at], 0)
+        differences.note(block.states, due, block.at_states(column))
+    return differences
 
 
-def _differs(code: Code, path: str, due: int, found: int) -> Rejected:
-    fits = -(1 << 63) <= due < 1 << 63
-    return Rejected(code if fits else Code.BOUND_RANGE, path, due, found)
+def _refuse(found: Differences[int], code: Code, column: str) -> None:
+    if found.first is not None:
+        due = found.first[1]
+        fits = -(1 << 63) <= due < 1 << 63
+        found.refuse(code if fits else Code.BOUND_RANGE, column)
 
 
 def check_range(residual: Iterable[int]) -> None:

@@ -16,17 +16,23 @@ from blake3 import blake3
 
 from tcc_certs.automaton import Automaton
 from tcc_certs.errors import Code, Rejected, require
+from tcc_certs.rules.sweep import Block, Differences
 
 _HEADS = (b"\x10\x00", b"\x10\x01")
 
 
 def check_minimal(
-    automaton: Automaton, call_digest: Sequence[bytes], column: bytes, root: bytes
+    blocks: Sequence[Block],
+    automaton: Automaton,
+    call_digest: Sequence[bytes],
+    column: bytes,
+    root: bytes,
 ) -> None:
     """Digests, their order, reachability, life, and use of every call.
 
     Args:
-        automaton: targets precede sources, ranks right (C2).
+        blocks: all states; targets precede sources, ranks right (C2).
+        automaton: the same states.
         call_digest: [c], A(a).
         column: [n * 32], the column ``state_digest``.
         root: S(root) of the manifest.
@@ -36,7 +42,7 @@ def check_minimal(
             that reaches nothing, C605 a call on no edge, M102 the manifest's root.
     """
     digests = [column[at : at + 32] for at in range(0, len(column), 32)]
-    _check_digests(automaton, call_digest, digests)
+    _check_digests(blocks, automaton.accept, call_digest, digests)
     require(digests[automaton.root].hex(), root.hex(), Code.MANIFEST_VALUE, "manifest.root")
     keys = zip(automaton.rank, digests, strict=True)
     later = islice(zip(automaton.rank, digests, strict=True), 1, None)
@@ -48,16 +54,22 @@ def check_minimal(
 
 
 def _check_digests(
-    automaton: Automaton, call_digest: Sequence[bytes], digests: Sequence[bytes]
+    blocks: Sequence[Block],
+    accept: Sequence[int],
+    call_digest: Sequence[bytes],
+    digests: Sequence[bytes],
 ) -> None:
     """S(q) = BLAKE3(0x10 | accept | A(call) | S(target) ..)."""
-    labels = map(call_digest.__getitem__, automaton.edge_call)
-    pairs = map(add, labels, map(digests.__getitem__, automaton.edge_target))
-    for q, degree in enumerate(automaton.degrees()):
-        body = _HEADS[automaton.accept[q]] + b"".join(islice(pairs, degree))
-        if blake3(body).digest() != digests[q]:
-            due = blake3(body).hexdigest()
-            raise Rejected(Code.STATE_DIGEST, f"state_digest[{q}]", due, digests[q].hex())
+    differences: Differences[bytes] = Differences()
+    for block in blocks:
+        pairs = map(add, block.at_calls(call_digest), block.at_targets(digests))
+        bodies = block.fold(b"".join, pairs, b"")
+        heads = [_HEADS[accepts] for accepts in block.at_states(accept)]
+        due = [blake3(head + body).digest() for head, body in zip(heads, bodies, strict=True)]
+        differences.note(block.states, due, block.at_states(digests))
+    if differences.first is not None:
+        state, expected, found = differences.first
+        raise Rejected(Code.STATE_DIGEST, f"state_digest[{state}]", expected.hex(), found.hex())
 
 
 def _check_useful(automaton: Automaton, calls: int) -> None:

@@ -10,7 +10,7 @@ from itertools import compress, count, islice, repeat
 from operator import ge, gt
 
 from tcc_certs.automaton import Automaton
-from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.errors import Code, Rejected, require
 
 
 def check_partition(automaton: Automaton, calls: int) -> None:
@@ -21,22 +21,18 @@ def check_partition(automaton: Automaton, calls: int) -> None:
     """
     _check_starts(automaton)
     labels = automaton.edge_call
-    at = next(compress(count(), map(ge, labels, repeat(calls))), None)
-    if at is not None:
+    if max(labels, default=-1) >= calls:
+        at = next(compress(count(), map(ge, labels, repeat(calls))))
         raise Rejected(Code.EDGE_RANGE, f"edge_call[{at}]", f"below {calls}", labels[at])
-    begins = bytearray(len(labels) + 1)
-    for start in automaton.edge_start:
-        begins[start] = 1
-    for i in compress(count(1), map(ge, labels, islice(labels, 1, None))):
-        ensure(
-            begins[i] == 1,
-            Code.EDGE_ORDER,
-            f"edge_call[{i}]",
-            f"greater than {labels[i - 1]}",
-            labels[i],
-        )
-    at = next(compress(count(), map(gt, automaton.accept, repeat(1))), None)
-    if at is not None:
+    # Where calls do not increase, another state must begin.
+    falls = set(compress(count(1), map(ge, labels, islice(labels, 1, None))))
+    inside = falls.difference(automaton.edge_start)
+    if inside:
+        at = min(inside)
+        due = f"greater than {labels[at - 1]}"
+        raise Rejected(Code.EDGE_ORDER, f"edge_call[{at}]", due, labels[at])
+    if max(automaton.accept) > 1:
+        at = next(compress(count(), map(gt, automaton.accept, repeat(1))))
         raise Rejected(Code.ACCEPT_VALUE, f"accept[{at}]", "0 or 1", automaton.accept[at])
 
 

@@ -8,28 +8,32 @@ the column's width an edge.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
+from operator import add
 
-from tcc_certs.automaton import Automaton
-from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.errors import Code, ensure
+from tcc_certs.rules.sweep import Block, Differences
 
 
-def check_plans(automaton: Automaton, plans: Sequence[int], width: int) -> None:
+def check_plans(
+    blocks: Sequence[Block], accept: Sequence[int], plans: Sequence[int], width: int
+) -> None:
     """``N(q) = accept(q) + sum of N(target)``; the column is no wider than its largest needs.
 
     Args:
-        automaton: targets precede sources (C2).
+        blocks: all states; targets precede sources (C2).
+        accept: [n], 0 or 1.
         plans: [n], the column.
         width: limbs a row.
 
     Raises:
         Rejected: C301 at the first state whose count differs, C302 the width.
     """
-    below = map(plans.__getitem__, automaton.edge_target)
-    for q, degree in enumerate(automaton.degrees()):
-        due = automaton.accept[q] + sum(islice(below, degree))
-        if plans[q] != due:
-            raise Rejected(Code.PLAN_COUNT, f"plans[{q}]", due, plans[q])
+    differences: Differences[int] = Differences()
+    for block in blocks:
+        below = block.fold(sum, block.at_targets(plans), 0)
+        due = list(map(add, block.at_states(accept), below))
+        differences.note(block.states, due, block.at_states(plans))
+    differences.refuse(Code.PLAN_COUNT, "plans")
     check_width(plans, width, "plans", Code.PLAN_WIDTH)
 
 

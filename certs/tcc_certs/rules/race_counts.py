@@ -7,16 +7,17 @@ of the column's width an edge.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain, islice, repeat
-from operator import lshift, mul, sub
+from collections.abc import Iterable, Sequence
+from operator import add, lshift, mul, sub
 
 from tcc_certs.automaton import Automaton
-from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.errors import Code, ensure
 from tcc_certs.rules.plans import check_width
+from tcc_certs.rules.sweep import Block, Differences
 
 
 def check_race_counts(
+    blocks: Sequence[Block],
     automaton: Automaton,
     counts: Sequence[int],
     weight: Sequence[int],
@@ -26,7 +27,8 @@ def check_race_counts(
     """Every race count is right, and no row is wider than the largest needs.
 
     Args:
-        automaton: targets precede sources, ranks right (C2).
+        blocks: all states; targets precede sources, ranks right (C2).
+        automaton: the same states; its ranks and acceptance are read.
         counts: [n], the column, or ``plans`` where there is none.
         weight: [c], W(a).
         fraction_bits: F.
@@ -35,39 +37,36 @@ def check_race_counts(
     Raises:
         Rejected: C401 at the first state whose count differs, C402 the width.
     """
-    _check_shifts(automaton, fraction_bits, width)
-    weights = map(weight.__getitem__, automaton.edge_call)
-    masses = map(mul, weights, map(counts.__getitem__, automaton.edge_target))
-    terms = map(lshift, masses, _shifts(automaton, fraction_bits)) if fraction_bits else masses
-    for q, degree in enumerate(automaton.degrees()):
-        due = sum(islice(terms, degree))
-        if automaton.accept[q]:
-            due += 1 << fraction_bits * automaton.rank[q]
-        if counts[q] != due:
-            raise Rejected(Code.RACE_COUNT, f"race_count[{q}]", due, counts[q])
+    scale = [fraction_bits * rank for rank in automaton.rank]
+    differences: Differences[int] = Differences()
+    for block in blocks:
+        terms: Iterable[int] = map(mul, block.at_calls(weight), block.at_targets(counts))
+        if fraction_bits:
+            terms = map(lshift, terms, _shifts(block, scale, fraction_bits, 64 * width))
+        accepts = block.at_states(automaton.accept)
+        stops = block.at_states(scale)
+        _check_room(map(mul, accepts, stops), 64 * width)
+        due = list(map(add, block.fold(sum, terms, 0), map(lshift, accepts, stops)))
+        differences.note(block.states, due, block.at_states(counts))
+    differences.refuse(Code.RACE_COUNT, "race_count")
     check_width(counts, width, "race_count", Code.RACE_WIDTH)
 
 
-def _shifts(automaton: Automaton, fraction_bits: int) -> Iterator[int]:
+def _shifts(block: Block, scale: Sequence[int], fraction_bits: int, room: int) -> list[int]:
     """F (d(q) - 1 - d(p)), edge by edge."""
-    up = [fraction_bits * (rank - 1) for rank in automaton.rank]
-    down = [fraction_bits * rank for rank in automaton.rank]
-    sources = chain.from_iterable(map(repeat, up, automaton.degrees()))
-    return map(sub, sources, map(down.__getitem__, automaton.edge_target))
+    up = [own - fraction_bits for own in block.at_states(scale)]
+    shifts = list(map(sub, block.each_edge(up), block.at_targets(scale)))
+    _check_room(shifts, room)
+    return shifts
 
 
-def _check_shifts(automaton: Automaton, fraction_bits: int, width: int) -> None:
-    """No term is longer than the column.
+def _check_room(shifts: Iterable[int], room: int) -> None:
+    """No shift makes a term longer than the column's `room` bits.
 
-    Only a hostile file breaks this; without it a few bytes of it could ask for terabits of shifts.
+    Only a hostile file has one that does; a few bytes of it could ask for terabits.
     """
-    room = 64 * width
-    worst = max(_shifts(automaton, fraction_bits), default=0)
+    worst = max(shifts, default=0)
     ensure(worst < room, Code.RACE_COUNT, "race_count", f"terms below 2^{room}", f"2^{worst}")
-    for q, accept in enumerate(automaton.accept):
-        if accept and fraction_bits * automaton.rank[q] >= room:
-            found = f"2^{fraction_bits * automaton.rank[q]}"
-            raise Rejected(Code.RACE_COUNT, f"race_count[{q}]", f"a term below 2^{room}", found)
 
 
 def check_presence(plans: Sequence[int], counts: Sequence[int] | None) -> None:
