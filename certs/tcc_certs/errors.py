@@ -76,6 +76,9 @@ class Code(StrEnum):
     RUN_ID = "L203"
     SEED = "L301"
     OPENING = "L302"
+    OPENING_DIGEST = "L303"
+    BEACON = "L304"
+    NONCE = "L305"
     CONTEXT_DIGEST = "L401"
     NODE_FIELD = "L402"
     UNIFORM = "L501"
@@ -93,6 +96,7 @@ class Code(StrEnum):
     COVERAGE = "L608"
     CLAIM = "L609"
     CLOSE_FIELD = "L610"
+    TAIL = "L611"
 
     # D: declined, neither valid nor invalid.
     UNKNOWN_FEATURE = "D101"
