@@ -33,26 +33,26 @@ def read_expression(value: Json, path: str, patterns: int) -> Expr:
     while todo:
         item, count = todo.pop()
         if count < 0:
-            parts = _parts(item, path)
-            todo.append((item, len(parts)))
-            todo.extend((part, -1) for part in reversed(parts))
+            inner = _members(item, path)
+            todo.append((item, len(inner)))
+            todo.extend((member, -1) for member in reversed(inner))
         else:
             first = len(done) - count
             done[first:] = [_build(item, tuple(done[first:]), path, patterns)]
     return done[0]
 
 
-def _parts(value: Json, path: str) -> Sequence[Json]:
+def _members(value: Json, path: str) -> Sequence[Json]:
     """The members of an expression that are expressions."""
     item = as_list(value, path, _SCHEMA, 1)
     kind = item[0]
     if not isinstance(kind, str) or kind not in _SIZES or len(item) not in _SIZES[kind]:
         raise Rejected(_SCHEMA, path, "an expression", item)
     if kind in _MANY:
-        parts = as_list(item[1], path, _SCHEMA, 2)
-        nested = any(_kind(part) == kind for part in parts)
+        members = as_list(item[1], path, _SCHEMA, 2)
+        nested = any(_kind(member) == kind for member in members)
         ensure(not nested, _SCHEMA, path, f"no {kind} directly in a {kind}", f"a nested {kind}")
-        return parts
+        return members
     if kind == "diff":
         ensure(_kind(item[1]) != "diff", _SCHEMA, path, "a base that is no diff", "a diff")
         return [item[1], *as_list(item[2], path, _SCHEMA, 1)]
@@ -63,7 +63,7 @@ def _kind(value: Json) -> Json:
     return value[0] if isinstance(value, list) and value else ""
 
 
-def _build(value: Json, parts: tuple[Expr, ...], path: str, patterns: int) -> Expr:
+def _build(value: Json, inner: tuple[Expr, ...], path: str, patterns: int) -> Expr:
     item = as_list(value, path, _SCHEMA)
     match item[0]:
         case "empty":
@@ -73,16 +73,29 @@ def _build(value: Json, parts: tuple[Expr, ...], path: str, patterns: int) -> Ex
         case "rule":
             return RuleRef(as_name(item[1], path, _SCHEMA))
         case "diff":
-            return Diff(parts[0], parts[1:])
+            return Diff(inner[0], inner[1:])
         case "repeat":
             low = as_whole(item[2], path, _SCHEMA, MAX_SAFE_INTEGER + 1)
             if len(item) == 3:
-                return Repeat(parts[0], low, None)
+                return Repeat(inner[0], low, None)
             high = as_whole(item[3], path, _SCHEMA, MAX_SAFE_INTEGER + 1)
             ensure(low <= high, _SCHEMA, path, "a least count up to the greatest", item[2:])
-            return Repeat(parts[0], low, high)
+            return Repeat(inner[0], low, high)
         case kind:
-            return _MANY[str(kind)](parts)
+            return _MANY[str(kind)](inner)
+
+
+def parts(expression: Expr) -> Sequence[Expr]:
+    """The expressions that stand directly in an expression, in order."""
+    match expression:
+        case Seq(items) | Alt(items) | Both(items):
+            return items
+        case Diff(base, minus):
+            return (base, *minus)
+        case Repeat(body):
+            return (body,)
+        case _:
+            return ()
 
 
 def walk(expression: Expr) -> Iterator[Expr]:
@@ -91,14 +104,7 @@ def walk(expression: Expr) -> Iterator[Expr]:
     while todo:
         node = todo.pop()
         yield node
-        match node:
-            case Seq(items) | Alt(items) | Both(items):
-                todo.extend(items)
-            case Diff(base, minus):
-                todo.append(base)
-                todo.extend(minus)
-            case Repeat(body):
-                todo.append(body)
+        todo.extend(parts(node))
 
 
 def check_rules(plan: Expr, rules: Mapping[str, Expr]) -> None:

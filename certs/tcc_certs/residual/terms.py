@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from typing import TypeAlias
 
-from tcc_certs.expressions import nullable_rules
+from tcc_certs.expressions import nullable_rules, parts
 from tcc_certs.grammar import Alt, Both, Core, Diff, Empty, Expr, OneCall, Repeat, RuleRef, Seq
 from tcc_certs.residual.budget import Budget
 from tcc_certs.residual.letters import Alphabet
@@ -75,9 +75,9 @@ class Terms:
         while todo:
             node, count = todo.pop()
             if count < 0:
-                parts = _parts(node)
-                todo.append((node, len(parts)))
-                todo.extend((part, -1) for part in reversed(parts))
+                inner = parts(node)
+                todo.append((node, len(inner)))
+                todo.extend((part, -1) for part in reversed(inner))
             else:
                 first = len(done) - count
                 done[first:] = [self._of(node, done[first:])]
@@ -245,15 +245,3 @@ def _advance(visit: _Visit, answer: Term | None) -> Term | tuple[Term]:
     except StopIteration as end:
         result: Term = end.value
         return (result,)
-
-
-def _parts(node: Expr) -> Sequence[Expr]:
-    match node:
-        case Seq(items) | Alt(items) | Both(items):
-            return items
-        case Diff(base, minus):
-            return (base, *minus)
-        case Repeat(body):
-            return (body,)
-        case _:
-            return ()
