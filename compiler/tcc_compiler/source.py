@@ -6,7 +6,6 @@ all (docs/spec/language.md, section 1).  Cost: linear in the bytes, a bisection 
 
 from __future__ import annotations
 
-import os
 import stat
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -79,7 +78,7 @@ class Unreadable:
 def read_bytes(path: Path, limit: int = MAX_SOURCE_BYTES) -> bytes | Unreadable:
     """The bytes of a regular file of at most `limit` bytes; never waits on a pipe or a device."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        if not stat.S_ISREG(path.stat().st_mode):
             return Unreadable(code="TCC110", message="this is not a regular file")
         with path.open("rb") as file:
             data = file.read(limit + 1)

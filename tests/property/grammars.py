@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 STATES = ("raw", "text", "table")
 WORDS = ("fast", "full", "brief", '"a b"', '"x"', "1.5", "-2", "7")
@@ -25,7 +26,7 @@ class Shape:
         values: most values of one parameter.
         rules: most rules beside the plan.
         depth: how deeply an expression is nested.
-        limit: ``limit depth`` is drawn from 1 to this.
+        limit: ``limit depth`` is drawn from 2 (or this, where it is less) to this.
         limits, requires, forbids: most statements of each.
         kinds: the kinds of limits to draw from.
         recursion: chance that a rule calls itself, or a later one, behind a call.
@@ -81,21 +82,22 @@ class _Writer:
         head = f'grammar g{self.rng.randint(0, 9)} version "{self.rng.randint(0, 9)}"'
         statements = [self._tool(i) for i in range(self.rng.randint(1, self.shape.tools))]
         if self.signed:
-            goals = self.rng.sample(STATES, self.rng.randint(1, 3))
+            goals = self.rng.sample(STATES, self.rng.randint(2, 3))
             statements.append(f"start {self.rng.choice(STATES)}")
             statements.append(f"goal {' | '.join(goals)}")
             # So that every state that is named stands in some signature.
             names = [*STATES, STATES[0]]
             statements += [
                 f"tool step{i} : {one} -> {other} {{ cost 0.{i + 1} price 1 }}"
-                for i, (one, other) in enumerate(zip(names, names[1:], strict=False))
+                for i, (one, other) in enumerate(pairwise(names))
             ]
             self.tools += [_Tool(f"step{i}", (), 1) for i in range(3)]
         for place, name in enumerate(self.rules):
             statements.append(f"rule {name} = {self._rule(place)}")
         if self.rng.random() >= self.shape.plain:
             statements.append(f"plan = {self._expression(self.shape.depth, 0)}")
-        statements.append(f"limit depth <= {self.rng.randint(1, self.shape.limit)}")
+        least = min(2, self.shape.limit)
+        statements.append(f"limit depth <= {self.rng.randint(least, self.shape.limit)}")
         statements += [self._limit() for _ in range(self.rng.randint(0, self.shape.limits))]
         statements += [self._require() for _ in range(self.rng.randint(0, self.shape.requires))]
         statements += [self._forbid() for _ in range(self.rng.randint(0, self.shape.forbids))]
@@ -115,7 +117,7 @@ class _Writer:
         self.tools.append(_Tool(name, tuple((p, v) for p, v, _ in parameters), calls))
         inside = ", ".join(f"{p}: {written}" for p, _, written in parameters)
         head = f"tool {name}({inside})" if parameters else f"tool {name}"
-        if self.signed and self.rng.random() < 0.7:
+        if self.signed and self.rng.random() < 0.4:
             head += f" : {self.rng.choice(STATES)} -> {self.rng.choice(STATES)}"
         block = " ".join(self._attributes([(p, v) for p, v, _ in parameters]))
         return f"{head} {{ {block} }}" if block else head
@@ -208,7 +210,7 @@ class _Writer:
         if kind < 0.55:
             return " | ".join(f"({part()})" for _ in range(self.rng.randint(2, 3)))
         if kind < 0.62:
-            return f"({part()})* & ({part()})"
+            return f"(({part()}) | any)* & ({part()})"
         if kind < 0.7:
             return f"({part()}){{0,2}} - ({part()})"
         low = self.rng.randint(0, 2)
@@ -233,12 +235,12 @@ class _Writer:
         if kind == "uses":
             return f"limit uses({self._pattern()}) <= {self.rng.randint(0, 2)}"
         if kind == "least":
-            return f"limit uses({self._pattern()}) >= {self.rng.randint(0, 1)}"
+            return f"limit uses({self._pattern()}) >= {self.rng.choice([0, 0, 1])}"
         if kind == "price":
-            return f"limit price <= {self.rng.randint(2, 9)}"
+            return f"limit price <= {self.rng.randint(4, 12)}"
         if kind == "latency":
-            return f"limit latency <= {self.rng.choice(['100 ms', '60 s', '0.25 s'])}"
-        return f"limit {kind} <= {self.rng.choice(['0.5', '1.75', '3', '6.125'])}"
+            return f"limit latency <= {self.rng.choice(['100 ms', '60 s', '90 s', '0.25 s'])}"
+        return f"limit {kind} <= {self.rng.choice(['1.75', '3', '4.5', '6.125'])}"
 
     def _require(self) -> str:
         order = self.rng.choice(["before", "after"])
@@ -248,7 +250,7 @@ class _Writer:
         if self.rng.random() < 0.4:
             return f"forbid {self._pattern()} with {self._pattern()}"
         # A single pattern is often fatal to the language; a pair seldom is.
-        size = self.rng.choice([1, 2, 2, 2, 3])
+        size = self.rng.choice([1, 2, 2, 2, 2, 2, 3, 3])
         return f"forbid {' '.join(self._pattern() for _ in range(size))}"
 
 

@@ -27,9 +27,9 @@ IMPORTS: Mapping[str, Entry] = {
     ),
     "TCC604": Entry(
         "attribute of the wrong type",
-        "`cost`, `price`, `latency_ms` and `epsilon` are finite numbers, or texts of decimals; `depth`\n"
-        "is a whole number, zero or more; `start`, `goal` and `accept` are booleans; `name` is an\n"
-        "identifier and `version` a text.",
+        "`cost`, `price`, `latency_ms` and `epsilon` are finite numbers, or texts of\n"
+        "decimals; `depth` is a whole number, zero or more; `start`, `goal` and `accept` are\n"
+        "booleans; `name` is an identifier and `version` a text.",
         '{"directed": true, "nodes": [{"id": "a", "start": true, "goal": true, "price": "free"}],'
         ' "links": []}',
     ),

@@ -18,11 +18,12 @@ Attributes: TypeAlias = "Mapping[str, object]"
 
 
 class Refused(Exception):
-    """A graph that is refused as a whole: a diagnostic's code and sentence."""
+    """A graph that is refused as a whole: a diagnostic's code, sentence and character offset."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, offset: int = 0) -> None:
         self.code = code
         self.message = message
+        self.offset = offset
         super().__init__(f"{code}: {message}")
 
 

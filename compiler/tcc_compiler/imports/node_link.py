@@ -21,6 +21,8 @@ def read_node_link(text: str) -> Graph:
         value: object = json.loads(text, object_pairs_hook=_members, parse_constant=_no_constant)
     except RecursionError:
         raise Refused("TCC601", "this JSON is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise Refused("TCC601", f"this is no JSON: {error.msg}", error.pos) from None
     except ValueError as error:
         raise Refused("TCC601", f"this is no JSON: {error}") from None
     document = _object(value, "the document")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from tcc_compiler.core import core_bytes
 from tcc_compiler.diagnostics import Report
 from tcc_compiler.frontend import Frontend, failed, unreadable
-from tcc_compiler.imports.calls import WHOLE_FILE
 from tcc_compiler.imports.grammar import grammar_of
 from tcc_compiler.imports.graph import Graph, Refused
 from tcc_compiler.imports.graphml import graph_of_networkx, read_graphml
 from tcc_compiler.imports.node_link import read_node_link
 from tcc_compiler.source import Source, Unreadable, decode, read_bytes, source_of
+from tcc_compiler.spans import Region
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -47,7 +47,8 @@ def _read(source: Source, read: Callable[[], Graph], name: str) -> Frontend:
     try:
         grammar = grammar_of(read(), name, report)
     except Refused as refusal:
-        report.error(refusal.code, WHOLE_FILE, refusal.message)
+        at = Region(0, refusal.offset, refusal.offset)
+        report.error(refusal.code, at, refusal.message)
         grammar = None
     if grammar is None or report.failed:
         return failed(report, [source])

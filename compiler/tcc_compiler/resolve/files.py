@@ -106,7 +106,7 @@ class _Loader:
             return None
         here = self.sources[number].path or self.folder
         try:
-            target = Path(os.path.realpath(here.parent / name, strict=True))
+            target = Path(os.path.realpath(here.parent / name))
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             self._refuse("TCC221", region, f"{quote(name)} cannot be read: {reason}")

@@ -88,7 +88,8 @@ def _statement(
     if first.type.lower() not in STATEMENT_WORDS:
         _report_no_statement(chunk, report)
         return _broken(chunk)
-    if chunk.unusable:
+    if chunk.wrong is not None:
+        # What was left out has been reported; what is left may well mean something else.
         return _broken(chunk)
     parser = _parser().parse_interactive()
     at = 0
@@ -107,11 +108,7 @@ def _statement(
         )  # fmt: skip
         return _broken(chunk)
     except UnexpectedToken:
-        pass
-    if chunk.wrong is not None:
-        # What was left out of this statement has been reported, and may well be the cause.
-        return _broken(chunk)
-    return _report_unexpected(chunk, at, following, source, report)
+        return _report_unexpected(chunk, at, following, source, report)
 
 
 def _report_no_statement(chunk: Chunk, report: Report) -> None:

@@ -70,13 +70,11 @@ class Chunk:
 
     Attributes:
         tokens: one or more.
-        wrong: the offset of the first character or literal that was reported, None without one.
-        unusable: a literal was replaced, or the nesting is too deep: not to be parsed.
+        wrong: where the first thing is that was reported, None without one.
     """
 
     tokens: Sequence[Lexeme]
     wrong: int | None = None
-    unusable: bool = False
 
 
 def split(text: str, source: int, report: Report) -> tuple[Chunk, ...]:
@@ -93,7 +91,7 @@ class _Scanner:
     """One pass over a text.
 
     Invariant: `tokens` are those of the statement that is being read, `braces` and `parens` how
-    many are open in it, `wrong` and `unusable` what its chunk will say.
+    many are open in it, `wrong` where something in it was reported first.
     """
 
     def __init__(self, text: str, source: int, report: Report) -> None:
@@ -108,7 +106,6 @@ class _Scanner:
         self.braces = 0
         self.parens = 0
         self.wrong: int | None = None
-        self.unusable = False
 
     def run(self) -> None:
         """Read the whole text."""
@@ -175,9 +172,8 @@ class _Scanner:
             self.parens -= self.parens > 0
         elif kind == "LPAR":
             self.parens += 1
-            if self.parens > MAX_NESTING and not self.unusable:
+            if self.parens == MAX_NESTING + 1:
                 self._error("TCC106", match, f"parentheses are nested deeper than {MAX_NESTING}")
-                self.unusable = True
             after_name = bool(self.tokens) and self.tokens[-1].type == "NAME"
             if after_name and not in_tool and _ARGUMENT.match(self.text, match.end()):
                 return "_ARGS"
@@ -187,7 +183,6 @@ class _Scanner:
         if len(text) <= MAX_DIGITS:
             return text
         self._error("TCC105", match, f"a number of more than {MAX_DIGITS} digits")
-        self.unusable = True
         return "0"
 
     def _string(self, text: str, match: re.Match[str]) -> str:
@@ -200,7 +195,6 @@ class _Scanner:
             if isinstance(value, str) and not _SURROGATE.search(value):
                 return value
             self._error("TCC104", match, "this string has half of a surrogate pair")
-        self.unusable = True
         return ""
 
     def _refuse(self, kind: str, match: re.Match[str]) -> None:
@@ -211,7 +205,6 @@ class _Scanner:
                 "this string is not closed on its line, or holds a control character",
                 "end it with '\"'; write a newline as \\n",
             )
-            self.unusable = True
             return
         text = match.group()
         named = unicodedata.name(text[0], "unnamed") if len(text) == 1 else "the first of a run"
@@ -230,7 +223,7 @@ class _Scanner:
 
     def _close(self) -> None:
         if self.tokens:
-            self.chunks.append(Chunk(tokens=self.tokens, wrong=self.wrong, unusable=self.unusable))
+            self.chunks.append(Chunk(tokens=self.tokens, wrong=self.wrong))
             self._reset()
 
 

@@ -39,8 +39,9 @@ _NAMES: Mapping[str, str] = {
     "UNIT": "a unit ('ms' or 's')",
     "$END": "the next statement",
 }
-# The order in which a message lists what it expected: what people write most comes first.
-_ORDER = ("NAME", "NUMBER", "STRING", "UNIT")
+# The order in which a message lists what it expected: names and words, then marks as declared here.
+_FIRST = ("NAME", "NUMBER", "STRING", "UNIT")
+_LAST = ("_ARGS", *PUNCTUATION.values(), "$END")
 
 
 def expectation(kinds: Iterable[str]) -> str:
@@ -52,9 +53,7 @@ def expectation(kinds: Iterable[str]) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-def _rank(kind: str) -> tuple[int, str]:
-    if kind in _ORDER:
-        return _ORDER.index(kind), kind
-    if kind == "$END":
-        return len(_ORDER) + 2, kind
-    return len(_ORDER) + (kind in _NAMES), kind
+def _rank(kind: str) -> tuple[int, int, str]:
+    if kind in _FIRST:
+        return 0, _FIRST.index(kind), kind
+    return (2, _LAST.index(kind), kind) if kind in _LAST else (1, 0, kind)

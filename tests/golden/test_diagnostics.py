@@ -1,0 +1,80 @@
+"""Golden diagnostics: a title, the input, ``---``, the exact text of all diagnostics.
+
+The name of a golden file ends in the suffix of its input and ``.txt``.  In the input a line
+``=== NAME`` begins another file, ``<<TEXT*N>>`` stands for N times TEXT, ``<<hex:..>>`` for bytes.
+An empty input stands for a file that is not there.  ``pytest --update-golden`` writes the output.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tcc_compiler.catalogue import CATALOGUE
+from tcc_compiler.diagnostics import render
+from tcc_compiler.frontend import Frontend, read_grammar
+from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph
+
+FOLDER = Path(__file__).parent / "diagnostics"
+GOLDEN = sorted(FOLDER.glob("*.txt"))
+# Raised by the compiler behind the front end, or (TCC112) only after 200 others; tested elsewhere.
+ELSEWHERE = re.compile("TCC[45]|TCC112")
+_MACRO = re.compile(r"<<(?:hex:([0-9a-f]+)|(.+?)\*([0-9]+))>>", re.DOTALL)
+
+
+def write_input(text: str, name: str, folder: Path) -> None:
+    """Write the files of an input into a folder; the first one is called `name`."""
+    parts = re.split(r"^=== (.+)\n", text, flags=re.MULTILINE)
+    for file, content in [(name, parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]:
+        if content:
+            target = folder / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(_expand(content))
+
+
+def _expand(text: str) -> bytes:
+    done = b""
+    at = 0
+    for match in _MACRO.finditer(text):
+        done += text[at : match.start()].encode()
+        done += bytes.fromhex(match[1]) if match[1] else match[2].encode() * int(match[3])
+        at = match.end()
+    return done + text[at:].encode()
+
+
+def run(file: str) -> Frontend:
+    path = Path(file)
+    return read_graph(path) if path.suffix in GRAPH_SUFFIXES else read_grammar(path)
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)
+def test_diagnostics_are_as_written(
+    golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    text = golden.read_text("utf-8")
+    head, _, expected = text.partition("\n---\n")
+    name = f"main{golden.with_suffix('').suffix}"
+    write_input(
+        head.partition("\n")[2].removeprefix("\n") + "\n" * bool(head.count("\n")), name, tmp_path
+    )
+    monkeypatch.chdir(tmp_path)
+    result = run(name)
+    found = "\n".join(render(item, result.sources) for item in result.diagnostics) + "\n"
+    if request.config.getoption("--update-golden"):
+        golden.write_text(f"{head}\n---\n{found}", "utf-8")
+        return
+    assert found == expected
+    assert result.core is None
+
+
+def test_every_code_of_the_front_end_has_a_golden_file() -> None:
+    shown = "".join(path.read_text("utf-8").partition("\n---\n")[2] for path in GOLDEN)
+    missing = [code for code in CATALOGUE if f"[{code}]" not in shown and not ELSEWHERE.match(code)]
+    assert missing == []
+
+
+def test_every_code_that_is_shown_is_in_the_catalogue() -> None:
+    shown = "".join(path.read_text("utf-8").partition("\n---\n")[2] for path in GOLDEN)
+    assert sorted(set(re.findall(r"\[(TCC[0-9]+)\]", shown)) - set(CATALOGUE)) == []
