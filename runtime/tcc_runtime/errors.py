@@ -35,3 +35,19 @@ class LedgerError(OSError):
         self.path = path
         self.cause = cause
         super().__init__(cause.errno, f"the ledger cannot be written: {cause.strerror}", path)
+
+
+class ResumeError(ValueError):
+    """A ledger that is not the one of the run that should go on.
+
+    Args:
+        path: the place in the ledger.
+        expected: what the run would have written there.
+        found: what stands there.
+    """
+
+    def __init__(self, path: str, expected: object, found: object) -> None:
+        self.path = path
+        self.expected = str(expected)[:200]
+        self.found = str(found)[:200]
+        super().__init__(f"{path}: expected {self.expected}, found {self.found}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import insort
 from heapq import heappop, heappush
 
-from tcc_runtime.race import Node
+from tcc_runtime.node import Node
 
 
 class Frontier:
@@ -34,6 +34,10 @@ class Frontier:
         """Takes the item of :meth:`top` out."""
         return heappop(self._heap)[2]
 
+    def nodes(self) -> list[Node]:
+        """All items, in no order that means anything."""
+        return [item[2] for item in self._heap]
+
 
 class Incumbent:
     """The best k leaves so far, by (value descending, digest ascending)."""
@@ -46,7 +50,7 @@ class Incumbent:
 
     def offer(self, leaf: Node) -> None:
         """Keeps `leaf` where it belongs to the best."""
-        insort(self._best, (-leaf.key, leaf.digest, leaf))
+        insort(self._best, (-leaf.value, leaf.digest, leaf))
         del self._best[self._size :]
 
     @property

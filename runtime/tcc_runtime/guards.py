@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from tcc_certs.errors import Code
 from tcc_certs.fixed import Q32_MAX, Q32_MIN, divide_nearest, parse_decimal
-from tcc_runtime.race import Node
+from tcc_runtime.node import Node
 from tcc_runtime.settings import Settings
 from tcc_runtime.tables import State
 
@@ -52,18 +52,15 @@ class Caps:
         longest: the root's rank, most calls of any plan.
     """
 
-    __slots__ = ("_count_bits", "_expansions", "_longest", "_ms")
+    __slots__ = ("_expansions", "_longest", "_ms")
 
     def __init__(self, settings: Settings, longest: int) -> None:
         self._expansions = settings.max_expansions
         self._ms = settings.max_ms
-        self._count_bits = settings.count_bits
         self._longest = longest
 
-    def before(
-        self, node: Node, state: State, done: int, seconds: float
-    ) -> tuple[Stop, Guard] | None:
-        """What forbids to expand `node`, whose opened state is `state`.
+    def before(self, node: Node, done: int, seconds: float) -> tuple[Stop, Guard] | None:
+        """What forbids to expand `node`.
 
         Args:
             done: expansions so far.
@@ -75,10 +72,30 @@ class Caps:
             return Stop.MAX_EXPANSIONS, Guard.CAP
         if node.depth > self._longest:
             return Stop.GUARD, Guard.CAP
-        too_wide = 0 < self._count_bits < state.count.bit_length()
-        if too_wide or not state.faithful:
-            return Stop.GUARD, Guard.COUNT
         return None
+
+
+class Counts(StrEnum):
+    """What a node's race count is good for."""
+
+    EXACT = "exact"
+    UPPER = "upper"
+    NONE = "none"
+    WRONG = "wrong"
+
+
+def counts_of(state: State, count_bits: int) -> Counts:
+    """What the count of an opened state, and those of its children, are good for.
+
+    Args:
+        count_bits: most bits of a count that is used; 0 is no limit.
+    """
+    too_wide = 0 < count_bits < state.count.bit_length()
+    if too_wide or state.count == 0 or not state.complete:
+        return Counts.NONE
+    if state.slack < 0 or not state.sound:
+        return Counts.WRONG
+    return Counts.UPPER if state.slack else Counts.EXACT
 
 
 class Descent:

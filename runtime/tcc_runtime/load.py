@@ -12,12 +12,15 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from tcc_certs.artifact import ArtifactFile, read_artifact
 from tcc_certs.automaton import Automaton, view
 from tcc_certs.codec import decode
 from tcc_certs.container import Tensor
+from tcc_certs.core import read_core
 from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.grammar import Core
 from tcc_certs.kernel import check
 from tcc_certs.manifest import Manifest
 
@@ -118,6 +121,8 @@ class Artifact:
     def race_count(self, q: int) -> int:
         """m(q), the race count in units of 2^(-F d(q))."""
         columns = self.file.columns
+        if getattr(self.manifest, "round_counts", None) is not None:
+            return self._mantissa[q] << self._exponent[q]
         return _row(columns["race_count"] if "race_count" in columns else columns["plans"], q)
 
     def cost_to_go(self, q: int) -> int:
@@ -127,6 +132,25 @@ class Artifact:
     def residual_to_go(self, q: int) -> int:
         """g(q), the best residual to go, Q31.32."""
         return self._residual_to_go[q]
+
+    @property
+    def nondeterministic(self) -> bool:
+        """Whether a call may lead to several states."""
+        return "nondeterministic" in getattr(self.manifest, "critical", ())
+
+    @property
+    def relaxed(self) -> Any:
+        """The statements of the core that the automaton leaves out, None where it leaves none."""
+        return getattr(self.manifest, "relaxed", None)
+
+    @cached_property
+    def core(self) -> Core:
+        """The grammar after names, letters and sugar.
+
+        Raises:
+            Rejected: B1xx, C801, D1xx, D201, of an unverified artifact.
+        """
+        return read_core(bytes(self.file.columns["core"].data))
 
     @cached_property
     def cost_low(self) -> Sequence[int]:
@@ -142,6 +166,14 @@ class Artifact:
     def weight(self) -> Sequence[int]:
         """Each call's W, its weight in units of 2^-F."""
         return self.file.columns["call_weight"].items()
+
+    @cached_property
+    def _mantissa(self) -> Sequence[int]:
+        return self.file.columns["race_mantissa"].items()
+
+    @cached_property
+    def _exponent(self) -> Sequence[int]:
+        return self.file.columns["race_exponent"].items()
 
     @cached_property
     def _cost_to_go(self) -> Sequence[int]:

@@ -55,6 +55,7 @@ class Reals:
         "_one",
         "_scale",
         "_unit",
+        "add",
         "bits",
         "div",
         "fms",
@@ -72,7 +73,7 @@ class Reals:
         self.bits = bits
         self.shift = bits - _GUARD
         # Only this context's methods: an operator would follow the caller's active context.
-        self.mul, self.div, self.fms = context.mul, context.div, context.fms
+        self.add, self.mul, self.div, self.fms = context.add, context.mul, context.div, context.fms
         self._log, self._exp, self._minus = context.log, context.exp, context.minus
         self._halved = context.div_2exp
         self._one = gmpy2.mpfr(1)
@@ -92,6 +93,10 @@ class Reals:
         """E of a PRF word; 1 unit."""
         return self._minus(self.log_tail(word))
 
+    def exponential_of(self, word: int) -> Real:
+        """-ln U of a PRF word; 1 unit."""
+        return self._minus(self._log(self.mul(self._unit, 2 * word + 1)))
+
     def log(self, value: Real) -> int:
         """ln of a positive real with S fractional bits; see :func:`log_error` for its error."""
         return int(self.mul(self._log(value), self._scale))
@@ -99,6 +104,16 @@ class Reals:
     def log_error(self, log: int, units: int) -> int:
         """Bounds the error of :meth:`log` of a number that was `units` units off."""
         return 2 + ((units + 4 + (abs(log) >> self.shift)) >> _GUARD)
+
+    def power(self, numerator: int, denominator: int) -> Real:
+        """e^(numerator / denominator), within 1 + 3 abs(exponent) units."""
+        one = self._one
+        return self._exp(self.div(self.mul(one, numerator), self.mul(one, denominator)))
+
+    def ceilings(self, value: int, error: int) -> tuple[int, int]:
+        """Both ends of ``value +- error``, in units of 2^-S, rounded up to Q64.64."""
+        drop = self.shift - 64
+        return -(-(value - error) >> drop), -(-(value + error) >> drop)
 
     def nearest(self, value: int, below: int, above: int) -> int:
         """The Q64.64 number nearest to every real between ``value - below`` and ``value + above``.

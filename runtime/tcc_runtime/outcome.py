@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from tcc_certs.fixed import format_decimal, format_q64
 from tcc_runtime.guards import Guard, Stop
-from tcc_runtime.race import Node
+from tcc_runtime.modes import Claim
+from tcc_runtime.node import Node, prefix
 
 _NANO_PLACES = 9
 
@@ -52,26 +53,32 @@ class Run:
     """The result of one run.
 
     Attributes:
-        mode: ``exact``.
-        claim_type: ``RunWiseExact`` or ``NoCert``.
+        mode: the one that the run ended in.
+        claim_type: what the run shows of its plans.
+        law: ``softmax`` where the plans are draws of it, else ``none``.
         stop: why it ended.
         plans: the best k found, best first.
         expansions, leaves: internal nodes expanded, leaves popped.
         frontier_key: the greatest key left; None where the frontier is empty.
         gap: frontier_key - incumbent, where both are there.
+        materialised: leaves given a value of their own, in fallback mode; else None.
+        tail_lse: T_K, where the run looked at short plans alone, Q64.64; else None.
         guards: those that fired, in the order of their first firing.
         seed: hex.
         ledger_head: hex head of the ledger's chain; None where nothing was recorded.
     """
 
     mode: str
-    claim_type: str
+    claim_type: Claim
+    law: str
     stop: Stop
     plans: tuple[Found, ...]
     expansions: int
     leaves: int
     frontier_key: str | None
     gap: str | None
+    materialised: int | None
+    tail_lse: str | None
     guards: tuple[Guard, ...]
     seed: str
     ledger_head: str | None
@@ -82,17 +89,6 @@ def found(leaf: Node) -> Found:
     return Found(
         calls=prefix(leaf),
         cost=format_decimal(leaf.cost, _NANO_PLACES),
-        value=format_q64(leaf.key),
+        value=format_q64(leaf.value),
         leaf_id=leaf.digest.hex(),
     )
-
-
-def prefix(node: Node) -> tuple[str, ...]:
-    """The calls that lead to `node`, first to last."""
-    calls: list[str] = []
-    step: Node | None = node
-    while step is not None:
-        if step.call is not None:
-            calls.append(step.call.text)
-        step = step.parent
-    return tuple(reversed(calls))

@@ -9,89 +9,36 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeAlias
 
 from blake3 import blake3
 
-from tcc_certs.digest import FIRST_ARRIVAL, RESIDUAL, WINNER, leaf_digest, race_key, root_context
+from tcc_certs.digest import FIRST_ARRIVAL, RESIDUAL, WINNER, leaf_digest, root_context
 from tcc_certs.errors import Code, ensure
-from tcc_certs.fixed import Q64_MAX, Q64_MIN
-from tcc_runtime.errors import Undecided
-from tcc_runtime.load import Artifact
-from tcc_runtime.numbers import LAST_BITS, Real, Reals, clamped, units
+from tcc_runtime.constraints import Constraints, Held
+from tcc_runtime.node import Expansion, Node
+from tcc_runtime.numbers import Real, Reals, units
+from tcc_runtime.rounding import Rounding
 from tcc_runtime.tables import Call, State, Tables
 
 Draw: TypeAlias = Callable[[int, bytes], int]
-_Answer = TypeVar("_Answer")
-_NANO_PLACES = 9
 
 
-class Node:
-    """A node of the prefix DAG, or a leaf; made once, when its parent is expanded.
+class Race(Protocol):
+    """What the search asks: the numbers of the nodes, each drawn when it is due."""
 
-    Attributes:
-        parent: None at the root.
-        call: the call that leads here; None at the root and at a leaf.
-        state: None at a leaf.
-        digest: D, or L at a leaf; 32 bytes.
-        depth: calls of the prefix.
-        cost: sum of their cost_low, nano-units.
-        place: index among the parent's children, `stop` last.
-        word: the PRF word of the residual (of the first arrival at the root); None for a winner.
-        time: t, as a working real.
-        log, log_error: ln t in units of 2^-S and a bound of its error.
-        key, neg_log_t: published, Q64.64; at a leaf the key is its value.
-        clamp: whether one of them had to be clamped.
-    """
+    def root(self) -> Node:
+        """The root, as it is pushed."""
 
-    __slots__ = (
-        "call",
-        "clamp",
-        "cost",
-        "depth",
-        "digest",
-        "key",
-        "log",
-        "log_error",
-        "neg_log_t",
-        "parent",
-        "place",
-        "state",
-        "time",
-        "word",
-    )
+    def expand(self, node: Node) -> Expansion:
+        """The children of an internal node that is popped, as they are pushed."""
 
-    parent: Node | None
-    call: Call | None
-    state: State | None
-    digest: bytes
-    depth: int
-    cost: int
-    place: int
-    word: int | None
-    time: Real
-    log: int
-    log_error: int
-    key: int
-    neg_log_t: int
-    clamp: bool
+    def settle(self, leaf: Node) -> int:
+        """U_P of a leaf that is popped; from then on its value is known."""
 
 
-class Expansion:
-    """What an expansion drew: the winner's word, its place (None: a phantom), all children."""
-
-    __slots__ = ("children", "node", "winner", "word")
-
-    def __init__(self, node: Node, word: int, winner: int | None, children: list[Node]) -> None:
-        self.node = node
-        self.word = word
-        self.winner = winner
-        self.children = children
-
-
-def seeded_draw(artifact: Artifact, seed: bytes) -> Draw:
-    """The PRF of one run: x(purpose, id), keyed by the seed with D(root) as salt."""
-    key = race_key(seed, root_context(artifact.manifest.root_document))
+def drawing(key: bytes) -> Draw:
+    """The PRF of one run: x(purpose, id), keyed by K."""
 
     def draw(purpose: int, identity: bytes) -> int:
         return int.from_bytes(blake3(b"%c%b" % (purpose, identity), key=key).digest(8), "little")
@@ -99,21 +46,21 @@ def seeded_draw(artifact: Artifact, seed: bytes) -> Draw:
     return draw
 
 
-class Race:
-    """One realised race over one artifact.
+class Coupled:
+    """One realised race over one artifact; a child is pushed with its own arrival.
 
     Args:
         tables: of the artifact and the recipe.
         draw: the PRF; a test may hand in uniforms of its own.
+        constraints: what forbids children besides the automaton; None is nothing.
     """
 
-    def __init__(self, tables: Tables, draw: Draw) -> None:
-        beta, places = tables.artifact.manifest.beta
+    def __init__(self, tables: Tables, draw: Draw, constraints: Constraints | None = None) -> None:
         self._tables = tables
         self._reals = tables.reals
         self._draw = draw
-        self._beta = beta
-        self._unit: int = 10 ** (places + _NANO_PLACES)
+        self._constraints = constraints
+        self._rounding = Rounding(tables.artifact, tables.reals, arrival_at)
 
     def root(self) -> Node:
         """The root, with the first arrival: t = E / n.
@@ -122,68 +69,46 @@ class Race:
             Undecided: a rounding stays open at 4096 bits.
             Rejected: C401, an unverified artifact has no count at its root.
         """
-        tables = self._tables
-        state = tables.state(tables.artifact.root)
-        ensure(state.count > 0, Code.RACE_COUNT, f"race_count[{state.number}]", "1 or more", 0)
-        node = Node()
-        node.parent = node.call = None
-        node.state = state
-        node.digest = root_context(tables.artifact.manifest.root_document)
-        node.depth = node.cost = node.place = 0
+        node = bare_root(self._tables, self._constraints)
+        state = self._tables.state((self._tables.artifact.root,))
+        ensure(state.count > 0, Code.RACE_COUNT, f"race_count[{state.shown}]", "1 or more", 0)
         node.word = self._draw(FIRST_ARRIVAL, node.digest)
         node.time = self._reals.div(self._reals.exponential(node.word), state.rate)
         self._publish_drawn(node)
         return node
 
     def expand(self, node: Node) -> Expansion:
-        """All children of an internal node, in canonical order, with their arrivals and keys.
+        """All children that are not forbidden, in canonical order, with their arrivals and keys.
 
         Raises:
             Undecided: a rounding stays open at 4096 bits; nothing was changed.
             Rejected: an unverified artifact leads out of its ranges.
         """
-        state = node.state
-        if state is None:
-            raise ValueError("a leaf has no children")
-        state.open(self._tables)
+        state = opened(node, self._tables)
         word = self._draw(WINNER, node.digest)
         # The first child with (2x + 1) m < 2^65 (running sum).
         winner = bisect_right(state.cumulative, ((2 * word + 1) * state.count) >> 65)
-        children = [
-            self._child(node, call, target, place, place == winner)
-            for place, (call, target) in enumerate(state.edges)
-        ]
-        if state.accepts:
-            children.append(self._leaf(node, len(children), len(children) == winner))
-        return Expansion(node, word, winner if winner < len(children) else None, children)
+        children = children_of(node, state, self._constraints, winner, self._child, self._leaf)
+        won = winner if any(child.won for child in children) else None
+        return Expansion(node, word, won, children)
 
-    def arrival_word(self, leaf: Node) -> int:
-        """U_P = floor(2^64 (1 - e^-t)) of a leaf.
+    def settle(self, leaf: Node) -> int:
+        """U_P of a leaf.
 
         Raises:
             Undecided: 4096 bits do not decide it.
         """
-        try:
-            return self._reals.arrival_word(leaf.time, units(leaf.depth))
-        except Undecided:
-            return self._again(lambda reals: self._word_at(leaf, reals))
+        return self._rounding.arrival_word(leaf)
 
     def _child(self, parent: Node, call: Call, target: State, place: int, won: bool) -> Node:
-        node = Node()
-        node.parent = parent
-        node.call = call
-        node.state = target
-        node.digest = blake3(b"\x01" + parent.digest + call.raw).digest()
-        node.depth = parent.depth + 1
-        node.cost = parent.cost + call.cost_low
-        node.place = place
+        node = bare_child(parent, call, target, place, won)
         reals = self._reals
         if won:
             node.word = None
             node.time = reals.mul(call.weight, parent.time)
             node.log = parent.log + call.log
             node.log_error = parent.log_error + call.log_error
-            self._publish(node)
+            self._rounding.push(node)
         else:
             node.word = word = self._draw(RESIDUAL, node.digest)
             residual = reals.div(reals.log_tail(word), target.rate)
@@ -192,77 +117,115 @@ class Race:
         return node
 
     def _leaf(self, parent: Node, place: int, won: bool) -> Node:
-        node = Node()
-        node.parent = parent
-        node.call = node.state = None
-        node.digest = leaf_digest(parent.digest)
-        node.depth = parent.depth
-        node.cost = parent.cost
-        node.place = place
+        node = bare_leaf(parent, place, won)
         if won:
             node.word = None
             node.time = parent.time
             node.log, node.log_error = parent.log, parent.log_error
-            self._publish(node)
+            self._rounding.push(node)
         else:
             node.word = word = self._draw(RESIDUAL, node.digest)
             node.time = self._reals.fms(1, parent.time, self._reals.log_tail(word))
             self._publish_drawn(node)
+        node.value = node.key
         return node
 
     def _publish_drawn(self, node: Node) -> None:
         node.log = log = self._reals.log(node.time)
         node.log_error = self._reals.log_error(log, units(node.depth))
-        self._publish(node)
+        self._rounding.push(node)
 
-    def _publish(self, node: Node) -> None:
-        """Rounds -ln t and the key, once each, to Q64.64."""
-        try:
-            exact = self._rounded(node, self._reals, node.log, node.log_error)
-        except Undecided:
-            exact = self._again(lambda reals: self._rounded_at(node, reals))
-        node.neg_log_t, node.key = exact
-        node.clamp = max(exact) > Q64_MAX or min(exact) < Q64_MIN
-        if node.clamp:
-            node.neg_log_t, node.key = clamped(exact[0]), clamped(exact[1])
 
-    def _rounded(self, node: Node, reals: Reals, log: int, error: int) -> tuple[int, int]:
-        shift = reals.shift
-        bound = ((-self._beta * node.cost) << shift) // self._unit
-        if node.state is not None:
-            bound += node.state.residual << (shift - 32)
-        return reals.nearest(-log, error, error), reals.nearest(bound - log, error, error + 1)
+def bare_root(tables: Tables, constraints: Constraints | None) -> Node:
+    """The root before anything is drawn."""
+    node = Node()
+    node.parent = node.call = None
+    node.state = tables.state((tables.artifact.root,))
+    node.held = None if constraints is None else constraints.start
+    node.digest = root_context(tables.artifact.manifest.root_document)
+    node.depth = node.cost = node.place = 0
+    node.won = False
+    return node
 
-    def _rounded_at(self, node: Node, reals: Reals) -> tuple[int, int]:
-        log = reals.log(self._time(node, reals))
-        return self._rounded(node, reals, log, reals.log_error(log, units(node.depth)))
 
-    def _word_at(self, leaf: Node, reals: Reals) -> int:
-        return reals.arrival_word(self._time(leaf, reals), units(leaf.depth))
+def bare_child(parent: Node, call: Call, target: State, place: int, won: bool) -> Node:
+    """The child by `call`, before anything is drawn."""
+    node = Node()
+    node.parent = parent
+    node.call = call
+    node.state = target
+    node.held = None
+    node.digest = blake3(b"\x01" + parent.digest + call.raw).digest()
+    node.depth = parent.depth + 1
+    node.cost = parent.cost + call.cost_low
+    node.place = place
+    node.won = won
+    return node
 
-    def _time(self, node: Node, reals: Reals) -> Real:
-        """t once more at another precision, down the path from the root."""
-        path = [node]
-        while (parent := path[-1].parent) is not None:
-            path.append(parent)
-        bits = self._tables.artifact.manifest.fraction_bits
-        time: Real = 0
-        for step in reversed(path):
-            call, state = step.call, step.state
-            weight = 1 if call is None else reals.scaled(call.numerator, bits)
-            rate = 1 if state is None else reals.scaled(state.count, state.scale)
-            if step.word is None:
-                time = reals.mul(weight, time)
-            else:
-                time = reals.fms(weight, time, reals.div(reals.log_tail(step.word), rate))
-        return time
 
-    def _again(self, attempt: Callable[[Reals], _Answer]) -> _Answer:
-        bits = 2 * self._reals.bits
-        while True:
-            try:
-                return attempt(Reals(min(bits, LAST_BITS)))
-            except Undecided:
-                if bits >= LAST_BITS:
-                    raise
-                bits *= 2
+def bare_leaf(parent: Node, place: int, won: bool) -> Node:
+    """The leaf of `stop`, before anything is drawn."""
+    node = Node()
+    node.parent = parent
+    node.call = node.state = node.held = None
+    node.digest = leaf_digest(parent.digest)
+    node.depth = parent.depth
+    node.cost = parent.cost
+    node.place = place
+    node.won = won
+    return node
+
+
+def opened(node: Node, tables: Tables) -> State:
+    """The state of an internal node, its children made."""
+    if node.state is None:
+        raise ValueError("a leaf has no children")
+    node.state.open(tables)
+    return node.state
+
+
+def children_of(
+    node: Node,
+    state: State,
+    constraints: Constraints | None,
+    winner: int | None,
+    child: Callable[[Node, Call, State, int, bool], Node],
+    leaf: Callable[[Node, int, bool], Node],
+) -> list[Node]:
+    """The children that are not forbidden; every child keeps its place, pushed or not."""
+    stop = len(state.edges)
+    if constraints is None or node.held is None:
+        found = [
+            child(node, call, target, place, place == winner)
+            for place, (call, target) in enumerate(state.edges)
+        ]
+        return [*found, leaf(node, stop, stop == winner)] if state.accepts else found
+    found = []
+    for place, (call, target) in enumerate(state.edges):
+        held: Held | None = constraints.step(node.held, call.index)
+        if held is not None:
+            found.append(child(node, call, target, place, place == winner))
+            found[-1].held = held
+    if state.accepts and constraints.may_stop(node.held):
+        found.append(leaf(node, stop, stop == winner))
+    return found
+
+
+def arrival_at(node: Node, reals: Reals, bits: int) -> Real:
+    """t of the coupled race at another precision, down the path from the root.
+
+    For a node whose own arrival is not drawn yet it is w t(parent).
+    """
+    path = [node]
+    while (parent := path[-1].parent) is not None:
+        path.append(parent)
+    time: Real = 0
+    for step in reversed(path):
+        call, state = step.call, step.state
+        weight = 1 if call is None else reals.scaled(call.numerator, bits)
+        rate = 1 if state is None else reals.scaled(state.count, state.scale)
+        if step.word is None:
+            time = reals.mul(weight, time)
+        else:
+            time = reals.fms(weight, time, reals.div(reals.log_tail(step.word), rate))
+    return time

@@ -11,20 +11,23 @@ from dataclasses import replace
 from types import TracebackType
 
 from tcc_certs.codec import Json, encode
-from tcc_certs.digest import blake, opening_salt, seed_commitment, uuid7
-from tcc_runtime.guards import Descent
+from tcc_certs.digest import blake, uuid7
+from tcc_runtime.guards import Descent, Guard
 from tcc_runtime.load import Artifact
+from tcc_runtime.modes import Claim, Terms
+from tcc_runtime.node import Expansion, Node
 from tcc_runtime.outcome import Run
-from tcc_runtime.race import Expansion, Node
 from tcc_runtime.records import (
     Marks,
     NodeLines,
     close_record,
+    downgrade_record,
     expand_record,
+    late_leaf_record,
     leaf_line,
     open_record,
 )
-from tcc_runtime.settings import Settings
+from tcc_runtime.settings import Mode, Settings
 from tcc_runtime.sinks import Sink
 
 
@@ -34,25 +37,19 @@ class Recorder:
     Args:
         sink: where the lines go.
         started_ms: UTC, milliseconds since 1970, below 2^48.
-        salt: opens the seed commitment, 32 bytes; derived from the seed where not given.
         withhold: leave the seed and the salt out of `close`.
 
     Raises:
-        ValueError: started_ms or salt is out of range.
+        ValueError: started_ms is out of range.
     """
 
-    def __init__(
-        self, sink: Sink, *, started_ms: int, salt: bytes | None = None, withhold: bool = False
-    ) -> None:
+    def __init__(self, sink: Sink, *, started_ms: int, withhold: bool = False) -> None:
         if not 0 <= started_ms < 1 << 48:
             raise ValueError("started_ms must lie in 0 .. 2^48 - 1")
-        if salt is not None and len(salt) != 32:
-            raise ValueError("the opening salt has 32 bytes")
         self._sink = sink
         self._started_ms = started_ms
-        self._salt = salt
         self._withhold = withhold
-        self._seed = b""
+        self._settings: Settings | None = None
         self._head = bytes(32)
         self._marks = Marks()
         self._nodes = NodeLines(started_ms)
@@ -73,19 +70,19 @@ class Recorder:
     ) -> None:
         self._sink.close()
 
-    def open(self, artifact: Artifact, settings: Settings) -> None:
+    def open(self, artifact: Artifact, terms: Terms) -> None:
         """Opens the sink and writes `open`.
 
         Raises:
             LedgerError: the sink cannot be opened or written.
             ValueError: it has written a ledger already.
         """
-        if self._seed:
+        if self._settings is not None:
             raise ValueError("a recorder writes one ledger")
-        self._seed = settings.seed
-        self._salt = self._salt or opening_salt(settings.seed)
-        commitment = seed_commitment(settings.seed, self._salt)
-        record = open_record(artifact, settings, commitment, self._started_ms)
+        self._settings = terms.settings
+        self._marks = Marks(terms.claim is Claim.NONE)
+        self._nodes = NodeLines(self._started_ms, artifact.manifest.counts != "exact")
+        record = open_record(artifact, terms, self._started_ms)
         run_id = uuid7(self._started_ms, blake(encode(record)))
         self._sink.open()
         self._write({**record, "run_id": run_id})
@@ -102,16 +99,29 @@ class Recorder:
         for line in self._nodes.children(expansion, node_id, self._marks):
             self._append(line)
 
-    def leaf(self, leaf: Node, word: int, incumbent: int | None) -> None:
-        """Writes `leaf`: U_P is `word`, B* after it `incumbent`."""
+    def leaf(self, leaf: Node, word: int, incumbent: int | None, late: bool) -> None:
+        """Writes `leaf`: U_P is `word`, B* after it `incumbent`.
+
+        Args:
+            late: whether the leaf's arrival was realised by this pop.
+        """
         node_id = self._nodes.node_id(leaf.digest.hex())
-        self._append(leaf_line(leaf, node_id, word, incumbent))
+        if late:
+            self._write(late_leaf_record(leaf, node_id, word, incumbent, self._marks))
+        else:
+            self._append(leaf_line(leaf, node_id, word, incumbent))
+
+    def downgrade(self, mode: Mode, claim: Claim, guard: Guard) -> None:
+        """Writes `downgrade`; it carries the claim, so no later record repeats NoCert."""
+        self._marks.lowered |= claim is Claim.NONE
+        self._write(downgrade_record(mode, claim, guard))
 
     def close(self, run: Run) -> Run:
         """Writes `close`, makes the ledger durable, and gives the run back with its head."""
         record: Mapping[str, Json] = close_record(run)
-        if not self._withhold and self._salt is not None:
-            opened = {"seed": self._seed.hex(), "opening_salt": self._salt.hex()}
+        if not self._withhold and self._settings is not None:
+            salt = self._settings.salt
+            opened = {"seed": self._settings.seed.hex(), "opening_salt": salt.hex()}
             record = {**record, **opened}
         self._write(record)
         self._sink.sync()

@@ -13,9 +13,10 @@ from tcc_certs.codec import Json, encode
 from tcc_certs.fixed import format_decimal, format_q32
 from tcc_runtime.guards import Descent, Guard, Stop
 from tcc_runtime.load import Artifact
+from tcc_runtime.modes import Claim, Terms
+from tcc_runtime.node import Expansion, Node
 from tcc_runtime.outcome import Run
-from tcc_runtime.race import Expansion, Node
-from tcc_runtime.settings import Settings
+from tcc_runtime.settings import Mode, Settings
 
 _REPR_BYTES = 48
 _REPR_CALLS = 3
@@ -30,30 +31,23 @@ class Marks:
 
     __slots__ = ("lowered",)
 
-    def __init__(self) -> None:
-        self.lowered = False
+    def __init__(self, lowered: bool = False) -> None:
+        self.lowered = lowered
 
     def guards(self, names: list[Guard], lowers: bool) -> dict[str, Json]:
         """The members `guards` and `claim_type` of a record where `names` fired."""
         found: dict[str, Json] = {}
         if names:
-            found["guards"] = sorted(name.value for name in names)
+            found["guards"] = sorted({name.value for name in names})
         if lowers and not self.lowered:
             self.lowered = True
             found["claim_type"] = "NoCert"
         return found
 
 
-def open_record(
-    artifact: Artifact, settings: Settings, commitment: bytes, started_ms: int
-) -> dict[str, Json]:
+def open_record(artifact: Artifact, terms: Terms, started_ms: int) -> dict[str, Json]:
     """`open`, without `run_id`."""
-    manifest = artifact.manifest
-    limits: dict[str, Json] = {}
-    if settings.max_expansions is not None:
-        limits["max_expansions"] = settings.max_expansions
-    if settings.max_ms is not None:
-        limits["max_ms"] = settings.max_ms
+    manifest, settings = artifact.manifest, terms.settings
     return {
         "kind": "open",
         "schema": "tcc.ledger/1.0",
@@ -62,24 +56,49 @@ def open_record(
         "grammar": manifest.grammar,
         "grammar_version": manifest.version,
         "root_state": manifest.root.hex(),
-        "seed_commitment": commitment.hex(),
+        "seed_commitment": settings.commitment.hex(),
         "prf_domain": "tcc.race.v1",
-        "mode": settings.mode,
-        "claim_type": "RunWiseExact",
-        "race": "coupled",
-        "keys": settings.keys,
+        "mode": terms.mode,
+        "claim_type": terms.claim.value,
+        "race": terms.race,
+        "keys": terms.keys,
         "recipe": settings.recipe,
         "tilt": manifest.tilt,
         "beta": format_decimal(*manifest.beta),
-        "inflate": "1",
-        "tau": "1",
+        "inflate": settings.inflate,
+        "tau": settings.tau,
         "alpha": settings.alpha,
         "eta": settings.eta,
         "top": settings.top,
-        "truncate": artifact.rank(artifact.root),
+        "truncate": terms.truncate,
         "count_bits": settings.count_bits,
-        "run_limits": limits,
+        "run_limits": _caps(settings),
         "privacy_scope": "post_processing_only",
+        **_public(settings),
+    }
+
+
+def _caps(settings: Settings) -> dict[str, Json]:
+    limits: dict[str, Json] = {}
+    if settings.max_expansions is not None:
+        limits["max_expansions"] = settings.max_expansions
+    if settings.max_ms is not None:
+        limits["max_ms"] = settings.max_ms
+    return limits
+
+
+def _public(settings: Settings) -> dict[str, Json]:
+    named = {"beacon": settings.beacon, "client_nonce": settings.client_nonce}
+    return {name: value.hex() for name, value in named.items() if value is not None}
+
+
+def downgrade_record(mode: Mode, claim: Claim, guard: Guard) -> dict[str, Json]:
+    """`downgrade`."""
+    return {
+        "kind": "downgrade",
+        "mode": mode,
+        "claim_type": claim.value,
+        "guards": [guard.value],
     }
 
 
@@ -87,22 +106,37 @@ def expand_record(
     expansion: Expansion, node_id: str, descent: Descent | None, marks: Marks
 ) -> Mapping[str, Json]:
     """`expand`."""
-    winner = expansion.winner
-    record: dict[str, Json] = {
-        "kind": "expand",
-        "node_id": node_id,
-        "W": str(expansion.word),
-        "winner": "phantom" if winner is None else str(winner),
-    }
+    node, winner = expansion.node, expansion.winner
+    record: dict[str, Json] = {"kind": "expand", "node_id": node_id}
+    if expansion.word is not None:
+        record["W"] = str(expansion.word)
+        record["winner"] = "phantom" if winner is None else str(winner)
+    fired: list[Guard] = []
+    lowers = False
+    if expansion.late:
+        record |= _realised(node)
+        fired, lowers = [Guard.CLAMP] * node.clamp, node.clamp
+    if not expansion.children:
+        record["dead_end"] = True
     if descent is not None:
-        fired = [Guard.ACYCLICITY] * descent.fails + [Guard.CLAMP] * descent.clamp
         record |= {
             "phi_before": format_q32(descent.before),
             "phi_after": format_q32(descent.after),
             "delta_phi": format_q32(descent.delta),
-            **marks.guards(fired, descent.fails),
         }
-    return record
+        fired += [Guard.ACYCLICITY] * descent.fails + [Guard.CLAMP] * descent.clamp
+        lowers |= descent.fails
+    return {**record, **marks.guards(fired, lowers)}
+
+
+def _realised(node: Node) -> dict[str, Json]:
+    """What is published of a node whose arrival was realised when it was popped."""
+    found: dict[str, Json] = {}
+    if node.word is not None:
+        found["U"] = str(node.word)
+    if node.neg_log_t is not None:
+        found["neg_log_t"] = q64_text(node.neg_log_t)
+    return found
 
 
 def close_record(run: Run) -> dict[str, Json]:
@@ -110,7 +144,7 @@ def close_record(run: Run) -> dict[str, Json]:
     record: dict[str, Json] = {
         "kind": "close",
         "stop": run.stop.value,
-        "claim_type": run.claim_type,
+        "claim_type": run.claim_type.value,
         "plans": [
             {
                 "calls": list(plan.calls),
@@ -122,12 +156,16 @@ def close_record(run: Run) -> dict[str, Json]:
         ],
         "expansions": run.expansions,
         "leaves": run.leaves,
-        "law": "softmax",
+        "law": run.law,
     }
     if run.frontier_key is not None:
         record["frontier_key"] = run.frontier_key
     if run.gap is not None:
         record["gap"] = run.gap
+    if run.materialised is not None:
+        record["materialised"] = run.materialised
+    if run.tail_lse is not None:
+        record["tail_lse"] = run.tail_lse
     ending = _ending_guard(run)
     if ending is not None:
         record["guards"] = [ending.value]
@@ -152,18 +190,41 @@ def q64_text(value: int) -> str:
 
 
 def leaf_line(leaf: Node, node_id: str, word: int, incumbent: int | None) -> bytes:
-    """`leaf`."""
+    """`leaf`, of a leaf whose value was published when it was pushed."""
     best = "" if incumbent is None else f'"incumbent":"{q64_text(incumbent)}",'
-    value = q64_text(leaf.key)
+    value = q64_text(leaf.value)
     return (f'{{"U_P":"{word}","V":"{value}",{best}"kind":"leaf","node_id":"{node_id}"}}').encode()
 
 
+def late_leaf_record(
+    leaf: Node, node_id: str, word: int, incumbent: int | None, marks: Marks
+) -> dict[str, Json]:
+    """`leaf`, of a leaf whose arrival was realised when it was popped."""
+    record: dict[str, Json] = {
+        "kind": "leaf",
+        "node_id": node_id,
+        "V": q64_text(leaf.value),
+        "U_P": str(word),
+        **_realised(leaf),
+        **marks.guards([Guard.CLAMP] * leaf.clamp, leaf.clamp),
+    }
+    if incumbent is not None:
+        record["incumbent"] = q64_text(incumbent)
+    return record
+
+
 class NodeLines:
-    """Renders `node` records of one run."""
+    """Renders `node` records of one run.
 
-    __slots__ = ("_time",)
+    Args:
+        started_ms: of the run.
+        upper: whether the artifact's counts are bounds.
+    """
 
-    def __init__(self, started_ms: int) -> None:
+    __slots__ = ("_count", "_time")
+
+    def __init__(self, started_ms: int, upper: bool = False) -> None:
+        self._count = "Nub" if upper else "N"
         time = f"{started_ms:012x}"
         self._time = f"{time[:8]}-{time[8:]}-7"
 
@@ -187,7 +248,7 @@ class NodeLines:
     def _line(self, node: Node, parent_id: str | None, shown: bytes, marks: Marks) -> bytes:
         digest, state = node.digest.hex(), node.state
         plans = "1" if state is None else state.plans
-        count = "" if plans is None else f'"N":"{plans}",'
+        count = "" if plans is None else f'"{self._count}":"{plans}",'
         word = "" if node.word is None else f'"U":"{node.word}",'
         call = parent = place = ""
         if parent_id is not None:
@@ -195,7 +256,8 @@ class NodeLines:
             call = f'"call":{encode_basestring(text)},'
             parent = f',"parent_id":"{parent_id}"'
             place = f',"tie_token":{node.place}'
-        number = "" if state is None else f',"state":{state.number}'
+        number = "" if state is None else f',"state":{state.shown}'
+        log = "" if node.neg_log_t is None else f'"neg_log_t":"{q64_text(node.neg_log_t)}",'
         claim = guards = ""
         if node.clamp:
             claim, guards = _clamp_members(marks)
@@ -203,7 +265,7 @@ class NodeLines:
             f'{{{count}{word}{call}{claim}"ctx_digest":"{digest}",'
             f'"ctx_repr":{encode_basestring(_cut(shown))},{guards}'
             f'"key_raw":"{q64_text(node.key)}","kind":"node",'
-            f'"neg_log_t":"{q64_text(node.neg_log_t)}",'
+            f"{log}"
             f'"node_id":"{self.node_id(digest)}"{parent}{number}{place}}}'
         ).encode()
 

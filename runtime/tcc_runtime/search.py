@@ -1,29 +1,37 @@
 """The search: best first over the prefix DAG until no key left exceeds the incumbent.
 
-Text: docs/spec/race.md, section 9.  It asks the race and is answered; what it does is told to the
-recorder.  Each item is looked at before it is popped, and what it publishes is computed before
-anything changes, so a run that ends early ends between two steps.
+Text: docs/spec/race.md, sections 9 to 11.  It asks the race and is answered; what it does is told
+to the recorder.  Each item is looked at before it is popped, and what it publishes is computed
+before anything changes, so a run that ends early ends between two steps.
 Cost: one expansion (:mod:`tcc_runtime.race`) and its heap operations a step.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import format_q64
+from tcc_runtime.anchored import Anchored, Literal
+from tcc_runtime.constraints import Constraints, constraints_of
 from tcc_runtime.errors import Undecided
+from tcc_runtime.fallback import Fallback
 from tcc_runtime.frontier import Frontier, Incumbent
-from tcc_runtime.guards import Caps, Descent, Guard, Potential, Stop
+from tcc_runtime.guards import Caps, Counts, Descent, Guard, Potential, Stop, counts_of
 from tcc_runtime.interrupts import held_interrupts
 from tcc_runtime.load import Artifact
+from tcc_runtime.modes import Claim, Terms, terms_of
+from tcc_runtime.node import Node
+from tcc_runtime.numbers import clamped
+from tcc_runtime.opening import race_key_of
 from tcc_runtime.outcome import Progress, Run, found
-from tcc_runtime.race import Node, Race, seeded_draw
+from tcc_runtime.race import Coupled, Draw, Race, drawing
 from tcc_runtime.recorder import Recorder
-from tcc_runtime.settings import Settings
-from tcc_runtime.tables import State, tables_of
+from tcc_runtime.settings import Mode, Settings
+from tcc_runtime.tables import State, Tables, tables_of
+from tcc_runtime.tail import tail_lse
 
 OnExpand: TypeAlias = Callable[[Progress], "bool | None"]
 
@@ -38,20 +46,22 @@ def search(
     """Finds the best plans of one realised race, and shows that no other is better.
 
     Args:
-        artifact: with exact counts.
+        artifact: with exact counts or with bounds; what a run may claim depends on it.
         settings: the seed and everything else a run may be told.
         recorder: writes the ledger; None records nothing.
         on_expand: called after each expansion; True, or KeyboardInterrupt, ends the run.
         clock: seconds, from any origin, never falling; only `max_seconds` looks at it.
 
     Raises:
+        SettingsError: the artifact does not allow these settings.
         LedgerError: the ledger could not be written; what it holds is a valid prefix.
         Rejected: D101, a call's cost is a range, which nothing here refines; or an unverified
             artifact leads out of its ranges.
     """
     _require_points(artifact)
+    terms = terms_of(artifact, settings)
     with held_interrupts() as interrupted:
-        loop = _Search(artifact, settings, recorder, on_expand, clock, interrupted)
+        loop = _Search(artifact, terms, recorder, on_expand, clock, interrupted)
         if recorder is None:
             return loop.run()
         with recorder:
@@ -65,38 +75,54 @@ def _require_points(artifact: Artifact) -> None:
         raise Rejected(Code.UNKNOWN_FEATURE, f"call_cost_high[{at}]", low[at], high[at])
 
 
+def race_of(terms: Terms, tables: Tables, draw: Draw, constraints: Constraints | None) -> Race:
+    """The race that a run starts with."""
+    if terms.mode == "fallback":
+        return Fallback(tables, draw, terms.settings.tau, constraints)
+    if terms.race == "literal":
+        return Literal(tables, draw, constraints)
+    kind = Anchored if terms.keys == "anchored" else Coupled
+    return kind(tables, draw, constraints)
+
+
 class _Search:
     def __init__(
         self,
         artifact: Artifact,
-        settings: Settings,
+        terms: Terms,
         recorder: Recorder | None,
         on_expand: OnExpand | None,
         clock: Callable[[], float],
         interrupted: Callable[[], bool],
     ) -> None:
+        settings = terms.settings
         longest = artifact.rank(artifact.root)
         self._artifact = artifact
+        self._terms = terms
         self._settings = settings
         self._recorder = recorder
         self._on_expand = on_expand
         self._clock = clock
         self._interrupted = interrupted
-        self._tables = tables_of(artifact, settings.recipe)
-        self._race = Race(self._tables, seeded_draw(artifact, settings.seed))
+        self._tables = tables_of(artifact, settings.recipe, settings.inflate)
+        self._draw = drawing(race_key_of(artifact, terms))
+        self._constraints = constraints_of(artifact, terms.truncate if terms.cut else None)
+        self._race = race_of(terms, self._tables, self._draw, self._constraints)
+        self._mode: Mode = terms.mode
+        self._claim = terms.claim
         self._frontier = Frontier()
+        self._found: list[Node] = []
         self._incumbent = Incumbent(settings.top)
         self._caps = Caps(settings, longest)
         self._potential = Potential(settings, longest)
         self._started = clock()
-        self._expansions = self._leaves = 0
+        self._expansions = self._materialised = 0
         self._fired: list[Guard] = []
-        self._certifiable = True
 
     def run(self) -> Run:
         """Opens, steps until something stops it, closes."""
         if self._recorder is not None:
-            self._recorder.open(self._artifact, self._settings)
+            self._recorder.open(self._artifact, self._terms)
         try:
             self._push_root()
             stop = None
@@ -125,34 +151,76 @@ class _Search:
         if node.state is None:
             self._take_leaf(node)
             return None
-        return self._expand(node, node.state)
+        return self._take_node(node, node.state)
 
     def _take_leaf(self, leaf: Node) -> None:
-        word = self._race.arrival_word(leaf)
+        word = self._race.settle(leaf)
         self._frontier.pop()
-        self._leaves += 1
+        self._found.append(leaf)
         self._incumbent.offer(leaf)
+        late = self._terms.keys == "anchored" and self._mode != "fallback"
+        if late:
+            self._note_clamps([leaf])
         if self._recorder is not None:
-            self._recorder.leaf(leaf, word, self._incumbent.value)
+            self._recorder.leaf(leaf, word, self._incumbent.value, late)
 
-    def _expand(self, node: Node, state: State) -> Stop | None:
-        state.open(self._tables)
+    def _take_node(self, node: Node, state: State) -> Stop | None:
         elapsed = self._clock() - self._started
-        refused = self._caps.before(node, state, self._expansions, elapsed)
+        refused = self._caps.before(node, self._expansions, elapsed)
         if refused is not None:
             self._fire(refused[1])
             return refused[0]
+        state.open(self._tables)
+        if self._mode != "fallback":
+            counts = counts_of(state, self._settings.count_bits)
+            if counts is Counts.WRONG:
+                self._fire(Guard.COUNT)
+                return Stop.GUARD
+            if counts is Counts.NONE:
+                self._fall_back()
+                return None
+            if counts is Counts.UPPER and self._mode == "exact":
+                self._to_surrogate()
+        return self._expand(node)
+
+    def _expand(self, node: Node) -> Stop | None:
         expansion = self._race.expand(node)
         descent = self._potential.descent(node)
         self._frontier.pop()
         for child in expansion.children:
             self._frontier.push(child)
         self._expansions += 1
+        self._materialised += any(child.state is None for child in expansion.children)
         self._note_descent(descent)
-        self._note_clamps(expansion.children)
+        self._note_clamps([node, *expansion.children] if expansion.late else expansion.children)
         if self._recorder is not None:
             self._recorder.expand(expansion, descent)
         return self._report()
+
+    def _to_surrogate(self) -> None:
+        """Exact counts turn out to be bounds; only an unverified artifact has such ones."""
+        self._mode = "surrogate"
+        self._downgrade(self._claim)
+
+    def _fall_back(self) -> None:
+        """No counts from here on: every leaf gets its heuristic value, every node its bound."""
+        race = Fallback(self._tables, self._draw, self._settings.tau, self._constraints)
+        items, self._frontier = self._frontier.nodes(), Frontier()
+        for node in [*items, *self._found]:
+            race.rekey(node)
+        for node in items:
+            self._frontier.push(node)
+        self._incumbent = Incumbent(self._settings.top)
+        for leaf in self._found:
+            self._incumbent.offer(leaf)
+        self._race, self._mode = race, "fallback"
+        self._downgrade(Claim.NONE)
+
+    def _downgrade(self, claim: Claim) -> None:
+        self._fire(Guard.COUNT)
+        self._claim = claim
+        if self._recorder is not None:
+            self._recorder.downgrade(self._mode, claim, Guard.COUNT)
 
     def _report(self) -> Stop | None:
         if self._on_expand is None:
@@ -168,17 +236,17 @@ class _Search:
         except KeyboardInterrupt:
             return Stop.INTERRUPTED
 
-    def _note_clamps(self, nodes: list[Node]) -> None:
+    def _note_clamps(self, nodes: Sequence[Node]) -> None:
         if any(node.clamp for node in nodes):
             self._fire(Guard.CLAMP)
-            self._certifiable = False
+            self._claim = Claim.NONE
 
     def _note_descent(self, descent: Descent | None) -> None:
         if descent is None:
             return
         if descent.fails:
             self._fire(Guard.ACYCLICITY)
-            self._certifiable = False
+            self._claim = Claim.NONE
         if descent.clamp:
             self._fire(Guard.CLAMP)
 
@@ -188,16 +256,21 @@ class _Search:
 
     def _finish(self, stop: Stop) -> Run:
         top, best = self._frontier.top(), self._incumbent.value
-        certified = stop.certifies and self._certifiable
+        claim = self._claim if stop.certifies else Claim.NONE
+        tail = tail_lse(self._artifact, self._terms.truncate) if self._terms.cut else None
+        unlawful = self._mode == "fallback" or self._terms.race == "literal"
         run = Run(
-            mode=self._settings.mode,
-            claim_type="RunWiseExact" if certified else "NoCert",
+            mode=self._mode,
+            claim_type=claim,
+            law="none" if unlawful else "softmax",
             stop=stop,
             plans=tuple(found(leaf) for leaf in self._incumbent.leaves()),
             expansions=self._expansions,
-            leaves=self._leaves,
+            leaves=len(self._found),
             frontier_key=None if top is None else format_q64(top.key),
-            gap=None if top is None or best is None else format_q64(top.key - best),
+            gap=None if top is None or best is None else format_q64(clamped(top.key - best)),
+            materialised=self._materialised if self._mode == "fallback" else None,
+            tail_lse=None if tail is None else format_q64(tail),
             guards=tuple(self._fired),
             seed=self._settings.seed.hex(),
             ledger_head=None,

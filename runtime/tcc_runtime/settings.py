@@ -1,17 +1,24 @@
-"""What a run may be told: the seed, the bound, how many plans, and where to stop.
+"""What a run may be told: the seed, the mode, the bound, how many plans, and where to stop.
 
-Text: docs/spec/race.md, sections 6 to 8.  Everything else a run depends on is in the artifact.
+Text: docs/spec/race.md, sections 6 to 13.  Everything else a run depends on is in the artifact;
+what the two together allow is for :mod:`tcc_runtime.modes`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
+from tcc_certs.digest import opening_salt, seed_commitment
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import parse_decimal
 from tcc_runtime.errors import SettingsError
+
+Mode: TypeAlias = Literal["exact", "surrogate", "fallback"]
+Keys: TypeAlias = Literal["finalized", "anchored"]
+_MAX_SIZE = 1 << 53
+_MAX_PUBLIC = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,43 +26,79 @@ class Settings:
     """Settings of one run.
 
     Attributes:
-        seed: 32 bytes; the race is a function of these and of the artifact.
-        mode: ``exact``.
-        keys: ``finalized``: a child is pushed with its own arrival.
+        seed: 32 bytes; the race is a function of these and of the artifact (and of `inflate`,
+            `beacon` and `client_nonce`, where given).
+        mode: ``exact``, ``surrogate`` or ``fallback``; None is the best that the counts allow.
+        race: ``coupled``, or ``literal``, the printed surrogate race, which certifies nothing.
+        keys: ``finalized``: a child is pushed with its own arrival; ``anchored``: with what its
+            parent's arrival bounds.  None is finalized, with the literal race anchored.
         recipe: the bound, ``r1`` per-step envelope or ``r2`` monotone remainder.
         top: how many plans to find, k >= 1.
+        inflate: race counts are made this many times as great, an exact decimal >= 1.
+        truncate: look at plans of at most that many calls; None is all.
+        tau: of the fallback's heuristic value, an exact decimal > 0.
         max_expansions: stop before one more than that; None is no cap.
         max_seconds: stop once they have passed; None is no cap.
-        count_bits: refuse race counts wider than that; 0 is no limit.
+        count_bits: use no race counts wider than that; 0 is no limit.
         alpha, eta: of the potential Phi, exact decimals, alpha >= 0, 0 < eta <= 1.
+        opening_salt: opens the seed commitment, 32 bytes; None derives it from the seed.
+        beacon, client_nonce: public randomness and the client's, mixed into the race's key.
 
     Raises:
         SettingsError: one of them is out of its range.
     """
 
     seed: bytes
-    mode: Literal["exact"] = "exact"
-    keys: Literal["finalized"] = "finalized"
+    mode: Mode | None = None
+    race: Literal["coupled", "literal"] = "coupled"
+    keys: Keys | None = None
     recipe: Literal["r1", "r2"] = "r2"
     top: int = 1
+    inflate: str = "1"
+    truncate: int | None = None
+    tau: str = "1"
     max_expansions: int | None = None
     max_seconds: float | None = None
     count_bits: int = 0
     alpha: str = "0"
     eta: str = "1"
+    opening_salt: bytes | None = None
+    beacon: bytes | None = None
+    client_nonce: bytes | None = None
 
     def __post_init__(self) -> None:
+        self._check_names()
+        self._check_sizes()
+        self._check_decimals()
+        for name in ("beacon", "client_nonce"):
+            value = getattr(self, name)
+            legal = value is None or 1 <= len(value) <= _MAX_PUBLIC
+            _hold(legal, name, f"1 to {_MAX_PUBLIC} bytes", len(value or b""))
+
+    def _check_names(self) -> None:
+        _one_of("mode", self.mode, (None, "exact", "surrogate", "fallback"))
+        _one_of("race", self.race, ("coupled", "literal"))
+        _one_of("keys", self.keys, (None, "finalized", "anchored"))
+        _one_of("recipe", self.recipe, ("r1", "r2"))
+
+    def _check_sizes(self) -> None:
         _hold(len(self.seed) == 32, "seed", "32 bytes", f"{len(self.seed)} bytes")
-        _hold(self.mode == "exact", "mode", "exact", self.mode)
-        _hold(self.keys == "finalized", "keys", "finalized", self.keys)
-        _hold(self.recipe in ("r1", "r2"), "recipe", "r1 or r2", self.recipe)
-        _hold(1 <= self.top < 1 << 53, "top", "1 or more", self.top)
+        salt = self.opening_salt
+        _hold(salt is None or len(salt) == 32, "opening_salt", "32 bytes", len(salt or b""))
+        _hold(1 <= self.top < _MAX_SIZE, "top", "1 or more", self.top)
+        cut = self.truncate
+        _hold(cut is None or 0 <= cut < _MAX_SIZE, "truncate", "0 or more", cut)
         cap = self.max_expansions
-        _hold(cap is None or 1 <= cap < 1 << 53, "max_expansions", "1 or more", cap)
+        _hold(cap is None or 1 <= cap < _MAX_SIZE, "max_expansions", "1 or more", cap)
         seconds = self.max_seconds
         legal = seconds is None or (math.isfinite(seconds) and 0.001 <= seconds <= 1e12)
         _hold(legal, "max_seconds", "0.001 or more", seconds)
-        _hold(0 <= self.count_bits < 1 << 53, "count_bits", "0 or more", self.count_bits)
+        _hold(0 <= self.count_bits < _MAX_SIZE, "count_bits", "0 or more", self.count_bits)
+
+    def _check_decimals(self) -> None:
+        inflate, places = _decimal("inflate", self.inflate)
+        _hold(inflate >= 10**places, "inflate", "1 or more", self.inflate)
+        _hold(_decimal("tau", self.tau)[0] > 0, "tau", "above 0", self.tau)
         _hold(_decimal("alpha", self.alpha)[0] >= 0, "alpha", "0 or more", self.alpha)
         eta, places = _decimal("eta", self.eta)
         _hold(0 < eta <= 10**places, "eta", "above 0, at most 1", self.eta)
@@ -65,10 +108,24 @@ class Settings:
         """The time cap in whole milliseconds."""
         return None if self.max_seconds is None else max(1, round(self.max_seconds * 1000))
 
+    @property
+    def salt(self) -> bytes:
+        """What opens the seed commitment."""
+        return opening_salt(self.seed) if self.opening_salt is None else self.opening_salt
+
+    @property
+    def commitment(self) -> bytes:
+        """The commitment to the seed that a ledger opens with."""
+        return seed_commitment(self.seed, self.salt)
+
 
 def _hold(holds: bool, field: str, expected: str, found: object) -> None:
     if not holds:
         raise SettingsError(field, expected, found)
+
+
+def _one_of(field: str, found: str | None, names: tuple[str | None, ...]) -> None:
+    _hold(found in names, field, " or ".join(name for name in names if name), found)
 
 
 def _decimal(field: str, text: str) -> tuple[int, int]:

@@ -107,14 +107,10 @@ class LedgerFile:
         Raises:
             LedgerError: it is there already, or cannot be made.
         """
-        try:
-            if self._overwrite:
-                # A new file, not a truncated one: another writer's ledger is not cut.
-                self._path.unlink(missing_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
-            self._handle = os.open(self._path, flags | getattr(os, "O_CLOEXEC", 0), 0o644)
-        except OSError as error:
-            raise LedgerError(str(self._path), error) from error
+        if self._overwrite:
+            # A new file, not a truncated one: another writer's ledger is not cut.
+            self._guarded(lambda: self._path.unlink(missing_ok=True))
+        self._take(os.O_CREAT | os.O_EXCL)
         self._sync_folder()
         self._synced = self._clock()
 
@@ -148,6 +144,13 @@ class LedgerFile:
             self._flush()
         self._release()
 
+    def _take(self, flags: int) -> None:
+        flags |= os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+        try:
+            self._handle = os.open(self._path, flags, 0o644)
+        except OSError as error:
+            raise LedgerError(str(self._path), error) from error
+
     def _sync_folder(self) -> None:
         """Makes the new name durable, on systems that let a folder be synced."""
         with suppress(OSError):
@@ -174,3 +177,51 @@ class LedgerFile:
         handle, self._handle = self._handle, -1
         with suppress(OSError):
             os.close(handle)
+
+
+class LedgerTail(LedgerFile):
+    """Writes on in a file that is there, once it is told to.
+
+    Args:
+        path: the ledger.
+        size: bytes to keep; what follows them is cut off by :meth:`begin`.
+        sync_ms, clock: as of a new file.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        size: int,
+        *,
+        sync_ms: int = 1000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(path, sync_ms=sync_ms, clock=clock)
+        self._size = size
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was written yet."""
+        return self._handle < 0
+
+    def open(self) -> None:
+        """Nothing to do before :meth:`begin`."""
+
+    def begin(self) -> None:
+        """Opens the file and cuts it to its size.
+
+        Raises:
+            LedgerError: the system refuses.
+        """
+        self._take(0)
+        self._guarded(lambda: os.ftruncate(self._handle, self._size))
+        self.sync()
+
+    def sync(self) -> None:
+        """As of a new file; nothing before :meth:`begin`.
+
+        Raises:
+            LedgerError: the system refuses to write.
+        """
+        if not self.untouched:
+            super().sync()

@@ -1,7 +1,10 @@
 """What a run knows of calls and states, made once for each one that it touches.
 
-Text: docs/spec/race.md, sections 3 and 5.  Shared by all nodes of all runs over one artifact with
-one recipe.  Cost: a state's own edges, the first time that it is expanded.
+Text: docs/spec/race.md, sections 3 to 5.  A node's state is a set of states of the automaton: one
+where the automaton is deterministic; else all those that its prefix may have led to, made as far as
+the run goes and shared by all nodes with one set.  All nodes of all runs over one artifact with one
+recipe and one inflation share them.  Cost: the edges of the members, the first time that a set is
+expanded.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Final
 
+from tcc_runtime.counts import race_counts
 from tcc_runtime.keys import residual_bound
 from tcc_runtime.load import Artifact
 from tcc_runtime.numbers import FIRST_BITS, Real, Reals
@@ -18,6 +22,7 @@ class Call:
     """A call as the race uses it.
 
     Attributes:
+        index: its number in the artifact.
         text, raw: canonical text, and its UTF-8 bytes.
         cost_low, cost_high: nano-units.
         numerator: W; the weight is W / 2^F.
@@ -28,6 +33,7 @@ class Call:
     __slots__ = (
         "cost_high",
         "cost_low",
+        "index",
         "log",
         "log_error",
         "numerator",
@@ -38,6 +44,7 @@ class Call:
 
     def __init__(self, artifact: Artifact, index: int, reals: Reals) -> None:
         bits = artifact.manifest.fraction_bits
+        self.index = index
         self.text: str = artifact.texts[index]
         self.raw = self.text.encode()
         self.cost_low = artifact.cost_low[index]
@@ -50,62 +57,72 @@ class Call:
 
 
 class State:
-    """A state as a node meets it; what an expansion needs besides is made by :meth:`open`.
+    """A set of states as a node meets it; what an expansion needs is made by :meth:`open`.
 
     Attributes:
-        number: its number in the artifact.
+        members: their numbers in the artifact, increasing; one in a deterministic artifact.
+        shown: `members` as a ledger has them.
         count: m, the race count in units of 2^-scale.
-        scale: F d.
+        scale: F d, d the greatest rank of a member.
         rate: n = m / 2^scale.
         residual: the residual part of M, Q31.32.
+        cost_to_go: h, nano-units.
         plans: N, where it is below 2^64; else None.
         accepts: whether `stop` is a child.
         edges: (call, target), in call order; set by :meth:`open`.
         cumulative: running sums of the children's masses, `stop` last; set by :meth:`open`.
-        faithful: the masses add up to the count, and no two children are one.
+        slack: the count less the sum of the masses: the phantom mass; set by :meth:`open`.
+        complete: no child is without mass; set by :meth:`open`.
+        sound: no two children are one, and no rank is too great; set by :meth:`open`.
     """
 
     __slots__ = (
         "accepts",
+        "complete",
+        "cost_to_go",
         "count",
         "cumulative",
         "edges",
-        "faithful",
-        "number",
+        "members",
         "opened",
         "plans",
         "rate",
         "residual",
         "scale",
+        "shown",
+        "slack",
+        "sound",
     )
 
-    def __init__(self, tables: Tables, number: int) -> None:
-        artifact = tables.artifact
-        self.number = number
-        self.count = artifact.race_count(number)
-        self.scale = artifact.manifest.fraction_bits * artifact.rank(number)
+    def __init__(self, tables: Tables, members: tuple[int, ...]) -> None:
+        artifact, bits = tables.artifact, tables.artifact.manifest.fraction_bits
+        rank = max(map(artifact.rank, members))
+        self.members = members
+        self.shown = str(list(members)).replace(" ", "") if tables.sets else str(members[0])
+        self.scale = bits * rank
+        self.count = sum(tables.count(q) << bits * (rank - artifact.rank(q)) for q in members)
         self.rate: Real = tables.reals.scaled(self.count, self.scale)
-        self.residual = tables.residual(number)
-        plans = artifact.plans(number)
+        self.residual = max(map(tables.residual, members))
+        self.cost_to_go = min(map(artifact.cost_to_go, members))
+        plans = sum(map(artifact.plans, members))
         self.plans = str(plans) if plans < 1 << 64 else None
-        self.accepts = artifact.accepts(number)
+        self.accepts = any(map(artifact.accepts, members))
         self.opened = False
         self.edges: tuple[tuple[Call, State], ...] = ()
         self.cumulative: list[int] = []
-        self.faithful = False
+        self.slack = 0
+        self.complete = self.sound = False
 
     def open(self, tables: Tables) -> None:
         """Makes the children: their calls, states and masses.
 
         A child by a has the mass W(a) 2^(F (d - 1 - d(target))) m(target) in units of m; in an
-        unverified artifact a rank may be too great for that, and then the state is not faithful.
+        unverified artifact a rank may be too great for that, and then the state is not sound.
         """
         if self.opened:
             return
         bits = tables.artifact.manifest.fraction_bits
-        self.edges = tuple(
-            (tables.call(a), tables.state(q)) for a, q in tables.artifact.edges(self.number)
-        )
+        self.edges = tuple((tables.call(a), tables.state(q)) for a, q in tables.rows(self.members))
         shifts = [self.scale - bits - target.scale for _, target in self.edges]
         masses = [
             call.numerator * target.count << max(0, shift)
@@ -114,26 +131,34 @@ class State:
         if self.accepts:
             masses.append(1 << self.scale)
         self.cumulative = list(accumulate(masses))
+        self.slack = self.count - sum(masses)
+        self.complete = min(masses, default=1) > 0
         distinct = len({call.raw for call, _ in self.edges}) == len(self.edges)
-        adds_up = self.cumulative[-1:] == [self.count] and min(masses) > 0
-        self.faithful = adds_up and distinct and min(shifts, default=0) >= 0
+        self.sound = distinct and min(shifts, default=0) >= 0
         self.opened = True
 
 
 class Tables:
-    """Calls and states by number, each made when it is first asked for.
+    """Calls by number and states by set, each made when it is first asked for.
 
     Attributes:
         artifact: where they come from.
         reals: the working precision of their numbers.
+        count: m of a state of the artifact.
+        residual: the residual part of M of a state of the artifact.
+        sets: whether a node may have more than one state.
     """
 
-    def __init__(self, artifact: Artifact, recipe: str, bits: int = FIRST_BITS) -> None:
+    def __init__(
+        self, artifact: Artifact, recipe: str, bits: int = FIRST_BITS, inflate: str = "1"
+    ) -> None:
         self.artifact: Final = artifact
         self.reals: Final = Reals(bits)
+        self.count: Final = race_counts(artifact, inflate)
         self.residual: Final = residual_bound(artifact, recipe)
+        self.sets: Final = artifact.nondeterministic
         self._calls: dict[int, Call] = {}
-        self._states: dict[int, State] = {}
+        self._states: dict[tuple[int, ...], State] = {}
 
     def call(self, index: int) -> Call:
         """The call of that number."""
@@ -142,18 +167,28 @@ class Tables:
             found = self._calls[index] = Call(self.artifact, index, self.reals)
         return found
 
-    def state(self, number: int) -> State:
-        """The state of that number."""
-        found = self._states.get(number)
+    def state(self, members: tuple[int, ...]) -> State:
+        """The state of these members."""
+        found = self._states.get(members)
         if found is None:
-            found = self._states[number] = State(self, number)
+            found = self._states[members] = State(self, members)
         return found
 
+    def rows(self, members: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
+        """Each call of a set of states with the set that it leads to, in call order."""
+        if not self.sets:
+            return [(call, (target,)) for call, target in self.artifact.edges(members[0])]
+        found: dict[int, set[int]] = {}
+        for q in members:
+            for call, target in self.artifact.edges(q):
+                found.setdefault(call, set()).add(target)
+        return [(call, tuple(sorted(found[call]))) for call in sorted(found)]
 
-def tables_of(artifact: Artifact, recipe: str) -> Tables:
-    """The tables of an artifact and a recipe, made once and kept with the artifact."""
-    name = f"tables.{recipe}"
+
+def tables_of(artifact: Artifact, recipe: str, inflate: str) -> Tables:
+    """The tables of an artifact, a recipe and an inflation, kept with the artifact."""
+    name = f"tables.{recipe}.{inflate}"
     found = artifact.kept.get(name)
     if not isinstance(found, Tables):
-        found = artifact.kept[name] = Tables(artifact, recipe)
+        found = artifact.kept[name] = Tables(artifact, recipe, inflate=inflate)
     return found

@@ -10,7 +10,7 @@ import pytest
 
 from tcc_certs.digest import FIRST_ARRIVAL, WINNER
 from tcc_runtime.load import load
-from tcc_runtime.race import Race
+from tcc_runtime.race import Coupled
 from tcc_runtime.tables import Tables
 from tests.runtime.graphs import build, free_core
 
@@ -27,19 +27,19 @@ def draw(purpose: int, identity: bytes) -> int:
     return word(TOY[named.get(purpose, "U_residual_u2")])
 
 
-def race(count: int) -> Race:
+def race(count: int) -> Coupled:
     """Root r with u1 (calls a, b, c lead to its leaves) by a, and u2 by b, one leaf."""
     rows = [(True, []), (False, [(0, 0), (1, 0), (2, 0)]), (False, [(0, 1), (1, 0)])]
     artifact = load(build(free_core([0, 0, 0], 2), rows, tilt=0))
     tables = Tables(artifact, "r2")
-    root = tables.state(artifact.root)
+    root = tables.state((artifact.root,))
     root.open(tables)
     (_, u1), (_, u2) = root.edges
     assert [root.count, u1.count, u2.count] == [TOY["N"][name] for name in ("r", "u1", "u2")]
     for state, name in ((root, "r"), (u1, "u1"), (u2, "u2")):
         state.residual = int(Decimal(TOY["M"][name]) * 2**32)
     root.count, root.rate = count, tables.reals.scaled(count, 0)
-    return Race(tables, draw)
+    return Coupled(tables, draw)
 
 
 def near(found: int, due: str, bound: str = "0") -> bool:
@@ -76,4 +76,4 @@ def test_with_bounds_a_phantom_may_win(words, winner):
     coupled._draw = lambda purpose, identity: word(words if purpose == WINNER else "0.5")
     expansion = coupled.expand(coupled.root())
     assert expansion.winner == winner
-    assert [child.word is None for child in expansion.children] == [winner == 0, winner == 1]
+    assert [child.won for child in expansion.children] == [winner == 0, winner == 1]

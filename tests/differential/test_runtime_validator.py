@@ -85,16 +85,9 @@ def test_runs_with_a_potential(alpha, eta):
     assert ("AcyclicityFail" in fired) == (alpha != "0.1")
 
 
-def test_counts_over_the_limit_end_the_run():
-    data = artifact(3)
-    run, ledger = recorded(data, count_bits=1)
-    assert (run.stop, run.guards) == ("guard", ("CountFail",))
-    passes(run, ledger, data)
-
-
 def test_a_withheld_seed_is_handed_to_the_validator():
     data = artifact(1)
-    run, ledger = recorded(data, 5, recorder={"withhold": True, "salt": bytes(range(32))})
+    run, ledger = recorded(data, 5, recorder={"withhold": True}, opening_salt=bytes(range(32)))
     close = json.loads(ledger.splitlines()[-1])
     assert "seed" not in close
     assert "opening_salt" not in close

@@ -12,8 +12,9 @@ from tcc_certs.digest import FIRST_ARRIVAL
 from tcc_runtime.errors import Undecided
 from tcc_runtime.frontier import Frontier, Incumbent
 from tcc_runtime.load import load
+from tcc_runtime.node import Node
 from tcc_runtime.numbers import Reals, units
-from tcc_runtime.race import Node, Race
+from tcc_runtime.race import Coupled
 from tcc_runtime.search import search
 from tcc_runtime.settings import Settings
 from tcc_runtime.tables import Tables
@@ -100,20 +101,21 @@ def test_an_arrival_on_an_integer_is_never_decided():
     word = 2**64 - 1 - (r**5 - 1) // 2
     rows = [(True, []), (False, [(a, 0) for a in range(5)])]
     artifact = load(build(free_core([0] * 5, 1), rows, tilt=0))
-    race = Race(
+    race = Coupled(
         Tables(artifact, "r2"),
         lambda purpose, identity: word if purpose == FIRST_ARRIVAL else 0,
     )
     child = race.expand(race.root()).children[0]
     (leaf,) = race.expand(child).children
-    assert leaf.word is None
+    assert leaf.won
     with pytest.raises(Undecided, match="4096"):
-        race.arrival_word(leaf)
+        race.settle(leaf)
 
 
 def item(key: int, digest: bytes) -> Node:
     node = Node()
-    node.key, node.digest = key, digest
+    node.key = node.value = key
+    node.digest = digest
     return node
 
 
@@ -161,5 +163,5 @@ def test_a_deep_automaton_runs_without_a_deep_stack():
 def test_the_winner_changes_exactly_where_the_masses_say(word, winner):
     rows = [(True, []), (False, [(a, 0) for a in range(3)])]
     artifact = load(build(free_core([0] * 3, 1), rows, tilt=0))
-    race = Race(Tables(artifact, "r2"), lambda purpose, identity: word)
+    race = Coupled(Tables(artifact, "r2"), lambda purpose, identity: word)
     assert race.expand(race.root()).winner == winner

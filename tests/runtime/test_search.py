@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.artifact import pack, read_artifact, write_artifact
+from tcc_certs.artifact import pack, pack_texts, read_artifact, write_artifact
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import parse_q64
 from tcc_certs.ledger import LedgerReader
 from tcc_certs.ledger_schema import check_record
-from tcc_runtime import race as race_module
+from tcc_runtime import rounding as rounding_module
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.load import load
 from tcc_runtime.recorder import Recorder
@@ -169,13 +169,14 @@ def test_an_error_in_the_callback_reaches_the_caller():
         recorded(load(vec()), fail)
 
 
-def test_counts_that_do_not_add_up_end_the_run():
+def test_counts_that_are_bounds_after_all_go_on_as_surrogate_and_claim_nothing():
     for inflate in ("1.7", "1.01"):
-        artifact = load(vec(inflate=inflate), verify=False)
-        run, records = recorded(artifact)
-        assert (run.stop, run.claim_type, run.guards) == ("guard", "NoCert", ("CountFail",))
-        assert records[-1]["guards"] == ["CountFail"]
-        assert sum(record["kind"] == "expand" for record in records) == run.expansions
+        run, records = recorded(load(vec(inflate=inflate), verify=False))
+        assert (run.mode, run.claim_type, run.guards) == ("surrogate", "NoCert", ("CountFail",))
+        assert run.stop.certifies
+        lowered = [record for record in records if record["kind"] == "downgrade"]
+        due = {"kind": "downgrade", "mode": "surrogate", "claim_type": "NoCert"}
+        assert lowered == [{**due, "guards": ["CountFail"]}]
 
 
 def test_a_count_that_is_too_small_ends_the_run():
@@ -194,11 +195,29 @@ def test_a_root_without_a_count_is_refused():
     assert refusal.value.code == Code.RACE_COUNT
 
 
-def test_a_count_over_count_bits_ends_the_run():
+def test_a_child_without_a_count_ends_in_fallback():
+    file = read_artifact(vec(tilt=0))
+    plans = file.columns["plans"].items().tolist()
+    broken = changed(vec(tilt=0), {"plans": pack("plans", [0, *plans[1:]])}.items())
+    run, records = recorded(load(broken, verify=False), top=12)
+    assert (run.mode, run.stop, run.leaves) == ("fallback", "exhausted", 12)
+    assert [r["guards"] for r in records if r["kind"] == "downgrade"] == [["CountFail"]]
+
+
+def test_two_children_of_one_name_end_the_run():
+    names = ["a", "b(k=1)", "b(k=1)", "c"]
+    broken = changed(vec(), {"call_text": pack_texts(names)}.items())
+    run, _ = recorded(load(broken, verify=False), top=12)
+    assert (run.stop, run.claim_type, run.guards) == ("guard", "NoCert", ("CountFail",))
+
+
+def test_a_count_over_count_bits_ends_in_fallback():
     artifact = load(vec())
     bits = artifact.race_count(artifact.root).bit_length()
-    run, _ = recorded(artifact, count_bits=bits - 1)
-    assert (run.stop, run.claim_type, run.guards) == ("guard", "NoCert", ("CountFail",))
+    run, records = recorded(artifact, count_bits=bits - 1)
+    assert (run.mode, run.claim_type, run.guards) == ("fallback", "NoCert", ("CountFail",))
+    assert [record["kind"] for record in records[:3]] == ["open", "node", "downgrade"]
+    assert records[-1]["law"] == "none"
     run, _ = recorded(artifact, count_bits=bits)
     assert run.claim_type == "RunWiseExact"
 
@@ -219,8 +238,9 @@ def test_a_clamped_key_costs_the_claim():
     assert marked
     assert all(record["guards"] == ["NumClamp"] for record in marked)
     assert all(record["key_raw"].startswith("-9223372036854775808.") for record in marked)
-    lowered = [record for record in records if record["kind"] == "node" and "claim_type" in record]
-    assert lowered == marked[:1]
+    # A run that claims nothing from the start has nothing to lower.
+    assert records[0]["claim_type"] == "NoCert"
+    assert not any("claim_type" in record for record in marked)
 
 
 def test_a_potential_that_falls_too_little_costs_the_claim():
@@ -255,9 +275,9 @@ def test_without_alpha_no_potential_is_written():
 
 
 def test_an_undecided_rounding_ends_the_run(monkeypatch):
-    monkeypatch.setattr(race_module, "LAST_BITS", 97)
+    monkeypatch.setattr(rounding_module, "LAST_BITS", 97)
     artifact = load(vec())
-    artifact.kept["tables.r2"] = Tables(artifact, "r2", 97)
+    artifact.kept["tables.r2.1"] = Tables(artifact, "r2", 97)
     run, records = recorded(artifact)
     assert (run.stop, run.claim_type, run.guards) == ("precision", "NoCert", ())
     assert records[-1]["stop"] == "precision"
@@ -266,7 +286,7 @@ def test_an_undecided_rounding_ends_the_run(monkeypatch):
 def test_precision_is_added_until_every_rounding_is_decided():
     artifact = load(vec())
     due = search(artifact, Settings(seed=SEED, top=12))
-    artifact.kept["tables.r2"] = Tables(artifact, "r2", 98)
+    artifact.kept["tables.r2.1"] = Tables(artifact, "r2", 98)
     assert search(artifact, Settings(seed=SEED, top=12)) == due
 
 
@@ -282,8 +302,16 @@ def test_a_call_whose_cost_is_a_range_is_declined():
     ("field", "value"),
     [
         ("seed", bytes(31)),
-        ("mode", "surrogate"),
-        ("keys", "anchored"),
+        ("mode", "best"),
+        ("race", "rest"),
+        ("keys", "late"),
+        ("inflate", "0.99"),
+        ("inflate", "1.0"),
+        ("truncate", -1),
+        ("tau", "0"),
+        ("opening_salt", bytes(31)),
+        ("beacon", b""),
+        ("client_nonce", bytes((1 << 16) + 1)),
         ("recipe", "r3"),
         ("top", 0),
         ("max_expansions", 0),

@@ -1,0 +1,238 @@
+"""A run that was cut off, taken up again behind the last whole record of its ledger.
+
+Text: docs/spec/race.md, section 17.  A run is a function of its header, its seed and its artifact:
+it is played again from the start, each record held against the one that is there, and goes on
+writing where the verified prefix ends.  So a prefix that is not this run's is never continued, and
+the result is that of a run that nothing cut.
+Cost: the run so far, once more, and two passes over its ledger.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tcc_certs.codec import Json
+from tcc_certs.errors import Code, ensure, require
+from tcc_certs.ledger import LedgerReader
+from tcc_certs.ledger_schema import check_record
+from tcc_runtime.errors import LedgerError, ResumeError
+from tcc_runtime.load import Artifact
+from tcc_runtime.outcome import Run
+from tcc_runtime.recorder import Recorder
+from tcc_runtime.search import OnExpand, search
+from tcc_runtime.settings import Settings
+from tcc_runtime.sinks import LedgerTail
+
+_CHUNK = 1 << 16
+
+
+def resume(
+    artifact: Artifact,
+    path: Path,
+    seed: bytes,
+    *,
+    opening_salt: bytes | None = None,
+    withhold: bool = False,
+    on_expand: OnExpand | None = None,
+    sync_ms: int = 1000,
+) -> Run:
+    """Takes a run up again; one whose ledger is closed is only played again.
+
+    A cap on time counts from where the ledger ended.
+
+    Args:
+        artifact: of the run.
+        path: its ledger; nothing is written before the whole prefix was found to be this run's.
+        seed: of the run, 32 bytes.
+        opening_salt: where the run was given one.
+        withhold: leave the seed out of `close`.
+        on_expand: as in a search; it is told of the expansions of the prefix too.
+        sync_ms: as of the ledger's file.
+
+    Raises:
+        ResumeError: the ledger holds no record, or not this artifact's run with this seed.
+        Rejected: L101 to L104, D101, D102, D201: a record is no record; the prefix is not this
+            format's.
+        SettingsError: the header asks for what no run can be told.
+        LedgerError: the ledger cannot be read or written.
+        KeyboardInterrupt: Ctrl-C before the end of the prefix; the ledger is as it was.
+    """
+    try:
+        prefix = read_prefix(path)
+        settings = _settings(prefix.header, seed, opening_salt)
+        _require_same(prefix.header, artifact, settings)
+        with path.open("rb") as handle:
+            recorder = Replaying(prefix, handle, path, withhold=withhold, sync_ms=sync_ms)
+            return search(artifact, settings, recorder, on_expand, _clock(recorder))
+    except LedgerError:
+        raise
+    except OSError as error:
+        raise LedgerError(str(path), error) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefix:
+    """What is left of a ledger.
+
+    Attributes:
+        header: its `open`.
+        records: whole records, `size` bytes.
+        dropped: bytes after them.
+    """
+
+    header: Mapping[str, Json]
+    records: int
+    size: int
+    dropped: int
+
+
+def read_prefix(path: Path) -> Prefix:
+    """Verifies the chain and finds where it ends.
+
+    Raises:
+        ResumeError: there is no whole record.
+        Rejected: a line with its LF is no record, or does not follow from the one before.
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as handle:
+        reader = LedgerReader(iter(lambda: handle.read(_CHUNK), b""))
+        header: Mapping[str, Json] | None = None
+        kind = ""
+        for record in reader:
+            _require_open(kind, reader.records)
+            kind = check_record(record, reader.records)
+            if header is None:
+                header = record
+                require("open", kind, Code.LEDGER_ORDER, "line 1: kind")
+        if reader.tail:
+            _require_open(kind, reader.records + 1)
+        size = handle.tell()
+    if header is None:
+        raise ResumeError("line 1", "a whole record", "none")
+    dropped = len(reader.tail)
+    return Prefix(header=header, records=reader.records, size=size - dropped, dropped=dropped)
+
+
+def _require_open(kind: str, line: int) -> None:
+    """Nothing follows `close`."""
+    ensure(kind != "close", Code.LEDGER_ORDER, f"line {line}", "the end of the ledger", "more")
+
+
+def _settings(header: Mapping[str, Json], seed: bytes, salt: bytes | None) -> Settings:
+    told: dict[str, Any] = {
+        name: header[name]
+        for name in (
+            "mode", "race", "keys", "recipe", "top", "inflate", "tau", "alpha", "eta", "count_bits",
+        )
+    }  # fmt: skip
+    for name in ("beacon", "client_nonce"):
+        if name in header:
+            told[name] = bytes.fromhex(str(header[name]))
+    limits: Any = header["run_limits"]
+    told["max_expansions"] = limits.get("max_expansions")
+    told["max_seconds"] = limits["max_ms"] / 1000 if "max_ms" in limits else None
+    # A cut at the root's rank and none are one; the modes without a cut take only none.
+    if header["mode"] != "fallback" and header["race"] != "literal":
+        told["truncate"] = header["truncate"]
+    return Settings(seed=seed, opening_salt=salt, **told)
+
+
+def _require_same(header: Mapping[str, Json], artifact: Artifact, settings: Settings) -> None:
+    due = {
+        "artifact": artifact.digest.hex(),
+        "seed_commitment": settings.commitment.hex(),
+        "schema": "tcc.ledger/1.0",
+    }
+    for name, value in due.items():
+        if header[name] != value:
+            raise ResumeError(f"open: {name}", value, header[name])
+
+
+class Replaying(Recorder):
+    """A recorder that holds each line against the ledger's, and writes on where that ends.
+
+    Args:
+        prefix: what is left of the ledger.
+        lines: the ledger, from its first byte.
+        path: the same file, to be written to.
+    """
+
+    def __init__(
+        self,
+        prefix: Prefix,
+        lines: Iterator[bytes],
+        path: Path,
+        *,
+        withhold: bool,
+        sync_ms: int,
+    ) -> None:
+        started: Any = prefix.header["started_ms"]
+        self._tail = LedgerTail(path, prefix.size, sync_ms=sync_ms)
+        super().__init__(self._tail, started_ms=started, withhold=withhold)
+        self._prefix = prefix
+        self._lines = lines
+        self._kept = 0  # lines of the prefix that were met
+
+    @property
+    def replaying(self) -> bool:
+        """Whether lines of the prefix are left."""
+        return self._kept < self._prefix.records
+
+    def _append(self, body: bytes) -> None:
+        while self.replaying:
+            line = next(self._lines)
+            self._kept += 1
+            self._head = bytes.fromhex(line[-67:-3].decode())
+            if not _is_recovered(line):
+                self._require(line, body)
+                return
+        if self._tail.untouched:
+            self._tail.begin()
+            super()._append(_recovered(self._prefix))
+        super()._append(body)
+
+    def _require(self, line: bytes, body: bytes) -> None:
+        found = line[:-_LINK_BYTES] + b"}"
+        if found == body:
+            return
+        if b'"kind":"close"' in body and b'"stop":"interrupted"' in body:
+            raise KeyboardInterrupt
+        path = f"line {self._kept}"
+        raise ResumeError(path, _shown(body), _shown(found))
+
+
+_LINK_BYTES = len(b',"~":"') + 64 + len(b'"}\n')
+
+
+def _is_recovered(line: bytes) -> bool:
+    return line.startswith(b'{"dropped_bytes":')
+
+
+def _recovered(prefix: Prefix) -> bytes:
+    return b'{"dropped_bytes":%d,"kind":"recovered","records":%d}' % (
+        prefix.dropped,
+        prefix.records,
+    )
+
+
+def _shown(body: bytes) -> str:
+    return body.decode("utf-8", "replace")
+
+
+def _clock(recorder: Replaying) -> Callable[[], float]:
+    """Stands still during the replay, then runs from there."""
+    started: float | None = None
+
+    def seconds() -> float:
+        nonlocal started
+        if recorder.replaying:
+            return 0.0
+        now = time.monotonic()
+        started = now if started is None else started
+        return now - started
+
+    return seconds
