@@ -1,0 +1,57 @@
+"""Every require and every forbid over a few patterns, beside plans of several shapes.
+
+Exhaustive where random cores are thin: what a statement may forget depends on what the rest of the
+plan can still touch, so each is held against shapes that leave calls behind.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from tcc_certs.core import read_core
+from tcc_certs.corecheck import check_core
+from tcc_certs.errors import Rejected
+from tcc_certs.kernel import check
+from tests.oracle.build import build
+from tests.oracle.cores import letters, make_core, uses
+from tests.oracle.plans import plans
+
+SETS = ({0}, {1}, {0, 1})
+A, B = (["call", {i}] for i in range(2))
+
+
+def maybe(part: Any) -> list[Any]:
+    return ["repeat", part, 0, 1]
+
+
+SHAPES: dict[str, Any] = {
+    "anything": ["repeat", ["call", {0, 1}], 0, 3],
+    "a then b": ["seq", [A, B]],
+    "each once in turn": ["seq", [maybe(A), maybe(B), maybe(A)]],
+    "a run, then the other": ["seq", [["repeat", A, 0, 2], ["repeat", B, 0, 2]]],
+    "either kind alone": ["alt", [["repeat", A, 0, 3], ["repeat", B, 0, 3]]],
+}
+STATEMENTS: list[tuple[str, Any]] = [
+    *(("requires", [order, x, y]) for order in ("before", "after") for x in SETS for y in SETS),
+    *(("forbids", ["with", x, y]) for x in SETS for y in SETS),
+    *(("forbids", ["next", list(chain)]) for k in (1, 2, 3) for chain in product(SETS, repeat=k)),
+    *(("limits", uses(0, op, n)) for op in ("<=", ">=") for n in range(4)),
+]
+
+
+@pytest.mark.parametrize("shape", sorted(SHAPES))
+def test_each_statement_means_what_the_oracle_says(shape: str) -> None:
+    for member, statement in STATEMENTS:
+        members = {member: [statement]}
+        data = make_core(**letters(2), plan=SHAPES[shape], **members)
+        words = plans(read_core(data), 4)
+        if words:
+            check_core(check(build(data, words, tilt=0)))
+        free = plans(read_core(make_core(**letters(2), plan=SHAPES[shape])), 4)
+        if words != free:  # the statement binds: without it there are other plans
+            with pytest.raises(Rejected) as refusal:
+                check_core(check(build(data, free, tilt=0)))
+            assert refusal.value.code in ("G101", "G102"), (member, statement)
