@@ -31,12 +31,12 @@ def constrain(core: Core, letters: Letters, machine: Machine, guard: Guard) -> M
         Refused: TCC402 with the statement that leaves no plan; TCC401 for a cycle of negative
             cost; TCC403, TCC404.
     """
-    machine = _tidy(machine, "the plan expression and the limits", guard)
+    machine = _tidy(machine, "the plan expression", "plan", guard)
     for rule in rules(core, letters):
         guard.enter(f"`{rule.text}`")
-        machine = _tidy(product(machine, rule, guard), f"`{rule.text}`", guard)
+        machine = _tidy(product(machine, rule, guard), f"`{rule.text}`", None, guard)
     for limit in in_order(core.limits):
-        guard.enter(f"`limit {limit.text}`")
+        guard.enter(f"`limit {limit.text}`", f"limit {limit.text}")
         machine = _limit(core, letters, machine, limit, guard)
     return machine
 
@@ -48,21 +48,27 @@ def in_order(limits: Sequence[Limit]) -> list[Limit]:
 
 def _limit(core: Core, letters: Letters, machine: Machine, limit: Limit, guard: Guard) -> Machine:
     amounts = letter_amounts(core, letters, limit)
-    text = f"`limit {limit.text}`"
+    place = f"limit {limit.text}"
     if limit.least:
-        return _tidy(at_least(machine, amounts, limit.value, guard), text, guard)
+        found = at_least(machine, amounts, limit.value, guard)
+        return _tidy(found, f"`{place}`", place, guard)
     to_go = least_to_go(machine, amounts, guard)
     if isinstance(to_go, NegativeCycle):
         raise infinite(core, letters, word_to(machine, to_go.states[0]), to_go.letters)
-    return _tidy(at_most(machine, amounts, limit.value, to_go, guard), text, guard)
+    found = at_most(machine, amounts, limit.value, to_go, guard)
+    return _tidy(found, f"`{place}`", place, guard)
 
 
-def _tidy(machine: Machine | None, statement: str, guard: Guard) -> Machine:
+def _tidy(machine: Machine | None, statement: str, place: str | None, guard: Guard) -> Machine:
+    # A sorted machine was merged as it was made: it has no dead state.
+    if machine is not None and machine.sorted:
+        return machine
     trimmed = None if machine is None else trim(machine)
     if trimmed is None:
         raise Refused(
             "TCC402",
             f"there is no plan: {statement} leaves none",
             hint="take statements away until plans appear",
+            place=place,
         )
     return minimise(trimmed, guard)

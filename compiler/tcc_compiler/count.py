@@ -16,6 +16,8 @@ from tcc_compiler.letters import Letters
 from tcc_compiler.machine import Machine
 from tcc_compiler.refusal import Refused
 
+_MOST_BITS = 1 << 33
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
@@ -75,6 +77,7 @@ def count(
     ]
     rank, plans, race = ([0] * machine.states for _ in range(3))
     bits = weights.fraction_bits
+    widest = 0
     for q in order:
         edges = machine.edges[q]
         guard.tick(1 + len(edges))
@@ -88,7 +91,19 @@ def count(
                 for letter, target in edges
             ]
         )
+        widest = max(widest, race[q].bit_length(), plans[q].bit_length())
+        _check_room(widest * machine.states)
     return Counts(rank=rank, plans=plans, race=race)
+
+
+def _check_room(bits: int) -> None:
+    """Refuse columns of counts that take more than a gigabyte."""
+    if bits > _MOST_BITS:
+        raise Refused(
+            "TCC407",
+            f"the counts of all states take more than {_MOST_BITS >> 33} GiB",
+            hint="add `limit depth <= N`, or lower --tilt",
+        )
 
 
 def check_bits(counts: Counts, machine: Machine, limit: int | None) -> None:

@@ -18,6 +18,8 @@ from tcc_compiler.guard import Guard
 from tcc_compiler.machine import Edges, Machine
 from tcc_compiler.regular.network import Network
 
+_ROOM = 64
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
@@ -43,7 +45,7 @@ def determinise(
 
     Args:
         driver: cuts what cannot be finished within its bound; None cuts nothing.
-        cap: give up, with None, past so many states.
+        cap: give up, with None, past so many states, or so many times `_ROOM` members of sets.
     """
     number = {first: 0}
     sets = [first]
@@ -72,7 +74,7 @@ def determinise(
                 heapq.heappush(heap, (due, p))
             found.append((letter, p))
         accept[q], edges[q] = network.sets[sets[q]][0], tuple(found)
-        if len(sets) > cap:
+        if len(sets) > cap or network.room > _ROOM * cap:
             return None
     order = range(len(sets))
     return Machine(start=0, accept=[accept[q] for q in order], edges=[edges[q] for q in order])
@@ -108,7 +110,7 @@ def determinise_by_depth(
                     made += p == made
                     found.append((letter, p))
             edges.append(tuple(found))
-            if made > cap:
+            if made > cap or network.room > _ROOM * cap:
                 return None
         layer = below
         if not layer:

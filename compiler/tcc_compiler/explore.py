@@ -40,15 +40,35 @@ def explore(core: Core, letters: Letters, guard: Guard) -> Machine:
 
 
 def _nodes(core: Core, letters: Letters, driver: Driver | None, guard: Guard) -> tuple[Nodes, int]:
-    weights = driver.weights if driver else [0] * len(letters.calls)
-    return build(core, [[weights[x] for x in pattern] for pattern in letters.patterns], guard)
+    weights = driver.weights if driver else [1] * len(letters.calls)
+    nodes, root = build(
+        core, [[weights[letter] for letter in pattern] for pattern in letters.patterns], guard
+    )
+    _check_least(nodes.least[root], driver, guard)
+    return nodes, root
+
+
+def _check_least(least: int | None, driver: Driver | None, guard: Guard) -> None:
+    """Refuse at once where the shortest or lightest plan is out of reach."""
+    if least is None or (driver and least > driver.bound):
+        within = f" within `{driver.text}`" if driver and least is not None else ""
+        raise Refused(
+            "TCC402",
+            f"there is no plan: the plan expression derives none{within}",
+            hint="take statements away until plans appear",
+            place="plan",
+        )
+    if driver is None or driver.depth:
+        # As many states as the shortest plan has calls, at least.
+        guard.states(least)
 
 
 def _explore_recursion(
     core: Core, letters: Letters, nodes: Nodes, root: int, driver: Driver | None, guard: Guard
 ) -> Machine:
     network = Network(nodes, letters.patterns, guard)
-    machine = determinise(network, network.initial(root), driver, _FIRST_CAP, guard)
+    cap = min(_FIRST_CAP, guard.max_states // 8)
+    machine = determinise(network, network.initial(root), driver, cap, guard)
     if machine is not None:
         return machine
     bound = longest_plan(core, letters, nodes, root, guard)
@@ -56,18 +76,14 @@ def _explore_recursion(
         driver = depth_driver(letters, bound, f"plans of at most {bound} calls")
         nodes, root = _nodes(core, letters, driver, guard)
         return _take_turns(Network(nodes, letters.patterns, guard), root, driver, guard)
-    machine = (
-        determinise(network, network.initial(root), driver, guard.max_states, guard)
-        if driver
-        else None
-    )
-    if machine is None:
+    if driver is None or grows(nodes, freely=True):
         raise Refused(
             "TCC406",
             "it could not be decided whether the recursion of the rules gives finitely many plans",
             hint="add `limit depth <= N`",
+            place="plan",
         )
-    return machine
+    return _take_turns(network, root, driver, guard)
 
 
 def _take_turns(network: Network, root: int, driver: Driver | None, guard: Guard) -> Machine:

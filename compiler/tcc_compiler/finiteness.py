@@ -60,6 +60,7 @@ def _decide(
             "TCC402",
             "there is no plan: the expression and the statements together leave none",
             hint="take statements away until plans appear",
+            place="plan",
         )
     useful = _useful(table, roots)
     number = {item: at for at, item in enumerate(useful)}
@@ -123,6 +124,7 @@ def _infinite(
         "TCC401",
         f"there are infinitely many plans: {sides} can be repeated for ever, one inside the other",
         hint=f"add {' or '.join(cuts(core, letters, [*before, *after]))}",
+        place="plan",
     )
 
 

@@ -24,11 +24,13 @@ class Guard:
         self._timeout = options.timeout
         self._started = options.clock() if options.timeout is not None else 0.0
         self._ticks = 0
-        self.place = "the plan"
+        self._what = "reading the core"
+        self._place: str | None = None
 
-    def enter(self, place: str) -> None:
-        """From here on `place` is what refusals name; looks at the clock."""
-        self.place = place
+    def enter(self, what: str, place: str | None = None) -> None:
+        """From here on refusals name `what`, and `place` (see Refused); looks at the clock."""
+        self._what = what
+        self._place = place
         self._look()
 
     def tick(self, steps: int = 1) -> None:
@@ -47,8 +49,9 @@ class Guard:
         if count > self.max_states:
             raise Refused(
                 "TCC403",
-                f"{self.place} takes more than {self.max_states} states",
-                hint="add a limit, make the grammar smaller, or raise --max-states",
+                f"{self._what} takes more than {self.max_states} states",
+                hint="add `limit depth <= N`, make the grammar smaller, or raise --max-states",
+                place=self._place,
             )
 
     def room(self, count: int) -> None:
@@ -60,9 +63,10 @@ class Guard:
         if count > self.max_room:
             raise Refused(
                 "TCC403",
-                f"{self.place} takes more than {self.max_room} edges or positions, "
+                f"{self._what} takes more than {self.max_room} edges or positions, "
                 f"the most for {self.max_states} states",
-                hint="add a limit, make the grammar smaller, or raise --max-states",
+                hint="add `limit depth <= N`, make the grammar smaller, or raise --max-states",
+                place=self._place,
             )
 
     def _look(self) -> None:
@@ -72,6 +76,7 @@ class Guard:
         if spent > self._timeout:
             raise Refused(
                 "TCC404",
-                f"the time limit of {self._timeout:g} s ran out at {self.place}",
+                f"the time limit of {self._timeout:g} s ran out at {self._what}",
                 hint="raise --timeout, add a limit, or make the grammar smaller",
+                place=self._place,
             )

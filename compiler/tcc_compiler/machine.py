@@ -21,11 +21,14 @@ class Machine:
         start: the state of the empty prefix.
         accept: [n], whether a plan may stop.
         edges: [n], pairs (letter, target) with letters strictly increasing.
+        sorted: True where every target is known to be less than its source, so that there is no
+            cycle and a pass can simply count up.
     """
 
     start: int
     accept: Sequence[bool]
     edges: Sequence[Edges]
+    sorted: bool = False
 
     @property
     def states(self) -> int:
@@ -87,11 +90,13 @@ def _close(root: int, open_nodes: list[int], low: list[int], closed: int) -> lis
     return component
 
 
-def targets_first(machine: Machine) -> list[int] | None:
+def targets_first(machine: Machine) -> Sequence[int] | None:
     """The states, every target before its sources; None where there is a cycle.
 
     A loop on one state is a cycle.
     """
+    if machine.sorted:
+        return range(machine.states)
     waiting = [len(edges) for edges in machine.edges]
     sources: list[list[int]] = [[] for _ in waiting]
     for q, edges in enumerate(machine.edges):

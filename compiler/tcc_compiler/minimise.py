@@ -18,25 +18,44 @@ from tcc_compiler.machine import Edges, Machine, targets_first
 def minimise(machine: Machine, guard: Guard) -> Machine:
     """The smallest machine of the same words; `machine` is trimmed.
 
-    States of the result are numbered in order of discovery from the start, letters increasing,
-    so that equal languages give equal machines.
+    Without cycles the result is sorted.
     """
     order = targets_first(machine)
     if order is None:
         return _quotient(machine, _refine(machine, guard))
-    return _quotient(machine, _merge(machine, order, guard))
-
-
-def _merge(machine: Machine, order: Sequence[int], guard: Guard) -> list[int]:
-    """A class for each state of a machine without cycles; `order` has targets first."""
+    merged = Merger()
     classes = [0] * machine.states
-    known: dict[tuple[bool, Edges], int] = {}
     for q in order:
         edges = machine.edges[q]
         guard.tick(1 + len(edges))
-        key = (machine.accept[q], tuple([(letter, classes[target]) for letter, target in edges]))
-        classes[q] = known.setdefault(key, len(known))
-    return classes
+        row = tuple([(letter, classes[target]) for letter, target in edges])
+        classes[q] = merged.state(machine.accept[q], row)
+    return merged.machine(classes[machine.start])
+
+
+class Merger:
+    """States made bottom-up, equal ones once: the smallest machine grows with them."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bool, Edges], int] = {}
+
+    @property
+    def states(self) -> int:
+        """How many states there are."""
+        return len(self._known)
+
+    def state(self, accept: bool, edges: Edges) -> int:
+        """The state with this acceptance and these edges; their targets were made here before."""
+        return self._known.setdefault((accept, edges), len(self._known))
+
+    def machine(self, start: int) -> Machine:
+        """The machine of all states that were made."""
+        return Machine(
+            start=start,
+            accept=[accept for accept, _ in self._known],
+            edges=[edges for _, edges in self._known],
+            sorted=True,
+        )
 
 
 class _Partition:

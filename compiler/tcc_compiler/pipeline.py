@@ -7,8 +7,8 @@ the machine is made minimal again, which is what keeps it small.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tcc_certs.codec import Json
@@ -22,16 +22,19 @@ from tcc_compiler.bounds import bound
 from tcc_compiler.certify import CallEdges, certify
 from tcc_compiler.constrain import constrain
 from tcc_compiler.count import check_bits, count, used_calls, weigh
-from tcc_compiler.diagnostics import Diagnostic, Note
+from tcc_compiler.diagnostics import Diagnostic
 from tcc_compiler.emit import emit
 from tcc_compiler.expectations import Compared, compare
 from tcc_compiler.explore import explore
 from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_text
 from tcc_compiler.guard import Guard
+from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph
 from tcc_compiler.letters import Letters, partition
 from tcc_compiler.machine import Machine, targets_first
 from tcc_compiler.options import MAX_TILT, Options
 from tcc_compiler.refusal import Refused
+from tcc_compiler.source import Source
+from tcc_compiler.spans import Span
 from tcc_compiler.witness import find_cycle, infinite
 
 
@@ -42,10 +45,15 @@ class Compiled:
     Attributes:
         artifact: its bytes; None where a diagnostic is an error.
         diagnostics: errors and warnings, those of the front end first.
+        sources: the texts that spans point into, by name.
+        examples, expectations: how many the grammar has.
     """
 
     artifact: bytes | None
     diagnostics: tuple[Diagnostic, ...] = ()
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    examples: int = 0
+    expectations: int = 0
 
 
 def compile_core(core: bytes, options: Options) -> Compiled:
@@ -53,12 +61,12 @@ def compile_core(core: bytes, options: Options) -> Compiled:
     try:
         return Compiled(artifact=_compile(core, options).artifact)
     except Refused as refusal:
-        return Compiled(artifact=None, diagnostics=(_diagnostic(refusal),))
+        return Compiled(artifact=None, diagnostics=(_diagnostic(refusal, {}),))
 
 
 def compile_file(path: Path, options: Options) -> Compiled:
-    """Compile a grammar file, and hold it to its own examples and expectations."""
-    return _compile_frontend(read_grammar(path), options)
+    """Compile a grammar file or a graph, and hold it to its own examples and expectations."""
+    return _compile_frontend(read_source(path), options)
 
 
 def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
@@ -66,16 +74,27 @@ def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
     return _compile_frontend(read_grammar_text(text, name), options)
 
 
+def read_source(path: Path) -> Frontend:
+    """The front end's result for a file: a grammar, or a graph by its ending."""
+    return read_graph(path) if path.suffix.lower() in GRAPH_SUFFIXES else read_grammar(path)
+
+
 def _compile_frontend(front: Frontend, options: Options) -> Compiled:
-    if front.core is None:
-        return Compiled(artifact=None, diagnostics=front.diagnostics)
-    try:
-        made = _compile(front.core, options)
-        found = compare(made, front.examples, front.expects)
-    except Refused as refusal:
-        return Compiled(artifact=None, diagnostics=(*front.diagnostics, _diagnostic(refusal)))
+    found: list[Diagnostic] = []
+    artifact = None
+    if front.core is not None:
+        try:
+            made = _compile(front.core, options)
+            found = compare(made, front.examples, front.expects)
+            artifact = None if found else made.artifact
+        except Refused as refusal:
+            found = [_diagnostic(refusal, front.places)]
     return Compiled(
-        artifact=None if found else made.artifact, diagnostics=(*front.diagnostics, *found)
+        artifact=artifact,
+        diagnostics=(*front.diagnostics, *found),
+        sources=front.sources,
+        examples=len(front.examples),
+        expectations=len(front.expects),
     )
 
 
@@ -89,7 +108,7 @@ def _compile(data: bytes, options: Options) -> Compared:
     core, value = _read(data)
     guard = Guard(options)
     letters = partition(core)
-    guard.enter("the plan expression")
+    guard.enter("the plan expression", "plan")
     machine = explore(core, letters, guard)
     machine = constrain(core, letters, machine, guard)
     order = _finite(core, letters, machine)
@@ -148,7 +167,7 @@ def _read(data: bytes) -> tuple[Core, Mapping[str, Json]]:
         raise Refused("TCC409", f"this is no core: {refusal}") from refusal
 
 
-def _finite(core: Core, letters: Letters, machine: Machine) -> list[int]:
+def _finite(core: Core, letters: Letters, machine: Machine) -> Sequence[int]:
     """The states, targets first, of a machine that has to be finite by now."""
     order = targets_first(machine)
     if order is not None:
@@ -167,11 +186,6 @@ def _check(artifact: bytes) -> None:
         ) from refusal
 
 
-def _diagnostic(refusal: Refused) -> Diagnostic:
-    return Diagnostic(
-        code=refusal.code,
-        message=refusal.message,
-        span=None,
-        hint=refusal.hint,
-        notes=tuple(Note(message=note) for note in refusal.notes),
-    )
+def _diagnostic(refusal: Refused, places: Mapping[str, Span]) -> Diagnostic:
+    span = None if refusal.place is None else places.get(refusal.place)
+    return Diagnostic(code=refusal.code, message=refusal.message, span=span, hint=refusal.hint)

@@ -10,14 +10,15 @@ class Refused(Exception):
         code: of the catalogue, ``TCC4xx``.
         message: what is wrong, one sentence.
         hint: the mend, where there is one.
-        notes: figures and witnesses, one sentence each.
+        place: the statement behind it, as ``Frontend.places`` names it: ``plan``, or ``limit`` and
+            its canonical text; None where no one statement is.
     """
 
     def __init__(
-        self, code: str, message: str, hint: str | None = None, notes: tuple[str, ...] = ()
+        self, code: str, message: str, hint: str | None = None, place: str | None = None
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.hint = hint
-        self.notes = notes
+        self.place = place

@@ -69,6 +69,7 @@ def infinite(core: Core, letters: Letters, before: Sequence[int], cycle: Sequenc
         f"there are infinitely many plans: {lead}"
         f"{calls_text(core, letters, cycle)} can be repeated for ever",
         hint=f"add {' or '.join(cuts(core, letters, cycle))}",
+        place="plan",
     )
 
 

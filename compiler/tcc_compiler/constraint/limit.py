@@ -6,44 +6,30 @@ beyond what the cheapest way to finish takes.  Slack is clamped to the most that
 used and, without cycles, lowered to a sum that can be reached exactly, so that dead budget makes
 no states.  ``uses(P) >= n`` is the mirror image: what is still needed, raised to a sum that can be
 reached.
-Cost: edges times the slacks that occur; the sums that can be reached are bit sets.
+Cost: edges times the slacks that occur (:mod:`tcc_compiler.constraint.unfold`); the sums that can
+be reached are bit sets.
 Source: potentials as in Johnson, Efficient algorithms for shortest paths in sparse networks, 1977.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from math import gcd
 
+from tcc_compiler.constraint.unfold import Weighed, unfold
 from tcc_compiler.guard import Guard
-from tcc_compiler.machine import Edges, Machine, components, targets_first
+from tcc_compiler.machine import Machine, components, targets_first
 
 _MAX_SUM_BITS = 1 << 14
 _MAX_TABLE_BITS = 1 << 30
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
-    """A trimmed machine with a weight on every edge and on every stop, none negative.
-
-    Attributes:
-        machine: the machine.
-        steps: [states], the weights of the edges, in their order.
-        stop: [states], the weight of stopping, None where the state does not accept.
-        order: the states, targets first; None where there is a cycle.
-    """
-
-    machine: Machine
-    steps: Sequence[Sequence[int]]
-    stop: Sequence[int | None]
-    order: Sequence[int] | None
 
 
 def at_most(
     machine: Machine, weights: Sequence[int], bound: int, to_go: Sequence[int], guard: Guard
 ) -> Machine | None:
     """The words of `machine` whose letters weigh at most `bound` in all; None where there are none.
+
+    The result is trimmed, and minimal where `machine` is sorted.
 
     Args:
         machine: trimmed.
@@ -81,7 +67,7 @@ def at_most(
         return left if cap is None or left < cap else cap
 
     stops = weighed.stop
-    return _unfold(weighed, slack, settle, lambda q, left: (stops[q] or 0) <= left, guard)
+    return unfold(weighed, slack, settle, lambda q, left: (stops[q] or 0) <= left, guard)
 
 
 def at_least(machine: Machine, weights: Sequence[int], bound: int, guard: Guard) -> Machine | None:
@@ -111,7 +97,7 @@ def at_least(machine: Machine, weights: Sequence[int], bound: int, guard: Guard)
             return (index + (above & -above).bit_length() - 1) * unit
         return needed
 
-    return _unfold(weighed, bound, settle, lambda _, needed: needed == 0, guard)
+    return unfold(weighed, bound, settle, lambda _, needed: needed == 0, guard)
 
 
 def most_to_go(weighed: Weighed) -> list[int | None]:
@@ -172,40 +158,3 @@ def _reachable_sums(weighed: Weighed, limit: int, guard: Guard) -> tuple[int, li
         masks[q] = mask & keep
         guard.tick(1 + len(weighed.steps[q]))
     return unit, masks
-
-
-def _unfold(
-    weighed: Weighed,
-    first: int,
-    settle: Callable[[int, int], int | None],
-    accepts: Callable[[int, int], bool],
-    guard: Guard,
-) -> Machine | None:
-    """The machine over pairs (state, what is left), each in the form that `settle` gives it."""
-    machine = weighed.machine
-    begin = settle(machine.start, first)
-    if begin is None:
-        return None
-    number = {(machine.start, begin): 0}
-    pairs = [(machine.start, begin)]
-    edges: list[Edges] = []
-    held = 0
-    for q, left in pairs:
-        found = []
-        for (letter, target), step in zip(machine.edges[q], weighed.steps[q], strict=True):
-            after = settle(target, left - step)
-            if after is None:
-                continue
-            pair = (target, after)
-            p = number.get(pair)
-            if p is None:
-                p = number[pair] = len(pairs)
-                pairs.append(pair)
-            found.append((letter, p))
-        edges.append(tuple(found))
-        held += len(found)
-        guard.tick(1 + len(machine.edges[q]))
-        guard.states(len(pairs))
-        guard.room(held)
-    accept = [machine.accept[q] and accepts(q, left) for q, left in pairs]
-    return Machine(start=0, accept=accept, edges=edges)

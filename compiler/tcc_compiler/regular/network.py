@@ -30,6 +30,7 @@ class Network:
     Attributes:
         sets: [sets], (complete, positions); set 0 is the dead one.
         least: [sets], a lower bound on the weight of what completes the set's words.
+        room: how much was made: stacks, positions, members of sets, moves.
     """
 
     def __init__(self, nodes: Nodes, patterns: Sequence[Sequence[int]], guard: Guard) -> None:
@@ -49,11 +50,13 @@ class Network:
         self._positions: dict[tuple[object, int], int] = {}
         self.sets: list[SetValue] = [(False, ())]
         self.least: list[int | None] = [None]
+        # The same where at least one more call is read.
+        self._least_reading: list[int | None] = [None]
         self._sets: dict[SetValue, int] = {(False, ()): 0}
         self._closures: dict[Key, SetValue] = {}
         self._steps: dict[int, dict[int, int]] = {0: {}}
         self._unions: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
-        self._room = 0
+        self.room = 0
 
     def initial(self, node: int) -> int:
         """The state set before the first call of `node`."""
@@ -83,10 +86,12 @@ class Network:
         if number is None:
             self._sets[value] = number = len(self.sets)
             self.sets.append(value)
-            least = [self.position_least[position] for position in positions]
-            self.least.append(0 if complete else min(least) if least else None)
-            self._room += 1 + len(positions)
-            self._guard.room(self._room)
+            weights = [self.position_least[position] for position in positions]
+            reading = min(weights) if weights else None
+            self._least_reading.append(reading)
+            self.least.append(0 if complete else reading)
+            self.room += 1 + len(positions)
+            self._guard.room(self.room)
         return number
 
     # Moving over one call.
@@ -96,8 +101,8 @@ class Network:
         missing: list[int] = []
         resumed: dict[int, list[int]] = {}
         moved: dict[int, list[int]] = {}
+        self._guard.tick(1 + len(self.sets[number][1]))
         for position in self.sets[number][1]:
-            self._guard.tick()
             head, stack = self._head[position], self._stack[position]
             if isinstance(head, int):
                 for letter in self._patterns[head]:
@@ -115,8 +120,8 @@ class Network:
             if target:
                 found[letter] = target
         self._steps[number] = found
-        self._room += len(found)
-        self._guard.room(self._room)
+        self.room += len(found)
+        self._guard.room(self.room)
         return []
 
     def _advance_operands(
@@ -129,6 +134,7 @@ class Network:
         """Move the operands of a `&` or `-` together over every letter that the first can read."""
         node, parts = head
         for letter, after in self._move_operands(node, parts):
+            self.room += 1
             if self.complete(node, after):
                 resumed.setdefault(letter, []).append(stack)
             position = self._operands(node, after, stack)
@@ -165,9 +171,7 @@ class Network:
         needed = parts if self._nodes.kind[node] is Kind.BOTH else parts[:1]
         if not all(self.sets[part][1] for part in needed):
             return None
-        least = max(
-            min(self.position_least[position] for position in self.sets[part][1]) for part in needed
-        )
+        least = max(self._least_reading[part] or 0 for part in needed)
         return self._position((node, parts), stack, least)
 
     def _union(self, stacks: tuple[int, ...], moved: tuple[int, ...]) -> int:
@@ -175,12 +179,10 @@ class Network:
         key = (stacks, moved)
         number = self._unions.get(key)
         if number is None:
-            complete, members = False, set(moved)
-            for stack in stacks:
-                done, positions = self._closures[(_DONE, stack)]
-                complete = complete or done
-                members.update(positions)
-                self._guard.tick(len(positions))
+            due = [self._closures[(_DONE, stack)] for stack in stacks]
+            complete = any(done for done, _ in due)
+            members = set(moved).union(*[positions for _, positions in due])
+            self._guard.tick(len(stacks))
             self._unions[key] = number = self.intern(complete, tuple(sorted(members)))
         return number
 
@@ -217,6 +219,7 @@ class Network:
 
         while todo:
             self._guard.tick()
+            self._guard.room(self.room + len(seen))
             node, stack = todo.pop()
             if node == _DONE:
                 if stack == BOTTOM:
@@ -253,8 +256,8 @@ class Network:
                     pass
         if not missing:
             self._closures[key] = (complete, tuple(sorted(found)))
-            self._room += 1 + len(found)
-            self._guard.room(self._room)
+            self.room += 1 + len(found)
+            self._guard.room(self.room)
         return missing
 
     def _push(self, node: int, stack: int) -> int:
@@ -268,8 +271,8 @@ class Network:
             self._top.append(node)
             self._below.append(stack)
             self._stack_least.append((self._nodes.least[node] or 0) + self._stack_least[stack])
-            self._room += 1
-            self._guard.room(self._room)
+            self.room += 1
+            self._guard.room(self.room)
         return number
 
     def _position_of_call(self, node: int, stack: int) -> int:
@@ -283,4 +286,6 @@ class Network:
             self._head.append(head)
             self._stack.append(stack)
             self.position_least.append(least + self._stack_least[stack])
+            self.room += 1
+            self._guard.room(self.room)
         return number

@@ -159,9 +159,39 @@ class Nodes:
         return numbers
 
     def settle(self) -> None:
-        """Find `nullable`, then `least`, of every node."""
+        """Make repeats of repeats one; then find `nullable`, then `least`, of every node."""
+        for node, kind in enumerate(self.kind):
+            if kind is Kind.REPEAT:
+                self._flatten(node)
         self._find_nullable()
         self._find_least()
+
+    def _flatten(self, node: int) -> None:
+        """Where a repeat's body is a repeat of 0 or 1 times and more, give it that body's body.
+
+        All sums of so many numbers of rounds then occur, without gaps.  Nested bounds, each with a
+        count of its own, would make sets of every combination of counts.
+        """
+        chain = [node]
+        seen = {node}
+        while True:
+            body = self._behind_rules(self.parts[chain[-1]][0])
+            if self.kind[body] is not Kind.REPEAT or self.low[body] > 1 or body in seen:
+                break
+            seen.add(body)
+            chain.append(body)
+        for outer, inner in zip(chain[-2::-1], chain[:0:-1], strict=True):
+            high, times = self.high[inner], self.high[outer]
+            self.parts[outer] = self.parts[inner]
+            self.low[outer] *= self.low[inner]
+            self.high[outer] = None if high is None or times is None else high * times
+
+    def _behind_rules(self, node: int) -> int:
+        seen = set()
+        while self.kind[node] is Kind.RULE and node not in seen:
+            seen.add(node)
+            node = self.parts[node][0]
+        return node
 
     def _find_nullable(self) -> None:
         known: list[bool | None] = [None] * len(self.kind)
@@ -272,28 +302,38 @@ def build(core: Core, weights: Sequence[Sequence[int]], guard: Guard) -> tuple[N
     return nodes, root
 
 
-def grows(nodes: Nodes) -> bool:
+def grows(nodes: Nodes, freely: bool = False) -> bool:
     """Whether recursion passes through a place where something is left to do afterwards.
 
     Without it every stack is bounded, and there are finitely many positions with their stacks.
     The operands of `&` and `-` count as such places.
+
+    Args:
+        freely: look only at recursion beside which nothing of positive weight stands; without
+            such, a bound on the weight bounds the stacks.
     """
-    group = [0] * len(nodes.kind)
-    for number, component in enumerate(components(len(group), lambda node: nodes.parts[node])):
+    steps = [
+        [(part, inner) for part, inner, weight in _steps(nodes, node) if not freely or weight == 0]
+        for node in range(len(nodes.kind))
+    ]
+    group = [0] * len(steps)
+    for number, component in enumerate(
+        components(len(steps), lambda node: [part for part, _ in steps[node]])
+    ):
         for node in component:
             group[node] = number
     return any(
-        group[part] == group[node]
-        for node, parts in enumerate(nodes.parts)
-        for part in _inner(nodes, node, parts)
+        inner and group[part] == group[node]
+        for node, row in enumerate(steps)
+        for part, inner in row
     )
 
 
-def _inner(nodes: Nodes, node: int, parts: tuple[int, ...]) -> tuple[int, ...]:
-    """The parts after which something is left to do."""
-    kind = nodes.kind[node]
+def _steps(nodes: Nodes, node: int) -> list[tuple[int, bool, int | None]]:
+    """The parts of a node: is something left to do after it, and the least weight beside it."""
+    kind, parts = nodes.kind[node], nodes.parts[node]
     if kind is Kind.PAIR:
-        return parts[:1]
-    if kind is Kind.BOTH or kind is Kind.DIFF or (kind is Kind.REPEAT and nodes.high[node] != 1):
-        return parts
-    return ()
+        first, rest = parts
+        return [(first, True, nodes.least[rest]), (rest, False, nodes.least[first])]
+    inner = kind in (Kind.BOTH, Kind.DIFF) or (kind is Kind.REPEAT and nodes.high[node] != 1)
+    return [(part, inner, 0) for part in parts]

@@ -165,6 +165,9 @@ class Summaries:
     def _start_operands(self, ask: Ask, unit: tuple[int, tuple[int, ...]]) -> None:
         node, sets = unit
         control = ask[1]
+        # Operands that recurse through themselves make ever larger sets.
+        if self._network.room > self._cap:
+            raise TooMany
         if self._network.complete(node, sets):
             self._make(ask, control, 0, Way(None, ()))
         for letter, after in self._network.step_operands(node, sets):
