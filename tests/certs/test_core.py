@@ -253,6 +253,58 @@ def test_every_change_of_a_byte_is_read_or_refused_with_a_code() -> None:
         data[at] = old
 
 
+def full_core() -> dict[str, Any]:
+    """A core with something in every member."""
+    tools = [
+        {
+            "name": "a", "params": [], "in": "x", "out": "y", "doc": "d", "quotes": "same",
+            "bind": {"kind": "mcp", "server": "s", "tool": "t"},
+            "models": [{"name": "m", "price": 1, "latency_ms": 1, "epsilon": 1, "adapter": "q"}],
+        },
+        {"name": "b", "params": [{"name": "k", "values": ["1", "x", '"s"']}],
+         "bind": {"kind": "python", "target": "m:f"}},
+    ]  # fmt: skip
+    some = ["call", {0, 1}]
+    data = make_core(
+        tools=tools,
+        calls=[call(0), call(1, [2]), call(1, [0]), call(1, [1])],
+        plan=[
+            "alt",
+            [["seq", [["and", [some, A]], ["rule", "r"]]], ["diff", A, [some, ["empty"]]]],
+        ],
+        rules={"r": ["repeat", some, 0, 2]},
+        limits=[
+            depth(3),
+            {"kind": "uses", "of": {"tool": 1, "where": [[0, [0, 2]]]}, "op": ">=", "value": 0},
+        ],
+        requires=[["after", {0}, {1}], ["before", {1}, {0}]],
+        forbids=[["next", [{0}, {1}]], ["with", {0}, {1}]],
+        start="x",
+        goals=["x", "y"],
+    )
+    found = decode(data, "core")
+    assert isinstance(found, dict)
+    return found
+
+
+def test_every_value_of_another_type_is_refused_with_a_code() -> None:
+    core = full_core()
+    assert code_of(encode(core)) == "valid"
+    strange: tuple[Any, ...] = ([], {}, "", "a", 0, -1, True, 2**53 - 1, "9" * 30, [[]], [0], ["a"])
+    done = 0
+    todo: list[tuple[Any, Any]] = [(core, key) for key in core]
+    while todo:
+        parent, key = todo.pop()
+        old = parent[key]
+        for value in strange:
+            parent[key] = value
+            done += code_of(encode(core)) != "valid"
+        parent[key] = old
+        if isinstance(old, dict | list):
+            todo += [(old, inner) for inner in (old if isinstance(old, dict) else range(len(old)))]
+    assert done > 1000
+
+
 def test_random_cores_are_their_own_canonical_text() -> None:
     rng = random.Random(1)
     for _ in range(50):
