@@ -25,6 +25,7 @@ GUARDS = frozenset(
         "Timeout",
     }
 )  # fmt: skip
+LATER_KINDS = frozenset({"budget", "call", "draw", "guard", "refine", "requeue", "rest"})
 MAX_TIME = (1 << 48) - 1  # what a UUIDv7 holds
 
 
@@ -44,6 +45,13 @@ def _is_word(value: Json) -> bool:
 
 def _is_size(value: Json) -> bool:
     return type(value) is int and value >= 0
+
+
+def _is_states(value: Json) -> bool:
+    if not isinstance(value, list):
+        return _is_size(value)
+    states = [state for state in value if type(state) is int and state >= 0]
+    return 0 < len(states) == len(value) and states == sorted(set(states))
 
 
 def _is_limits(value: Json) -> bool:
@@ -82,6 +90,9 @@ Q32 = _matching("a Q32.32 number", r"-?(0|[1-9][0-9]{0,9})\.[0-9]{10}")
 WORD: Format = ("an integer below 2^64, as text", _is_word)
 SIZE: Format = ("an integer of at least 0", _is_size)
 POSITIVE: Format = ("an integer of at least 1", lambda value: _is_size(value) and value != 0)
+PUBLIC = _matching("1 to 65536 bytes in lower-case hex", "([0-9a-f]{2}){1,65536}")
+STATES: Format = ("a state, or a list of states, strictly increasing, not empty", _is_states)
+TRUE: Format = ("true", lambda value: value is True)
 TIME: Format = (
     "milliseconds below 2^48",
     lambda value: type(value) is int and 0 <= value <= MAX_TIME,
@@ -104,27 +115,39 @@ _REQUIRED: Mapping[str, Mapping[str, Format]] = {
     },
     "node": {
         "kind": TEXT, "node_id": UUID, "ctx_digest": HEX, "ctx_repr": TEXT, "key_raw": Q64,
-        "neg_log_t": Q64,
     },
-    "expand": {"kind": TEXT, "node_id": UUID, "W": WORD, "winner": TEXT},
+    "expand": {"kind": TEXT, "node_id": UUID},
     "leaf": {"kind": TEXT, "node_id": UUID, "V": Q64, "U_P": WORD},
+    "downgrade": {"kind": TEXT, "mode": TEXT, "claim_type": TEXT, "guards": GUARD_LIST},
+    "recovered": {"kind": TEXT, "dropped_bytes": SIZE, "records": SIZE},
     "close": {
         "kind": TEXT, "stop": TEXT, "claim_type": TEXT, "plans": PLANS, "expansions": SIZE,
         "leaves": SIZE, "law": TEXT,
     },
 }  # fmt: skip
 _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
-    "open": {},
+    "open": {"beacon": PUBLIC, "client_nonce": PUBLIC, "guards": GUARD_LIST},
     "node": {
-        "parent_id": UUID, "call": TEXT, "state": SIZE, "N": WORD, "U": WORD, "tie_token": SIZE,
-        "claim_type": TEXT,
+        "parent_id": UUID, "call": TEXT, "state": STATES, "N": WORD, "Nub": WORD, "U": WORD,
+        "neg_log_t": Q64, "tie_token": SIZE, "claim_type": TEXT, "guards": GUARD_LIST,
     },
-    "expand": {"phi_before": Q32, "phi_after": Q32, "delta_phi": Q32, "claim_type": TEXT},
-    "leaf": {"incumbent": Q64},
-    "close": {"frontier_key": Q64, "gap": Q64, "seed": HEX, "opening_salt": HEX},
+    "expand": {
+        "W": WORD, "winner": TEXT, "U": WORD, "neg_log_t": Q64, "dead_end": TRUE,
+        "phi_before": Q32, "phi_after": Q32, "delta_phi": Q32, "claim_type": TEXT,
+        "guards": GUARD_LIST,
+    },
+    "leaf": {
+        "U": WORD, "neg_log_t": Q64, "incumbent": Q64, "claim_type": TEXT, "guards": GUARD_LIST,
+    },
+    "downgrade": {},
+    "recovered": {},
+    "close": {
+        "frontier_key": Q64, "gap": Q64, "materialised": SIZE, "tail_lse": Q64, "seed": HEX,
+        "opening_salt": HEX, "guards": GUARD_LIST,
+    },
 }  # fmt: skip
 _FIELDS: Mapping[str, Mapping[str, Format]] = {
-    kind: {**_REQUIRED[kind], **_OPTIONAL[kind], "guards": GUARD_LIST} for kind in _REQUIRED
+    kind: {**_REQUIRED[kind], **_OPTIONAL[kind]} for kind in _REQUIRED
 }
 
 
@@ -132,9 +155,12 @@ def check_record(record: Record, line: int) -> str:
     """The kind of `record`, all of whose fields have their form.
 
     Raises:
-        Rejected: L103 an unknown kind, a field that is missing, unknown or malformed.
+        Rejected: D101 a kind that this version has no rules for; L103 an unknown kind, a field that
+            is missing, unknown or malformed.
     """
     kind = record.get("kind")
+    if isinstance(kind, str) and kind in LATER_KINDS:
+        raise Rejected(Code.UNKNOWN_FEATURE, f"line {line}: kind", sorted(_FIELDS), kind)
     if not isinstance(kind, str) or kind not in _FIELDS:
         raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: kind", sorted(_FIELDS), kind)
     fields = _FIELDS[kind]

@@ -86,13 +86,13 @@ def log_enclosure(numerator: int, denominator: int, bits: int) -> Enclosure:
     point_low, point_high = _log_point(point, work)
     low, high = 2 * low + point_low, 2 * high + point_high
     if shift:
-        two_low, two_high = _multiple_of_log_two(shift, work)
+        two_low, two_high = multiple_of_log_two(shift, work)
         low, high = low + two_low, high + two_high
     drop = work - bits
     return low >> drop, -(-high >> drop)
 
 
-def _multiple_of_log_two(times: int, work: int) -> Enclosure:
+def multiple_of_log_two(times: int, work: int) -> Enclosure:
     """Encloses times * ln 2, `times` of either sign, to a unit or two."""
     extra = _GRAIN * (1 + times.bit_length() // _GRAIN)
     low, high = log_two(work + extra)
@@ -120,7 +120,7 @@ def _exp_point(y: int, y_bits: int, bits: int) -> Enclosure:
         return 0, 1  # r < 1, so that e^r * 2^places < e / 8
     halvings = isqrt(max(places, 16)) // 2 + 2
     work = -(-(max(places, 0) + 2 * halvings + _GUARD) // _GRAIN) * _GRAIN
-    two_low, two_high = _multiple_of_log_two(whole, work)
+    two_low, two_high = multiple_of_log_two(whole, work)
     low = _shift(y, work - y_bits) - two_high
     high = -_shift(-y, work - y_bits) - two_low
     low, high = _exp_small(max(low, 0), max(high, 0), work, halvings)

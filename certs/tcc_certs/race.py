@@ -168,11 +168,22 @@ def neg_log(arrival: Arrival, bits: int) -> Enclosure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What a ledger says of a node: Q64.64 numbers, and whether one had to be clamped."""
+    """What a ledger says of a node: Q64.64 numbers, and which of them had to be clamped."""
 
     neg_log_t: int
     key: int
-    clamped: bool
+    neg_log_t_clamped: bool
+    key_clamped: bool
+
+    @property
+    def clamped(self) -> bool:
+        """Whether either was."""
+        return self.neg_log_t_clamped or self.key_clamped
+
+
+def clamp(value: int) -> int:
+    """The nearest number that Q64.64 has."""
+    return min(max(value, Q64_MIN), Q64_MAX)
 
 
 def publish(arrival: Arrival, bound: Fraction) -> Published:
@@ -195,8 +206,12 @@ def publish(arrival: Arrival, bound: Fraction) -> Published:
 
     plain = decide(lambda bits: rounded(bits, 0, 1), "neg_log_t", BASE_BITS)
     key = decide(lambda bits: rounded(bits, *bound), "key_raw", BASE_BITS)
-    fitting = min(max(plain, Q64_MIN), Q64_MAX), min(max(key, Q64_MIN), Q64_MAX)
-    return Published(neg_log_t=fitting[0], key=fitting[1], clamped=fitting != (plain, key))
+    return Published(
+        neg_log_t=clamp(plain),
+        key=clamp(key),
+        neg_log_t_clamped=clamp(plain) != plain,
+        key_clamped=clamp(key) != key,
+    )
 
 
 def leaf_uniform(arrival: Arrival) -> int:

@@ -15,6 +15,8 @@ from tcc_certs.errors import Code, Rejected, clip
 VALID, INVALID, DECLINED = 0, 1, 2
 NO_CERT = "NoCert"
 RUN_WISE_EXACT = "RunWiseExact"
+RUN_WISE_SURROGATE = "RunWiseSurrogate"
+TRUNCATION_ONLY = "TruncationOnly"
 MAX_FINDINGS = 100
 
 
@@ -45,7 +47,8 @@ class Validation:
         claim_upheld: True where the verdict is 0 and the claim is more than NoCert.
         findings: in the order of the lines, at most 100.
         checked: records, nodes, expansions, leaves that were replayed.
-        kappa: nodes, tightened, and the mean of ln(exact count / used count), Q32.32.
+        kappa: nodes, tightened, and the mean of ln(exact count / used count), Q32.32; a
+            diagnostic.
         head: the chain's head after the verified prefix, hex.
         summary: the outcome in plain words.
     """

@@ -1,17 +1,24 @@
 """What a run reads of an artifact that the kernel has passed, in one place.
 
-Normative text: docs/spec/artifact.md.  Cost: one logarithm a call, for the envelope of recipe R1.
+Normative text: docs/spec/artifact.md, docs/spec/race.md.  A node stands at a set of states: one
+state where the automaton is deterministic.  Counts of a set are sums, in the units of its rank.
+Cost: one logarithm a call, for the envelope of recipe R1, and one pass over the edges to inflate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tcc_certs.automaton import Automaton
 from tcc_certs.digest import root_context
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.weights import call_residual
+from tcc_certs.race import Fraction
+from tcc_certs.replay.counts import inflated_counts
+from tcc_certs.weights import call_residual, score
+
+States: TypeAlias = "tuple[int, ...]"  # strictly increasing, never empty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,52 +27,108 @@ class Language:
 
     Attributes:
         automaton: states, edges, acceptance, rank.
+        deterministic: whether a call leads to one state.
+        upper: whether the artifact's counts are bounds.
         texts: canonical text of each call.
         weight: W of each call; cost_low, cost_high: nano-units.
-        plans, race_count: N and m of each state.
-        residual_to_go: g of each state, Q31.32.
+        plans, race_count: N and m of each state, m inflated where the run inflates.
+        cost_to_go, residual_to_go: h, nano-units, and g, Q31.32, of each state.
         fraction_bits, beta: F and beta.
         envelope: max(0, largest r of any call), Q31.32: recipe R1's step.
         root_digest: D(root).
     """
 
     automaton: Automaton
+    deterministic: bool
+    upper: bool
     texts: Sequence[str]
     weight: Sequence[int]
     cost_low: Sequence[int]
     cost_high: Sequence[int]
     plans: Sequence[int]
     race_count: Sequence[int]
+    cost_to_go: Sequence[int]
     residual_to_go: Sequence[int]
     fraction_bits: int
     beta: tuple[int, int]
     envelope: int
     root_digest: bytes
 
-    def unit(self, state: int) -> int:
-        """The u of a state with n = m / 2^u."""
-        return self.fraction_bits * self.automaton.rank[state]
+    @property
+    def root(self) -> States:
+        """The root's states."""
+        return (self.automaton.root,)
+
+    def rank(self, states: States) -> int:
+        """d of a set: most calls that may still follow."""
+        return max([self.automaton.rank[q] for q in states])
+
+    def count(self, states: States) -> int:
+        """m of a set, in units of 2^(F*d)."""
+        rank, top = self.automaton.rank, self.rank(states)
+        return sum([self.race_count[q] << self.fraction_bits * (top - rank[q]) for q in states])
+
+    def unit(self, states: States) -> int:
+        """The u of a set with n = m / 2^u."""
+        return self.fraction_bits * self.rank(states)
+
+    def number_of_plans(self, states: States) -> int:
+        """N of a set: plans below it, or a bound."""
+        return sum([self.plans[q] for q in states])
+
+    def accepts(self, states: States) -> bool:
+        """Whether a plan may stop there, as far as the automaton says."""
+        return any(self.automaton.accept[q] for q in states)
+
+    def steps(self, states: States) -> list[tuple[int, States]]:
+        """The calls that lead on, in canonical order, and where to."""
+        if len(states) == 1 and self.deterministic:
+            return [(call, (target,)) for call, target in self.automaton.edges(states[0])]
+        found: dict[int, set[int]] = {}
+        for q in states:
+            for call, target in self.automaton.edges(q):
+                found.setdefault(call, set()).add(target)
+        return [(call, tuple(sorted(found[call]))) for call in sorted(found)]
+
+    def bound(self, recipe: str, states: States | None, cost_low: int) -> Fraction:
+        """M of a node at `states` (None: a leaf) whose calls so far cost `cost_low`."""
+        numerator, denominator = score(self.beta, cost_low)
+        if states is None:
+            return numerator, denominator
+        if recipe == "r2":
+            ahead = max([self.residual_to_go[q] for q in states])
+        else:
+            ahead = self.rank(states) * self.envelope
+        return (numerator << 32) + ahead * denominator, denominator << 32
+
+    def least_cost(self, states: States) -> int:
+        """h of a set, nano-units."""
+        return min([self.cost_to_go[q] for q in states])
 
 
-def read_language(artifact: CheckedArtifact) -> Language:
-    """The language of an artifact that the kernel has passed."""
+def read_language(artifact: CheckedArtifact, inflate: tuple[int, int] = (1, 0)) -> Language:
+    """The language of an artifact that the kernel has passed, its race counts times `inflate`."""
     manifest, columns = artifact.file.manifest, artifact.file.columns
+    automaton = artifact.automaton
     weight = columns["call_weight"].items()
     cost_low = columns["call_cost_low"].items()
+    bits = manifest.fraction_bits
     residuals = [
-        call_residual(manifest.beta, cost_low[i], weight[i], manifest.fraction_bits)
-        for i in range(manifest.calls)
+        call_residual(manifest.beta, cost_low[i], weight[i], bits) for i in range(manifest.calls)
     ]
     return Language(
-        automaton=artifact.automaton,
+        automaton=automaton,
+        deterministic="nondeterministic" not in getattr(manifest, "critical", ()),
+        upper=manifest.counts != "exact",
         texts=artifact.calls,
         weight=weight,
         cost_low=cost_low,
         cost_high=columns["call_cost_high"].items(),
         plans=artifact.plans,
-        race_count=artifact.race_count,
+        race_count=inflated_counts(automaton, weight, bits, artifact.race_count, inflate),
+        cost_to_go=columns["cost_to_go"].items(),
         residual_to_go=columns["residual_to_go"].items(),
-        fraction_bits=manifest.fraction_bits,
+        fraction_bits=bits,
         beta=manifest.beta,
         envelope=max([0, *residuals]),
         root_digest=root_context(manifest.root_document),

@@ -7,53 +7,54 @@ than NoCert, has its claim upheld.
 from __future__ import annotations
 
 from tcc_certs.errors import Code
-from tcc_certs.fixed import format_q32, format_q64
+from tcc_certs.fixed import format_q64
 from tcc_certs.ledger import LedgerReader
 from tcc_certs.replay.findings import (
     INVALID,
     NO_CERT,
+    TRUNCATION_ONLY,
     VALID,
     Findings,
     Validation,
 )
+from tcc_certs.replay.kappa import NO_KAPPA
 from tcc_certs.replay.run import Run
+from tcc_certs.replay.steps import Replay, Trust
 
 
-def conclude(
-    findings: Findings, run: Run | None, claim: str, reader: LedgerReader, seeded: bool
-) -> Validation:
+def conclude(findings: Findings, replay: Replay, reader: LedgerReader) -> Validation:
     """The validation that these findings and this replay come to."""
-    verdict = findings.verdict
-    upheld = verdict == VALID and claim != NO_CERT
-    nodes = 0 if run is None else run.nodes
+    verdict, run = findings.verdict, replay.run
+    upheld = verdict == VALID and replay.claim != NO_CERT
     return Validation(
         verdict=verdict,
-        claim_type=claim,
+        claim_type=replay.claim,
         claim_upheld=upheld,
         findings=tuple(findings.items),
         checked={
             "records": reader.records,
-            "nodes": nodes,
+            "nodes": 0 if run is None else run.nodes,
             "expansions": 0 if run is None else run.expansions,
             "leaves": 0 if run is None else run.leaves,
         },
-        # Exact counts are the counts that were used, so ln(exact / used) is 0 at every node.
-        kappa={"nodes": nodes, "tightened": 0, "mean": format_q32(0)},
+        kappa=NO_KAPPA if run is None else run.kappa.document(),
         head=reader.head.hex(),
-        summary=_summary(findings, run, upheld, seeded),
+        summary=_summary(findings, replay, upheld),
     )
 
 
-def _summary(findings: Findings, run: Run | None, upheld: bool, seeded: bool) -> str:
-    verdict = findings.verdict
+def _summary(findings: Findings, replay: Replay, upheld: bool) -> str:
+    verdict, run, trust = findings.verdict, replay.run, replay.trust
     if verdict == VALID and run is not None:
-        return _claim_text(run) if upheld else _no_claim_text(run)
+        said = _claim_text(run, replay.claim) if upheld else _no_claim_text(run)
+        return said + _chosen_text(trust)
     first = findings.items[0]
     what = f"line {first.line}, {first.field}: expected {first.expected}, found {first.found}"
     if verdict == INVALID:
         return f"invalid ({len(findings.items)} findings); first {first.code}, {what}"
     codes = [item.code for item in findings.items]
     if Code.INCOMPLETE in codes:
+        seeded = trust is not None and trust.seed is not None
         uniforms = "" if seeded else ", its uniforms unchecked for want of the seed"
         return f"incomplete: no close record; what is there replays{uniforms}; {first.found}"
     if Code.WITHHELD in codes:
@@ -61,24 +62,35 @@ def _summary(findings: Findings, run: Run | None, upheld: bool, seeded: bool) ->
     return f"declined: {first.code}, {what}"
 
 
-def _claim_text(run: Run) -> str:
-    incumbent = run.incumbent
-    if incumbent is None and len(run.best) == 1:
-        return "claim upheld: this is the only plan there is"
+def _claim_text(run: Run, claim: str) -> str:
+    incumbent, found = run.best.incumbent, len(run.best.ranked)
+    within = f" of at most {run.header.truncate} calls" if claim == TRUNCATION_ONLY else ""
+    if incumbent is None and found == 0:
+        return f"claim upheld: there is no plan{within}"
+    if incumbent is None and found == 1:
+        return f"claim upheld: this is the only plan{within} there is"
     if incumbent is None:
-        return f"claim upheld: these {len(run.best)} are all the plans there are"
+        return f"claim upheld: these {found} are all the plans{within} there are"
     value = format_q64(incumbent)
     if run.header.top == 1:
-        return f"claim upheld: no other plan could have scored above V = {value} in this run"
-    return (
-        f"claim upheld: no plan but these {run.header.top} could have scored "
-        f"above V = {value} in this run"
-    )
+        who = f"no other plan{within}"
+    else:
+        who = f"no plan{within} but these {run.header.top}"
+    return f"claim upheld: {who} could have scored above V = {value} in this run"
 
 
 def _no_claim_text(run: Run) -> str:
-    incumbent, top = run.incumbent, run.top
+    incumbent, top = run.best.incumbent, run.frontier.top
     if incumbent is None or top is None:
-        return "valid, no claim: the run replays, and ended before it could show anything"
-    gap = format_q64(top.published.key - incumbent)
+        return "valid, no claim: the run replays, and shows nothing about other plans"
+    if run.policy.law != "softmax":
+        return "valid, no claim: the run replays; its keys bound nothing"
+    gap = format_q64(top.key - incumbent)
     return f"valid, no claim: the run replays; another plan may score up to {gap} above V"
+
+
+def _chosen_text(trust: Trust | None) -> str:
+    """What was shown of how the seed came about; without all three nothing."""
+    if trust is None or trust.opening is None or (trust.beacon is None and trust.nonce is None):
+        return ""
+    return "; seed and settings were fixed before what the auditor gave was known"

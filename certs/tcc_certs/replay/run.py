@@ -1,97 +1,122 @@
-"""The replay of an exact run: record after record, with the frontier that the run had.
+"""The replay of a run: record after record, with the frontier that the run had.
 
 Normative text: docs/spec/ledger.md, section 3.  Each record is held against the one that is due
 (:mod:`tcc_certs.replay.records`), which is made from the artifact, the seed and the records before
-it; after a field that differs the replay goes on with the value that is due.
+it; after a field that differs the replay goes on with the value that is due.  What a node is pushed
+with and what its pop tells is for the policy in force (:mod:`tcc_certs.replay.policy`).
 
 No prefix context is expanded twice, and no set of digests is needed to see it: a node enters the
 frontier only as a child of a popped node, once, at its place in canonical order, and leaves it when
 it is popped.  So by induction from the root every node of the prefix tree enters at most once, and
 two of them with one digest would be a collision of BLAKE3.
 
-Cost: two logarithms a node, one exponential a leaf.  Memory: the frontier and its ancestors.
+Cost: the policy's.  Memory: the frontier and its ancestors, and the leaves that were found.
 """
 
 from __future__ import annotations
 
-import heapq
-from bisect import insort
 from collections import deque
+from dataclasses import replace
 
-from tcc_certs.digest import FIRST_ARRIVAL, RESIDUAL, WINNER, uniform, uuid7
+from tcc_certs.codec import Json
+from tcc_certs.digest import uuid7
 from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.fixed import format_q64
 from tcc_certs.ledger import Record
 from tcc_certs.ledger_schema import text
-from tcc_certs.race import leaf_uniform, winner
-from tcc_certs.replay.findings import Findings
+from tcc_certs.replay.best import Best
+from tcc_certs.replay.constraints import Constraints
+from tcc_certs.replay.expansion import expand
+from tcc_certs.replay.fallback import Fallback
+from tcc_certs.replay.findings import NO_CERT, Findings
+from tcc_certs.replay.frontier import Frontier
+from tcc_certs.replay.guards import ACYCLICITY, CLAMP, capped, potential, too_wide
 from tcc_certs.replay.header import Header
+from tcc_certs.replay.kappa import Kappa
 from tcc_certs.replay.language import Language
+from tcc_certs.replay.policy import Policy
 from tcc_certs.replay.records import (
     compare,
-    expand_record,
-    leaf_record,
+    downgrade_record,
+    guarded,
     node_record,
-    potential_fields,
+    popped_record,
 )
-from tcc_certs.replay.tree import (
-    Node,
-    Slot,
-    child_digest,
-    push,
-    push_root,
-    scale,
-    share,
-    slots,
-)
+from tcc_certs.replay.tree import Node, Slot, below, child_digest, root_node, share
+from tcc_certs.replay.words import unlogged_words, words
 
 
 class Run:
     """The state of a run between two records.
 
     Attributes:
-        frontier: heap of (-key, digest, node).
-        best: (-value, digest, leaf) of the best k leaves so far, best first.
-        nodes, expansions, leaves: how many there were.
-        certified: False once a guard has taken the claim down.
-        outside: shares of what left the frontier for good: popped leaves, and brackets.
+        frontier: what was pushed and not popped.
+        best: the leaves found.
+        policy: the race and the keys in force.
+        claim: what a certified stop would claim now.
+        nodes, leaf_nodes, expansions: how many there were.
+        outside: shares of what left the frontier for good: popped leaves, brackets and forbidden
+            children of expanded nodes.
     """
 
     def __init__(
-        self, language: Language, header: Header, key: bytes | None, findings: Findings
+        self,
+        *,
+        language: Language,
+        constraints: Constraints,
+        header: Header,
+        policy: Policy,
+        key: bytes | None,
+        kappa: Kappa,
+        findings: Findings,
     ) -> None:
         self.language = language
+        self.constraints = constraints
         self.header = header
+        self.policy = policy
         self.key = key
+        self.kappa = kappa
         self.findings = findings
-        self.frontier: list[tuple[int, bytes, Node]] = []
-        self.best: list[tuple[int, bytes, Node]] = []
-        self.nodes = self.expansions = self.leaves = 0
-        self.certified = True
+        self.frontier = Frontier()
+        self.best = Best(header.top)
+        self.root_rank = language.rank(language.root)
+        full = header.full_claim(self.root_rank)
+        self.claim = NO_CERT if header.claim_type == NO_CERT else full
+        self.nodes = self.leaf_nodes = self.expansions = 0
         self.outside = 0
         self._parent: Node | None = None
         self._won: int | None = None
         self._due: deque[Slot] = deque()
 
     @property
-    def incumbent(self) -> int | None:
-        """The k-th best value so far."""
-        return -self.best[-1][0] if len(self.best) == self.header.top else None
-
-    @property
-    def top(self) -> Node | None:
-        """The item that is popped next."""
-        return self.frontier[0][2] if self.frontier else None
+    def leaves(self) -> int:
+        """How many leaves were popped."""
+        return self.best.number
 
     @property
     def bounded(self) -> bool:
         """Whether the stop rule holds with a frontier that is not empty."""
-        incumbent = self.incumbent
-        return bool(self.frontier) and incumbent is not None and -self.frontier[0][0] <= incumbent
+        top, incumbent = self.frontier.top, self.best.incumbent
+        return top is not None and incumbent is not None and top.key <= incumbent
 
     @property
     def waits(self) -> bool:
         """Whether ``node`` records are due."""
         return self.nodes == 0 or bool(self._due)
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether an internal node is next and the cap on expansions holds it back."""
+        top = self.frontier.top
+        return top is not None and top.states is not None and capped(self.header, self.expansions)
+
+    @property
+    def must_downgrade(self) -> bool:
+        """Whether `CountFail` holds back the pop that is next, and fallback begins."""
+        top = self.frontier.top
+        if top is None or top.states is None or self.bounded or self.is_capped:
+            return False
+        return self.policy.uses_counts and too_wide(self.header, self.language.count(top.states))
 
     def node(self, record: Record, line: int) -> None:
         """A ``node`` record: the root, or the next child of the node just expanded.
@@ -101,18 +126,17 @@ class Run:
                 frontier, L104 no node is due.
         """
         if self.nodes == 0:
-            language = self.language
-            first = self._uniform(FIRST_ARRIVAL, language.root_digest, record, "U")
-            self._enter(push_root(language, self.header.recipe, first), record, line)
+            exact = self.kappa.root
+            self._enter(root_node(self.language, self.constraints, exact), record, line)
             return
         self._check_due(record)
         parent, slot = self._parent, self._due.popleft()
         if parent is None:
             raise Rejected(Code.LEDGER_ORDER, "kind", "expand, leaf or close", "node")
         digest = child_digest(self.language, parent.digest, slot)
+        exact = self.kappa.step(parent.exact, slot.call)
         won = slot.position == self._won
-        x = None if won else self._uniform(RESIDUAL, digest, record, "U")
-        child = push(self.language, self.header.recipe, parent, slot, x)
+        child = below(self.language, parent, slot, digest, won, exact)
         _check_place(record, child)
         self._enter(child, record, line)
 
@@ -120,76 +144,70 @@ class Run:
         if self._due:
             return
         found = text(record, "ctx_digest")
-        twice = any(digest.hex() == found for _, digest, _ in self.frontier)
+        twice = any(node.digest.hex() == found for node in self.frontier)
         code = Code.REPEATED_CONTEXT if twice else Code.LEDGER_ORDER
         raise Rejected(code, "kind", "expand, leaf or close", f"node {found}")
 
     def _enter(self, node: Node, record: Record, line: int) -> None:
-        lowers = self.certified and node.published.clamped
-        due = node_record(self.language, self.header, node, lowers)
-        compare(due, record, line, Code.NODE_FIELD, self.findings)
-        self.certified = self.certified and not lowers
+        pushed = self.policy.push(node, words(self.key, record))
+        due = node_record(self.language, self.header.started_ms, node, pushed.fields)
+        self._hold(due, [CLAMP] * pushed.clamped, pushed.clamped, record, line)
         self.nodes += 1
-        heapq.heappush(self.frontier, (-node.published.key, node.digest, node))
+        self.leaf_nodes += node.states is None
+        self.kappa.note(node)
+        self.frontier.push(replace(node, key=pushed.key, arrival=pushed.arrival))
 
-    def _uniform(self, purpose: int, identity: bytes, record: Record, name: str) -> int:
-        """The uniform from the PRF; the logged one where no seed is known."""
-        if self.key is None:
-            return int(text(record, name))
-        return uniform(self.key, purpose, identity)
+    def _hold(
+        self, due: dict[str, Json], guards: list[str], fails: bool, record: Record, line: int
+    ) -> None:
+        """Hold a record against the one that is due, with its guards; they may lower the claim."""
+        lowers = fails and self.claim != NO_CERT
+        compare(guarded(due, guards, lowers), record, line, Code.NODE_FIELD, self.findings)
+        if lowers:
+            self.claim = NO_CERT
 
     def _pop(self, record: Record) -> Node:
         """The item that leaves the frontier next, which `record` must be about.
 
         Raises:
-            Rejected: L607 the search had to stop before; L601 another item is due.
+            Rejected: L607 the search had to stop before; L604 it had to go down to fallback before;
+                L601 another item is due.
         """
-        node = self.top
+        node = self.frontier.top
         if node is None or self.bounded:
             raise Rejected(Code.STOP_RULE, "kind", "close", record["kind"])
-        due = "leaf" if node.state is None else "expand"
+        due = "leaf" if node.states is None else "expand"
         node_id = uuid7(self.header.started_ms, node.digest)
         found = f"{record['kind']} {record['node_id']}"
         ensure(found == f"{due} {node_id}", Code.POP_ORDER, "node_id", f"{due} {node_id}", found)
-        heapq.heappop(self.frontier)
+        ensure(not self.must_downgrade, Code.GUARD, "kind", "downgrade", record["kind"])
+        self.frontier.pop()
         return node
 
     def expand(self, record: Record, line: int) -> None:
         """An ``expand`` record: the top of the frontier, an internal node.
 
         Raises:
-            Rejected: as :meth:`_pop`; L604 a guard had to end the run before.
+            Rejected: as :meth:`_pop`; L604 a cap had to end the run before.
         """
+        held = self.is_capped
         node = self._pop(record)
-        if node.state is None:
+        if node.states is None:
             raise Rejected(Code.POP_ORDER, "kind", "leaf", "expand")
-        guard = self.ending_guard(node.state)
-        ensure(guard is None, Code.GUARD, "kind", f"close, by {guard}", "expand")
-        total = self.language.race_count[node.state]
-        children = slots(self.language, node.state)
-        masses = [slot.mass for slot in children]
-        x = self._uniform(WINNER, node.digest, record, "W")
-        self._won = winner(x, total, masses)
-        rank = self.language.automaton.rank[self.language.automaton.root]
-        potential, fires = potential_fields(self.header, rank, node)
-        lowers = self.certified and fires
-        due = expand_record(
-            self.header, node, x=x, winner=self._won, potential=potential, lowers=lowers
+        ensure(not held, Code.GUARD, "kind", "close, by CapExceeded", "expand")
+        word = words(self.key, record)
+        popped = self.policy.pop(node, word)
+        node = replace(node, arrival=popped.arrival)
+        made = expand(self.language, self.constraints, node, self.policy.draws_winner, word)
+        phi = potential(self.header, self.root_rank, node)
+        due = popped_record(
+            "expand", self.header.started_ms, node, {**popped.fields, **made.fields, **phi.fields}
         )
-        compare(due, record, line, Code.NODE_FIELD, self.findings)
-        self.certified = self.certified and not lowers
+        guards = [ACYCLICITY] * phi.fails + [CLAMP] * (phi.clamped or popped.clamped)
+        self._hold(due, guards, phi.fails or popped.clamped, record, line)
         self.expansions += 1
-        self.outside += scale(self.language, node) * (total - sum(masses))
-        self._parent, self._due = node, deque(children)
-
-    def ending_guard(self, state: int) -> str | None:
-        """The guard that ends the run rather than let a node at `state` be expanded."""
-        if self.expansions == self.header.max_expansions:
-            return "CapExceeded"
-        bits = self.header.count_bits
-        if bits and self.language.race_count[state].bit_length() > bits:
-            return "CountFail"
-        return None
+        self.outside += made.lost
+        self._parent, self._won, self._due = node, made.won, deque(made.pushed)
 
     def leaf(self, record: Record, line: int) -> None:
         """A ``leaf`` record: the top of the frontier, a leaf.
@@ -198,12 +216,30 @@ class Run:
             Rejected: as :meth:`_pop`.
         """
         node = self._pop(record)
-        insort(self.best, (-node.published.key, node.digest, node))
-        del self.best[self.header.top :]
-        self.leaves += 1
-        due = leaf_record(self.header, node, leaf_uniform(node.arrival), self.incumbent)
-        compare(due, record, line, Code.NODE_FIELD, self.findings)
+        popped = self.policy.pop(node, words(self.key, record))
+        self.best.add(node, popped.value)
+        due = popped_record("leaf", self.header.started_ms, node, popped.fields)
+        if self.best.incumbent is not None:
+            due["incumbent"] = format_q64(self.best.incumbent)
+        self._hold(due, [CLAMP] * popped.clamped, popped.clamped, record, line)
         self.outside += share(self.language, node)
+
+    def downgrade(self, record: Record, line: int) -> None:
+        """A ``downgrade`` record: fallback from here on, for every leaf and every item.
+
+        Raises:
+            Rejected: L604 no guard asks for it; D302 leaves have values that want the seed.
+        """
+        ensure(self.must_downgrade, Code.GUARD, "kind", "no downgrade", "downgrade")
+        compare(downgrade_record(), record, line, Code.GUARD, self.findings)
+        self.claim = NO_CERT
+        fallback = Fallback(language=self.language, tau=self.header.tau)
+        self.policy = fallback
+        word = unlogged_words(self.key)
+        self.best.revalue(lambda leaf: fallback.push(leaf, word).key)
+        self.frontier.rekey(
+            lambda node: replace(node, key=fallback.push(node, word).key, arrival=None)
+        )
 
 
 def _check_place(record: Record, due: Node) -> None:

@@ -1,9 +1,9 @@
 """The prefix tree of a run, node by node, read off the artifact: who has which children.
 
-Normative text: docs/spec/race.md.  A :class:`Node` is a node or leaf that was pushed; :func:`slots`
-lists a node's children with their masses, and :func:`push_root`, :func:`push` make the nodes, by
-the definitions of :mod:`tcc_certs.race`.
-Cost: two logarithms a node; memory: the nodes that are alive, and their ancestors.
+Normative text: docs/spec/race.md.  A :class:`Node` is a node or leaf of the frontier; :func:`slots`
+lists a node's children with their masses and whether a residual constraint forbids them, and
+:func:`below` makes the node of one.  Keys and arrivals are for :mod:`tcc_certs.replay.policy`.
+Cost: one digest a node; memory: the nodes that are alive, and their ancestors.
 """
 
 from __future__ import annotations
@@ -11,47 +11,54 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tcc_certs.digest import child_context, leaf_digest
-from tcc_certs.race import Arrival, Fraction, Published, arrive, child_masses, publish
-from tcc_certs.replay.language import Language
-from tcc_certs.weights import score
+from tcc_certs.race import Arrival, child_masses
+from tcc_certs.replay.constraints import Constraints, Tally
+from tcc_certs.replay.language import Language, States
 
 STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A node of the prefix tree, or a leaf, that was pushed.
+    """A node of the prefix tree, or a leaf.
 
     Attributes:
         digest: D, or L at a leaf.
         parent: None at the root.
         call: canonical text of the last call; ``stop`` at a leaf, empty at the root.
-        state: number of the state; None at a leaf.
+        states: where its calls lead; None at a leaf.
         depth: calls so far.
         cost_low, cost_high: sums over them, nano-units.
-        weight: product of W over them; omega of the node is weight / 2^(F * depth).
+        edge_weight: W of the last call; 2^F at a leaf, 1 at the root.
+        weight: product of W over the calls; omega of the node is weight / 2^(F * depth).
         position: index among the parent's children.
-        x: the uniform of its arrival; None for a winner.
-        arrival, published: t, and the numbers that the ledger has of it.
+        won: whether it was its parent's winner.
+        tally: of the residual constraints.
+        exact: its state in the automaton whose counts are exact, for kappa; None: none there.
+        key: Q64.64, what the frontier is ordered by; 0 before it is pushed.
+        arrival: t, once it is known.
     """
 
     digest: bytes
     parent: Node | None
     call: str
-    state: int | None
+    states: States | None
     depth: int
     cost_low: int
     cost_high: int
+    edge_weight: int
     weight: int
     position: int
-    x: int | None
-    arrival: Arrival
-    published: Published
+    won: bool
+    tally: Tally
+    exact: int | None
+    key: int = 0
+    arrival: Arrival | None = None
 
     def calls(self, most: int | None = None) -> list[str]:
         """The calls of the prefix, or of the plan at a leaf; the last `most` of them."""
         found: list[str] = []
-        node: Node = self if self.state is not None or self.parent is None else self.parent
+        node: Node = self if self.states is not None or self.parent is None else self.parent
         while node.parent is not None and len(found) != most:
             found.append(node.call)
             node = node.parent
@@ -60,41 +67,48 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """A child that is due: its place in canonical order, and what the artifact says of it.
+    """A child: its place in canonical order, and what the artifact says of it.
 
     Attributes:
         position: index among the children.
         call: index of the call; None for the ``stop`` leaf.
-        state: the target; None for the leaf.
+        states: where it leads; None for the leaf.
         mass: its mass, in the units of the parent's race count.
+        tally: of the residual constraints; None where one forbids the child.
     """
 
     position: int
     call: int | None
-    state: int | None
+    states: States | None
     mass: int
+    tally: Tally | None
 
 
-def slots(language: Language, state: int) -> list[Slot]:
-    """The children of a node at `state`, in canonical order."""
-    automaton = language.automaton
-    edges = list(automaton.edges(state))
-    accept = automaton.accept[state] == 1
+def slots(language: Language, constraints: Constraints, states: States, tally: Tally) -> list[Slot]:
+    """The children of a node at `states`, in canonical order, forbidden ones too."""
+    steps = language.steps(states)
+    accept = language.accepts(states)
     masses = child_masses(
-        automaton.rank[state],
+        language.rank(states),
         accept,
-        [
-            (language.weight[call], automaton.rank[target], language.race_count[target])
-            for call, target in edges
-        ],
+        [(language.weight[call], language.rank(to), language.count(to)) for call, to in steps],
         language.fraction_bits,
     )
     found = [
-        Slot(position=i, call=call, state=target, mass=masses[i])
-        for i, (call, target) in enumerate(edges)
+        Slot(
+            position=i,
+            call=call,
+            states=to,
+            mass=masses[i],
+            tally=constraints.after(tally, call),
+        )
+        for i, (call, to) in enumerate(steps)
     ]
     if accept:
-        found.append(Slot(position=len(edges), call=None, state=None, mass=masses[-1]))
+        stays = tally if constraints.may_stop(tally) else None
+        found.append(
+            Slot(position=len(steps), call=None, states=None, mass=masses[-1], tally=stays)
+        )
     return found
 
 
@@ -105,89 +119,58 @@ def child_digest(language: Language, parent: bytes, slot: Slot) -> bytes:
     return child_context(parent, language.texts[slot.call].encode())
 
 
-def _bound(language: Language, recipe: str, state: int | None, cost_low: int) -> Fraction:
-    """M of a node: -beta * cost so far, plus the recipe's bound of what may follow."""
-    numerator, denominator = score(language.beta, cost_low)
-    if state is None:
-        return numerator, denominator
-    ahead = (
-        language.residual_to_go[state]
-        if recipe == "r2"
-        else language.automaton.rank[state] * language.envelope
-    )
-    return (numerator << 32) + ahead * denominator, denominator << 32
-
-
-def push_root(language: Language, recipe: str, x: int) -> Node:
-    """The root, whose first arrival has the uniform `x`."""
-    state = language.automaton.root
-    arrival = arrive(
-        parent=None,
-        weight=1,
-        fraction_bits=0,
-        x=x,
-        count=language.race_count[state],
-        unit=language.unit(state),
-    )
+def root_node(language: Language, constraints: Constraints, exact: int | None) -> Node:
+    """The root."""
     return Node(
         digest=language.root_digest,
         parent=None,
         call="",
-        state=state,
+        states=language.root,
         depth=0,
         cost_low=0,
         cost_high=0,
+        edge_weight=1,
         weight=1,
         position=0,
-        x=x,
-        arrival=arrival,
-        published=publish(arrival, _bound(language, recipe, state, 0)),
+        won=False,
+        tally=constraints.start,
+        exact=exact,
     )
 
 
-def push(language: Language, recipe: str, parent: Node, slot: Slot, x: int | None) -> Node:
-    """The child in `slot`; `x` is the uniform of its residual, None for the winner."""
-    leaf = slot.call is None
-    weight = 1 << language.fraction_bits if slot.call is None else language.weight[slot.call]
-    cost_low = parent.cost_low + (0 if slot.call is None else language.cost_low[slot.call])
-    cost_high = parent.cost_high + (0 if slot.call is None else language.cost_high[slot.call])
-    arrival = arrive(
-        parent=parent.arrival,
-        weight=weight,
-        fraction_bits=language.fraction_bits,
-        x=x,
-        count=1 if slot.state is None else language.race_count[slot.state],
-        unit=0 if slot.state is None else language.unit(slot.state),
-    )
+def below(
+    language: Language, parent: Node, slot: Slot, digest: bytes, won: bool, exact: int | None
+) -> Node:
+    """The child in `slot`, which nothing forbids."""
+    call = slot.call
     return Node(
-        digest=child_digest(language, parent.digest, slot),
+        digest=digest,
         parent=parent,
-        call=STOP if slot.call is None else language.texts[slot.call],
-        state=slot.state,
-        depth=parent.depth + (0 if leaf else 1),
-        cost_low=cost_low,
-        cost_high=cost_high,
-        weight=parent.weight * (1 if leaf else weight),
+        call=STOP if call is None else language.texts[call],
+        states=slot.states,
+        depth=parent.depth + (0 if call is None else 1),
+        cost_low=parent.cost_low + (0 if call is None else language.cost_low[call]),
+        cost_high=parent.cost_high + (0 if call is None else language.cost_high[call]),
+        edge_weight=1 << language.fraction_bits if call is None else language.weight[call],
+        weight=parent.weight * (1 if call is None else language.weight[call]),
         position=slot.position,
-        x=x,
-        arrival=arrival,
-        published=publish(arrival, _bound(language, recipe, slot.state, cost_low)),
+        won=won,
+        tally=slot.tally or (),
+        exact=exact,
     )
 
 
 def share(language: Language, node: Node) -> int:
     """omega * n of a node, in the units of the root's race count."""
-    return scale(language, node) * (1 if node.state is None else language.race_count[node.state])
+    return scale(language, node) * (1 if node.states is None else language.count(node.states))
 
 
 def scale(language: Language, node: Node) -> int:
     """omega of a node, times the ratio of the root's unit to its own: an integer.
 
     omega n = (weight / 2^(F depth)) * (m / 2^(F d)), and the root's unit is 2^-(F L); a path from
-    the root to a state of rank d has at most L - d calls, so the exponent is not negative.
+    the root to states of rank d has at most L - d calls, so the exponent is not negative.
     """
-    rank = language.automaton.rank
-    ahead = 0 if node.state is None else rank[node.state]
-    return node.weight << language.fraction_bits * (
-        rank[language.automaton.root] - node.depth - ahead
-    )
+    ahead = 0 if node.states is None else language.rank(node.states)
+    longest = language.rank(language.root)
+    return node.weight << language.fraction_bits * (longest - node.depth - ahead)

@@ -42,6 +42,17 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--opening-salt", type=_digest, metavar="HEX64", help="of the seed's commitment"
     )
+    parser.add_argument(
+        "--opening",
+        type=_digest,
+        metavar="HEX64",
+        help="the opening that was handed out before beacon and nonce were known",
+    )
+    parser.add_argument("--beacon", type=_octets, metavar="HEX", help="the public randomness")
+    parser.add_argument("--nonce", type=_octets, metavar="HEX", help="the client's own nonce")
+    parser.add_argument(
+        "--counts", type=Path, help="an artifact with exact counts of the same core, for kappa"
+    )
 
 
 def run(arguments: Namespace) -> Answer:
@@ -55,8 +66,12 @@ def run(arguments: Namespace) -> Answer:
         LedgerFile(path) if path.is_file() else path.read_bytes(),  # a pipe is read only once
         arguments.artifact.read_bytes(),
         pin=arguments.pin,
-        seed=bytes.fromhex(arguments.seed) if arguments.seed else None,
-        opening_salt=bytes.fromhex(arguments.opening_salt) if arguments.opening_salt else None,
+        seed=_bytes(arguments.seed),
+        opening_salt=_bytes(arguments.opening_salt),
+        opening=_bytes(arguments.opening),
+        beacon=_bytes(arguments.beacon),
+        nonce=_bytes(arguments.nonce),
+        counts=arguments.counts.read_bytes() if arguments.counts else None,
     )
     return Answer(exit_code=found.verdict, text="\n".join(_lines(found)), document=document(found))
 
@@ -100,3 +115,13 @@ def _digest(text: str) -> str:
     if len(text) != 64 or set(text) - set("0123456789abcdef"):
         raise ArgumentTypeError("64 lower-case hex digits are needed")
     return text
+
+
+def _octets(text: str) -> str:
+    if not text or len(text) % 2 or set(text) - set("0123456789abcdef"):
+        raise ArgumentTypeError("lower-case hex digits of whole bytes are needed")
+    return text
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else bytes.fromhex(text)

@@ -1,0 +1,60 @@
+"""What a ledger commits to before its randomness is public: the opening O, and the race's salt.
+
+Normative text: docs/spec/ledger.md, section 7.  Cost: one hash each.
+"""
+
+from __future__ import annotations
+
+from tcc_certs.codec import encode
+from tcc_certs.digest import blake
+from tcc_certs.errors import Code, Rejected, require
+from tcc_certs.ledger import Record
+
+_OPENED = (
+    "artifact", "beta", "inflate", "keys", "mode", "race", "recipe", "seed_commitment", "tau",
+    "tilt", "top", "truncate",
+)  # fmt: skip
+
+
+def opening(header: Record) -> bytes:
+    """O, of the settings in `open`."""
+    return blake(b"tcc.open.v1\x00" + encode({name: header[name] for name in _OPENED}))
+
+
+def race_salt(header: Record, root: bytes) -> bytes:
+    """The salt of the race key: D(root) alone, or with O, the beacon and the client's nonce."""
+    beacon, nonce = _public(header, "beacon"), _public(header, "client_nonce")
+    if beacon is None and nonce is None:
+        return root
+    parts = [b"tcc.salt.v1\x00", root, opening(header)]
+    for part in (beacon or b"", nonce or b""):
+        parts += [len(part).to_bytes(4, "little"), part]
+    return blake(b"".join(parts))
+
+
+def _public(header: Record, name: str) -> bytes | None:
+    value = header.get(name)
+    return bytes.fromhex(value) if isinstance(value, str) else None
+
+
+def check_public(
+    header: Record, *, opened: bytes | None, beacon: bytes | None, nonce: bytes | None
+) -> None:
+    """The header has what the auditor knows of O, of the beacon and of the nonce.
+
+    Args:
+        header: a record `open` whose fields have their form.
+        opened, beacon, nonce: what the auditor knows; None is nothing.
+
+    Raises:
+        Rejected: L303, L304, L305 the header has another one, or none.
+    """
+    if opened is not None:
+        require(opened.hex(), opening(header).hex(), Code.OPENING_DIGEST, "opening")
+    for name, known, code in (
+        ("beacon", beacon, Code.BEACON),
+        ("client_nonce", nonce, Code.NONCE),
+    ):
+        found = header.get(name, "none")
+        if known is not None and found != known.hex():
+            raise Rejected(code, name, known.hex(), found)

@@ -1,0 +1,62 @@
+"""What an expansion makes of a node: its children, the one that won, and what is lost of its share.
+
+Normative text: docs/spec/race.md.  Cost: one mass a child.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tcc_certs.codec import Json
+from tcc_certs.digest import WINNER
+from tcc_certs.race import winner
+from tcc_certs.replay.constraints import Constraints
+from tcc_certs.replay.language import Language
+from tcc_certs.replay.policy import Word
+from tcc_certs.replay.tree import Node, Slot, scale, slots
+
+_PHANTOM = "phantom"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expansion:
+    """The children of an expanded node.
+
+    Attributes:
+        pushed: those that nothing forbids, in canonical order.
+        won: position of the winner; None where there is none, or a forbidden one.
+        fields: ``W``, ``winner``, ``dead_end`` where they are due.
+        lost: the share of the bracket (phantom mass) and of the forbidden children, in the units of
+            the root's race count.
+    """
+
+    pushed: tuple[Slot, ...]
+    won: int | None
+    fields: Mapping[str, Json]
+    lost: int
+
+
+def expand(
+    language: Language, constraints: Constraints, node: Node, draws_winner: bool, word: Word
+) -> Expansion:
+    """The expansion of `node`; a leaf has nothing below it."""
+    states = node.states
+    children = [] if states is None else slots(language, constraints, states, node.tally)
+    total = 0 if states is None else language.count(states)
+    masses = [slot.mass for slot in children]
+    pushed = tuple([slot for slot in children if slot.tally is not None])
+    fields: dict[str, Json] = {}
+    won = None
+    if draws_winner:
+        x = word(WINNER, node.digest, "W")
+        first = winner(x, total, masses)
+        won = first if first is not None and children[first].tally is not None else None
+        fields = {"W": str(x), "winner": _PHANTOM if won is None else str(won)}
+    if not pushed:
+        fields["dead_end"] = True
+    bracket = total - sum(masses)
+    forbidden = sum([slot.mass for slot in children if slot.tally is None])
+    return Expansion(
+        pushed=pushed, won=won, fields=fields, lost=scale(language, node) * (bracket + forbidden)
+    )

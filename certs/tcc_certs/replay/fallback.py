@@ -1,0 +1,60 @@
+"""Fallback: leaves with a heuristic value each, nodes with the least cost that can follow.
+
+Normative text: docs/spec/race.md.  Nothing is certified: claim NoCert.
+Cost: four logarithms a leaf.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tcc_certs.codec import Json
+from tcc_certs.digest import PER_LEAF
+from tcc_certs.fixed import format_q64
+from tcc_certs.heuristic import heuristic_key, heuristic_value
+from tcc_certs.race import clamp
+from tcc_certs.replay.language import Language
+from tcc_certs.replay.policy import Popped, Pushed, Word
+from tcc_certs.replay.tree import Node
+from tcc_certs.weights import score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fallback:
+    """The heuristic search.
+
+    Attributes:
+        tau: above 0, exact decimal (numerator, places).
+    """
+
+    language: Language
+    tau: tuple[int, int]
+    draws_winner: bool = False
+    law: str = "none"
+    counts_leaves: bool = True
+    uses_counts: bool = False
+
+    def push(self, node: Node, word: Word) -> Pushed:
+        """See :class:`tcc_certs.replay.policy.Policy`."""
+        fields: dict[str, Json] = {}
+        if node.states is None:
+            x = word(PER_LEAF, node.digest, "U")
+            fields["U"] = str(x)
+            exact = heuristic_value(x, score(self.language.beta, node.cost_low), self.tau)
+        else:
+            cost = node.cost_low + self.language.least_cost(node.states)
+            exact = heuristic_key(score(self.language.beta, cost))
+        key = clamp(exact)
+        fields["key_raw"] = format_q64(key)
+        return Pushed(key=key, arrival=None, fields=fields, clamped=key != exact)
+
+    def pop(self, node: Node, word: Word) -> Popped:
+        """See :class:`tcc_certs.replay.policy.Policy`."""
+        if node.states is not None:
+            return Popped(arrival=None, value=0, fields={}, clamped=False)
+        # The uniform stands in the leaf's `node`; where it was pushed before a downgrade, here.
+        fields: dict[str, Json] = {
+            "V": format_q64(node.key),
+            "U_P": str(word(PER_LEAF, node.digest, "U_P")),
+        }
+        return Popped(arrival=None, value=node.key, fields=fields, clamped=False)

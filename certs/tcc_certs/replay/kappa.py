@@ -1,0 +1,123 @@
+"""Kappa, a diagnostic: how far the counts that a run used are from exact ones, node by node.
+
+Normative text: docs/spec/ledger.md, section 10.  No claim rests on it.  Beside each node goes its
+state in an automaton whose counts are exact: the artifact's own, or that of a handed-in artifact of
+the same core, its counts made again with the run's weights.
+Cost: one logarithm for each pair of counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from tcc_certs.automaton import Automaton
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.fixed import divide_nearest, format_q32
+from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.numbers import log_enclosure
+from tcc_certs.replay.counts import exact_counts
+from tcc_certs.replay.language import Language
+from tcc_certs.replay.tree import Node
+
+_BITS = 96
+NO_KAPPA: Mapping[str, int | str] = {"nodes": 0, "tightened": 0, "mean": "0.0000000000"}
+
+
+class Exact:
+    """An automaton with exact counts to walk beside the run's.
+
+    Attributes:
+        automaton: deterministic.
+        call: for each call of the run its index there; -1: none.
+        counts: m of each state, in the run's weights.
+    """
+
+    def __init__(
+        self, automaton: Automaton, call: Sequence[int], weight: Sequence[int], bits: int
+    ) -> None:
+        self.automaton = automaton
+        self.call = call
+        self.counts = exact_counts(automaton, weight, bits)
+
+    def step(self, state: int, call: int | None) -> int | None:
+        """The state behind a call of the run (None: stop, which stays); None: no plan is there."""
+        if call is None:
+            return state if self.automaton.accept[state] else None
+        wanted = self.call[call]
+        return next((p for c, p in self.automaton.edges(state) if c == wanted), None)
+
+
+def own_counts(artifact: CheckedArtifact, language: Language) -> Exact | None:
+    """The artifact's own automaton, where its plans are exactly the run's."""
+    if not language.deterministic or getattr(artifact.file.manifest, "relaxed", None) is not None:
+        return None
+    calls = range(len(language.texts))
+    return Exact(artifact.automaton, calls, language.weight, language.fraction_bits)
+
+
+def handed_counts(exact: CheckedArtifact, artifact: CheckedArtifact, language: Language) -> Exact:
+    """The automaton of `exact`, handed in by the auditor.
+
+    Raises:
+        Rejected: L202 its counts are bounds, or it is of another core.
+    """
+    path, columns = "argument counts", exact.file.columns
+    counts = exact.file.manifest.counts
+    ensure(counts == "exact", Code.LEDGER_ARTIFACT, path, "exact counts", counts)
+    same = bytes(columns["core"].data) == bytes(artifact.file.columns["core"].data)
+    ensure(same, Code.LEDGER_ARTIFACT, path, "an artifact of the same core", "another core")
+    at = {text: index for index, text in enumerate(exact.calls)}
+    weight = dict(zip(language.texts, language.weight, strict=True))
+    missing = [text for text in exact.calls if text not in weight]
+    if missing:
+        raise Rejected(Code.LEDGER_ARTIFACT, path, "calls of the artifact", missing[0])
+    return Exact(
+        exact.automaton,
+        [at.get(text, -1) for text in language.texts],
+        [weight[text] for text in exact.calls],
+        language.fraction_bits,
+    )
+
+
+class Kappa:
+    """The figure of a run, made up as its nodes are pushed."""
+
+    def __init__(self, language: Language, exact: Exact | None) -> None:
+        self._language = language
+        self._exact = exact
+        self._nodes = self._tightened = self._sum = 0
+
+    @property
+    def root(self) -> int | None:
+        """The root's exact state."""
+        return None if self._exact is None else self._exact.automaton.root
+
+    def step(self, state: int | None, call: int | None) -> int | None:
+        """The exact state of a child."""
+        return None if self._exact is None or state is None else self._exact.step(state, call)
+
+    def note(self, node: Node) -> None:
+        """A node was pushed."""
+        if self._exact is None or node.exact is None:
+            return
+        self._nodes += 1
+        if node.states is not None:
+            rank = self._exact.automaton.rank[node.exact]
+            used, unit = self._language.count(node.states), self._language.unit(node.states)
+            ahead = unit - self._language.fraction_bits * rank
+            exact = self._exact.counts[node.exact] << max(ahead, 0)
+            kappa = _ratio(exact, used << max(-ahead, 0))
+            self._tightened += kappa < 0
+            self._sum += kappa
+
+    def document(self) -> Mapping[str, int | str]:
+        """``nodes``, ``tightened``, ``mean``."""
+        mean = divide_nearest(self._sum, max(1, self._nodes) << _BITS - 32)
+        return {"nodes": self._nodes, "tightened": self._tightened, "mean": format_q32(mean)}
+
+
+@lru_cache(maxsize=1 << 12)
+def _ratio(exact: int, used: int) -> int:
+    """ln(exact / used) in units of 2^-96, rounded down."""
+    return 0 if exact == used else log_enclosure(exact, used, _BITS)[0]

@@ -1,0 +1,120 @@
+"""The header of a ledger against the artifact, and against itself.
+
+Normative text: docs/spec/ledger.md, sections 3, 4 and 6.  Rules of a later version, such as another
+race, are declined before anything else is looked at: their ledgers are not broken, and never pass.
+Cost: nothing to speak of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from tcc_certs.codec import Json, encode
+from tcc_certs.digest import blake, uuid7
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.fixed import format_decimal
+from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.ledger import Record
+from tcc_certs.ledger_schema import PRF_DOMAIN, SCHEMA, size, text
+from tcc_certs.replay.findings import NO_CERT, Findings
+from tcc_certs.replay.header import Header
+
+Rule: TypeAlias = "tuple[str, bool, object]"  # field, whether it holds, what is due
+
+_KNOWN: Mapping[str, tuple[str, ...]] = {
+    "mode": ("exact", "surrogate", "fallback"),
+    "race": ("coupled", "literal"),
+    "keys": ("finalized", "anchored"),
+    "recipe": ("r1", "r2"),
+    "prf_domain": (PRF_DOMAIN,),
+    "privacy_scope": ("post_processing_only",),
+}
+
+
+def check_version(record: Record) -> None:
+    """The ledger is one of version 1.0, with rules that this version has, as far as texts say so.
+
+    Raises:
+        Rejected: D102 another schema, D101 a mode or a policy that this version has no rules for.
+    """
+    schema = record.get("schema")
+    if isinstance(schema, str):
+        ensure(schema == SCHEMA, Code.UNKNOWN_VERSION, "schema", SCHEMA, schema)
+    for name, known in _KNOWN.items():
+        value = record.get(name)
+        if isinstance(value, str):
+            ensure(value in known, Code.UNKNOWN_FEATURE, name, " or ".join(known), value)
+
+
+def check_header(
+    record: Record, header: Header, artifact: CheckedArtifact, findings: Findings
+) -> None:
+    """The header names this artifact, and its settings go together.
+
+    Args:
+        record: `open`, its fields in their form.
+        header: the values of the same record.
+
+    Raises:
+        Rejected: L202 it is another artifact's ledger; D101 an artifact with a call whose cost is
+            a range; L201 a setting that no run can have.
+    """
+    body = encode({name: value for name, value in record.items() if name != "run_id"})
+    run_id = uuid7(size(record, "started_ms"), blake(body))
+    _compare(record, "run_id", run_id, Code.RUN_ID, findings)
+    digest = artifact.file.digest.hex()
+    found = text(record, "artifact")
+    ensure(found == digest, Code.LEDGER_ARTIFACT, "artifact", digest, found)
+    _require_points(artifact)
+    manifest = artifact.file.manifest
+    due: dict[str, Json] = {
+        "grammar": manifest.grammar,
+        "grammar_version": manifest.version,
+        "root_state": manifest.root.hex(),
+        "tilt": manifest.tilt,
+        "beta": format_decimal(*manifest.beta),
+    }
+    for name, value in due.items():
+        _compare(record, name, value, Code.LEDGER_HEADER, findings)
+    rank = artifact.automaton.rank[artifact.automaton.root]
+    for name, holds, expected in _rules(header, manifest.counts, manifest.tilt, rank):
+        ensure(holds, Code.LEDGER_HEADER, name, expected, record[name])
+    claims = (header.full_claim(rank), NO_CERT)
+    if header.claim_type not in claims:
+        findings.add(Code.CLAIM, 1, "claim_type", " or ".join(claims), header.claim_type)
+    if "guards" in record:
+        findings.add(Code.GUARD, 1, "guards", "no field", record["guards"])
+
+
+def _compare(record: Record, name: str, due: Json, code: Code, findings: Findings) -> None:
+    if record[name] != due:
+        findings.add(code, 1, name, due, record[name])
+
+
+def _rules(header: Header, counts: str, tilt: int, rank: int) -> Iterator[Rule]:
+    """What section 6 asks of the settings."""
+    literal, fallback = header.race == "literal", header.mode == "fallback"
+    yield "mode", header.mode != "exact" or counts == "exact", "surrogate, fallback: upper counts"
+    yield "race", not literal or (header.mode == "surrogate" and tilt == 0), "coupled"
+    yield "keys", not literal or header.keys == "anchored", "anchored"
+    yield "keys", not fallback or header.keys == "finalized", "finalized"
+    inflate, places = header.inflate
+    yield "inflate", inflate >= 10**places, "at least 1"
+    yield "inflate", header.mode == "surrogate" or header.inflate == (1, 0), "1"
+    yield "tau", header.tau[0] > 0, "above 0"
+    yield "alpha", header.alpha[0] >= 0, "at least 0"
+    eta, places = header.eta
+    yield "eta", 0 < eta <= 10**places, "above 0, at most 1"
+    least = rank if literal or fallback else 0
+    yield "truncate", least <= header.truncate <= rank, f"{least} .. {rank}"
+
+
+def _require_points(artifact: CheckedArtifact) -> None:
+    columns = artifact.file.columns
+    low, high = columns["call_cost_low"].items(), columns["call_cost_high"].items()
+    ranged = next((i for i in range(len(low)) if low[i] != high[i]), None)
+    if ranged is not None:
+        raise Rejected(
+            Code.UNKNOWN_FEATURE, "artifact", "costs that are points", artifact.calls[ranged]
+        )

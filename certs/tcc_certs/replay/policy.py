@@ -1,0 +1,78 @@
+"""Key policies and race policies: what a node is pushed with, and what its pop makes known.
+
+Normative text: docs/spec/ledger.md, section 3; docs/spec/race.md.  One policy is in force at a
+time; the replay knows nothing else of races.  `Word` hands out a uniform: from the PRF, or,
+where no seed is known, as the record in hand has it in the field that is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from tcc_certs.codec import Json
+from tcc_certs.race import Arrival
+from tcc_certs.replay.tree import Node
+
+Word: TypeAlias = "Callable[[int, bytes, str], int]"  # purpose, D or L, field of the record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pushed:
+    """What a node enters the frontier with.
+
+    Attributes:
+        key: Q64.64.
+        arrival: t, where it is realised at the push.
+        fields: what the ``node`` record has beyond names and places.
+        clamped: whether a number of these had to be clamped.
+    """
+
+    key: int
+    arrival: Arrival | None
+    fields: Mapping[str, Json]
+    clamped: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Popped:
+    """What the pop of an item makes known.
+
+    Attributes:
+        arrival: t of a node, as its children need it; None where they do not.
+        value: V of a leaf, Q64.64; 0 at a node.
+        fields: what the ``expand`` or ``leaf`` record has of the race, but for the winner.
+        clamped: whether a number of these had to be clamped.
+    """
+
+    arrival: Arrival | None
+    value: int
+    fields: Mapping[str, Json]
+    clamped: bool
+
+
+class Policy(Protocol):
+    """One way to run the race.
+
+    Attributes:
+        draws_winner: whether an expansion decides which child inherits the arrival.
+        law: what `close` says of the law of the best plans.
+        counts_leaves: whether `close` says how many leaves were pushed.
+        uses_counts: whether `CountFail` can fire.
+    """
+
+    @property
+    def draws_winner(self) -> bool: ...
+    @property
+    def law(self) -> str: ...
+    @property
+    def counts_leaves(self) -> bool: ...
+    @property
+    def uses_counts(self) -> bool: ...
+
+    def push(self, node: Node, word: Word) -> Pushed:
+        """What `node`, whose parent was popped, enters the frontier with."""
+
+    def pop(self, node: Node, word: Word) -> Popped:
+        """What the pop of `node` makes known."""

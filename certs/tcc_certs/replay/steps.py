@@ -1,0 +1,162 @@
+"""A validation, record by record: which rules a record of each kind has to meet.
+
+Normative text: docs/spec/ledger.md, section 3; the order of the checks is in
+:mod:`tcc_certs.replay.order`.  Cost: that of the run's replay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tcc_certs.digest import race_key
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.ledger import LedgerReader, Record
+from tcc_certs.ledger_schema import check_record, size, text
+from tcc_certs.replay.closing import check_close
+from tcc_certs.replay.commitment import check_public, race_salt
+from tcc_certs.replay.constraints import residual_constraints
+from tcc_certs.replay.coupled import Coupled
+from tcc_certs.replay.fallback import Fallback
+from tcc_certs.replay.findings import Findings
+from tcc_certs.replay.header import Header, read_header
+from tcc_certs.replay.kappa import Kappa, handed_counts, own_counts
+from tcc_certs.replay.language import Language, read_language
+from tcc_certs.replay.literal import Literal
+from tcc_certs.replay.opening import check_header, check_version
+from tcc_certs.replay.policy import Policy
+from tcc_certs.replay.run import Run
+from tcc_certs.replay.seeds import Seed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust:
+    """What does not come from the ledger; see :func:`tcc_certs.replay.validate`.
+
+    Attributes:
+        artifact: the kernel has passed it.
+        seed: the one to check uniforms with, given or found in `close`; None: it is withheld.
+        opening, beacon, nonce: what the auditor knows of them.
+        counts: an artifact with exact counts, for kappa.
+    """
+
+    artifact: CheckedArtifact
+    seed: Seed | None
+    opening: bytes | None
+    beacon: bytes | None
+    nonce: bytes | None
+    counts: CheckedArtifact | None
+
+
+class Replay:
+    """Where a validation stands: no run until the header has been passed.
+
+    Attributes:
+        trust: None until the artifact has been passed.
+        run: None until the header has.
+        claim: the claim that the ledger makes, as far as it was read.
+        line: of the record in hand; 0 before the first.
+    """
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+        self.trust: Trust | None = None
+        self.run: Run | None = None
+        self.claim = ""
+        self.line = 0
+        self._closed = False
+
+    def step(self, record: Record, line: int) -> None:
+        """One verified record."""
+        self.line = line
+        if self._closed:
+            raise Rejected(Code.LEDGER_ORDER, "kind", "nothing after close", record.get("kind"))
+        if self.run is None:
+            self._open(record)
+        else:
+            self._replay(self.run, record, check_record(record, line))
+        self.line = line + 1
+
+    def _open(self, record: Record) -> None:
+        if record.get("kind") != "open":
+            raise Rejected(Code.LEDGER_ORDER, "kind", "open", record.get("kind"))
+        check_version(record)
+        check_record(record, 1)
+        trust = self.trust
+        if trust is None:
+            raise Rejected(Code.LEDGER_ARTIFACT, "artifact", "an artifact", "none")
+        header = read_header(record)
+        check_header(record, header, trust.artifact, self.findings)
+        self.claim = header.claim_type
+        check_public(record, opened=trust.opening, beacon=trust.beacon, nonce=trust.nonce)
+        language = read_language(trust.artifact, header.inflate)
+        key = None
+        if trust.seed is not None:
+            trust.seed.check(header.seed_commitment)
+            key = race_key(trust.seed.seed, race_salt(record, language.root_digest))
+        self.run = Run(
+            language=language,
+            constraints=residual_constraints(trust.artifact, header.truncate),
+            header=header,
+            policy=policy_of(header, language),
+            key=key,
+            kappa=_kappa(trust, language),
+            findings=self.findings,
+        )
+
+    def _replay(self, run: Run, record: Record, kind: str) -> None:
+        if kind == "open":
+            raise Rejected(Code.LEDGER_ORDER, "kind", "one open, the first record", kind)
+        if kind == "recovered":
+            kept, found = self.line - 1, size(record, "records")
+            ensure(found == kept, Code.LEDGER_ORDER, "records", kept, found)
+            return
+        undecided = kind == "close" and run.nodes == 0 and record["stop"] == "precision"
+        if run.waits and kind != "node" and not undecided:
+            raise Rejected(Code.MISSING_CHILD, "kind", "node", kind)
+        if kind == "close":
+            self._close(run, record)
+        elif kind == "node":
+            run.node(record, self.line)
+        elif kind == "expand":
+            run.expand(record, self.line)
+        elif kind == "leaf":
+            run.leaf(record, self.line)
+        else:
+            run.downgrade(record, self.line)
+
+    def _close(self, run: Run, record: Record) -> None:
+        self._closed = True
+        self.claim = text(record, "claim_type")
+        seed = None if self.trust is None else self.trust.seed
+        check_close(record, self.line, run, seed, self.findings)
+        if seed is None:
+            self.findings.add(Code.WITHHELD, self.line, "seed", "a seed", "none")
+
+    def end(self, reader: LedgerReader) -> None:
+        """The end of the input.
+
+        Raises:
+            Rejected: D301 there was no ``close``, L104 there are bytes after it.
+        """
+        if self._closed and reader.tail:
+            raise Rejected(Code.LEDGER_ORDER, "line", "nothing after close", reader.tail[:40])
+        if not self._closed:
+            known = f"{reader.records} verified records, head {reader.head.hex()}"
+            raise Rejected(Code.INCOMPLETE, "close", "a close record", known)
+
+
+def policy_of(header: Header, language: Language) -> Policy:
+    """The race and the keys that a run begins with."""
+    if header.mode == "fallback":
+        return Fallback(language=language, tau=header.tau)
+    if header.race == "literal":
+        return Literal(language=language, recipe=header.recipe)
+    anchored = header.keys == "anchored"
+    return Coupled(language=language, recipe=header.recipe, anchored=anchored)
+
+
+def _kappa(trust: Trust, language: Language) -> Kappa:
+    if trust.counts is not None:
+        return Kappa(language, handed_counts(trust.counts, trust.artifact, language))
+    return Kappa(language, own_counts(trust.artifact, language))

@@ -1,0 +1,36 @@
+"""Where uniforms come from: the PRF, or, where no seed is known, the record in hand.
+
+Normative text: docs/spec/ledger.md, section 7.
+"""
+
+from __future__ import annotations
+
+from tcc_certs.digest import uniform
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.ledger import Record
+from tcc_certs.replay.policy import Word
+
+
+def words(key: bytes | None, record: Record) -> Word:
+    """Uniforms of the race with this key; without one, those that `record` has in its fields."""
+    if key is None:
+        return lambda purpose, identity, name: _logged(record, name)
+    return lambda purpose, identity, name: uniform(key, purpose, identity)
+
+
+def unlogged_words(key: bytes | None) -> Word:
+    """Uniforms that no record has: without a key, asking for one is refused (D302)."""
+    if key is None:
+        return lambda purpose, identity, name: _withheld()
+    return words(key, {})
+
+
+def _logged(record: Record, name: str) -> int:
+    value = record.get(name)
+    if not isinstance(value, str):
+        raise Rejected(Code.LEDGER_SCHEMA, name, "the field", "none")
+    return int(value)
+
+
+def _withheld() -> int:
+    raise Rejected(Code.WITHHELD, "seed", "a seed, for the fallback values of leaves", "none")
