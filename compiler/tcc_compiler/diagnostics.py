@@ -112,7 +112,7 @@ def suggest(word: str, known: Sequence[str]) -> str | None:
         for other in islice(known, 5000)
         if abs(len(other) - len(word)) <= 3 and (other[0] == word[0] or other[-1] == word[-1])
     ]
-    close = get_close_matches(word, likely[:200], n=1, cutoff=0.6)
+    close = get_close_matches(word, likely[:60], n=1, cutoff=0.6)
     return f"did you mean {quote(close[0])}?" if close else None
 
 

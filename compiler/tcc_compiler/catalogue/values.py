@@ -81,8 +81,8 @@ VALUES: Mapping[str, Entry] = {
     ),
     "TCC314": Entry(
         "too much to work out",
-        "The amounts of one tool take calls times terms steps, and the patterns of a grammar\n"
-        "hold calls; both are limited to 2 million. Use fewer values, shorter arithmetic, or\n"
-        "fewer different patterns over large domains.",
+        "The amounts of one tool take calls times terms steps, 2 million at most; the\n"
+        "different patterns of a grammar hold 1 million calls together. Use fewer values,\n"
+        "shorter arithmetic, or fewer different patterns over large domains.",
     ),
 }

@@ -64,14 +64,22 @@ def key_of(identity: object, what: str) -> str:
     raise Refused("TCC603", f"{what} is neither a text nor an integer")
 
 
+def check_size(nodes: int, edges: int) -> None:
+    """Refuse a graph with more nodes or edges than the limits, before anything is made of it.
+
+    Raises:
+        Refused: TCC609.
+    """
+    if nodes > MAX_NODES or edges > MAX_EDGES:
+        raise Refused("TCC609", f"a graph has at most {MAX_NODES} nodes and {MAX_EDGES} edges")
+
+
 def graph_of(attributes: Attributes, nodes: Mapping[str, Attributes], edges: list[Edge]) -> Graph:
     """The graph in its order.
 
     Raises:
-        Refused: TCC603 an edge to a node that is not there, TCC609 too large.
+        Refused: TCC603 an edge to a node that is not there.
     """
-    if len(nodes) > MAX_NODES or len(edges) > MAX_EDGES:
-        raise Refused("TCC609", f"a graph has at most {MAX_NODES} nodes and {MAX_EDGES} edges")
     for edge in edges:
         for end in (edge.source, edge.target):
             if end not in nodes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 from xml.parsers import expat
 
-from tcc_compiler.imports.graph import Edge, Graph, Refused, graph_of, key_of
+from tcc_compiler.imports.graph import Edge, Graph, Refused, check_size, graph_of, key_of
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -42,6 +42,7 @@ def graph_of_networkx(graph: nx.Graph[Any]) -> Graph:
     """
     if not graph.is_directed():
         raise Refused("TCC603", "the graph is undirected")
+    check_size(graph.number_of_nodes(), graph.number_of_edges())
     nodes = {key_of(node, "the id of a node"): dict(data) for node, data in graph.nodes(data=True)}
     edges = [
         Edge(

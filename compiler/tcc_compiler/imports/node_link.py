@@ -8,7 +8,15 @@ from __future__ import annotations
 import json
 from typing import NoReturn
 
-from tcc_compiler.imports.graph import Attributes, Edge, Graph, Refused, graph_of, key_of
+from tcc_compiler.imports.graph import (
+    Attributes,
+    Edge,
+    Graph,
+    Refused,
+    check_size,
+    graph_of,
+    key_of,
+)
 
 
 def read_node_link(text: str) -> Graph:
@@ -28,9 +36,11 @@ def read_node_link(text: str) -> Graph:
     document = _object(value, "the document")
     if document.get("directed") is not True:
         raise Refused("TCC603", 'the graph is not marked "directed": true')
-    nodes = _nodes(_list(document.get("nodes"), "'nodes'"))
-    edges = _edges(_list(document.get("edges", document.get("links")), "'edges' (or 'links')"))
-    return graph_of(_object(document.get("graph", {}), "'graph'"), nodes, edges)
+    items = _list(document.get("nodes"), "'nodes'")
+    links = _list(document.get("edges", document.get("links")), "'edges' (or 'links')")
+    check_size(len(items), len(links))
+    attributes = _object(document.get("graph", {}), "'graph'")
+    return graph_of(attributes, _nodes(items), _edges(links))
 
 
 def _nodes(items: list[object]) -> dict[str, Attributes]:

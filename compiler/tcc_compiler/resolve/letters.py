@@ -12,9 +12,10 @@ from itertools import product
 from typing import NamedTuple
 
 from tcc_certs.grammar import CallSet
-from tcc_compiler.resolve.amounts import MAX_STEPS, Weights
+from tcc_compiler.resolve.amounts import Weights
 from tcc_compiler.resolve.tools import Tool
 
+MAX_MEMBERS = 1 << 20
 MAX_TEXT_BYTES = 16 * 1024 * 1024
 
 
@@ -82,7 +83,7 @@ class Alphabet:
         """The calls that a pattern stands for.
 
         Raises:
-            TooMany: this and the patterns before hold more than MAX_STEPS calls.
+            TooMany: this and the patterns before hold more than MAX_MEMBERS calls.
         """
         known = self._known.get(selection)
         if known is not None:
@@ -94,9 +95,12 @@ class Alphabet:
         for choice in choices:
             size *= len(choice)
         self._held[0] += size
-        if self._held[0] > MAX_STEPS:
+        if self._held[0] > MAX_MEMBERS:
             raise TooMany
-        numbers = (_number(tool, chosen) for chosen in product(*choices))
+        numbers = [0]
+        for parameter, choice in zip(tool.parameters, choices, strict=True):
+            width = len(parameter.values)
+            numbers = [number * width + value for number in numbers for value in choice]
         places = self.places[selection.tool]
         found = _ranges(sorted(places[number] for number in numbers))
         self._known[selection] = found
