@@ -1,23 +1,24 @@
 """Diagnostics in the four formats that people and their tools read: text, json, sarif, github.
 
-SARIF is version 2.1.0, columns in UTF-16 code units as its default says; the github format is the
-workflow command of GitHub Actions.  Every format stays well-formed however broken the grammar is.
+SARIF is version 2.1.0; the github format is the workflow command of GitHub Actions.  Every format
+stays well-formed however broken the grammar is.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
+from urllib.parse import quote
 
 import click
-from tcc_compiler.diagnostics import Diagnostic, Severity, render
-from tcc_compiler.source import Source
 
 from tcc import screen
+from tcc_compiler.diagnostics import Diagnostic, render
+from tcc_compiler.source import Source
 
 FORMATS = ("text", "json", "sarif", "github")
-_SARIF_LEVEL = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 
 
 def print_diagnostics(
@@ -32,27 +33,29 @@ def print_diagnostics(
 
 def as_json(diagnostic: Diagnostic) -> dict[str, Any]:
     """One diagnostic as the JSON object that every command uses."""
-    span = diagnostic.span
-    return {
+    found: dict[str, Any] = {
         "code": diagnostic.code,
-        "severity": str(diagnostic.severity),
+        "severity": diagnostic.severity,
         "message": diagnostic.message,
-        "file": span.file,
-        "line": span.line,
-        "column": span.column,
-        "end_line": span.end_line,
-        "end_column": span.end_column,
-        **({"hint": diagnostic.hint} if diagnostic.hint else {}),
     }
+    if diagnostic.span is not None:
+        found |= asdict(diagnostic.span)
+    if diagnostic.hint:
+        found["hint"] = diagnostic.hint
+    return found
 
 
 def _text(_: str, found: Sequence[Diagnostic], sources: Mapping[str, Source]) -> None:
     for diagnostic in found:
         click.echo(render(diagnostic, sources), err=True)
         click.echo("", err=True)
-    errors = sum(d.severity is Severity.ERROR for d in found)
+    if not found:
+        return
+    errors = sum(d.severity == "error" for d in found)
     warnings = len(found) - errors
-    parts = [f"{n} {w}{'s' if n > 1 else ''}" for n, w in ((errors, "error"), (warnings, "warning"))]
+    parts = [
+        f"{n} {w}{'s' if n > 1 else ''}" for n, w in ((errors, "error"), (warnings, "warning"))
+    ]
     click.echo(", ".join(p for p, n in zip(parts, (errors, warnings), strict=True) if n), err=True)
 
 
@@ -62,14 +65,15 @@ def _json(command: str, found: Sequence[Diagnostic], _: Mapping[str, Source]) ->
 
 def _github(_: str, found: Sequence[Diagnostic], __: Mapping[str, Source]) -> None:
     for d in found:
-        place = {
-            "file": d.span.file,
-            "line": d.span.line,
-            "endLine": d.span.end_line,
-            "col": d.span.column,
-            "endColumn": d.span.end_column,
-            "title": d.code,
-        }
+        place: dict[str, object] = {"title": d.code}
+        if d.span is not None:
+            place |= {
+                "file": d.span.file,
+                "line": d.span.line,
+                "endLine": d.span.end_line,
+                "col": d.span.column,
+                "endColumn": d.span.end_column,
+            }
         fields = ",".join(f"{key}={_escape(str(value), True)}" for key, value in place.items())
         text = d.message if not d.hint else f"{d.message} ({d.hint})"
         click.echo(f"::{d.severity} {fields}::{_escape(text, False)}")
@@ -92,32 +96,28 @@ def _sarif(_: str, found: Sequence[Diagnostic], sources: Mapping[str, Source]) -
     document = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [run],
+        "runs": [{**run, "columnKind": "unicodeCodePoints"}],
     }
     click.echo(json.dumps(document, indent=2))
 
 
 def _sarif_result(d: Diagnostic, codes: Sequence[str]) -> dict[str, Any]:
-    region = {
-        "startLine": d.span.line,
-        "startColumn": d.span.column,
-        "endLine": d.span.end_line,
-        "endColumn": d.span.end_column,
-    }
-    return {
+    result: dict[str, Any] = {
         "ruleId": d.code,
         "ruleIndex": codes.index(d.code),
-        "level": _SARIF_LEVEL[d.severity],
+        "level": d.severity,
         "message": {"text": d.message if not d.hint else f"{d.message} ({d.hint})"},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": d.span.file.replace("\\", "/")},
-                    "region": region,
-                }
-            }
-        ],
     }
+    if d.span is not None:
+        region = {
+            "startLine": d.span.line,
+            "startColumn": d.span.column,
+            "endLine": d.span.end_line,
+            "endColumn": d.span.end_column,
+        }
+        place = {"artifactLocation": {"uri": quote(d.span.file)}, "region": region}
+        result["locations"] = [{"physicalLocation": place}]
+    return result
 
 
 _Writer = Callable[[str, Sequence[Diagnostic], Mapping[str, Source]], None]

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
+import gmpy2
 
 FORMAT_VERSION = "1.0"
 
 
 def print_json(command: str, fields: Mapping[str, Any]) -> None:
     """Print the one JSON document of `command`."""
-    document = {"format": f"tcc.{command}", "format_version": FORMAT_VERSION, **fields}
+    document = {"format": f"tcc.{command}", "format_version": FORMAT_VERSION} | dict(fields)
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
@@ -44,9 +45,18 @@ def doubtful(text: str) -> None:
     click.secho(text, fg="yellow", bold=True)
 
 
+def decimal(value: int) -> str:
+    """The decimal text of an integer of any size (Python's own conversion stops at 4300 digits)."""
+    return str(gmpy2.mpz(value).digits())
+
+
 def big(value: int) -> str:
     """A count for people: exact with separators while short, then with its power of ten."""
-    if value < 10**15:
-        return f"{value:,}".replace(",", " ")
-    digits = str(value)
+    return big_text(decimal(value))
+
+
+def big_text(digits: str) -> str:
+    """The same of a count that is decimal text already."""
+    if len(digits) <= 15:
+        return f"{int(digits):,}".replace(",", " ")
     return f"{digits[0]}.{digits[1:3]} * 10^{len(digits) - 1}"

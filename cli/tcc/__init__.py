@@ -1,0 +1,56 @@
+"""Compile tool grammars into certified plan automata, run them, and audit every run.
+
+    import tcc
+    artifact = tcc.compile_file("grammars/coding_agent.tcg")
+    run = tcc.search(artifact, seed=bytes(32), top=3)
+    print(run.claim_type, run.plans[0].calls)
+
+Names are loaded when they are used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tcc.api import (
+        CompileError,
+        check,
+        compile_file,
+        compile_text,
+        load,
+        save,
+        search,
+        validate,
+    )
+    from tcc_runtime.load import Artifact
+    from tcc_runtime.outcome import Run
+
+__all__ = [
+    "Artifact",
+    "CompileError",
+    "Run",
+    "check",
+    "compile_file",
+    "compile_text",
+    "load",
+    "save",
+    "search",
+    "validate",
+]
+
+_HOME = {"Artifact": "tcc_runtime.load", "Run": "tcc_runtime.outcome"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'tcc' has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(_HOME.get(name, "tcc.api")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,246 @@
+"""The library: the same work as the commands, as calls.
+
+Everything here takes and gives values; nothing prints, and nothing reads the clock or draws
+randomness but :func:`search`, where its arguments leave the seed or the time open.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tcc import files
+from tcc_certs.container import write_container
+from tcc_runtime.load import Artifact
+from tcc_runtime.load import load as _load
+from tcc_runtime.outcome import Progress, Run
+
+if TYPE_CHECKING:
+    from tcc_certs.replay import Validation
+    from tcc_certs.report import Report
+    from tcc_compiler.diagnostics import Diagnostic
+    from tcc_compiler.options import Options
+    from tcc_compiler.pipeline import Compiled
+
+
+class CompileError(Exception):
+    """A grammar was refused.
+
+    Args:
+        diagnostics: everything that was found, in the order of the places.
+    """
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        first = next((d for d in self.diagnostics if d.severity == "error"), None)
+        super().__init__("the grammar was refused" if first is None else first.message)
+
+
+def compile_file(
+    path: str | Path,
+    *,
+    beta: str = "1",
+    tilt: int = 8,
+    max_states: int | None = None,
+    timeout: float | None = None,
+    count_bits: int | None = None,
+) -> Artifact:
+    """Compile a grammar file (``.tcg``) or a graph (``.graphml``, node-link ``.json``).
+
+    Args:
+        path: the file.
+        beta: inverse temperature, an exact decimal, at least 0.
+        tilt: bits of the weights, 0 .. 64; 0 is the race without weights.
+        max_states: most states on the way; past them the compilation ends in an error.
+        timeout: most seconds.
+        count_bits: most bits of the number of plans.
+
+    Raises:
+        CompileError: the grammar was refused; it carries the diagnostics.
+    """
+    from tcc_compiler.pipeline import compile_file as compiled
+
+    options = _options(beta, tilt, max_states, timeout, count_bits)
+    return _artifact(compiled(Path(path), options))
+
+
+def compile_text(
+    text: str,
+    *,
+    beta: str = "1",
+    tilt: int = 8,
+    max_states: int | None = None,
+    timeout: float | None = None,
+    count_bits: int | None = None,
+) -> Artifact:
+    """Compile the text of a grammar; see :func:`compile_file`."""
+    from tcc_compiler.pipeline import compile_text as compiled
+
+    return _artifact(compiled(text, _options(beta, tilt, max_states, timeout, count_bits)))
+
+
+def _options(
+    beta: str,
+    tilt: int,
+    max_states: int | None,
+    timeout: float | None,
+    count_bits: int | None,
+) -> Options:
+    from tcc_compiler.options import Options
+
+    plain = Options(beta=beta, tilt=tilt, timeout=timeout, count_bits=count_bits)
+    if max_states is None:
+        return plain
+    return Options(
+        beta=beta, tilt=tilt, timeout=timeout, count_bits=count_bits, max_states=max_states
+    )
+
+
+def _artifact(compiled: Compiled) -> Artifact:
+    if compiled.artifact is None:
+        raise CompileError(compiled.diagnostics)
+    return _load(compiled.artifact)
+
+
+def load(source: str | Path | bytes, *, verify: bool = True) -> Artifact:
+    """Open an artifact, a file or its bytes; by default every certificate is checked first.
+
+    Raises:
+        tcc_certs.errors.Rejected: the artifact is refused or declined.
+        OSError: the file cannot be read.
+    """
+    return _load(source if isinstance(source, bytes) else Path(source), verify=verify)
+
+
+def save(artifact: Artifact, path: str | Path) -> None:
+    """Write an artifact; after a crash at any moment the old file is there or the new one.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    # A container has one byte string: written again, these columns are the bytes that were read.
+    files.write_atomically(Path(path), write_container(artifact.file.columns))
+
+
+def check(
+    artifact: str | Path | bytes,
+    *,
+    core: bool = False,
+    source: str | Path | None = None,
+    pin: str | None = None,
+) -> Report:
+    """Verify the certificates of an artifact.
+
+    Args:
+        artifact: a file or bytes.
+        core: also walk the automaton beside the residuals of its core.
+        source: a grammar file or graph whose core has to be the artifact's, byte for byte.
+        pin: the artifact digest that it must have, hex.
+
+    Returns:
+        the verdict, what was checked and what was found; it never raises for what the bytes hold.
+
+    Raises:
+        CompileError: `source` has errors.
+        OSError: the artifact cannot be read.
+    """
+    from tcc_certs.report import check_artifact
+
+    data = artifact if isinstance(artifact, bytes) else Path(artifact).read_bytes()
+    return check_artifact(data, core=core, pin=pin, source=_core_of(source))
+
+
+def _core_of(source: str | Path | None) -> bytes | None:
+    if source is None:
+        return None
+    from tcc_compiler.pipeline import read_source
+
+    front = read_source(Path(source))
+    if front.core is None:
+        raise CompileError(front.diagnostics)
+    return front.core
+
+
+def search(
+    artifact: Artifact,
+    *,
+    seed: bytes | None = None,
+    top: int = 1,
+    recipe: Literal["r1", "r2"] = "r2",
+    max_expansions: int | None = None,
+    max_seconds: float | None = None,
+    alpha: str = "0",
+    eta: str = "1",
+    ledger: str | Path | None = None,
+    overwrite: bool = False,
+    started_ms: int | None = None,
+    on_expand: Callable[[Progress], bool | None] | None = None,
+) -> Run:
+    """Find the best `top` plans of one realised race, and prove that no other is better.
+
+    Args:
+        artifact: from :func:`load` or :func:`compile_file`.
+        seed: 32 bytes; the race is a function of it and of the artifact. None draws one.
+        top: how many plans, at least 1.
+        recipe: the bound of the keys.
+        max_expansions, max_seconds: caps; a run that meets one claims nothing.
+        alpha, eta: of the potential that guards descent, exact decimals.
+        ledger: a new file for the record of the run; None keeps none.
+        overwrite: replace a ledger that is there.
+        started_ms: UTC milliseconds for the ledger; None asks the clock.
+        on_expand: called after each expansion; returning True ends the run.
+
+    Raises:
+        tcc_runtime.errors.SettingsError: an argument is out of its range.
+        tcc_runtime.errors.LedgerError: the ledger cannot be written.
+    """
+    from tcc_runtime.recorder import Recorder
+    from tcc_runtime.search import search as run
+    from tcc_runtime.settings import Settings
+    from tcc_runtime.sinks import LedgerFile
+
+    settings = Settings(
+        seed=os.urandom(32) if seed is None else seed,
+        top=top,
+        recipe=recipe,
+        max_expansions=max_expansions,
+        max_seconds=max_seconds,
+        alpha=alpha,
+        eta=eta,
+    )
+    if ledger is None:
+        return run(artifact, settings, on_expand=on_expand)
+    started = time.time_ns() // 1_000_000 if started_ms is None else started_ms
+    recorder = Recorder(LedgerFile(Path(ledger), overwrite=overwrite), started_ms=started)
+    return run(artifact, settings, recorder, on_expand)
+
+
+def validate(
+    ledger: str | Path | bytes,
+    artifact: str | Path | bytes,
+    *,
+    pin: str | None = None,
+    seed: bytes | None = None,
+    opening_salt: bytes | None = None,
+) -> Validation:
+    """Derive every number of a ledger again from the artifact and the seed.
+
+    Args:
+        ledger: a file (read as a stream) or bytes.
+        artifact: a file or bytes; it is checked first.
+        pin: the artifact digest that it must have, hex.
+        seed: 32 bytes, where the ledger withholds it.
+        opening_salt: 32 bytes, where it is not the one that follows from the seed.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    from tcc_certs.replay import validate as replay
+    from tcc_certs.verbs.validate import LedgerFile
+
+    data = artifact if isinstance(artifact, bytes) else Path(artifact).read_bytes()
+    lines = ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger))
+    return replay(lines, data, pin=pin, seed=seed, opening_salt=opening_salt)

@@ -1,0 +1,1 @@
+"""The commands, one a file; :mod:`tcc.main` finds them by name."""

@@ -1,0 +1,57 @@
+"""``tcc check``: are an artifact's certificates true, and is it the automaton of its grammar?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tcc import screen
+from tcc.api import CompileError, check
+from tcc.exits import CLEAN, FINDINGS
+from tcc.opening import artifact_argument, digest_option, json_option
+from tcc_certs.verbs.check import document
+
+
+@click.command("check")
+@artifact_argument
+@click.option("--core", is_flag=True, help="prove the automaton against its core, by residuals")
+@click.option(
+    "--source",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="the grammar file that it has to be made from",
+)
+@digest_option("--pin", "the artifact digest that is trusted")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    artifact: Path,
+    core: bool,
+    source: Path | None,
+    pin: bytes | None,
+    as_json: bool,
+) -> None:
+    """Verify the certificates of ARTIFACT.
+
+    --core also proves that it is the automaton of the grammar inside it; --source that this grammar
+    is the one in a file.
+    """
+    try:
+        report = check(artifact, core=core, source=source, pin=None if pin is None else pin.hex())
+    except CompileError as error:
+        click.echo(f"{source} has errors, so nothing can be made from it: {error}", err=True)
+        ctx.exit(FINDINGS)
+    except OSError as error:
+        raise click.ClickException(f"cannot read {artifact}: {error.strerror or error}") from None
+    if as_json:
+        screen.print_json("check", document(report))
+        ctx.exit(report.verdict)
+    say = screen.good if report.verdict == CLEAN else screen.bad
+    first, *rest = report.summary.splitlines()
+    say(first)
+    for line in rest:
+        click.echo(f"  {line}")
+    if report.digest:
+        screen.print_fields([("digest", report.digest)])
+    ctx.exit(report.verdict)

@@ -1,0 +1,32 @@
+"""``tcc count``: how many plans there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tcc import screen
+from tcc.opening import artifact_argument, json_option, open_artifact
+from tcc_runtime.plans import plans_by_depth
+
+
+@click.command("count")
+@artifact_argument
+@click.option("--by-depth", is_flag=True, help="by their number of calls")
+@json_option
+def command(artifact: Path, by_depth: bool, as_json: bool) -> None:
+    """Count the plans of ARTIFACT (or of a grammar), exactly."""
+    opened = open_artifact(artifact, command="count")
+    plans = screen.decimal(opened.plans(opened.root))
+    depths = [screen.decimal(n) for n in plans_by_depth(opened)] if by_depth else None
+    if as_json:
+        fields = {"plans": plans, "counts": opened.manifest.counts}
+        screen.print_json(
+            "count", fields if depths is None else {**fields, "plans_by_depth": depths}
+        )
+        return
+    for calls, count in enumerate(depths or []):
+        click.echo(f"{calls}\t{count}")
+    if depths is None:
+        click.echo(plans)

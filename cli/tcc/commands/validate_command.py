@@ -1,0 +1,53 @@
+"""``tcc validate``: is a ledger the true record of a run, and does its claim hold?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tcc import screen
+from tcc.api import validate
+from tcc.exits import CLEAN
+from tcc.opening import digest_option, json_option
+from tcc_certs.verbs.validate import document
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command("validate")
+@click.argument("ledger", type=_FILE)
+@click.option("--artifact", required=True, type=_FILE, help="the artifact that was run")
+@digest_option("--pin", "the artifact digest that is trusted")
+@digest_option("--seed", "the seed, where the ledger withholds it")
+@digest_option("--opening-salt", "of the commitment, where it is not derived from the seed")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    ledger: Path,
+    artifact: Path,
+    pin: bytes | None,
+    seed: bytes | None,
+    opening_salt: bytes | None,
+    as_json: bool,
+) -> None:
+    """Derive every number of LEDGER again, and say what the run has shown."""
+    pinned = None if pin is None else pin.hex()
+    try:
+        found = validate(ledger, artifact, pin=pinned, seed=seed, opening_salt=opening_salt)
+    except OSError as error:
+        raise click.ClickException(f"cannot read: {error}") from None
+    if as_json:
+        screen.print_json("validate", document(found))
+        ctx.exit(found.verdict)
+    for item in found.findings:
+        click.echo(
+            f"{ledger}:{item.line}: {item.code} {item.field}: "
+            f"expected {item.expected}, found {item.found}"
+        )
+    checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
+    screen.print_fields([("checked", checked), ("claim", found.claim_type or "none")])
+    say = screen.good if found.verdict == CLEAN else screen.bad
+    say(f"{found.word}: {found.summary}")
+    ctx.exit(found.verdict)

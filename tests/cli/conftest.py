@@ -1,0 +1,62 @@
+"""Running the command line in this process: arguments in, exit code and both streams out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tcc.main import main
+
+GRAMMARS = Path(__file__).parents[2] / "grammars"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        return json.loads(self.out)
+
+
+Tcc = Callable[..., Ended]
+
+
+@pytest.fixture
+def tcc(capfd: pytest.CaptureFixture[str]) -> Tcc:
+    def run(*arguments: object) -> Ended:
+        with pytest.raises(SystemExit) as exit_:
+            main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        assert isinstance(exit_.value.code, int)
+        return Ended(code=exit_.value.code, out=out, err=err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def grammar() -> Path:
+    return GRAMMARS / "support_refund.tcg"
+
+
+@pytest.fixture
+def artifact(tcc: Tcc, grammar: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "support.tcca"
+    assert tcc("compile", grammar, "-o", path).code == 0
+    return path
+
+
+@pytest.fixture
+def ledger(tcc: Tcc, artifact: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "run.ledger"
+    assert tcc("run", artifact, "--seed", "11" * 32, "--top", 2, "--ledger", path).code == 0
+    return path

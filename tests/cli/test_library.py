@@ -1,0 +1,41 @@
+"""The library: the same work as the commands, as calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tcc
+
+GRAMMAR = 'grammar g version "1" tool a { cost 1 } tool b { cost 2 } plan = (a | b){1,3}'
+
+
+def test_from_text_to_a_validated_run(tmp_path: Path) -> None:
+    artifact = tcc.compile_text(GRAMMAR)
+    tcc.save(artifact, tmp_path / "g.tcca")
+    assert tcc.check(tmp_path / "g.tcca", core=True).verdict == 0
+    again = tcc.load(tmp_path / "g.tcca")
+    run = tcc.search(again, seed=bytes(32), top=14, ledger=tmp_path / "l", started_ms=0)
+    assert run.claim_type == "RunWiseExact" and len(run.plans) == 14
+    found = tcc.validate(tmp_path / "l", tmp_path / "g.tcca")
+    assert found.verdict == 0 and found.claim_upheld
+    assert found.head == run.ledger_head
+
+
+def test_a_refused_grammar_carries_its_diagnostics() -> None:
+    with pytest.raises(tcc.CompileError) as refused:
+        tcc.compile_text('grammar g version "1" tool a plan = b')
+    assert [d.severity for d in refused.value.diagnostics] == ["error"]
+
+
+def test_a_callback_ends_a_run_without_a_claim() -> None:
+    artifact = tcc.compile_text(GRAMMAR)
+    run = tcc.search(artifact, seed=bytes(32), on_expand=lambda progress: True)
+    assert (run.claim_type, run.stop, run.expansions) == ("NoCert", "interrupted", 1)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError):
+        tcc.nothing  # noqa: B018
+    assert "search" in dir(tcc)
