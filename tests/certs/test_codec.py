@@ -1,0 +1,57 @@
+"""Canonical JSON: one value has one text, and nothing else is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcc_certs.codec import decode, encode, large, read_large
+from tcc_certs.errors import Code, Rejected
+
+GOOD = [
+    b"{}", b"[]", b'""', b"0", b"-1", b"true", b"9007199254740991", b'{"a":[1,"b"],"b":{}}',
+    '"\u00e9\U0001f600"'.encode(), b'"\\u0001\\b\\t\\n\\f\\r\\"\\\\/"',
+]  # fmt: skip
+BAD = [
+    (b"", "B101"), (b"{", "B101"), (b"\xff", "B101"), (b"[1,]", "B101"), (b"01", "B101"),
+    (b" {}", "B102"), (b"{}\n", "B102"), (b'{"b":1,"a":2}', "B102"), (b'{"a":1,"a":1}', "B102"),
+    (b'"\\u0041"', "B102"), (b'"\\/"', "B102"), (b'"\\u001F"', "B102"), (b'"\\u00e9"', "B102"),
+    (b"-0", "B102"), (b"\xef\xbb\xbf{}", "B101"),
+    (b"1.0", "B103"), (b"1e3", "B103"), (b"NaN", "B103"), (b"-Infinity", "B103"),
+    (b"null", "B103"), (b"[null]", "B103"), (b"9007199254740992", "B103"),
+    (b"1" * 5000, "B103"), (b'"\\ud800"', "B103"), ('{"\u00e9":1}'.encode(), "B103"),
+    (b"[" * 2000 + b"]" * 2000, "D201"), (b"[" * 10**6, "D201"), (b'{"a":' * 1000, "D201"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", GOOD)
+def test_reads_what_it_writes(data: bytes) -> None:
+    assert encode(decode(data, "x")) == data
+
+
+@pytest.mark.parametrize(("data", "code"), BAD)
+def test_refuses(data: bytes, code: str) -> None:
+    with pytest.raises(Rejected) as refusal:
+        decode(data, "x")
+    assert refusal.value.code == code
+
+
+def test_brackets_in_strings_are_no_nesting() -> None:
+    data = b'"' + b"[" * 5000 + b'"'
+    assert decode(data, "x") == "[" * 5000
+
+
+@pytest.mark.parametrize("value", [0, 1, -1, 2**53 - 1, 2**53, -(2**53), 2**64 - 1, -(2**63)])
+def test_large_integers_have_one_form(value: int) -> None:
+    assert read_large(large(value), "x", Code.JSON_VALUE) == value
+
+
+@pytest.mark.parametrize("value", ["1", "9007199254740991", "0", "-0", "1e20", "", True, [], 2.5])
+def test_other_forms_of_large_integers_are_refused(value: object) -> None:
+    with pytest.raises(Rejected):
+        read_large(value, "x", Code.JSON_VALUE)  # type: ignore[arg-type]
+
+
+def test_integers_of_too_many_bits_are_refused() -> None:
+    with pytest.raises(Rejected):
+        read_large(str(2**64), "x", Code.JSON_VALUE)
+    assert read_large(str(2**64), "x", Code.JSON_VALUE, bits=65) == 2**64
