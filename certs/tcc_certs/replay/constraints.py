@@ -165,7 +165,7 @@ def residual_constraints(artifact: CheckedArtifact, truncate: int) -> Constraint
     """What the artifact leaves to a run whose plans have at most `truncate` calls."""
     core, calls = artifact.core, artifact.core_calls
     items: list[Constraint] = []
-    relaxed = getattr(artifact.file.manifest, "relaxed", None)
+    relaxed = artifact.file.manifest.relaxed
     if relaxed is not None:
         items += [_limit(core.limits[i], core, calls) for i in relaxed.limits]
         items += [_require(core.requires[i], core, calls) for i in relaxed.requires]

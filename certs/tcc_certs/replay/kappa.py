@@ -50,7 +50,7 @@ class Exact:
 
 def own_counts(artifact: CheckedArtifact, language: Language) -> Exact | None:
     """The artifact's own automaton, where its plans are exactly the run's."""
-    if not language.deterministic or getattr(artifact.file.manifest, "relaxed", None) is not None:
+    if not language.deterministic or artifact.file.manifest.relaxed is not None:
         return None
     calls = range(len(language.texts))
     return Exact(artifact.automaton, calls, language.weight, language.fraction_bits)

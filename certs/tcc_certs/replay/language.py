@@ -118,7 +118,7 @@ def read_language(artifact: CheckedArtifact, inflate: tuple[int, int] = (1, 0)) 
     ]
     return Language(
         automaton=automaton,
-        deterministic="nondeterministic" not in getattr(manifest, "critical", ()),
+        deterministic=not manifest.nondeterministic,
         upper=manifest.counts != "exact",
         texts=artifact.calls,
         weight=weight,
