@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from tcc_certs.codec import encode
@@ -37,12 +37,16 @@ COLUMNS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "manifest": ("U8", ("*",)),
     "plans": ("U64", ("states", "limbs")),
     "race_count": ("U64", ("states", "limbs")),
+    "race_exponent": ("U32", ("states",)),
+    "race_mantissa": ("U64", ("states",)),
     "rank": ("U32", ("states",)),
     "residual_to_go": ("I64", ("states",)),
     "state_digest": ("U8", ("states", "32")),
     "tools": ("U8", ("*",)),
 }
-OPTIONAL = frozenset({"race_count"})
+# Rounded race counts stand in two columns, exact ones in one, or in none where they are `plans`.
+_ROUNDED = frozenset({"race_exponent", "race_mantissa"})
+OPTIONAL = frozenset({"race_count"}) | _ROUNDED
 _TYPECODE = {"I64": "q", "U64": "Q", "U32": "I", "U8": "B"}
 
 
@@ -73,26 +77,31 @@ def read_artifact(data: bytes | memoryview, *, digests: bool = True) -> Artifact
             that is missing or unknown; M202 a dtype or a shape; M203 a digest.
     """
     columns = read_container(data)
-    missing = sorted(set(COLUMNS) - OPTIONAL - set(columns))
-    extra = sorted(set(columns) - set(COLUMNS))
-    if "manifest" in missing:
+    if "manifest" not in columns:
         raise Rejected(Code.COLUMN_SET, "header", "a manifest", "none")
     raw = bytes(columns["manifest"].data)
     manifest = read_manifest(raw)
-    ensure(not missing, Code.COLUMN_SET, "header", "every column", f"without {missing}")
-    ensure(not extra, Code.COLUMN_SET, "header", "the columns of version 1.0 alone", extra)
-    require(
-        sorted(set(columns) - {"manifest"}),
-        sorted(manifest.columns),
-        Code.COLUMN_SET,
-        "manifest.columns",
-    )
+    _check_names(columns.keys(), manifest)
     for name in sorted(columns):
         _check_shape(name, columns[name], manifest)
     if digests:
         for name, due in manifest.columns.items():
             require(due, blake(columns[name].data), Code.COLUMN_DIGEST, f"manifest.columns.{name}")
     return ArtifactFile(digest=blake(raw), manifest=manifest, columns=columns)
+
+
+def _check_names(found: Set[str], manifest: Manifest) -> None:
+    """Every column that the manifest's features call for is there, and no other."""
+    required = set(COLUMNS) - OPTIONAL
+    optional = {"race_count"}
+    if manifest.round_counts is not None:
+        required, optional = required | _ROUNDED, set()
+    missing = sorted(required - found)
+    ensure(not missing, Code.COLUMN_SET, "header", "every column", f"without {missing}")
+    extra = sorted(found - required - optional)
+    ensure(not extra, Code.COLUMN_SET, "header", "no other column", extra)
+    named = sorted(found - {"manifest"})
+    require(named, sorted(manifest.columns), Code.COLUMN_SET, "manifest.columns")
 
 
 def _check_shape(name: str, tensor: Tensor, manifest: Manifest) -> None:

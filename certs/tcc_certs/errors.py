@@ -57,10 +57,12 @@ class Code(StrEnum):
     ROOT_CONTEXT = "C702"
     CORE_SCHEMA = "C801"
     CORE_MISMATCH = "C802"
+    RELAXED = "C803"
 
     # G: the automaton against its core, and the core against its source.
     CORE_ACCEPT = "G101"
     CORE_NEXT_CALL = "G102"
+    CORE_DERIVATIVES = "G103"
     CORE_SOURCE = "G201"
 
     # A pinned digest that differs.

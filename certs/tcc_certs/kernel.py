@@ -24,7 +24,8 @@ from tcc_certs.rules.minimal import check_minimal
 from tcc_certs.rules.partition import check_partition
 from tcc_certs.rules.plans import check_plans
 from tcc_certs.rules.race_counts import check_presence, check_race_counts
-from tcc_certs.rules.source import check_source, check_tools
+from tcc_certs.rules.rounded import RoundedCounts, check_rounded
+from tcc_certs.rules.source import check_relaxed, check_source, check_tools
 from tcc_certs.rules.sweep import Block, sweep
 
 
@@ -38,8 +39,8 @@ class CheckedArtifact:
         core: the grammar that it says it is of; :mod:`tcc_certs.corecheck` shows that it is.
         table: the calls of the artifact.
         core_calls: for each call of the artifact its index in the core.
-        plans: [n], number of plans below each state.
-        race_count: [n], m(q).
+        plans: [n], number of plans below each state; of derivations in a nondeterministic one.
+        race_count: [n], m(q); upper bounds where the manifest's counts are.
     """
 
     file: ArtifactFile
@@ -72,7 +73,7 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
         require(pin, file.digest.hex(), Code.PIN, "artifact digest")
     table = check_calls(file)
     automaton = listed(view(file))
-    check_partition(automaton, manifest.calls)
+    check_partition(automaton, manifest.calls, manifest.nondeterministic)
     blocks = sweep(automaton)
     check_finiteness(blocks, automaton)
     plans = unpack_limbs(columns["plans"])
@@ -89,10 +90,13 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     )
     check_cost_max(table.cost_high, manifest.cost_max)
     digests = bytes(columns["state_digest"].data)
-    check_minimal(blocks, automaton, table.digest, digests, manifest.root)
+    check_minimal(
+        blocks, automaton, table.digest, digests, manifest.root, manifest.nondeterministic
+    )
     value = decode_core(bytes(columns["core"].data))
     core = core_of(value)
     check_leaf_ids(manifest, core)
+    check_relaxed(manifest.relaxed, core)
     core_calls = check_source(manifest, table, core)
     owners = {core.calls[index].tool for index in core_calls}
     check_tools(bytes(columns["tools"].data), value["tools"], owners)
@@ -115,7 +119,12 @@ def _check_race(
     plans: Sequence[int],
 ) -> Sequence[int]:
     """C4; the column where there is one, ``plans`` where it would repeat them."""
-    bits = file.manifest.fraction_bits
+    bits, rounding = file.manifest.fraction_bits, file.manifest.round_counts
+    if rounding is not None:
+        mantissa = file.columns["race_mantissa"].items().tolist()
+        exponent = file.columns["race_exponent"].items().tolist()
+        check_rounded(blocks, automaton, mantissa, exponent, table.weight, bits, rounding)
+        return RoundedCounts(mantissa, exponent)
     column = file.columns.get("race_count", file.columns["plans"])
     counts = unpack_limbs(column) if "race_count" in file.columns else plans
     check_race_counts(blocks, automaton, counts, table.weight, bits, column.shape[1])

@@ -2,27 +2,43 @@
 
 Normative text: docs/spec/artifact.md, section 3.  What would make a later version legal (version,
 critical features) is looked at first, so that a newer file is declined and not called broken.
+The features decide which members there are, and whether the counts are bounds.
 Cost: linear in its bytes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
 from tcc_certs.codec import Json, decode, encode, large, read_large
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.fixed import format_decimal, parse_decimal
+from tcc_certs.schema import as_list, as_whole, ensure_increasing
 
 _MEMBERS = [
     "columns", "cost_max", "counts", "calls", "critical", "edges", "format", "grammar",
     "leaf_policy", "options", "root", "states", "version",
 ]  # fmt: skip
+_STATEMENTS = ["forbids", "limits", "requires"]
 _HEX = re.compile(r"[0-9a-f]{64}")
 _MAX_TILT = 64
 _MAX_STATES = 1 << 32
 _LEAF_POLICY: Mapping[str, Json] = {"name": "tcc.leaf", "version": 1}
+NONDETERMINISTIC, RELAXED, ROUNDED = "nondeterministic", "relaxed", "rounded"
+FEATURES = (NONDETERMINISTIC, RELAXED, ROUNDED)
+MAX_ROUND_BITS = 63
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxed:
+    """Statements of the core that its automaton leaves to the run: increasing indices, some."""
+
+    forbids: tuple[int, ...] = ()
+    limits: tuple[int, ...] = ()
+    requires: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +49,14 @@ class Manifest:
         grammar, version: the grammar's name and version.
         beta: inverse temperature, exact: numerator and decimal places.
         tilt, fraction_bits: B and F of the weights.
-        counts: ``exact``.
         states, edges, calls: sizes n, e, c.
         root: S(root), 32 bytes.
         cost_max: the greatest cost_high of a call, nano-units.
         root_document: J, the document of the root context.
         columns: column name -> BLAKE3 of its raw bytes; every column but ``manifest``.
+        nondeterministic: a call may lead from one state to several; counts are of derivations.
+        relaxed: the statements that the automaton leaves out; None where it leaves none.
+        round_counts: bits of the mantissas of rounded race counts; None where they are exact.
     """
 
     grammar: str
@@ -52,34 +70,50 @@ class Manifest:
     root: bytes
     cost_max: int
     root_document: Mapping[str, Json]
-    counts: str = "exact"
     columns: Mapping[str, bytes] = field(default_factory=dict)
+    nondeterministic: bool = False
+    relaxed: Relaxed | None = None
+    round_counts: int | None = None
+
+    @property
+    def critical(self) -> tuple[str, ...]:
+        """The features that a reader must know, in order."""
+        held = self.nondeterministic, self.relaxed is not None, self.round_counts is not None
+        return tuple(compress(FEATURES, held))
+
+    @property
+    def counts(self) -> str:
+        """``exact``, or ``upper`` where counts are bounds from above."""
+        return "upper" if self.critical else "exact"
 
 
 def manifest_bytes(manifest: Manifest, columns: Mapping[str, bytes]) -> bytes:
     """The canonical bytes of `manifest` with these column digests."""
-    beta = format_decimal(*manifest.beta)
-    return encode(
-        {
-            "format": "tcca",
-            "version": [1, 0],
-            "critical": [],
-            "grammar": {"name": manifest.grammar, "version": manifest.version},
-            "options": {
-                "beta": beta,
-                "fraction_bits": manifest.fraction_bits,
-                "tilt": manifest.tilt,
-            },
-            "counts": manifest.counts,
-            "states": manifest.states,
-            "edges": manifest.edges,
-            "calls": manifest.calls,
-            "root": manifest.root.hex(),
-            "cost_max": large(manifest.cost_max),
-            "leaf_policy": {**_LEAF_POLICY, "root": manifest.root_document},
-            "columns": {name: digest.hex() for name, digest in columns.items()},
-        }
-    )
+    options: dict[str, Json] = {
+        "beta": format_decimal(*manifest.beta),
+        "fraction_bits": manifest.fraction_bits,
+        "tilt": manifest.tilt,
+    }
+    if manifest.round_counts is not None:
+        options["round_counts"] = manifest.round_counts
+    members: dict[str, Json] = {
+        "format": "tcca",
+        "version": [1, 0],
+        "critical": manifest.critical,
+        "grammar": {"name": manifest.grammar, "version": manifest.version},
+        "options": options,
+        "counts": manifest.counts,
+        "states": manifest.states,
+        "edges": manifest.edges,
+        "calls": manifest.calls,
+        "root": manifest.root.hex(),
+        "cost_max": large(manifest.cost_max),
+        "leaf_policy": {**_LEAF_POLICY, "root": manifest.root_document},
+        "columns": {name: digest.hex() for name, digest in columns.items()},
+    }
+    if manifest.relaxed is not None:
+        members[RELAXED] = {name: getattr(manifest.relaxed, name) for name in _STATEMENTS}
+    return encode(members)
 
 
 def read_manifest(data: bytes) -> Manifest:
@@ -93,11 +127,16 @@ def read_manifest(data: bytes) -> Manifest:
     value = decode(data, "manifest")
     top = _object(value, "manifest")
     _check_version(top)
-    require(sorted(_MEMBERS), sorted(top), Code.MANIFEST_SCHEMA, "manifest")
+    critical = _critical(top.get("critical"))
+    relaxed, rounded = RELAXED in critical, ROUNDED in critical
+    members = [*_MEMBERS, RELAXED] if relaxed else _MEMBERS
+    require(sorted(members), sorted(top), Code.MANIFEST_SCHEMA, "manifest")
     grammar = _members(top, "grammar", ["name", "version"])
-    options = _members(top, "options", ["beta", "fraction_bits", "tilt"])
+    settings = ["beta", "fraction_bits", *(["round_counts"] if rounded else []), "tilt"]
+    options = _members(top, "options", settings)
     policy = _members(top, "leaf_policy", ["name", "root", "version"])
-    require("exact", top["counts"], Code.MANIFEST_VALUE, "manifest.counts")
+    counts = "upper" if critical else "exact"
+    require(counts, top["counts"], Code.MANIFEST_VALUE, "manifest.counts")
     for name, due in _LEAF_POLICY.items():
         _require_exactly(due, policy[name], Code.LEAF_POLICY, f"manifest.leaf_policy.{name}")
     beta = parse_decimal(_text(options, "beta"), "manifest.options.beta", Code.MANIFEST_VALUE)
@@ -116,6 +155,9 @@ def read_manifest(data: bytes) -> Manifest:
         cost_max=read_large(top["cost_max"], "manifest.cost_max", Code.MANIFEST_VALUE),
         root_document=_object(policy["root"], "manifest.leaf_policy.root"),
         columns={name: _digest(d, f"manifest.columns.{name}") for name, d in columns.items()},
+        nondeterministic=NONDETERMINISTIC in critical,
+        relaxed=_relaxed(top) if relaxed else None,
+        round_counts=_size(options, "round_counts", 1, MAX_ROUND_BITS) if rounded else None,
     )
 
 
@@ -132,10 +174,32 @@ def _check_version(top: Mapping[str, Json]) -> None:
         version,
     )
     require([1, 0], version, Code.MANIFEST_VALUE, "manifest.version")
-    critical = top.get("critical")
-    if not isinstance(critical, list) or not all(isinstance(name, str) for name in critical):
-        raise Rejected(Code.MANIFEST_SCHEMA, "manifest.critical", "a list of names", critical)
-    ensure(not critical, Code.UNKNOWN_FEATURE, "manifest.critical", "no feature", critical)
+
+
+def _critical(value: Json | None) -> Sequence[Json]:
+    """The names of the critical features, each of which is known here."""
+    path = "manifest.critical"
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise Rejected(Code.MANIFEST_SCHEMA, path, "a list of names", value)
+    unknown = [name for name in value if name not in FEATURES]
+    ensure(not unknown, Code.UNKNOWN_FEATURE, path, FEATURES, unknown)
+    ensure_increasing(value, path, Code.MANIFEST_VALUE)
+    return value
+
+
+def _relaxed(top: Mapping[str, Json]) -> Relaxed:
+    """The indices of what was relaxed; that they are the core's is for the rules of the source."""
+    members = _members(top, RELAXED, _STATEMENTS)
+    found: dict[str, tuple[int, ...]] = {}
+    for name in _STATEMENTS:
+        path = f"manifest.relaxed.{name}"
+        items = as_list(members[name], path, Code.MANIFEST_SCHEMA)
+        indices = [as_whole(item, path, Code.MANIFEST_SCHEMA, _MAX_STATES) for item in items]
+        ensure_increasing(indices, path, Code.MANIFEST_VALUE)
+        found[name] = tuple(indices)
+    some = any(found.values())
+    ensure(some, Code.MANIFEST_VALUE, "manifest.relaxed", "a statement at least", "none")
+    return Relaxed(**found)
 
 
 def _require_exactly(due: Json, found: Json, code: Code, path: str) -> None:

@@ -1,13 +1,15 @@
 """A small artifact from an explicit list of plans: a trie, merged by digest, all columns by hand.
 
 Slow and plain; it shares the digests, the weights and the byte writer with the kernel, and no
-equation.
+equation.  With `features` the artifact's counts are bounds: the caller answers for what they say of
+the core.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from tcc_certs.artifact import pack, pack_limbs, pack_texts, write_artifact
 from tcc_certs.codec import Json, decode, encode
@@ -27,8 +29,14 @@ class Node:
 
     accept: bool = False
     children: dict[int, Node] = field(default_factory=dict)
+    twins: list[tuple[int, Node]] = field(default_factory=list)  # more edges, of any call
     rank: int = 0
     digest: bytes = b""
+
+    def edges(self) -> list[tuple[int, Node]]:
+        """All edges; once digests are taken, each pair of a call and a digest once."""
+        pairs = [*self.children.items(), *self.twins]
+        return [found for _, found in sorted({(c, n.digest): (c, n) for c, n in pairs}.items())]
 
 
 def trie(plans: Iterable[Word]) -> Node:
@@ -42,23 +50,29 @@ def trie(plans: Iterable[Word]) -> Node:
     return root
 
 
-def build(core_bytes: bytes, plans: Iterable[Word], beta: str = "1", tilt: int = 8) -> bytes:
+def build(
+    core_bytes: bytes, plans: Iterable[Word], beta: str = "1", tilt: int = 8, **features: Any
+) -> bytes:
     """The artifact of exactly these plans (a non-empty list), with `core_bytes` as its source."""
-    return build_graph(core_bytes, trie(plans), beta, tilt)
+    return build_graph(core_bytes, trie(plans), beta, tilt, **features)
 
 
-def build_graph(core_bytes: bytes, root: Node, beta: str = "1", tilt: int = 8) -> bytes:
-    """The artifact of the plans that an acyclic graph of nodes spells out; nodes may be shared."""
+def build_graph(
+    core_bytes: bytes, root: Node, beta: str = "1", tilt: int = 8, **features: Any
+) -> bytes:
+    """The artifact of the plans that an acyclic graph of nodes spells out; nodes may be shared.
+
+    `features` are `nondeterministic`, `relaxed` and `round_counts` of the manifest.
+    """
     core = read_core(core_bytes)
     nodes = _parts_first(root)
-    used = sorted({call for node in nodes for call in node.children})
+    used = sorted({call for node in nodes for call, _ in node.edges()})
     calls = [core.calls[index] for index in used]
     states = _merge(nodes, {i: core.calls[i] for i in used})
     position = {index: at for at, index in enumerate(used)}
     number = {node.digest: q for q, node in enumerate(states)}
     edges = [
-        [(position[c], number[child.digest]) for c, child in sorted(node.children.items())]
-        for node in states
+        sorted((position[c], number[child.digest]) for c, child in node.edges()) for node in states
     ]
     exact = parse_decimal(beta, "beta", Code.MANIFEST_VALUE)
     bits = fraction_bits(exact, max((call.cost_low for call in calls), default=0), tilt)
@@ -72,6 +86,8 @@ def build_graph(core_bytes: bytes, root: Node, beta: str = "1", tilt: int = 8) -
             races[q] += weights[a] * races[p] << bits * (node.rank - 1 - states[p].rank)
             residual = call_residual(exact, calls[a].cost_low, weights[a], bits)
             ends.append((calls[a].cost_low + costs[p], residual + residuals[p]))
+        if features.get("round_counts"):
+            races[q] = _least(races[q], features["round_counts"])
         costs.append(min(h for h, _ in ends))
         residuals.append(max(g for _, g in ends))
     starts = [sum(len(row) for row in edges[:q]) for q in range(len(states) + 1)]
@@ -97,7 +113,11 @@ def build_graph(core_bytes: bytes, root: Node, beta: str = "1", tilt: int = 8) -
         "tools": encode([tool for t, tool in enumerate(document["tools"]) if t in owners]),
         "core": core_bytes,
     }
-    if races != counts:
+    if features.get("round_counts"):
+        pairs = [_pair(race, features["round_counts"]) for race in races]
+        columns["race_mantissa"] = pack("race_mantissa", [m for m, _ in pairs])
+        columns["race_exponent"] = pack("race_exponent", [e for _, e in pairs])
+    elif races != counts:
         columns["race_count"] = pack_limbs(races)
     manifest = Manifest(
         grammar=core.name,
@@ -111,8 +131,22 @@ def build_graph(core_bytes: bytes, root: Node, beta: str = "1", tilt: int = 8) -
         root=states[-1].digest,
         cost_max=max((call.cost_high for call in calls), default=0),
         root_document=root_document(core.name, core.version, core.limit_texts),
+        **features,
     )
     return write_artifact(manifest, columns)
+
+
+def _least(count: int, bits: int) -> int:
+    """The least number of `bits` bits and zeros behind them that is no less than `count`."""
+    mantissa, exponent = _pair(count, bits)
+    return mantissa << exponent
+
+
+def _pair(count: int, bits: int) -> tuple[int, int]:
+    exponent = 0
+    while -(-count // (1 << exponent)) >= 1 << bits:
+        exponent += 1
+    return -(-count // (1 << exponent)), exponent
 
 
 def _parts_first(root: Node) -> list[Node]:
@@ -128,6 +162,7 @@ def _parts_first(root: Node) -> list[Node]:
         else:
             todo.append((node, True))
             todo.extend((child, False) for child in node.children.values())
+            todo.extend((child, False) for _, child in node.twins)
     return list(done.values())
 
 
@@ -135,9 +170,9 @@ def _merge(nodes: list[Node], calls: dict) -> list[Node]:
     """One node for each digest, by (rank, digest)."""
     label = {i: call_digest(c.text.encode(), c.cost_low, c.cost_high) for i, c in calls.items()}
     found: dict[bytes, Node] = {}
-    for node in nodes:
-        node.rank = max((1 + child.rank for child in node.children.values()), default=0)
-        pairs = [(label[c], child.digest) for c, child in sorted(node.children.items())]
+    for node in nodes:  # parts first, so that the digests of the targets are there
+        node.rank = max((1 + child.rank for _, child in node.edges()), default=0)
+        pairs = [(label[c], child.digest) for c, child in node.edges()]
         node.digest = state_digest(node.accept, pairs)
         found.setdefault(node.digest, node)
     return sorted(found.values(), key=lambda node: (node.rank, node.digest))

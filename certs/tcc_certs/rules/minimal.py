@@ -27,6 +27,7 @@ def check_minimal(
     call_digest: Sequence[bytes],
     column: bytes,
     root: bytes,
+    nondeterministic: bool = False,
 ) -> None:
     """Digests, their order, reachability, life, and use of every call.
 
@@ -36,13 +37,14 @@ def check_minimal(
         call_digest: [c], A(a).
         column: [n * 32], the column ``state_digest``.
         root: S(root) of the manifest.
+        nondeterministic: edges of one call stand in S by the digests of their targets.
 
     Raises:
         Rejected: C601 a digest, C602 the order, C603 a state that nothing reaches, C604 a state
             that reaches nothing, C605 a call on no edge, M102 the manifest's root.
     """
     digests = [column[at : at + 32] for at in range(0, len(column), 32)]
-    _check_digests(blocks, automaton.accept, call_digest, digests)
+    _check_digests(blocks, automaton.accept, call_digest, digests, nondeterministic)
     require(digests[automaton.root].hex(), root.hex(), Code.MANIFEST_VALUE, "manifest.root")
     keys = zip(automaton.rank, digests, strict=True)
     later = islice(zip(automaton.rank, digests, strict=True), 1, None)
@@ -58,18 +60,32 @@ def _check_digests(
     accept: Sequence[int],
     call_digest: Sequence[bytes],
     digests: Sequence[bytes],
+    nondeterministic: bool,
 ) -> None:
     """S(q) = BLAKE3(0x10 | accept | A(call) | S(target) ..)."""
     differences: Differences[bytes] = Differences()
     for block in blocks:
-        pairs = map(add, block.at_calls(call_digest), block.at_targets(digests))
-        bodies = block.fold(b"".join, pairs, b"")
+        if nondeterministic:
+            bodies = _sorted_bodies(block, call_digest, digests)
+        else:
+            pairs = map(add, block.at_calls(call_digest), block.at_targets(digests))
+            bodies = block.fold(b"".join, pairs, b"")
         heads = [_HEADS[accepts] for accepts in block.at_states(accept)]
         due = [blake3(head + body).digest() for head, body in zip(heads, bodies, strict=True)]
         differences.note(block.states, due, block.at_states(digests))
     if differences.first is not None:
         state, expected, found = differences.first
         raise Rejected(Code.STATE_DIGEST, f"state_digest[{state}]", expected.hex(), found.hex())
+
+
+def _sorted_bodies(
+    block: Block, call_digest: Sequence[bytes], digests: Sequence[bytes]
+) -> list[bytes]:
+    """For each state its pairs (A(call), S(target)) by (call, S(target)), joined."""
+    calls = block.at_calls(range(len(call_digest)))
+    pairs = zip(calls, block.at_targets(digests), strict=True)
+    rows: list[list[tuple[int, bytes]]] = block.fold(sorted, pairs, [])
+    return [b"".join([call_digest[call] + target for call, target in row]) for row in rows]
 
 
 def _check_useful(automaton: Automaton, calls: int) -> None:

@@ -1,7 +1,7 @@
 """C8, source: the calls and the tools of the artifact are the core's.
 
 That the automaton is the core's is more than this, and for :mod:`tcc_certs.corecheck`.
-Cost: linear in the calls and in the core's tools.
+Cost: linear in the calls, in the core's tools and in what is relaxed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from tcc_certs.codec import Json, encode
 from tcc_certs.errors import Code, ensure, require
 from tcc_certs.grammar import Core
-from tcc_certs.manifest import Manifest
+from tcc_certs.manifest import Manifest, Relaxed
 from tcc_certs.rules.calls import CallTable
 from tcc_certs.schema import as_list
 
@@ -36,6 +36,32 @@ def check_source(manifest: Manifest, table: CallTable, core: Core) -> tuple[int,
         require(call.epsilon, table.epsilon[i], _MISMATCH, f"call_epsilon[{i}]")
         found.append(number[text])
     return tuple(found)
+
+
+def check_relaxed(relaxed: Relaxed | None, core: Core) -> None:
+    """What is relaxed are statements of the core, a limit on costs only where no cost is negative.
+
+    A run adds up what a call may cost at most and looks at no later call: with a negative cost, a
+    sum past the limit could still come back below it.
+
+    Raises:
+        Rejected: C803.
+    """
+    if relaxed is None:
+        return
+    sizes = {
+        "forbids": (relaxed.forbids, len(core.forbids)),
+        "limits": (relaxed.limits, len(core.limits)),
+        "requires": (relaxed.requires, len(core.requires)),
+    }
+    for name, (indices, size) in sizes.items():
+        for index in indices:
+            path = f"manifest.relaxed.{name}"
+            ensure(index < size, Code.RELAXED, path, f"an index below {size}", index)
+    costs = any(core.limits[index].kind == "cost" for index in relaxed.limits)
+    least = min((call.cost_low for call in core.calls), default=0)
+    holds = not costs or least >= 0
+    ensure(holds, Code.RELAXED, "manifest.relaxed.limits", "no limit on negative costs", least)
 
 
 def check_tools(column: bytes, tools: Json, owners: set[int]) -> None:
