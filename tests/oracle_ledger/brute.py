@@ -1,75 +1,144 @@
-"""The truth of a run by listing every leaf: its arrival and value in 400 bits of MPFR."""
+"""The truth of a run by listing every leaf: its arrival and value in 400 bits of MPFR.
+
+Phantoms, forbidden children, inflated counts and sets of states included.  It reads the artifact by
+the texts of docs/spec/race.md alone: whole words are held against the relaxed statements by the set
+semantics of tests/oracle/plans.py, masses are fractions.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
+from math import ceil
 
 import gmpy2
 
 from tcc_certs.digest import child_context, leaf_digest, race_key, root_context, uniform
 from tcc_certs.kernel import CheckedArtifact
+from tests.oracle.plans import Word, _forbid_holds, _limit_holds, _require_holds
 
 _BITS = 400
+States = tuple[int, ...]
 
 
-def leaf_values(artifact: CheckedArtifact, seed: bytes) -> list[tuple[gmpy2.mpfr, tuple[str, ...]]]:
+class Masses:
+    """An artifact as fractions: weights, counts and children of sets of states."""
+
+    def __init__(self, artifact: CheckedArtifact, inflate: str = "1") -> None:
+        manifest, columns = artifact.file.manifest, artifact.file.columns
+        self.artifact = artifact
+        bits = manifest.fraction_bits
+        self.beta = Fraction(manifest.beta[0], 10 ** manifest.beta[1])
+        self.weight = [Fraction(w, 2**bits) for w in columns["call_weight"].items()]
+        self.low = list(columns["call_cost_low"].items())
+        self.rank = list(artifact.automaton.rank)
+        self.unit = [2 ** (bits * d) for d in self.rank]
+        self.rate: list[Fraction] = []
+        for q, count in enumerate(artifact.race_count):
+            least = Fraction(artifact.automaton.accept[q])
+            for call, target in artifact.automaton.edges(q):
+                least += self.weight[call] * self.rate[target]
+            more = Fraction(ceil(Fraction(inflate) * count), self.unit[q])
+            self.rate.append(max(more, least))
+
+    @property
+    def root(self) -> States:
+        return (self.artifact.automaton.root,)
+
+    def n(self, states: States | None) -> Fraction:
+        """The race count of a set; 1 at a leaf."""
+        return Fraction(1) if states is None else sum((self.rate[q] for q in states), Fraction(0))
+
+    def children(self, states: States) -> list[tuple[int | None, States | None, Fraction]]:
+        """(call, states, mass) in canonical order; the stop leaf last."""
+        automaton = self.artifact.automaton
+        pairs = {pair for q in states for pair in automaton.edges(q)}
+        found: list[tuple[int | None, States | None, Fraction]] = []
+        for call in sorted({call for call, _ in pairs}):
+            to = tuple(sorted(target for other, target in pairs if other == call))
+            found.append((call, to, self.weight[call] * self.n(to)))
+        if any(automaton.accept[q] for q in states):
+            found.append((None, None, Fraction(1)))
+        return found
+
+    def allows(self, word: Word, stop: bool, truncate: int | None = None) -> bool:
+        """Whether the statements that are left to the run allow a prefix, or a whole plan."""
+        core, relaxed = self.artifact.core, self.artifact.file.manifest.relaxed
+        named = tuple(self.artifact.core_calls[call] for call in word)
+        if truncate is not None and len(word) > truncate:
+            return False
+        if relaxed is None:
+            return True
+        limits = [core.limits[at] for at in relaxed.limits]
+        requires = [core.requires[at] for at in relaxed.requires]
+        forbids = [core.forbids[at] for at in relaxed.forbids]
+        return (
+            all(_limit_holds(core, one, named) for one in limits if stop or not one.least)
+            and all(
+                _require_holds(core, one, named)
+                for one in requires
+                if stop or one.order == "before"
+            )
+            and all(_forbid_holds(core, one, named) for one in forbids)
+        )
+
+
+def leaf_values(
+    artifact: CheckedArtifact, seed: bytes, inflate: str = "1", truncate: int | None = None
+) -> list[tuple[gmpy2.mpfr, tuple[str, ...]]]:
     """Every plan with its value, best first; for languages of at most some hundred plans."""
     with gmpy2.context(gmpy2.get_context(), precision=_BITS):
-        return sorted(_Listing(artifact, seed).all(), reverse=True)
+        listing = _Listing(Masses(artifact, inflate), seed, truncate)
+        return sorted(listing.all(), reverse=True)
 
 
 class _Listing:
-    def __init__(self, artifact: CheckedArtifact, seed: bytes) -> None:
-        manifest, columns = artifact.file.manifest, artifact.file.columns
-        self.artifact = artifact
-        self.beta = Fraction(manifest.beta[0], 10 ** manifest.beta[1])
-        bits = manifest.fraction_bits
-        self.weight = [Fraction(w, 2**bits) for w in columns["call_weight"].items()]
-        self.low = list(columns["call_cost_low"].items())
-        rank = artifact.automaton.rank
-        self.rate = [Fraction(m, 2 ** (bits * rank[q])) for q, m in enumerate(artifact.race_count)]
-        self.root = root_context(manifest.root_document)
+    def __init__(self, masses: Masses, seed: bytes, truncate: int | None) -> None:
+        self.masses = masses
+        self.truncate = truncate
+        self.root = root_context(masses.artifact.file.manifest.root_document)
         self.key = race_key(seed, self.root)
 
     def exponential(self, purpose: int, digest: bytes, rate: Fraction) -> gmpy2.mpfr:
         odd = 2 * uniform(self.key, purpose, digest) + 1
         return -gmpy2.log1p(-gmpy2.mpfr(odd) / gmpy2.mpfr(2) ** 65) / number(rate)
 
-    def all(self):
-        root = self.artifact.automaton.root
-        first = self.exponential(1, self.root, self.rate[root])
-        todo = [(root, self.root, first, ())]
+    def all(self) -> Iterator[tuple[gmpy2.mpfr, tuple[str, ...]]]:
+        masses = self.masses
+        first = self.exponential(1, self.root, masses.n(masses.root))
+        todo = [(masses.root, self.root, first, ())]
         while todo:
-            state, digest, t, calls = todo.pop()
-            edges = list(self.artifact.automaton.edges(state))
-            children = [(self.weight[c], self.rate[p], c, p) for c, p in edges] + [
-                (Fraction(1), Fraction(1), None, None)
-            ] * self.artifact.automaton.accept[state]
+            states, digest, t, calls = todo.pop()
+            children = masses.children(states)
             x = uniform(self.key, 2, digest)
             edge, won = Fraction(0), None
-            for place, (w, n, _, _) in enumerate(children):
-                edge += w * n
-                if won is None and Fraction(2 * x + 1, 2**65) * self.rate[state] < edge:
+            for place, (_, _, mass) in enumerate(children):
+                edge += mass
+                if won is None and Fraction(2 * x + 1, 2**65) * masses.n(states) < edge:
                     won = place
-            for place, (w, n, call, target) in enumerate(children):
-                if call is None:
-                    name = leaf_digest(digest)
-                else:
-                    name = child_context(digest, self.artifact.calls[call].encode())
-                arrival = number(w) * t
+            for place, (call, to, _) in enumerate(children):
+                word = calls if call is None else (*calls, call)
+                if not masses.allows(word, call is None, self.truncate):
+                    continue
+                name = leaf_digest(digest)
+                if call is not None:
+                    text = masses.artifact.calls[call]
+                    name = child_context(digest, text.encode())
+                weight = Fraction(1) if call is None else masses.weight[call]
+                arrival = number(weight) * t
                 if place != won:
-                    arrival += self.exponential(3, name, n)
-                if target is None:
+                    arrival += self.exponential(3, name, masses.n(to))
+                if to is None:
                     yield self.value(calls, arrival), self.texts(calls)
                 else:
-                    todo.append((target, name, arrival, (*calls, call)))
+                    todo.append((to, name, arrival, word))
 
-    def value(self, calls, arrival) -> gmpy2.mpfr:
-        cost = Fraction(sum(self.low[c] for c in calls), 10**9)
-        return number(-self.beta * cost) - gmpy2.log(arrival)
+    def value(self, calls: Word, arrival: gmpy2.mpfr) -> gmpy2.mpfr:
+        cost = Fraction(sum(self.masses.low[c] for c in calls), 10**9)
+        return number(-self.masses.beta * cost) - gmpy2.log(arrival)
 
-    def texts(self, calls) -> tuple[str, ...]:
-        return tuple(self.artifact.calls[c] for c in calls)
+    def texts(self, calls: Word) -> tuple[str, ...]:
+        return tuple(self.masses.artifact.calls[c] for c in calls)
 
 
 def number(value: Fraction) -> gmpy2.mpfr:

@@ -1,4 +1,4 @@
-"""Artifacts with upper counts, for ledger tests: relaxed, nondeterministic, rounded, in any mixture.
+"""Artifacts with upper counts, for ledger tests: relaxed, nondeterministic, rounded, any mixture.
 
 Slow and plain, all columns by hand; it shares the digests, the weights and the byte writer with the
 kernel, and no equation.
@@ -134,9 +134,7 @@ def _columns(file: Any, states: list[State]) -> dict[str, bytes]:
     manifest = file.manifest
     bits = manifest.fraction_bits
     low = [core.calls[call].cost_low for call in used]
-    residual = [
-        call_residual(manifest.beta, c, w, bits) for c, w in zip(low, weight, strict=True)
-    ]
+    residual = [call_residual(manifest.beta, c, w, bits) for c, w in zip(low, weight, strict=True)]
     rows, counts, races, costs, residuals = [], [], [], [], []
     for state in states:
         row = sorted((position[call], number[to.digest]) for call, to in state.edges)
@@ -222,9 +220,7 @@ def drawn_upper(rng: random.Random, tilt: int | None = None, most: int = 200) ->
 
 def _relaxed(rng: random.Random, core: Core) -> Relaxed:
     # `depth` stays: without it the language may be infinite; costs may be negative, so `cost` too.
-    limits = [
-        at for at, limit in enumerate(core.limits) if limit.kind not in ("depth", "cost")
-    ]
+    limits = [at for at, limit in enumerate(core.limits) if limit.kind not in ("depth", "cost")]
 
     def some(indices: range | list[int]) -> tuple[int, ...]:
         return tuple(index for index in indices if rng.random() < 0.7)

@@ -1,7 +1,7 @@
-"""A reference run: plays an exact race by the definitions of tcc_certs.race and writes a ledger.
+"""A reference run: plays any race in 400 bits of MPFR and writes its ledger.
 
-Slow and plain.  It shares the definitions and the line writer with the validator, and neither its
-walk, nor its records, nor its order of checks; with the runtime it shares nothing but formats.
+Slow and plain.  With the validator it shares digests, formats and the line writer, and neither its
+arithmetic, nor its walk, nor its records, nor its order of checks; with the runtime formats alone.
 """
 
 from __future__ import annotations
@@ -25,8 +25,21 @@ from tcc_certs.digest import (
 from tcc_certs.fixed import format_decimal, format_q32, format_q64
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.ledger import FIRST_HEAD, seal
-from tcc_certs.race import Arrival, Published, arrive, child_masses, leaf_uniform, publish, winner
 from tcc_certs.weights import call_residual
+from tests.oracle_ledger.brute import Masses, States
+from tests.oracle_ledger.numbers import (
+    Real,
+    arrival_word,
+    exponential,
+    heuristic,
+    log_sum,
+    minus_log,
+    nearest,
+    plus,
+    times,
+)
+
+Word = tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,14 +50,24 @@ class Plan:
     committed: bytes | None = None  # the seed of the commitment, where it is another one
     salt: bytes | None = None
     started_ms: int = 1_700_000_000_000
+    mode: str | None = None  # None: exact where it can be
+    race: str = "coupled"
+    keys: str = "finalized"
     recipe: str = "r2"
+    inflate: str = "1"
+    tau: str = "1"
+    truncate: int | None = None
+    beacon: bytes | None = None
+    nonce: bytes | None = None
     top: int = 1
     alpha: str = "0"
     eta: str = "1"
     count_bits: int = 0
     max_expansions: int | None = None
     interrupt_after: int | None = None
+    silent: bool = False  # claims nothing from the start
     overrun: int = 0  # pops past the stop rule, for forgers
+    allow_all: bool = False  # pushes forbidden children, for forgers
     withhold: bool = False
     header: tuple[tuple[str, Any], ...] = ()  # fields of `open` to overwrite
 
@@ -54,11 +77,13 @@ class Item:
     """A frontier item."""
 
     digest: bytes
-    calls: tuple[int, ...]
-    state: int | None
-    arrival: Arrival
-    published: Published
-    weight: int = 1
+    calls: Word
+    states: States | None
+    key: int
+    parent: Item | None = None
+    won: bool = False
+    t: Real | None = None  # known once it is realised
+    value: int = 0
 
 
 class Reference:
@@ -66,179 +91,293 @@ class Reference:
 
     def __init__(self, artifact: CheckedArtifact, plan: Plan) -> None:
         self.artifact = artifact
-        self.plan = plan
         manifest, columns = artifact.file.manifest, artifact.file.columns
-        self.bits = manifest.fraction_bits
-        self.beta = Fraction(manifest.beta[0], 10 ** manifest.beta[1])
-        self.low = list(columns["call_cost_low"].items())
+        self.exact = manifest.counts == "exact"
+        mode = plan.mode or ("exact" if self.exact and plan.inflate == "1" else "surrogate")
+        self.plan = plan = replace(plan, mode=mode)
+        self.masses = Masses(artifact, plan.inflate)
+        self.beta = self.masses.beta
+        self.low = self.masses.low
         self.high = list(columns["call_cost_high"].items())
-        self.weight = list(columns["call_weight"].items())
         self.ahead = list(columns["residual_to_go"].items())
-        self.rank = list(artifact.automaton.rank)
+        self.cheapest = list(columns["cost_to_go"].items())
+        self.rank = self.masses.rank
+        self.bits = manifest.fraction_bits
+        self.longest = self.rank[artifact.automaton.root]
+        self.truncate = self.longest if plan.truncate is None else min(plan.truncate, self.longest)
         residuals = [
             call_residual(manifest.beta, cost, weight, self.bits)
-            for cost, weight in zip(self.low, self.weight, strict=True)
+            for cost, weight in zip(self.low, columns["call_weight"].items(), strict=True)
         ]
         self.step = max([0, *residuals])
         self.root = root_context(manifest.root_document)
-        self.key = race_key(plan.seed, self.root)
-        self.records: list[dict[str, Any]] = []
+        self.header = self.make_header()
+        self.key = race_key(plan.seed, self.race_salt())
+        self.regime = "fallback" if mode == "fallback" else plan.race
+        self.claim = self.header["claim_type"]
+        self.records: list[dict[str, Any]] = [self.header]
 
-    def bound(self, state: int | None, calls: tuple[int, ...]) -> tuple[int, int]:
-        so_far = -self.beta * Fraction(sum(self.low[c] for c in calls), 10**9)
-        if state is not None:
-            ahead = self.ahead[state] if self.plan.recipe == "r2" else self.rank[state] * self.step
-            so_far += Fraction(ahead, 1 << 32)
-        return so_far.numerator, so_far.denominator
+    # What the numbers are.
 
-    def item(self, digest, calls, state, parent, weight, x) -> Item:
-        arrival = arrive(
-            parent=parent,
-            weight=weight,
-            fraction_bits=self.bits if parent else 0,
-            x=x,
-            count=1 if state is None else self.artifact.race_count[state],
-            unit=0 if state is None else self.bits * self.rank[state],
-        )
-        published = publish(arrival, self.bound(state, calls))
-        return Item(digest=digest, calls=calls, state=state, arrival=arrival, published=published)
+    def word(self, purpose: int, digest: bytes) -> int:
+        return uniform(self.key, purpose, digest)
+
+    def score(self, calls: Word, more: int = 0) -> Fraction:
+        return -self.beta * Fraction(sum(self.low[c] for c in calls) + more, 10**9)
+
+    def bound(self, states: States | None, calls: Word) -> Fraction:
+        if states is None:
+            return self.score(calls)
+        if self.plan.recipe == "r2":
+            ahead = max(self.ahead[q] for q in states)
+        else:
+            ahead = self.depth_left(states) * self.step
+        return self.score(calls) + Fraction(ahead, 1 << 32)
+
+    def depth_left(self, states: States) -> int:
+        return max(self.rank[q] for q in states)
+
+    def weight(self, item: Item) -> Fraction:
+        return Fraction(1) if item.states is None else self.masses.weight[item.calls[-1]]
+
+    def fallback_key(self, item: Item) -> int:
+        if item.states is None:
+            x = self.word(4, item.digest)
+            return heuristic(x, self.score(item.calls), Fraction(self.plan.tau))
+        least = min(self.cheapest[q] for q in item.states)
+        return nearest(self.score(item.calls, least))
 
     def name(self, digest: bytes) -> str:
         return uuid7(self.plan.started_ms, digest)
 
-    def texts(self, calls: tuple[int, ...]) -> list[str]:
+    def texts(self, calls: Word) -> list[str]:
         return [self.artifact.calls[c] for c in calls]
 
-    def write_node(self, item: Item, parent: bytes | None, place: int, x: int | None) -> None:
-        shown = " ".join(self.texts(item.calls)[-3:])
-        while len(shown.encode()) > 48:
-            shown = shown[1:]
-        record = {
+    # Pushes.
+
+    def push(self, item: Item, place: int) -> Item:
+        """The item with its key, and its `node` record."""
+        record: dict[str, Any] = {
             "kind": "node",
             "node_id": self.name(item.digest),
             "ctx_digest": item.digest.hex(),
-            "ctx_repr": shown,
-            "key_raw": format_q64(item.published.key),
-            "neg_log_t": format_q64(item.published.neg_log_t),
+            "ctx_repr": self.shown(item.calls),
         }
-        plans = 1 if item.state is None else self.artifact.plans[item.state]
+        plans = 1
+        if item.states is not None:
+            plans = sum(self.artifact.plans[q] for q in item.states)
+            many = self.artifact.file.manifest.nondeterministic
+            record["state"] = list(item.states) if many else item.states[0]
         if plans < 2**64:
-            record["N"] = str(plans)
-        if item.state is not None:
-            record["state"] = item.state
+            record["N" if self.exact else "Nub"] = str(plans)
+        if item.parent is not None:
+            call = "stop" if item.states is None else self.texts(item.calls)[-1]
+            record |= {"parent_id": self.name(item.parent.digest), "call": call, "tie_token": place}
+        item = self.keyed(item, record)
+        record["key_raw"] = format_q64(item.key)
+        self.records.append(record)
+        return item
+
+    def keyed(self, item: Item, record: dict[str, Any]) -> Item:
+        if self.regime == "fallback":
+            if item.states is None:
+                record["U"] = str(self.word(4, item.digest))
+            return replace(item, key=self.fallback_key(item))
+        bound = self.bound(item.states, item.calls)
+        if item.parent is None or (self.regime, self.plan.keys) == ("coupled", "finalized"):
+            item = self.realised(item, record)
+            return replace(item, key=minus_log(item.t, bound), value=minus_log(item.t, bound))
+        return replace(item, key=minus_log(times(self.weight(item), item.parent.t), bound))
+
+    def realised(self, item: Item, record: dict[str, Any]) -> Item:
+        """The item with its arrival; the record gets its uniform and -ln t."""
+        if item.parent is None:
+            x = self.word(1, item.digest)
+            t = exponential(x, self.masses.n(item.states))
+        elif self.regime == "literal":
+            x = self.word(4 if item.states is None else 3, item.digest)
+            t = exponential(x, self.masses.n(item.states))
+        else:
+            x, t = None, times(self.weight(item), item.parent.t)
+            if not item.won:
+                x = self.word(3, item.digest)
+                t = plus(t, exponential(x, self.masses.n(item.states)))
         if x is not None:
             record["U"] = str(x)
-        if parent is not None:
-            call = "stop" if item.state is None else self.texts(item.calls)[-1]
-            record |= {"parent_id": self.name(parent), "call": call, "tie_token": place}
-        self.records.append(record)
+        record["neg_log_t"] = format_q64(minus_log(t))
+        return replace(item, t=t)
 
-    def children(self, item: Item) -> list[Item]:
-        automaton = self.artifact.automaton
-        edges = list(automaton.edges(item.state))
-        masses = child_masses(
-            self.rank[item.state],
-            bool(automaton.accept[item.state]),
-            [(self.weight[c], self.rank[p], self.artifact.race_count[p]) for c, p in edges],
-            self.bits,
-        )
-        x = uniform(self.key, 2, item.digest)
-        won = winner(x, self.artifact.race_count[item.state], masses)
-        self.write_expand(item, x, won)
+    def shown(self, calls: Word) -> str:
+        shown = " ".join(self.texts(calls)[-3:])
+        while len(shown.encode()) > 48:
+            shown = shown[1:]
+        return shown
+
+    # Pops.
+
+    def expand(self, item: Item) -> list[Item]:
+        record: dict[str, Any] = {"kind": "expand", "node_id": self.name(item.digest)}
+        self.records.append(record)
+        if self.regime != "fallback" and item.t is None:
+            item = self.realised(item, record)
+        children = self.masses.children(item.states)
+        allowed = [
+            self.plan.allow_all
+            or self.masses.allows(self.after(item, call), call is None, self.truncate)
+            for call, _, _ in children
+        ]
+        won = self.draw_winner(item, children, allowed, record)
+        if not any(allowed):
+            record["dead_end"] = True
+        self.note_phi(item, record)
         found = []
-        for place in range(len(masses)):
-            call, target = edges[place] if place < len(edges) else (None, None)
-            if call is None:
-                digest, calls, weight = leaf_digest(item.digest), item.calls, 1 << self.bits
-            else:
+        for place, (call, to, _) in enumerate(children):
+            if not allowed[place]:
+                continue
+            digest = leaf_digest(item.digest)
+            if call is not None:
                 digest = child_context(item.digest, self.artifact.calls[call].encode())
-                calls, weight = (*item.calls, call), self.weight[call]
-            residual = None if place == won else uniform(self.key, 3, digest)
-            child = self.item(digest, calls, target, item.arrival, weight, residual)
-            self.write_node(child, item.digest, place, residual)
-            found.append(child)
+            child = Item(
+                digest=digest,
+                calls=self.after(item, call),
+                states=to,
+                key=0,
+                parent=item,
+                won=place == won,
+            )
+            found.append(self.push(child, place))
         return found
 
-    def write_expand(self, item: Item, x: int, won: int | None) -> None:
-        record = {
-            "kind": "expand",
-            "node_id": self.name(item.digest),
-            "W": str(x),
-            "winner": "phantom" if won is None else str(won),
-        }
-        alpha = Fraction(self.plan.alpha)
-        if item.calls and alpha:
-            before, after = self.phi(item.calls[:-1], alpha), self.phi(item.calls, alpha)
-            record |= {
-                "phi_before": format_q32(round(before * 2**32)),
-                "phi_after": format_q32(round(after * 2**32)),
-                "delta_phi": format_q32(round((after - before) * 2**32)),
-            }
-            if after - before > -Fraction(self.plan.eta):
-                record["guards"] = ["AcyclicityFail"]
-                if not any("claim_type" in r for r in self.records[1:]):
-                    record["claim_type"] = "NoCert"
-        self.records.append(record)
+    def after(self, item: Item, call: int | None) -> Word:
+        return item.calls if call is None else (*item.calls, call)
 
-    def phi(self, calls: tuple[int, ...], alpha: Fraction) -> Fraction:
-        longest = self.rank[self.artifact.automaton.root]
-        return longest - len(calls) + alpha * Fraction(sum(self.high[c] for c in calls), 10**9)
+    def draw_winner(self, item, children, allowed, record) -> int | None:
+        if self.regime != "coupled":
+            return None
+        x = self.word(2, item.digest)
+        edge, won = Fraction(0), None
+        for place, (_, _, mass) in enumerate(children):
+            edge += mass
+            if won is None and Fraction(2 * x + 1, 2**65) * self.masses.n(item.states) < edge:
+                won = place if allowed[place] else -1
+        if won == -1:
+            won = None
+        record |= {"W": str(x), "winner": "phantom" if won is None else str(won)}
+        return won
+
+    def note_phi(self, item: Item, record: dict[str, Any]) -> None:
+        alpha = Fraction(self.plan.alpha)
+        if not item.calls or not alpha:
+            return
+        before, after = self.phi(item.calls[:-1], alpha), self.phi(item.calls, alpha)
+        record |= {
+            "phi_before": format_q32(round(before * 2**32)),
+            "phi_after": format_q32(round(after * 2**32)),
+            "delta_phi": format_q32(round((after - before) * 2**32)),
+        }
+        if after - before > -Fraction(self.plan.eta):
+            record["guards"] = ["AcyclicityFail"]
+            if self.claim != "NoCert":
+                record["claim_type"] = self.claim = "NoCert"
+
+    def phi(self, calls: Word, alpha: Fraction) -> Fraction:
+        return self.longest - len(calls) + alpha * Fraction(sum(self.high[c] for c in calls), 10**9)
+
+    def take(self, leaf: Item) -> Item:
+        """The leaf with its value, and its record."""
+        record: dict[str, Any] = {"kind": "leaf", "node_id": self.name(leaf.digest)}
+        self.records.append(record)
+        if self.regime == "fallback":
+            leaf = replace(leaf, value=leaf.key)
+            word = self.word(4, leaf.digest)
+        else:
+            if leaf.t is None:
+                leaf = self.realised(leaf, record)
+                leaf = replace(leaf, value=minus_log(leaf.t, self.score(leaf.calls)))
+            word = arrival_word(leaf.t)
+            if self.regime == "literal":
+                word = self.word(4, leaf.digest)
+        record |= {"V": format_q64(leaf.value), "U_P": str(word)}
+        return leaf
+
+    # The search.
 
     def run(self) -> list[dict[str, Any]]:
-        root_state = self.artifact.automaton.root
-        self.write_open()
-        first = uniform(self.key, 1, self.root)
-        root = self.item(self.root, (), root_state, None, 1, first)
-        self.write_node(root, None, 0, first)
-        frontier, leaves, expansions, pops = [root], [], 0, 0
-        incumbent, ending, over = None, None, 0
+        root = Item(digest=self.root, calls=(), states=self.masses.root, key=0)
+        self.frontier, self.leaves = [self.push(root, 0)], []
+        self.expansions = pops = over = 0
         while True:
-            frontier.sort(key=lambda i: (-i.published.key, i.digest))
-            best = sorted(leaves, key=lambda i: (-i.published.key, i.digest))[: self.plan.top]
-            incumbent = best[-1].published.key if len(best) == self.plan.top else None
-            if leaves and self.records[-1]["kind"] == "leaf" and incumbent is not None:
-                self.records[-1]["incumbent"] = format_q64(incumbent)
-            ending = self.ending(frontier, incumbent, expansions, pops)
+            self.frontier.sort(key=lambda i: (-i.key, i.digest))
+            self.rank_leaves()
+            ending = self.ending(pops)
+            if ending == ("downgrade", None):
+                self.downgrade()
+                continue
             if ending and (ending[0] != "bound" or over == self.plan.overrun):
                 break
             over += bool(ending)
-            item, pops = frontier.pop(0), pops + 1
-            if item.state is None:
-                self.records.append(
-                    {
-                        "kind": "leaf",
-                        "node_id": self.name(item.digest),
-                        "V": format_q64(item.published.key),
-                        "U_P": str(leaf_uniform(item.arrival)),
-                    }
-                )
-                leaves.append(item)
+            item, pops = self.frontier.pop(0), pops + 1
+            if item.states is None:
+                self.leaves.append(self.take(item))
+                self.rank_leaves()
+                if self.incumbent is not None:
+                    self.records[-1]["incumbent"] = format_q64(self.incumbent)
             else:
-                frontier += self.children(item)
-                expansions += 1
-        self.write_close(ending, frontier, best, incumbent, expansions, len(leaves))
+                self.frontier += self.expand(item)
+                self.expansions += 1
+        self.write_close(*ending)
         return self.records
 
-    def ending(self, frontier, incumbent, expansions, pops) -> tuple[str, str | None] | None:
-        if not frontier:
+    def rank_leaves(self) -> None:
+        ranked = sorted(self.leaves, key=lambda i: (-i.value, i.digest))
+        self.best = ranked[: self.plan.top]
+        full = len(self.best) == self.plan.top
+        self.incumbent = self.best[-1].value if full else None
+
+    def ending(self, pops: int) -> tuple[str, str | None] | None:
+        if not self.frontier:
             return "exhausted", None
-        if incumbent is not None and frontier[0].published.key <= incumbent:
+        top = self.frontier[0]
+        if self.incumbent is not None and top.key <= self.incumbent:
             return "bound", None
         if pops == self.plan.interrupt_after:
             return "interrupted", None
-        if frontier[0].state is None:
+        if top.states is None:
             return None
-        if expansions == self.plan.max_expansions:
+        if self.expansions == self.plan.max_expansions:
             return "max_expansions", "CapExceeded"
-        if 0 < self.plan.count_bits < self.artifact.race_count[frontier[0].state].bit_length():
-            return "guard", "CountFail"
+        unit = 2 ** (self.bits * self.depth_left(top.states))
+        wide = (self.masses.n(top.states) * unit).numerator.bit_length()
+        if self.regime != "fallback" and 0 < self.plan.count_bits < wide:
+            return "downgrade", None
         return None
 
-    def write_open(self) -> None:
+    def downgrade(self) -> None:
+        self.records.append(
+            {
+                "kind": "downgrade",
+                "mode": "fallback",
+                "claim_type": "NoCert",
+                "guards": ["CountFail"],
+            }
+        )
+        self.regime, self.claim = "fallback", "NoCert"
+        self.leaves = [replace(leaf, value=self.fallback_key(leaf)) for leaf in self.leaves]
+        self.frontier = [replace(i, key=self.fallback_key(i)) for i in self.frontier]
+
+    # First and last record.
+
+    def make_header(self) -> dict[str, Any]:
         manifest, plan = self.artifact.file.manifest, self.plan
         committed = plan.seed if plan.committed is None else plan.committed
         salt = opening_salt(committed) if plan.salt is None else plan.salt
         caps = {} if plan.max_expansions is None else {"max_expansions": plan.max_expansions}
+        if plan.silent or plan.mode == "fallback" or plan.race == "literal":
+            claim = "NoCert"
+        elif self.truncate < self.longest:
+            claim = "TruncationOnly"
+        else:
+            claim = {"exact": "RunWiseExact", "surrogate": "RunWiseSurrogate"}[plan.mode]
         record = {
             "kind": "open",
             "schema": "tcc.ledger/1.0",
@@ -249,57 +388,88 @@ class Reference:
             "root_state": manifest.root.hex(),
             "seed_commitment": seed_commitment(committed, salt).hex(),
             "prf_domain": "tcc.race.v1",
-            "mode": "exact",
-            "claim_type": "RunWiseExact",
-            "race": "coupled",
-            "keys": "finalized",
+            "mode": plan.mode,
+            "claim_type": claim,
+            "race": plan.race,
+            "keys": plan.keys,
             "recipe": plan.recipe,
             "tilt": manifest.tilt,
             "beta": format_decimal(*manifest.beta),
-            "inflate": "1",
-            "tau": "1",
+            "inflate": plan.inflate,
+            "tau": plan.tau,
             "alpha": plan.alpha,
             "eta": plan.eta,
             "top": plan.top,
-            "truncate": self.rank[self.artifact.automaton.root],
+            "truncate": self.truncate,
             "count_bits": plan.count_bits,
             "run_limits": caps,
             "privacy_scope": "post_processing_only",
-            **dict(plan.header),
         }
-        self.records.append(with_run_id(record))
+        if plan.beacon is not None:
+            record["beacon"] = plan.beacon.hex()
+        if plan.nonce is not None:
+            record["client_nonce"] = plan.nonce.hex()
+        return with_run_id({**record, **dict(plan.header)})
 
-    def write_close(self, ending, frontier, best, incumbent, expansions, leaves) -> None:
-        stop, guard = ending
-        lowered = any("claim_type" in record for record in self.records[1:])
-        certified = stop in ("bound", "exhausted") and not lowered
-        record = {
+    def race_salt(self) -> bytes:
+        if self.plan.beacon is None and self.plan.nonce is None:
+            return self.root
+        data = b"tcc.salt.v1\x00" + self.root + opening_of(self.header)
+        for part in (self.plan.beacon or b"", self.plan.nonce or b""):
+            data += len(part).to_bytes(4, "little") + part
+        return blake(data)
+
+    def write_close(self, stop: str, guard: str | None) -> None:
+        top = self.frontier[0] if self.frontier else None
+        record: dict[str, Any] = {
             "kind": "close",
             "stop": stop,
-            "claim_type": "RunWiseExact" if certified else "NoCert",
+            "claim_type": self.claim if stop in ("bound", "exhausted") else "NoCert",
             "plans": [
                 {
                     "calls": self.texts(item.calls),
                     "cost": format_decimal(sum(self.low[c] for c in item.calls), 9),
                     "leaf_id": item.digest.hex(),
-                    "value": format_q64(item.published.key),
+                    "value": format_q64(item.value),
                 }
-                for item in best
+                for item in self.best
             ],
-            "expansions": expansions,
-            "leaves": leaves,
-            "law": "softmax",
+            "expansions": self.expansions,
+            "leaves": len(self.leaves),
+            "law": "softmax" if self.regime == "coupled" else "none",
         }
-        if frontier:
-            record["frontier_key"] = format_q64(frontier[0].published.key)
-            if incumbent is not None:
-                record["gap"] = format_q64(frontier[0].published.key - incumbent)
+        if top is not None:
+            record["frontier_key"] = format_q64(top.key)
+            if self.incumbent is not None:
+                record["gap"] = format_q64(top.key - self.incumbent)
+        if self.regime == "fallback":
+            nodes = [r for r in self.records if r["kind"] == "node"]
+            record["materialised"] = sum("state" not in r for r in nodes)
+        if self.truncate < self.longest:
+            record["tail_lse"] = format_q64(log_sum(self.longer()))
         if guard:
             record["guards"] = [guard]
         if not self.plan.withhold:
             salt = opening_salt(self.plan.seed) if self.plan.salt is None else self.plan.salt
             record |= {"seed": self.plan.seed.hex(), "opening_salt": salt.hex()}
         self.records.append(record)
+
+    def longer(self) -> list[Fraction]:
+        """The scores of the derivations of more calls than the cut, one by one."""
+        found, todo = [], [(self.artifact.automaton.root, ())]
+        while todo:
+            state, calls = todo.pop()
+            if self.artifact.automaton.accept[state] and len(calls) > self.truncate:
+                found.append(self.score(calls))
+            edges = self.artifact.automaton.edges(state)
+            todo += [(target, (*calls, call)) for call, target in edges]
+        return found
+
+
+def opening_of(header: dict[str, Any]) -> bytes:
+    """O, of a header."""
+    names = "artifact beta inflate keys mode race recipe seed_commitment tau tilt top truncate"
+    return blake(b"tcc.open.v1\x00" + encode({name: header[name] for name in names.split()}))
 
 
 def with_run_id(record: dict[str, Any]) -> dict[str, Any]:
