@@ -191,10 +191,10 @@ def _relaxed(artifact: Artifact) -> Sequence[Statement]:
     if named is None:
         return ()
     core = artifact.core
-    by_text = {call.text: call for call in core.calls}
-    calls = [by_text[text] for text in artifact.texts]
     numbers = {call.text: index for index, call in enumerate(core.calls)}
-    chosen = _Chosen([numbers[text] for text in artifact.texts], core)
+    indices = [numbers[text] for text in artifact.texts]
+    calls = [core.calls[index] for index in indices]
+    chosen = _Chosen(indices, core)
     return [
         *(_limit(core.limits[i], calls, chosen) for i in named.limits),
         *(_require(core.requires[i], chosen) for i in named.requires),

@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from tcc_certs.artifact import ArtifactFile, read_artifact
 from tcc_certs.automaton import Automaton, view
@@ -22,7 +21,7 @@ from tcc_certs.core import read_core
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.grammar import Core
 from tcc_certs.kernel import check
-from tcc_certs.manifest import Manifest
+from tcc_certs.manifest import Manifest, Relaxed
 
 
 class Artifact:
@@ -121,7 +120,7 @@ class Artifact:
     def race_count(self, q: int) -> int:
         """m(q), the race count in units of 2^(-F d(q))."""
         columns = self.file.columns
-        if getattr(self.manifest, "round_counts", None) is not None:
+        if self.manifest.round_counts is not None:
             return self._mantissa[q] << self._exponent[q]
         return _row(columns["race_count"] if "race_count" in columns else columns["plans"], q)
 
@@ -136,12 +135,12 @@ class Artifact:
     @property
     def nondeterministic(self) -> bool:
         """Whether a call may lead to several states."""
-        return "nondeterministic" in getattr(self.manifest, "critical", ())
+        return self.manifest.nondeterministic
 
     @property
-    def relaxed(self) -> Any:
+    def relaxed(self) -> Relaxed | None:
         """The statements of the core that the automaton leaves out, None where it leaves none."""
-        return getattr(self.manifest, "relaxed", None)
+        return self.manifest.relaxed
 
     @cached_property
     def core(self) -> Core:

@@ -7,7 +7,7 @@ The equations are those of docs/spec/artifact.md, section 5, one loop each.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import ceil
 
@@ -18,8 +18,9 @@ from tcc_certs.digest import call_digest, root_document, state_digest
 from tcc_certs.errors import Code
 from tcc_certs.fixed import parse_decimal
 from tcc_certs.grammar import Call, Core
-from tcc_certs.manifest import Manifest
+from tcc_certs.manifest import Manifest, Relaxed
 from tcc_certs.weights import call_residual, call_weight, fraction_bits
+from tcc_runtime.load import Artifact, load
 from tests.oracle.cores import at_most, call, depth, letters, make_core
 
 Row = tuple[bool, Sequence[tuple[int, int]]]
@@ -70,25 +71,48 @@ def vec_rows() -> list[Row]:
 
 
 def build(
-    core_bytes: bytes, rows: Sequence[Row], beta: str = "1", tilt: int = 8, inflate: str = "1"
+    core_bytes: bytes,
+    rows: Sequence[Row],
+    beta: str = "1",
+    tilt: int = 8,
+    inflate: str = "1",
+    **upper,
 ) -> bytes:
     """The artifact of the last row's plans.
 
     Args:
-        core_bytes: its calls are those of the edges; each stands on some edge.
+        core_bytes: the artifact has those of its calls that stand on an edge.
         rows: (accepts, [(call, number of an earlier row)]).
         inflate: F of the stress surrogate; above 1 the race counts are bounds and no longer pass.
+        upper: what makes the counts bounds: `nondeterministic` True, `relaxed` (a mapping as in
+            the manifest), `round_counts` bits.
     """
+    return write_artifact(*parts(core_bytes, rows, beta, tilt, inflate, **upper))
+
+
+def parts(
+    core_bytes: bytes,
+    rows: Sequence[Row],
+    beta: str = "1",
+    tilt: int = 8,
+    inflate: str = "1",
+    nondeterministic: bool = False,
+    relaxed: Mapping[str, Sequence[int]] | None = None,
+    round_counts: int | None = None,
+) -> tuple[Manifest, dict[str, bytes]]:
+    """The manifest and the columns of :func:`build`."""
     core = read_core(core_bytes)
     exact = parse_decimal(beta, "beta", Code.MANIFEST_VALUE)
-    bits = fraction_bits(exact, max((c.cost_low for c in core.calls), default=0), tilt)
-    rows, ranks, digests = merge(rows, core.calls)
-    weights = [call_weight(exact, c.cost_low, bits, tilt) for c in core.calls]
+    rows, used = _used(rows, core)
+    calls = [core.calls[index] for index in used]
+    bits = fraction_bits(exact, max((c.cost_low for c in calls), default=0), tilt)
+    rows, ranks, digests = merge(rows, calls)
+    weights = [call_weight(exact, c.cost_low, bits, tilt) for c in calls]
     columns = {
         **_edges(rows, ranks, digests),
-        **_counts(rows, ranks, weights, bits, Fraction(inflate)),
-        **_bounds(rows, core.calls, exact, weights, bits),
-        **_calls(core, core_bytes, weights),
+        **_counts(rows, ranks, weights, bits, Fraction(inflate), round_counts),
+        **_bounds(rows, calls, exact, weights, bits),
+        **_calls(calls, core_bytes, weights),
     }
     manifest = Manifest(
         grammar=core.name,
@@ -98,12 +122,24 @@ def build(
         fraction_bits=bits,
         states=len(rows),
         edges=sum(len(edges) for _, edges in rows),
-        calls=len(core.calls),
+        calls=len(calls),
         root=digests[-1],
-        cost_max=max((c.cost_high for c in core.calls), default=0),
+        cost_max=max((c.cost_high for c in calls), default=0),
         root_document=root_document(core.name, core.version, core.limit_texts),
+        nondeterministic=nondeterministic,
+        relaxed=None if relaxed is None else _named(relaxed),
+        round_counts=round_counts,
     )
-    return write_artifact(manifest, columns)
+    return manifest, columns
+
+
+def _named(relaxed: Mapping[str, Sequence[int]]) -> Relaxed:
+    return Relaxed(**{name: tuple(indices) for name, indices in relaxed.items()})
+
+
+def opened(*args, **upper) -> Artifact:
+    """The artifact of :func:`build`, checked."""
+    return load(build(*args, **upper))
 
 
 def merge(rows: Sequence[Row], calls: Sequence[Call]) -> tuple[list[Row], list[int], list[bytes]]:
@@ -113,7 +149,8 @@ def merge(rows: Sequence[Row], calls: Sequence[Call]) -> tuple[list[Row], list[i
     digest: list[bytes] = []
     for accept, edges in rows:
         rank.append(max((1 + rank[p] for _, p in edges), default=0))
-        digest.append(state_digest(accept, [(labels[a], digest[p]) for a, p in sorted(edges)]))
+        pairs = sorted({(a, digest[p]) for a, p in edges})
+        digest.append(state_digest(accept, [(labels[a], d) for a, d in pairs]))
     reached = {len(rows) - 1}
     for q in range(len(rows) - 1, -1, -1):
         if q in reached:
@@ -122,9 +159,33 @@ def merge(rows: Sequence[Row], calls: Sequence[Call]) -> tuple[list[Row], list[i
     number = {d: at for at, (_, d) in enumerate(order)}
     first = {digest[q]: rows[q] for q in sorted(reached, reverse=True)}
     kept = [
-        (first[d][0], [(a, number[digest[p]]) for a, p in sorted(first[d][1])]) for _, d in order
+        (first[d][0], sorted({(a, number[digest[p]]) for a, p in first[d][1]})) for _, d in order
     ]
     return kept, [r for r, _ in order], [d for _, d in order]
+
+
+def named_rows(core_bytes: bytes, rows: Sequence[Row]):
+    """The same rows with the texts of the calls, as the oracle reads them."""
+    core = read_core(core_bytes)
+    rows, used = _used(rows, core)
+    calls = [core.calls[index] for index in used]
+    kept, _, _ = merge(rows, calls)
+    return [(accept, [(calls[a].text, p) for a, p in edges]) for accept, edges in kept]
+
+
+def random_network(rng: random.Random, calls: int, layers: int, width: int) -> list[Row]:
+    """As :func:`random_rows`, but a call may lead to two or three rows."""
+    rows: list[Row] = [(True, [])]
+    for layer in range(layers + 1):
+        below = len(rows)
+        for _ in range(width if layer < layers else 1):
+            last = layer == layers
+            some = range(calls) if last else rng.sample(range(calls), rng.randint(1, calls))
+            edges = [
+                (a, rng.randrange(below)) for a in some for _ in range(rng.choice((1, 1, 2, 3)))
+            ]
+            rows.append((rng.random() < 0.4, sorted(set(edges))))
+    return rows
 
 
 def _edges(rows, ranks, digests) -> dict[str, bytes]:
@@ -141,15 +202,23 @@ def _edges(rows, ranks, digests) -> dict[str, bytes]:
     }
 
 
-def _counts(rows, ranks, weights, bits, inflate) -> dict[str, bytes]:
+def _counts(rows, ranks, weights, bits, inflate, round_counts) -> dict[str, bytes]:
     plans, exact, used = [], [], []
     for q, (accept, edges) in enumerate(rows):
         plans.append(accept + sum(plans[p] for _, p in edges))
         exact.append(_race(ranks, weights, bits, q, accept, edges, exact))
         superadditive = _race(ranks, weights, bits, q, accept, edges, used)
         used.append(max(ceil(inflate * exact[q]), superadditive))
+        if round_counts is not None:
+            drop = max(0, used[q].bit_length() - round_counts)
+            used[q] = -(-used[q] >> drop) << drop
     columns = {"plans": pack_limbs(plans)}
-    if used != plans:
+    if round_counts is not None:
+        exponents = [max(0, count.bit_length() - round_counts) for count in used]
+        shifted = [count >> e for count, e in zip(used, exponents, strict=True)]
+        columns["race_mantissa"] = pack("race_mantissa", shifted)
+        columns["race_exponent"] = pack("race_exponent", exponents)
+    elif used != plans:
         columns["race_count"] = pack_limbs(used)
     return columns
 
@@ -172,20 +241,46 @@ def _bounds(rows, calls, beta, weights, bits) -> dict[str, bytes]:
     return {"cost_to_go": pack("cost_to_go", cost), "residual_to_go": pack("residual_to_go", best)}
 
 
-def _calls(core: Core, core_bytes: bytes, weights) -> dict[str, bytes]:
+def _calls(calls: Sequence[Call], core_bytes: bytes, weights) -> dict[str, bytes]:
     document = decode(core_bytes, "core")
-    owners = {c.tool for c in core.calls}
+    owners = {c.tool for c in calls}
     return {
-        "call_cost_low": pack("call_cost_low", [c.cost_low for c in core.calls]),
-        "call_cost_high": pack("call_cost_high", [c.cost_high for c in core.calls]),
+        "call_cost_low": pack("call_cost_low", [c.cost_low for c in calls]),
+        "call_cost_high": pack("call_cost_high", [c.cost_high for c in calls]),
         "call_weight": pack("call_weight", weights),
-        "call_price": pack("call_price", [c.price for c in core.calls]),
-        "call_latency_ms": pack("call_latency_ms", [c.latency for c in core.calls]),
-        "call_epsilon": pack("call_epsilon", [c.epsilon for c in core.calls]),
-        "call_text": pack_texts(c.text for c in core.calls),
+        "call_price": pack("call_price", [c.price for c in calls]),
+        "call_latency_ms": pack("call_latency_ms", [c.latency for c in calls]),
+        "call_epsilon": pack("call_epsilon", [c.epsilon for c in calls]),
+        "call_text": pack_texts(c.text for c in calls),
         "tools": encode([tool for t, tool in enumerate(document["tools"]) if t in owners]),
         "core": core_bytes,
     }
+
+
+def _used(rows: Sequence[Row], core: Core) -> tuple[list[Row], list[int]]:
+    """The rows over the calls that stand on an edge of a row that is reached, and those calls."""
+    reached = {len(rows) - 1}
+    for q in range(len(rows) - 1, -1, -1):
+        if q in reached:
+            reached.update(p for _, p in rows[q][1])
+    used = sorted({a for q in reached for a, _ in rows[q][1]})
+    at = {index: place for place, index in enumerate(used)}
+    return [(accept, [(at[a], p) for a, p in edges if a in at]) for accept, edges in rows], used
+
+
+def plan_rows(plans: Sequence[Sequence[int]]) -> list[Row]:
+    """The trie of a list of plans, leaves first."""
+    found: list[Row] = []
+
+    def row(some: Sequence[Sequence[int]]) -> int:
+        edges = []
+        for first in sorted({plan[0] for plan in some if plan}):
+            edges.append((first, row([plan[1:] for plan in some if plan and plan[0] == first])))
+        found.append((any(not plan for plan in some), edges))
+        return len(found) - 1
+
+    row([tuple(plan) for plan in plans])
+    return found
 
 
 def free_core(costs: Sequence[int], most: int, highs: Sequence[int] | None = None) -> bytes:

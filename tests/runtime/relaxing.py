@@ -1,0 +1,90 @@
+"""Random cores, and the artifacts of them with some statements left to the run."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+
+from tcc_certs.grammar import Core
+from tests.differential.tree_oracle import Tree
+from tests.oracle.cores import random_core
+from tests.oracle.plans import plans
+from tests.runtime.graphs import Row, named_rows, plan_rows
+
+LONGEST = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relaxed:
+    """A core, the automaton of a part of its statements, and its plans.
+
+    Attributes:
+        named: the statements that the automaton leaves out, by their indices.
+        plans: of the core, as texts.
+        wider: of the automaton.
+    """
+
+    data: bytes
+    core: Core
+    rows: list[Row]
+    named: dict[str, list[int]]
+    plans: frozenset[tuple[str, ...]]
+    wider: frozenset[tuple[str, ...]]
+
+    def tree(self, **options) -> Tree:
+        """As the oracle reads it."""
+        return Tree(
+            rows=named_rows(self.data, self.rows),
+            cost={call.text: call.cost_low for call in self.core.calls},
+            name=self.core.name,
+            version=self.core.version,
+            limits=self.core.limit_texts,
+            allowed=self.plans.__contains__,
+            **options,
+        )
+
+
+def random_relaxed(rng: random.Random, most: int = 120) -> Relaxed:
+    """A core with at least one statement that is left out; it may have no plan itself."""
+    while True:
+        data, core = random_core(rng, LONGEST)
+        named = {
+            "limits": [i for i, limit in enumerate(core.limits) if _may_go(core, limit, rng)],
+            "requires": [i for i in range(len(core.requires)) if rng.random() < 0.8],
+            "forbids": [i for i in range(len(core.forbids)) if rng.random() < 0.8],
+        }
+        if not any(named.values()):
+            continue
+        wider = plans(_without(core, named), LONGEST)
+        if not 1 <= len(wider) <= most:
+            continue
+        return Relaxed(
+            data=data,
+            core=core,
+            rows=plan_rows(wider),
+            named=named,
+            plans=frozenset(_texts(core, plan) for plan in plans(core, LONGEST)),
+            wider=frozenset(_texts(core, plan) for plan in wider),
+        )
+
+
+def _may_go(core: Core, limit, rng: random.Random) -> bool:
+    if limit.kind == "depth":
+        return False  # it is what makes the language finite
+    if limit.kind == "cost" and min(call.cost_low for call in core.calls) < 0:
+        return False
+    return rng.random() < 0.8
+
+
+def _without(core: Core, named: dict[str, list[int]]) -> Core:
+    return replace(
+        core,
+        **{
+            name: tuple(s for i, s in enumerate(getattr(core, name)) if i not in gone)
+            for name, gone in named.items()
+        },
+    )
+
+
+def _texts(core: Core, plan) -> tuple[str, ...]:
+    return tuple(core.calls[index].text for index in plan)
