@@ -120,12 +120,28 @@ def test_every_field_of_every_kind_is_held_to_its_form(kind):
             if type(record[name]) is type(bad) is str and name in ("kind", "ctx_repr"):
                 continue
             changed = {**record, name: bad}
-            if name != "kind" and _is_free_text(name, bad):
+            if (name != "kind" and _is_free_text(name, bad)) or (name, bad) == ("state", [1]):
                 continue
             with pytest.raises(Rejected) as caught:
                 check_record(changed, 7)
             assert caught.value.code is Code.LEDGER_SCHEMA
             assert caught.value.path == f"line 7: {name}"
+
+
+@pytest.mark.parametrize("state", [[], [2, 1], [1, 1], [-1], ["1"], [True], "1", -1, 1.5])
+def test_a_list_of_states_increases_and_is_not_empty(state):
+    record = next(r for r in reference_records(small()) if "state" in r)
+    assert check_record({**record, "state": [0, 3]}, 7) == "node"
+    with pytest.raises(Rejected) as caught:
+        check_record({**record, "state": state}, 7)
+    assert (caught.value.code, caught.value.path) == (Code.LEDGER_SCHEMA, "line 7: state")
+
+
+@pytest.mark.parametrize("kind", ["rest", "draw", "refine", "requeue", "budget", "guard", "call"])
+def test_a_kind_of_a_later_version_is_declined(kind):
+    with pytest.raises(Rejected) as caught:
+        check_record({"kind": kind}, 7)
+    assert caught.value.code is Code.UNKNOWN_FEATURE
 
 
 def _is_free_text(name: str, bad: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -10,9 +11,14 @@ from tcc_certs.errors import Code
 from tcc_certs.kernel import check
 from tcc_certs.replay import run as run_module
 from tcc_certs.replay import validate
+from tcc_certs.replay.constraints import residual_constraints
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import read_header
+from tcc_certs.replay.kappa import Kappa
 from tcc_certs.replay.language import read_language
+from tcc_certs.replay.run import Run
+from tcc_certs.replay.steps import policy_of
+from tcc_certs.replay.tree import root_node
 from tests.oracle_ledger.artifacts import drawn, small, vectors
 from tests.oracle_ledger.writer import chained, reference_ledger, reference_records, with_run_id
 
@@ -27,7 +33,7 @@ SETTINGS = [
     {"started_ms": 0},
     {"started_ms": 2**48 - 1},
 ]
-STOPS = [{"max_expansions": 1}, {"max_expansions": 0}, {"interrupt_after": 2}, {"count_bits": 3}]
+STOPS = [{"max_expansions": 1}, {"max_expansions": 0}, {"interrupt_after": 2}]
 
 
 def codes(validation) -> list[str]:
@@ -171,20 +177,22 @@ def test_nothing_follows_close():
 @pytest.mark.parametrize(
     ("name", "value", "code"),
     [
-        ("mode", "surrogate", "D101"),
-        ("mode", "fallback", "D101"),
+        ("mode", "surrogate", "L609"),
+        ("mode", "fallback", "L609"),
         ("mode", "exactly", "D101"),
         ("race", "rest", "D101"),
-        ("race", "literal", "D101"),
-        ("keys", "anchored", "D101"),
+        ("race", "literal", "L201"),
+        ("keys", "late", "D101"),
         ("recipe", "r3", "D101"),
         ("prf_domain", "tcc.race.v2", "D101"),
         ("privacy_scope", "raw_input_dependent", "D101"),
         ("schema", "tcc.ledger/1.1", "D102"),
-        ("truncate", 1, "D101"),
+        ("truncate", 1, "L609"),
         ("truncate", 3, "L201"),
         ("inflate", "1.5", "L201"),
-        ("tau", "2", "L201"),
+        ("inflate", "0.5", "L201"),
+        ("tau", "0", "L201"),
+        ("tau", "-1", "L201"),
         ("alpha", "-1", "L201"),
         ("eta", "0", "L201"),
         ("eta", "1.5", "L201"),
@@ -194,8 +202,13 @@ def test_nothing_follows_close():
         ("grammar_version", "2", "L201"),
         ("root_state", "00" * 32, "L201"),
         ("artifact", "00" * 32, "L202"),
-        ("claim_type", "NoCert", "L609"),
+        ("claim_type", "RunWiseSurrogate", "L609"),
+        ("claim_type", "TruncationOnly", "L609"),
+        ("claim_type", "Certain", "L609"),
         ("beacon", "x", "L103"),
+        ("beacon", "", "L103"),
+        ("client_nonce", "0", "L103"),
+        ("client_nonce", "0G", "L103"),
         ("started_ms", -1, "L103"),
         ("started_ms", 2**48, "L103"),
         ("top", 0, "L103"),
@@ -208,7 +221,7 @@ def test_a_header_field_meets_its_code(name, value, code):
     records[0] = with_run_id({**records[0], name: value})
     found = validate(chained(records), small())
     assert found.findings[0].code.value == code
-    assert found.findings[0].field in (name, "artifact")
+    assert found.findings[0].field in (name, "artifact", "claim_type")
     assert found.verdict == (2 if code.startswith("D") else 1)
 
 
@@ -245,17 +258,28 @@ def test_findings_end_at_a_hundred():
 
 @pytest.mark.parametrize(("key", "stops"), [(41, True), (42, True), (43, False)])
 def test_the_stop_rule_holds_at_a_key_equal_to_the_incumbent(key, stops):
+    language = read_language(small())
     header = read_header(reference_records(small())[0])
-    run = run_module.Run(read_language(small()), header, None, Findings())
+    constraints = residual_constraints(small(), header.truncate)
+    run = Run(
+        language=language,
+        constraints=constraints,
+        header=header,
+        policy=policy_of(header, language),
+        key=None,
+        kappa=Kappa(language, None),
+        findings=Findings(),
+    )
+    root = root_node(language, constraints, None)
     assert not run.bounded
-    run.best.append((-42, b"leaf", None))
+    run.best.add(root, 42)
     assert not run.bounded
-    run.frontier.append((-key, b"node", None))
+    run.frontier.push(replace(root, key=key))
     assert run.bounded is stops
 
 
 def test_coverage_is_a_check_of_its_own(monkeypatch):
-    # A replay that loses a bracket's share of the root is found out by the sum.
+    # A replay that loses a popped leaf's share of the root is found out by the sum.
     ledger = reference_ledger(small())
     monkeypatch.setattr(run_module, "share", lambda language, node: 0)
     found = validate(ledger, small())
