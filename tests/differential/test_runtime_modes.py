@@ -10,6 +10,7 @@ import pytest
 
 from tcc_certs.errors import Code
 from tcc_certs.fixed import parse_q64
+from tcc_certs.replay import validate
 from tcc_runtime.recorder import Recorder
 from tcc_runtime.search import search
 from tcc_runtime.settings import Settings
@@ -50,9 +51,16 @@ def case(number: int, kind: str, tilt: int, inflate: str = "1"):
 
 
 def recorded(artifact, **told):
-    ledger = Memory()
-    run = search(artifact, Settings(**told), Recorder(ledger, started_ms=7))
-    return run, [json.loads(line) for line in bytes(ledger.data).splitlines()]
+    """A run that the validator passes, and its records."""
+    sink = Memory()
+    run = search(artifact, Settings(**told), Recorder(sink, started_ms=7))
+    ledger = bytes(sink.data)
+    found = validate(ledger, artifact.kept["test.bytes"])
+    assert (found.verdict, found.findings) == (0, ())
+    assert found.claim_type == run.claim_type
+    assert found.claim_upheld == (run.claim_type != "NoCert")
+    assert found.head == run.ledger_head
+    return run, [json.loads(line) for line in ledger.splitlines()]
 
 
 def plans_of(run):

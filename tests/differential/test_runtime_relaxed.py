@@ -133,24 +133,24 @@ def tail(tree, most: int) -> int:
 def test_a_tail_that_one_plan_is_all_of_is_its_score():
     # any{1,2} of a call of cost 0.5: one plan of two calls, score -1; the other weighs more.
     rows = [(True, []), (True, [(0, 0)]), (False, [(0, 1)])]
-    artifact = load(build(free_core([5 * 10**8], 2), rows))
-    run = search(artifact, Settings(seed=bytes(32), truncate=1))
+    artifact = opened(free_core([5 * 10**8], 2), rows)
+    run, _ = recorded(artifact, seed=bytes(32), truncate=1)
     assert run.tail_lse == "-1.00000000000000000000"
 
 
 def test_a_tail_that_one_plan_is_nearly_all_of_is_rounded_up():
     # Scores 0 and -10000: ln(1 + e^-10000) is above 0, and no precision in use shows it.
     rows = [(True, []), (False, [(0, 0), (1, 0)])]
-    artifact = load(build(free_core([0, 10_000 * 10**9], 2), rows))
-    run = search(artifact, Settings(seed=bytes(32), truncate=0))
+    artifact = opened(free_core([0, 10_000 * 10**9], 2), rows)
+    run, _ = recorded(artifact, seed=bytes(32), truncate=0)
     assert q64(run.tail_lse) == 1
 
 
 def test_a_tail_of_many_paths_takes_no_listing():
     # 3^40 plans of 41 calls, all of score 0.
     rows = [(True, [])] + [(True, [(a, q) for a in range(3)]) for q in range(41)]
-    artifact = load(build(free_core([0] * 3, 41), rows))
-    run = search(artifact, Settings(seed=bytes(32), truncate=40))
+    artifact = opened(free_core([0] * 3, 41), rows)
+    run, _ = recorded(artifact, seed=bytes(32), truncate=40)
     with localcontext() as context:
         context.prec = 60
         due = Decimal(3**41).ln() * 2**64
@@ -159,7 +159,7 @@ def test_a_tail_of_many_paths_takes_no_listing():
 
 
 def test_a_cut_that_no_plan_meets_finds_none():
-    artifact = load(build(free_core([1, 2], 3), [(True, []), (False, [(0, 0), (1, 0)])]))
+    artifact = opened(free_core([1, 2], 3), [(True, []), (False, [(0, 0), (1, 0)])])
     run, records = recorded(artifact, seed=bytes(32), truncate=0)
     assert (run.claim_type, run.stop, run.plans) == ("TruncationOnly", "exhausted", ())
     assert [record["kind"] for record in records] == ["open", "node", "expand", "close"]

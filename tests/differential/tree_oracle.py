@@ -238,5 +238,4 @@ def near(value: Decimal) -> int:
 def rounded(value: int, bits: int) -> int:
     """The least m * 2^e of at most `bits` bits that is no less than `value`."""
     drop = max(0, value.bit_length() - bits)
-    up = -(-value >> drop) << drop
-    return up
+    return -(-value >> drop) << drop

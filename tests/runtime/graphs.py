@@ -138,8 +138,11 @@ def _named(relaxed: Mapping[str, Sequence[int]]) -> Relaxed:
 
 
 def opened(*args, **upper) -> Artifact:
-    """The artifact of :func:`build`, checked."""
-    return load(build(*args, **upper))
+    """The artifact of :func:`build`, checked; it keeps its bytes for a validator."""
+    data = build(*args, **upper)
+    artifact = load(data)
+    artifact.kept["test.bytes"] = data
+    return artifact
 
 
 def merge(rows: Sequence[Row], calls: Sequence[Call]) -> tuple[list[Row], list[int], list[bytes]]:

@@ -48,8 +48,6 @@ def large() -> bytes:
     return build(free_core([rng.randrange(10**9) for _ in range(4)], 9), chain_rows(rng, 4, 9, 3))
 
 
-
-
 def whole(data: bytes, **told):
     """An uninterrupted run: its result, and its ledger."""
     sink = Memory()
