@@ -6,40 +6,11 @@ in another order give the same bytes.  Cost: linear in the core, and its sorts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
 from tcc_certs.codec import Json, encode, large
-from tcc_certs.grammar import CallSet
-from tcc_compiler.resolve.letters import Alphabet, Call
-from tcc_compiler.resolve.limits import Limit, limit_json, limit_text
+from tcc_compiler.resolve.letters import Call
+from tcc_compiler.resolve.limits import limit_json, limit_text
+from tcc_compiler.resolve.resolved import Resolved
 from tcc_compiler.resolve.tools import Tool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved:
-    """A grammar with nothing left to look up.
-
-    Attributes:
-        patterns: the call sets in use, strictly increasing; other members name them by number.
-        rules: those that the plan reaches, by name.
-        requires: order (``before``, ``after``) and two patterns.
-        chains: the patterns of each ``forbid P1 P2 ..``.
-        pairs: the patterns of each ``forbid A with B``.
-    """
-
-    name: str
-    version: str
-    alphabet: Alphabet
-    patterns: Sequence[CallSet]
-    rules: Mapping[str, Json]
-    plan: Json
-    start: str | None
-    goals: Sequence[str]
-    limits: Sequence[Limit]
-    requires: Sequence[tuple[str, int, int]]
-    chains: Sequence[tuple[int, ...]]
-    pairs: Sequence[tuple[int, int]]
 
 
 def core_bytes(grammar: Resolved) -> bytes:

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcc_compiler.core import Resolved, core_bytes
+from tcc_compiler.core import core_bytes
 from tcc_compiler.diagnostics import Diagnostic, Report
 from tcc_compiler.resolve.examples import Example, Expect
 from tcc_compiler.resolve.files import gather
 from tcc_compiler.resolve.grammar import resolve
 from tcc_compiler.resolve.limits import limit_text
 from tcc_compiler.resolve.program import Program, program_of
+from tcc_compiler.resolve.resolved import Resolved
 from tcc_compiler.source import (
     MAX_SOURCE_BYTES,
     Source,

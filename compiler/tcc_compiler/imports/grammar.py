@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from tcc_certs.codec import Json
 from tcc_certs.grammar import CallSet
-from tcc_compiler.core import Resolved
 from tcc_compiler.diagnostics import Report, quote
 from tcc_compiler.imports.calls import (
     WHOLE_FILE,
@@ -29,6 +28,7 @@ from tcc_compiler.resolve.amounts import Weights
 from tcc_compiler.resolve.domains import Parameter
 from tcc_compiler.resolve.letters import Alphabet, Call
 from tcc_compiler.resolve.limits import MAX_LIMIT, Limit
+from tcc_compiler.resolve.resolved import Resolved
 from tcc_compiler.resolve.tools import Tool
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from tcc_certs.grammar import CallSet
 from tcc_compiler.ast import GoalStatement, GrammarStatement, RequireStatement, StartStatement
-from tcc_compiler.core import Resolved
 from tcc_compiler.diagnostics import Report, quote, suggest
 from tcc_compiler.resolve.domains import MAX_CALLS
 from tcc_compiler.resolve.examples import (
@@ -41,6 +40,7 @@ from tcc_compiler.resolve.limits import Limit, limit_of
 from tcc_compiler.resolve.patterns import Scope
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.recursion import check_left_recursion
+from tcc_compiler.resolve.resolved import Resolved
 from tcc_compiler.resolve.tools import Tool, tool_of
 from tcc_compiler.spans import Region
 
