@@ -6,29 +6,37 @@ or neither (G101), when every call with an edge goes on to a pair that agrees, a
 without an edge can still finish (G102); the residuals after such calls are searched until none is
 left, and none of them may stop.  The automaton is finite, its states are alive and distinct (C1 to
 C6), so when all pairs agree its plans are the core's, no more and no fewer; that calls cost the
-same is C8.  Cost: pairs times letters; past a bound the check declines (D201).
+same is C8.  Statements that the artifact relaxed are left out of the core.  A nondeterministic
+artifact is the graph of the core's partial derivatives: that graph is made again, and its root must
+have the same digest (G103).  Cost: pairs times letters; past a bound the check declines (D201).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from tcc_certs.automaton import Automaton
-from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.grammar import Core
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_CORE_PAIRS, MAX_CORE_STEPS
+from tcc_certs.manifest import Relaxed
 from tcc_certs.residual.budget import Budget
-from tcc_certs.residual.duties import Duties, State
-from tcc_certs.residual.flags import watched_patterns
-from tcc_certs.residual.forecast import Forecast
-from tcc_certs.residual.letters import Alphabet, alphabet_of
-from tcc_certs.residual.terms import Term, Terms
+from tcc_certs.residual.letters import Alphabet
+from tcc_certs.residual.network import network_of
+from tcc_certs.residual.residuals import Residuals
+
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreReport:
-    """What was compared: pairs of a state and a residual, and residuals shown to have no plan."""
+    """What was compared: pairs of a state and a residual, and residuals shown to have no plan.
+
+    Of a nondeterministic artifact: residuals with a plan, of which its graph is made, and others.
+    """
 
     pairs: int
     dead: int
@@ -46,32 +54,48 @@ def check_core(
 
     Raises:
         Rejected: G101 where one may stop and the other may not, G102 where a call is allowed by
-            one alone, D201 past a bound.
+            one alone, G103 a nondeterministic graph that is not the core's, D201 past a bound.
     """
-    return _Walk(checked, pairs, Budget(steps)).run()
+    core = _enforced(checked.core, checked.file.manifest.relaxed)
+    if not checked.file.manifest.nondeterministic:
+        return _Walk(checked, core, pairs, Budget(steps)).run()
+    network = network_of(core, pairs, Budget(steps))
+    due, found = network.root.hex(), checked.file.manifest.root.hex()
+    require(due, found, Code.CORE_DERIVATIVES, "state_digest of the root")
+    return CoreReport(pairs=network.live, dead=network.dead)
+
+
+def _enforced(core: Core, relaxed: Relaxed | None) -> Core:
+    """The core without what was relaxed."""
+    if relaxed is None:
+        return core
+
+    def kept(statements: Sequence[S], left_out: Sequence[int]) -> tuple[S, ...]:
+        return tuple(s for index, s in enumerate(statements) if index not in left_out)
+
+    return replace(
+        core,
+        limits=kept(core.limits, relaxed.limits),
+        requires=kept(core.requires, relaxed.requires),
+        forbids=kept(core.forbids, relaxed.forbids),
+    )
 
 
 class _Walk:
     """One walk: the pairs met so far, each with the pair and the letter that it was met by."""
 
-    def __init__(self, checked: CheckedArtifact, most: int, budget: Budget) -> None:
-        core = checked.core
+    def __init__(self, checked: CheckedArtifact, core: Core, most: int, budget: Budget) -> None:
         self._core = core
         self._automaton = checked.automaton
-        self._budget = budget
         self._most = most
-        self._alphabet = alphabet_of(core, budget)
-        self._terms = Terms(core, self._alphabet, budget)
-        self._forecast = Forecast(self._terms, self._alphabet, watched_patterns(core), budget)
-        self._duties = Duties(core, self._alphabet)
+        self._residuals = Residuals(core, budget)
+        self._alphabet = self._residuals.alphabet
         self._rows = _Rows(checked.automaton, self._alphabet, checked.core_calls, checked.calls)
-        self._number: dict[tuple[Term, State], int] = {}
-        self._residuals: list[tuple[Term, State]] = []
         self._origin: list[tuple[int, int]] = []  # by pair: the pair before, the letter
 
     def run(self) -> CoreReport:
         """Every pair that the root leads to, then every residual that must be dead."""
-        first = self._residual(self._terms.plan, self._duties.start)
+        first = self._residuals.first
         root = self._automaton.root
         if first is None:
             raise Rejected(Code.CORE_ACCEPT, f"state {root}", "a core with a plan", "none")
@@ -84,7 +108,7 @@ class _Walk:
             q, residual = todo[at]
             self._check_stop(q, residual, at)
             row = self._rows.of(q)
-            for letter, following in self._following(residual):
+            for letter, following in self._residuals.whole(residual):
                 targets = row.get(letter)
                 if targets is None:
                     if following is not None:
@@ -108,11 +132,11 @@ class _Walk:
         while at < len(todo):
             residual = todo[at]
             origin = found[residual]
-            if self._may_stop(residual):
+            if self._residuals.may_stop(residual):
                 due = "an edge: the core has a plan by a call that has none"
                 path = self._place(pairs[origin][0], origin)
                 raise Rejected(Code.CORE_NEXT_CALL, path, due, "no edge")
-            for _, following in self._following(residual):
+            for _, following in self._residuals.whole(residual):
                 if following is not None and following not in found:
                     found[following] = origin
                     todo.append(following)
@@ -123,38 +147,8 @@ class _Walk:
     def _count(self, met: int) -> None:
         ensure(met <= self._most, Code.LIMIT, "core", f"at most {self._most} pairs", "more")
 
-    def _residual(self, term: Term, state: State) -> int | None:
-        """The number of a residual; None where it is seen at once to have no plan."""
-        ahead = self._forecast.of(term)
-        if ahead is None:
-            return None
-        settled = self._duties.settle(state, ahead)
-        if settled is None:
-            return None
-        number = self._number.setdefault((term, settled), len(self._residuals))
-        if number == len(self._residuals):
-            self._residuals.append((term, settled))
-        return number
-
-    def _following(self, residual: int) -> Sequence[tuple[int, int | None]]:
-        """For every letter the residual after it, or None."""
-        term, state = self._residuals[residual]
-        found: list[tuple[int, int | None]] = []
-        for group, letters in enumerate(self._alphabet.by_group):
-            derived = self._terms.derivative(term, group)
-            dead = self._forecast.of(derived) is None
-            self._budget.spend(len(letters))
-            for letter in letters:
-                after = None if dead else self._duties.step(state, letter)
-                found.append((letter, None if after is None else self._residual(derived, after)))
-        return found
-
-    def _may_stop(self, residual: int) -> bool:
-        term, state = self._residuals[residual]
-        return self._terms.nullable[term] and self._duties.met(state)
-
     def _check_stop(self, q: int, residual: int, at: int) -> None:
-        due = self._may_stop(residual)
+        due = self._residuals.may_stop(residual)
         if due != bool(self._automaton.accept[q]):
             words = ("goes on", "may stop")
             raise Rejected(Code.CORE_ACCEPT, self._place(q, at), words[due], words[not due])

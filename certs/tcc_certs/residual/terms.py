@@ -37,12 +37,14 @@ class Terms:
     """
 
     __slots__ = (
-        "_budget", "_groups", "_known", "_number", "_rule_index", "_rule_nullable", "bodies",
-        "nodes", "nullable", "plan",
+        "_budget", "_groups", "_known", "_number", "_rule_index", "_rule_nullable", "_twins",
+        "bodies", "nodes", "nullable", "plan",
     )  # fmt: skip
 
-    def __init__(self, core: Core, alphabet: Alphabet, budget: Budget) -> None:
+    def __init__(self, core: Core, alphabet: Alphabet, budget: Budget, twins: bool = False) -> None:
+        """Terms of `core`; with `twins` an intersection keeps equal members."""
         self._budget = budget
+        self._twins = twins
         self._groups = alphabet.groups
         self._number: dict[Node, Term] = {}
         self._known: dict[tuple[Term, int], Term] = {}
@@ -107,7 +109,7 @@ class Terms:
                 return self.repeat(parts[0], low, high)
 
     def sequence(self, first: Term, second: Term) -> Term:
-        """Nested to the right, so that equal sequences are equal nodes."""
+        """Nested to the right: equal sequences are equal nodes."""
         if NOTHING in (first, second):
             return NOTHING
         if EMPTY in (first, second):
@@ -125,8 +127,7 @@ class Terms:
 
     def union(self, parts: Iterable[Term]) -> Term:
         """Flat, sorted, without NOTHING; without EMPTY where another member has the empty word."""
-        found = self._flat("alt", parts)
-        found.discard(NOTHING)
+        found = set(self._flat("alt", parts)) - {NOTHING}
         nullable = any(self.nullable[part] for part in found if part != EMPTY)
         if nullable:
             found.discard(EMPTY)
@@ -136,21 +137,21 @@ class Terms:
 
     def intersection(self, parts: Iterable[Term]) -> Term:
         """Flat and sorted; NOTHING and EMPTY decide it."""
-        found = self._flat("and", parts)
+        flat = self._flat("and", parts)
+        found = flat if self._twins else sorted(set(flat))
         nullable = all(self.nullable[part] for part in found)
         if NOTHING in found:
             return NOTHING
         if EMPTY in found:
             return EMPTY if nullable else NOTHING
-        return found.pop() if len(found) == 1 else self._make("and", tuple(sorted(found)), nullable)
+        return found[0] if len(found) == 1 else self._make("and", tuple(found), nullable)
 
     def difference(self, base: Term, minus: Iterable[Term]) -> Term:
         """One base, a flat sorted list of what is taken off."""
         if self.nodes[base][0] == "diff":
             base, *before = self.nodes[base][1]
             minus = [*minus, *before]
-        off = self._flat("alt", minus)
-        off.discard(NOTHING)
+        off = set(self._flat("alt", minus)) - {NOTHING}
         nullable = self.nullable[base] and not any(self.nullable[part] for part in off)
         if base == NOTHING or base in off:
             return NOTHING
@@ -172,13 +173,14 @@ class Terms:
             return body
         return self._make("repeat", (body,), low == 0, low, high)
 
-    def _flat(self, kind: str, parts: Iterable[Term]) -> set[Term]:
-        found: set[Term] = set()
+    def _flat(self, kind: str, parts: Iterable[Term]) -> list[Term]:
+        """The parts, those of the kind itself taken apart; increasing."""
+        found: list[Term] = []
         for part in parts:
             node = self.nodes[part]
             self._budget.spend(len(node[1]))
-            found.update(node[1] if node[0] == kind else (part,))
-        return found
+            found.extend(node[1] if node[0] == kind else (part,))
+        return sorted(found)
 
     def derivative(self, term: Term, group: int) -> Term:
         """The words that may follow a call of `group` in the words of `term`."""

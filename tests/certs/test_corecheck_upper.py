@@ -1,0 +1,192 @@
+"""Relaxed and nondeterministic artifacts against their cores."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+import pytest
+
+from tcc_certs.core import read_core
+from tcc_certs.corecheck import check_core
+from tcc_certs.errors import Rejected
+from tcc_certs.grammar import Core
+from tcc_certs.kernel import check
+from tcc_certs.manifest import Relaxed
+from tests.oracle.build import Node, build, build_graph
+from tests.oracle.cores import at_most, depth, letters, make_core, random_core, uses
+from tests.oracle.network import NONE, Network, build_network, build_relaxed, without
+from tests.oracle.plans import plans
+
+A, B, AB = (["call", set(calls)] for calls in ((0,), (1,), (0, 1)))
+
+
+def verdict(data: bytes, **bounds: int) -> str:
+    """VALID, or the code of the refusal."""
+    checked = check(data)
+    try:
+        check_core(checked, **bounds)
+    except Rejected as refusal:
+        return refusal.code.value
+    return "VALID"
+
+
+def some_relaxed(rng: random.Random, core: Core) -> Relaxed | None:
+    """Some statements that may be relaxed, the depth aside."""
+    negative = min(call.cost_low for call in core.calls) < 0
+    free = [i for i, limit in enumerate(core.limits) if limit.kind not in ("depth", "cost")]
+    free += [i for i, limit in enumerate(core.limits) if limit.kind == "cost" and not negative]
+
+    def pick(indices: Any) -> tuple[int, ...]:
+        return tuple(sorted(i for i in indices if rng.random() < 0.6))
+
+    found = Relaxed(
+        limits=pick(free),
+        requires=pick(range(len(core.requires))),
+        forbids=pick(range(len(core.forbids))),
+    )
+    return None if found == NONE else found
+
+
+def agree(rng: random.Random, rounds: int) -> dict[str, int]:
+    """Random cores: their graphs of partial derivatives and their relaxed automata are VALID."""
+    done = {"nondeterministic": 0, "relaxed": 0, "both": 0}
+    for _ in range(rounds):
+        most = rng.choice((2, 3, 3, 4))
+        data, core = random_core(rng, most)
+        relaxed = some_relaxed(rng, core) if rng.random() < 0.5 else None
+        found = build_network(data, most, relaxed)
+        if found is not None:
+            assert verdict(found) == "VALID", (data, relaxed)
+            done["both" if relaxed else "nondeterministic"] += 1
+            if relaxed:
+                assert verdict(build_relaxed(data, relaxed, most)) == "VALID", (data, relaxed)
+                done["relaxed"] += 1
+    return done
+
+
+def test_random_cores_agree_with_graphs_written_out_from_trees() -> None:
+    done = agree(random.Random(5), 300)
+    print(done)
+    assert min(done.values()) > 20
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(20))
+def test_many_random_cores_agree_with_graphs_written_out_from_trees(seed: int) -> None:
+    agree(random.Random(f"upper {seed}"), 1000)
+
+
+def test_a_relaxed_automaton_with_the_limit_in_it_is_refused() -> None:
+    core = make_core(
+        **letters(2, price=[1, 0]),
+        plan=["repeat", AB, 0],
+        limits=[depth(3), at_most("price", 1)],
+    )
+    data = build(core, plans(read_core(core), 3), relaxed=Relaxed(limits=(1,)))
+    assert verdict(data) == "G102"
+    assert verdict(build(core, plans(read_core(core), 3))) == "VALID"
+    # And the other way round: what is not in the automaton has to be named.
+    everything = plans(without(read_core(core), Relaxed(limits=(1,))), 3)
+    assert verdict(build(core, everything)) == "G102"
+    assert verdict(build(core, everything, relaxed=Relaxed(limits=(1,)))) == "VALID"
+
+
+@pytest.mark.parametrize("name", ["requires", "forbids"])
+def test_relaxed_requires_and_forbids_are_left_out(name: str) -> None:
+    statement = {"requires": ["before", {0}, {1}], "forbids": ["with", {0}, {1}]}[name]
+    core = make_core(**letters(2), plan=["repeat", AB, 0], limits=[depth(2)], **{name: [statement]})
+    assert verdict(build_relaxed(core, Relaxed(**{name: (0,)}), 2)) == "VALID"
+
+
+def graph(core: bytes, most: int = 3) -> Node:
+    root = Network(read_core(core), most).root()
+    assert root is not None
+    return root
+
+
+def ambiguous() -> bytes:
+    """``(a|b)* a (a|b)*``, at most three calls."""
+    plan = ["seq", [["repeat", AB, 0], A, ["repeat", AB, 0]]]
+    return make_core(**letters(2), plan=plan, limits=[depth(3)])
+
+
+def test_a_deterministic_automaton_is_not_the_graph() -> None:
+    core = ambiguous()
+    found = build(core, plans(read_core(core), 3), nondeterministic=True)
+    assert verdict(found) == "G103"
+    assert verdict(build_graph(core, graph(core), nondeterministic=True)) == "VALID"
+
+
+def test_a_graph_that_lacks_an_edge_or_has_one_more_is_refused() -> None:
+    core = ambiguous()
+    for change in (
+        lambda node: node.twins.pop(),
+        lambda node: node.twins.append((1, Node(accept=True))),
+    ):
+        root = graph(core)
+        change(root)
+        assert verdict(build_graph(core, root, nondeterministic=True)) == "G103"
+
+
+def test_a_graph_that_counts_a_plan_twice_is_refused() -> None:
+    # The same plans as the core's, and one derivation more: an upper bound, but not this core's.
+    core = make_core(**letters(2), plan=["seq", [A, ["repeat", B, 0, 1]]], limits=[depth(2)])
+    root = graph(core, 2)
+    root.twins.append((0, Node(accept=True)))
+    data = build_graph(core, root, nondeterministic=True)
+    assert check(data).plans[-1] == 3 and verdict(data) == "G103"
+
+
+def test_twin_members_of_an_intersection_choose_twice() -> None:
+    twice = ["seq", [["repeat", AB, 0], A, ["repeat", AB, 0]]]
+    one = make_core(**letters(2), plan=twice, limits=[depth(3)])
+    both = make_core(**letters(2), plan=["and", [twice, twice]], limits=[depth(3)])
+    found = [check(build_graph(core, graph(core), nondeterministic=True)) for core in (one, both)]
+    assert found[0].plans[-1] < found[1].plans[-1]
+    assert [check_core(checked).pairs > 0 for checked in found] == [True, True]
+
+
+def test_a_core_without_a_plan_has_no_graph() -> None:
+    core = make_core(**letters(1), plan=A, limits=[uses(0, ">=", 2)])
+    data = build_graph(core, Node(children={0: Node(accept=True)}), nondeterministic=True)
+    assert verdict(data) == "G103"
+    core = make_core(**letters(1), plan=["call", set()])
+    assert verdict(build_graph(core, Node(accept=True), nondeterministic=True)) == "G103"
+
+
+def test_a_core_without_end_has_no_graph() -> None:
+    core = make_core(**letters(1), plan=["repeat", A, 0])
+    data = build_graph(core, Node(accept=True), nondeterministic=True)
+    assert verdict(data) == "G103"
+    relaxed = make_core(**letters(1), plan=["repeat", A, 0], limits=[depth(1)])
+    leaf = Node(accept=True, children={0: Node(accept=True)})
+    found = build_graph(relaxed, leaf, nondeterministic=True, relaxed=Relaxed(limits=(0,)))
+    assert verdict(found) == "G103"
+
+
+@pytest.mark.parametrize("bounds", [{"pairs": 3}, {"steps": 20}])
+def test_past_a_bound_the_graph_is_declined(bounds: dict[str, int]) -> None:
+    data = build_graph(ambiguous(), graph(ambiguous()), nondeterministic=True)
+    assert verdict(data, **bounds) == "D201"
+
+
+def test_recursion_without_end_is_declined_in_time() -> None:
+    core = make_core(
+        **letters(2), plan=["rule", "r"], rules={"r": ["alt", [["seq", [A, ["rule", "r"], B]], B]]}
+    )
+    data = build_graph(core, Node(children={1: Node(accept=True)}), nondeterministic=True)
+    before = time.process_time()
+    assert verdict(data, steps=200_000) == "D201"
+    assert time.process_time() - before < 20
+
+
+def test_a_wide_intersection_is_declined_in_time() -> None:
+    tail = [["repeat", AB, 0] for _ in range(6)]
+    many = ["seq", [part for pair in zip(tail, [A] * 6, strict=True) for part in pair]]
+    core = make_core(**letters(2), plan=["and", [many] * 9], limits=[depth(20)])
+    data = build_graph(core, Node(accept=True), nondeterministic=True)
+    before = time.process_time()
+    assert verdict(data, steps=500_000) == "D201"
+    assert time.process_time() - before < 20
