@@ -6,6 +6,8 @@ in another order give the same bytes.  Cost: linear in the core, and its sorts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tcc_certs.codec import Json, encode, large
 from tcc_compiler.resolve.letters import Call
 from tcc_compiler.resolve.limits import limit_json, limit_text
