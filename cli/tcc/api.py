@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 from tcc import files
 from tcc_certs.container import write_container
@@ -149,8 +149,7 @@ def check(
     """
     from tcc_certs.report import check_artifact
 
-    data = artifact if isinstance(artifact, bytes) else Path(artifact).read_bytes()
-    return check_artifact(data, core=core, pin=pin, source=_core_of(source))
+    return check_artifact(_bytes(artifact), core=core, pin=pin, source=_core_of(source))
 
 
 def _core_of(source: str | Path | None) -> bytes | None:
@@ -168,54 +167,40 @@ def search(
     artifact: Artifact,
     *,
     seed: bytes | None = None,
-    top: int = 1,
-    recipe: Literal["r1", "r2"] = "r2",
-    max_expansions: int | None = None,
-    max_seconds: float | None = None,
-    alpha: str = "0",
-    eta: str = "1",
     ledger: str | Path | None = None,
     overwrite: bool = False,
     started_ms: int | None = None,
     on_expand: Callable[[Progress], bool | None] | None = None,
+    **settings: Any,
 ) -> Run:
-    """Find the best `top` plans of one realised race, and prove that no other is better.
+    """Find the best plans of one realised race, and prove that no other is better.
 
     Args:
         artifact: from :func:`load` or :func:`compile_file`.
         seed: 32 bytes; the race is a function of it and of the artifact. None draws one.
-        top: how many plans, at least 1.
-        recipe: the bound of the keys.
-        max_expansions, max_seconds: caps; a run that meets one claims nothing.
-        alpha, eta: of the potential that guards descent, exact decimals.
         ledger: a new file for the record of the run; None keeps none.
         overwrite: replace a ledger that is there.
         started_ms: UTC milliseconds for the ledger; None asks the clock.
         on_expand: called after each expansion; returning True ends the run.
+        settings: those of :class:`tcc_runtime.settings.Settings`, by name: ``top``, ``mode``,
+            ``max_expansions``, ``max_seconds`` and so on.
 
     Raises:
-        tcc_runtime.errors.SettingsError: an argument is out of its range.
+        tcc_runtime.errors.SettingsError: a setting is out of its range.
         tcc_runtime.errors.LedgerError: the ledger cannot be written.
+        tcc_certs.errors.Rejected: D101, the artifact has calls whose cost is a range.
     """
     from tcc_runtime.recorder import Recorder
     from tcc_runtime.search import search as run
     from tcc_runtime.settings import Settings
     from tcc_runtime.sinks import LedgerFile
 
-    settings = Settings(
-        seed=os.urandom(32) if seed is None else seed,
-        top=top,
-        recipe=recipe,
-        max_expansions=max_expansions,
-        max_seconds=max_seconds,
-        alpha=alpha,
-        eta=eta,
-    )
+    chosen = Settings(seed=os.urandom(32) if seed is None else seed, **settings)
     if ledger is None:
-        return run(artifact, settings, on_expand=on_expand)
+        return run(artifact, chosen, on_expand=on_expand)
     started = time.time_ns() // 1_000_000 if started_ms is None else started_ms
     recorder = Recorder(LedgerFile(Path(ledger), overwrite=overwrite), started_ms=started)
-    return run(artifact, settings, recorder, on_expand)
+    return run(artifact, chosen, recorder, on_expand)
 
 
 def validate(
@@ -225,6 +210,10 @@ def validate(
     pin: str | None = None,
     seed: bytes | None = None,
     opening_salt: bytes | None = None,
+    opening: bytes | None = None,
+    beacon: bytes | None = None,
+    nonce: bytes | None = None,
+    counts: str | Path | bytes | None = None,
 ) -> Validation:
     """Derive every number of a ledger again from the artifact and the seed.
 
@@ -234,6 +223,9 @@ def validate(
         pin: the artifact digest that it must have, hex.
         seed: 32 bytes, where the ledger withholds it.
         opening_salt: 32 bytes, where it is not the one that follows from the seed.
+        opening: 32 bytes, handed out before beacon and nonce were known.
+        beacon, nonce: the public randomness, and the client's own.
+        counts: an artifact with exact counts of the same core, for kappa.
 
     Raises:
         OSError: a file cannot be read.
@@ -241,6 +233,18 @@ def validate(
     from tcc_certs.replay import validate as replay
     from tcc_certs.verbs.validate import LedgerFile
 
-    data = artifact if isinstance(artifact, bytes) else Path(artifact).read_bytes()
-    lines = ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger))
-    return replay(lines, data, pin=pin, seed=seed, opening_salt=opening_salt)
+    return replay(
+        ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger)),
+        _bytes(artifact),
+        pin=pin,
+        seed=seed,
+        opening_salt=opening_salt,
+        opening=opening,
+        beacon=beacon,
+        nonce=nonce,
+        counts=None if counts is None else _bytes(counts),
+    )
+
+
+def _bytes(source: str | Path | bytes) -> bytes:
+    return source if isinstance(source, bytes) else Path(source).read_bytes()

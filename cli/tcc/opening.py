@@ -33,6 +33,19 @@ def digest_option(name: str, text: str) -> Callable[[Callable[..., Any]], Callab
     return click.option(name, metavar="HEX64", help=text, callback=_thirty_two_bytes)
 
 
+def bytes_option(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option of hexadecimal digits of any number of bytes."""
+    return click.option(name, metavar="HEX", help=text, callback=_any_bytes)
+
+
+def _any_bytes(ctx: click.Context, parameter: click.Parameter, value: str | None) -> bytes | None:
+    if value is None:
+        return None
+    if re.fullmatch(r"([0-9a-fA-F]{2})+", value) is None:
+        raise click.BadParameter("pairs of hexadecimal digits are needed", ctx, parameter)
+    return bytes.fromhex(value)
+
+
 def _thirty_two_bytes(
     ctx: click.Context, parameter: click.Parameter, value: str | None
 ) -> bytes | None:

@@ -255,3 +255,59 @@ def test_help_imports_no_command() -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.splitlines()[-1] == "[]"
+
+
+def test_surrogate_mode_claims_less_and_finds_the_same_plan(tcc: Tcc, artifact: Path) -> None:
+    seed = ("--seed", "44" * 32, "--json")
+    exact = tcc("run", artifact, *seed).json
+    surrogate = tcc("run", artifact, "--mode", "surrogate", *seed).json
+    assert surrogate["claim_type"] == "RunWiseSurrogate"
+    assert surrogate["plans"] == exact["plans"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--mode", "surrogate", "--inflate", "1.7"),
+        ("--mode", "surrogate", "--keys", "anchored"),
+        ("--mode", "fallback", "--tau", "2"),
+        ("--truncate", 5),
+        ("--beacon", "abcd", "--nonce", "01"),
+        ("--count-bits", 3),
+    ],
+)
+def test_every_mode_writes_a_ledger_that_validates(
+    tcc: Tcc, artifact: Path, tmp_path: Path, options: tuple[object, ...]
+) -> None:
+    ledger = tmp_path / "mode"
+    run = tcc("run", artifact, *options, "--ledger", ledger, "--json")
+    found = tcc("validate", ledger, "--artifact", artifact, "--json")
+    assert found.code == 0, found.out
+    assert found.json["claim_type"] == run.json["claim_type"]
+    assert (run.code == 0) == found.json["claim_upheld"]
+
+
+def test_the_opening_binds_settings_before_beacon_and_nonce(
+    tcc: Tcc, artifact: Path, tmp_path: Path
+) -> None:
+    seed = ("--seed", "55" * 32)
+    opening = tcc("run", artifact, *seed, "--opening-only").out.strip()
+    public = ("--beacon", "0102", "--nonce", "ff")
+    ledger = tmp_path / "opened"
+    assert tcc("run", artifact, *seed, *public, "--ledger", ledger).code == 0
+    held = ("validate", ledger, "--artifact", artifact, *public, "--opening")
+    assert tcc(*held, opening).code == 0
+    assert tcc(*held, "00" * 32).code == 1
+
+
+def test_a_cut_run_is_resumed_to_the_same_result(tcc: Tcc, artifact: Path, tmp_path: Path) -> None:
+    seed, ledger = ("--seed", "66" * 32), tmp_path / "cut"
+    whole = tcc("run", artifact, *seed, "--top", 3, "--ledger", ledger, "--json").json
+    data = ledger.read_bytes()
+    ledger.write_bytes(data[: len(data) // 2])
+    again = tcc("run", artifact, *seed, "--resume", "--ledger", ledger, "--json")
+    assert again.code == 0 and again.json["plans"] == whole["plans"]
+    assert tcc("validate", ledger, "--artifact", artifact).code == 0
+    assert tcc("run", artifact, "--resume", "--ledger", ledger).code == 2
+    wrong = tcc("run", artifact, "--seed", "67" * 32, "--resume", "--ledger", ledger)
+    assert wrong.code == 2 and "Traceback" not in wrong.err

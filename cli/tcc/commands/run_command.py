@@ -8,49 +8,63 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from tcc import screen
 from tcc.exits import CLEAN, DECLINED
 from tcc.opening import (
     artifact_argument,
+    bytes_option,
     compile_options,
     digest_option,
     json_option,
     open_artifact,
     options_of,
+    refuse,
 )
-from tcc.progress import live_line
-from tcc_runtime.errors import LedgerError, SettingsError
+from tcc.outcome import print_run, run_fields
+from tcc.progress import OnExpand, live_line
+from tcc_certs.errors import Rejected
+from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
+from tcc_runtime.load import Artifact
+from tcc_runtime.opening import opening_digest
 from tcc_runtime.outcome import Run
 from tcc_runtime.recorder import Recorder
+from tcc_runtime.resume import resume
 from tcc_runtime.search import search
 from tcc_runtime.settings import Settings
 from tcc_runtime.sinks import HashOnly, LedgerFile
 
-_STOPS = {
-    "max_expansions": "the limit on expansions was reached",
-    "max_seconds": "the time limit was reached",
-    "interrupted": "the run was interrupted",
-    "precision": "a rounding stayed open at the greatest precision",
-    "guard": "a guard ended the run",
-}
-
 
 @click.command("run")
 @artifact_argument
-@click.option("--mode", type=click.Choice(("exact",)), default="exact", show_default=True)
-@digest_option("--seed", "drawn where it is not given")
+@click.option(
+    "--mode",
+    type=click.Choice(("exact", "surrogate", "fallback")),
+    help="by default the best that the counts allow",
+)
 @click.option("--top", default=1, show_default=True, type=click.IntRange(1), help="how many plans")
 @click.option("--recipe", type=click.Choice(("r1", "r2")), default="r2", show_default=True)
-@click.option("--keys", type=click.Choice(("finalized",)), default="finalized", show_default=True)
-@click.option("--race", type=click.Choice(("coupled",)), default="coupled", show_default=True)
+@click.option("--keys", type=click.Choice(("finalized", "anchored")))
+@click.option(
+    "--race", type=click.Choice(("coupled", "literal")), default="coupled", show_default=True
+)
+@click.option("--inflate", default="1", show_default=True, help="stress: counts that many times up")
+@click.option("--truncate", type=click.IntRange(0), help="only plans of at most that many calls")
+@click.option("--tau", default="1", show_default=True, help="of the fallback's value, a decimal")
 @click.option("--alpha", default="0", show_default=True, help="of the potential, a decimal")
 @click.option("--eta", default="1", show_default=True, help="of the potential, a decimal")
 @click.option("--max-expansions", type=click.IntRange(1), help="stop there, with the gap")
 @click.option("--max-seconds", type=float, help="stop then, with the gap")
+@digest_option("--seed", "drawn where it is not given")
+@digest_option("--opening-salt", "of the seed's commitment; derived where it is not given")
+@bytes_option("--beacon", "public randomness, mixed into the race")
+@bytes_option("--nonce", "the client's randomness, mixed into the race")
+@click.option("--opening-only", is_flag=True, help="print the opening of this run, and do not run")
+@click.option("--withhold-seed", is_flag=True, help="leave the seed out of the ledger")
 @click.option("--ledger", type=click.Path(dir_okay=False, path_type=Path), help="a new file")
 @click.option("--overwrite", is_flag=True, help="replace a ledger that is there")
-@click.option("--withhold-seed", is_flag=True, help="leave the seed out of the ledger")
+@click.option("--resume", "resumes", is_flag=True, help="go on where the ledger was cut off")
 @compile_options
 @json_option
 @click.pass_context
@@ -60,91 +74,105 @@ def command(
     artifact: Path,
     ledger: Path | None,
     overwrite: bool,
+    resumes: bool,
+    opening_only: bool,
     withhold_seed: bool,
     as_json: bool,
     **given: Any,
 ) -> None:
     """Search ARTIFACT (or a grammar, compiled on the spot) for its best plans.
 
-    Exit code 0: certified. 2: a limit was reached, and nothing is claimed.
+    Exit code 0: certified. 2: nothing is claimed: a limit was reached, or the mode claims nothing.
+
+    --resume takes the settings of the run from the ledger; it needs the seed, and nothing else.
     """
-    compiling = {name: given.pop(name) for name in _COMPILING}
     settings = _settings(given)
-    opened = open_artifact(artifact, command="run", options=options_of(**compiling))
-    sink = HashOnly() if ledger is None else LedgerFile(ledger, overwrite=overwrite)
-    started = time.time_ns() // 1_000_000
-    recorder = Recorder(sink, started_ms=started, withhold=withhold_seed)
+    opened = open_artifact(artifact, command="run", options=options_of(**given))
     try:
+        if opening_only:
+            click.echo(opening_digest(opened, settings).hex())
+            ctx.exit(CLEAN)
         with live_line(quiet=as_json) as on_expand:
-            run = search(opened, settings, recorder, on_expand)
+            if resumes:
+                run = _resume(opened, ledger, settings, withhold_seed, on_expand)
+            else:
+                sink = HashOnly() if ledger is None else LedgerFile(ledger, overwrite=overwrite)
+                started = time.time_ns() // 1_000_000
+                recorder = Recorder(sink, started_ms=started, withhold=withhold_seed)
+                run = search(opened, settings, recorder, on_expand)
+    except SettingsError as error:
+        raise _bad_setting(error) from None
+    except ResumeError as error:
+        raise click.ClickException(str(error)) from None
+    except Rejected as refusal:
+        refuse(ledger if resumes and ledger else artifact, refusal)
     except LedgerError as error:
-        hint = (
-            "; give --overwrite to replace it" if isinstance(error.cause, FileExistsError) else ""
-        )
+        there = isinstance(error.cause, FileExistsError)
+        hint = "; give --overwrite to replace it, --resume to go on with it" if there else ""
         raise click.ClickException(f"{error.path}: {error.cause.strerror}{hint}") from None
     if as_json:
-        screen.print_json("run", _fields(run))
+        screen.print_json("run", run_fields(run))
     else:
-        _print(run, ledger)
+        print_run(run, ledger)
     ctx.exit(DECLINED if run.claim_type == "NoCert" else CLEAN)
 
 
-_COMPILING = ("beta", "tilt", "max_states", "timeout", "count_bits")
+_SETTINGS = (
+    "mode",
+    "top",
+    "recipe",
+    "keys",
+    "race",
+    "inflate",
+    "truncate",
+    "tau",
+    "alpha",
+    "eta",
+    "max_expansions",
+    "max_seconds",
+    "opening_salt",
+    "beacon",
+)
 
 
 def _settings(given: dict[str, Any]) -> Settings:
-    seed = given.pop("seed")
-    given.pop("race")
+    """The settings among the options; what is left in `given` is for the compiler."""
+    chosen = {name: given.pop(name) for name in _SETTINGS}
+    # One option for both: what a run does with a count that is too wide is to go without it.
+    bits, given["count_bits"] = given["count_bits"], None
     try:
-        return Settings(seed=seed or os.urandom(32), **given)
+        return Settings(
+            seed=given.pop("seed") or os.urandom(32),
+            client_nonce=given.pop("nonce"),
+            count_bits=bits or 0,
+            **chosen,
+        )
     except SettingsError as error:
-        raise click.BadParameter(
-            f"expected {error.expected}, found {error.found}",
-            param_hint=f"--{error.field.replace('_', '-')}",
-        ) from None
+        raise _bad_setting(error) from None
 
 
-def _fields(run: Run) -> dict[str, Any]:
-    plans = [
-        {"calls": list(p.calls), "cost": p.cost, "value": p.value, "leaf_id": p.leaf_id}
-        for p in run.plans
-    ]
-    fields = {
-        "mode": run.mode,
-        "claim_type": run.claim_type,
-        "stop": str(run.stop),
-        "plans": plans,
-        "expansions": run.expansions,
-        "leaves": run.leaves,
-        "frontier_key": run.frontier_key,
-        "gap": run.gap,
-        "guards": [str(guard) for guard in run.guards],
-        "seed": run.seed,
-        "ledger_head": run.ledger_head,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
+def _bad_setting(error: SettingsError) -> click.BadParameter:
+    return click.BadParameter(
+        f"expected {error.expected}, found {error.found}",
+        param_hint=f"--{error.field.replace('_', '-').replace('client-', '')}",
+    )
 
 
-def _print(run: Run, ledger: Path | None) -> None:
-    for place, plan in enumerate(run.plans, 1):
-        click.echo(f"{place:>3}. {' '.join(plan.calls) or '(the empty plan)'}")
-        click.echo(click.style(f"     value {plan.value}, cost {plan.cost}", dim=True))
-    if not run.plans:
-        click.echo("no plan was found")
-    rows: list[tuple[str, object]] = [
-        ("expansions", f"{run.expansions}, {run.leaves} leaves"),
-        ("seed", run.seed),
-    ]
-    if run.gap is not None:
-        rows.insert(1, ("gap", run.gap))
-    if run.guards:
-        rows.append(("guards", ", ".join(str(guard) for guard in run.guards)))
-    if ledger is not None:
-        rows.append(("ledger", f"{ledger}, head {run.ledger_head}"))
-    screen.print_fields(rows)
-    if run.claim_type == "NoCert":
-        why = _STOPS.get(str(run.stop), "a guard fired")
-        screen.doubtful(f"NoCert: {why}; another plan may score higher, by up to the gap")
-    else:
-        rest = "these" if len(run.plans) > 1 else "it"
-        screen.good(f"{run.claim_type}: no plan but {rest} could have scored higher in this run")
+def _resume(
+    artifact: Artifact,
+    ledger: Path | None,
+    settings: Settings,
+    withhold: bool,
+    on_expand: OnExpand | None,
+) -> Run:
+    ctx = click.get_current_context()
+    if ledger is None or ctx.get_parameter_source("seed") != ParameterSource.COMMANDLINE:
+        raise click.UsageError("--resume needs the --ledger of the run and its --seed")
+    return resume(
+        artifact,
+        ledger,
+        settings.seed,
+        opening_salt=settings.opening_salt,
+        withhold=withhold,
+        on_expand=on_expand,
+    )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tcc import screen
 from tcc.api import validate
 from tcc.exits import CLEAN
-from tcc.opening import digest_option, json_option
+from tcc.opening import bytes_option, digest_option, json_option
 from tcc_certs.verbs.validate import document
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -21,23 +22,27 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @digest_option("--pin", "the artifact digest that is trusted")
 @digest_option("--seed", "the seed, where the ledger withholds it")
 @digest_option("--opening-salt", "of the commitment, where it is not derived from the seed")
+@digest_option("--opening", "what was handed out before beacon and nonce were known")
+@bytes_option("--beacon", "the public randomness")
+@bytes_option("--nonce", "the client's own randomness")
+@click.option("--counts", type=_FILE, help="an exact artifact of the same core, for kappa")
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     ledger: Path,
     artifact: Path,
     pin: bytes | None,
-    seed: bytes | None,
-    opening_salt: bytes | None,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Derive every number of LEDGER again, and say what the run has shown."""
     pinned = None if pin is None else pin.hex()
     try:
-        found = validate(ledger, artifact, pin=pinned, seed=seed, opening_salt=opening_salt)
+        found = validate(ledger, artifact, pin=pinned, **given)
     except OSError as error:
-        raise click.ClickException(f"cannot read: {error}") from None
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
     if as_json:
         screen.print_json("validate", document(found))
         ctx.exit(found.verdict)
