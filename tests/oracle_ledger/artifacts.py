@@ -9,9 +9,11 @@ from typing import Any
 from tcc_certs.codec import encode
 from tcc_certs.core import read_core
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.manifest import Relaxed
 from tests.oracle.build import build
-from tests.oracle.cores import call, depth, letters, make_core, random_core
+from tests.oracle.cores import at_most, call, depth, letters, make_core, random_core
 from tests.oracle.plans import plans
+from tests.oracle_ledger.upper import Shape, upper, without
 
 
 def checked(core: bytes, words: list, **options: Any) -> CheckedArtifact:
@@ -29,6 +31,35 @@ def small(tilt: int = 8, beta: str = "1", name: str = "g") -> CheckedArtifact:
         limits=[depth(2)],
     )
     return checked(core, plans(read_core(core), 2), tilt=tilt, beta=beta)
+
+
+@cache
+def tiny(tilt: int = 8) -> CheckedArtifact:
+    """Two letters, the empty plan among 7 of at most two calls."""
+    core = make_core(
+        **letters(2, cost=[300_000_000, 1_250_000_000]),
+        plan=["repeat", ["call", {0, 1}], 0, 2],
+        limits=[depth(2)],
+    )
+    return checked(core, plans(read_core(core), 2), tilt=tilt)
+
+
+@cache
+def relaxed(tilt: int = 8, split: int | None = None) -> CheckedArtifact:
+    """Two letters, at most 4 cents in two or three calls, the limit left to the run.
+
+    With `split` nondeterministic and rounded too.
+    """
+    core = make_core(
+        **letters(2, cost=[0, 250_000_000], price=[2, 1]),
+        plan=["repeat", ["call", {0, 1}], 2, 3],
+        limits=[depth(3), at_most("price", 4)],
+    )
+    left = Relaxed(limits=(1,))
+    words = plans(without(read_core(core), left), 3)
+    rounding = None if split is None else 3
+    shape = Shape(relaxed=left, split=split, round_counts=rounding, tilt=tilt)
+    return check(upper(core, words, shape))
 
 
 @cache
