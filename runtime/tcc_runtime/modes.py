@@ -94,8 +94,6 @@ def _require_literal(artifact: Artifact, mode: Mode, keys: Keys, truncate: int |
 
 
 def _require_no_race(settings: Settings) -> None:
-    if settings.race != "coupled":
-        raise SettingsError("race", "coupled in fallback mode", settings.race)
     if settings.keys == "anchored":
         raise SettingsError("keys", "finalized in fallback mode", settings.keys)
     if settings.inflate != "1":

@@ -15,7 +15,7 @@ from tcc_runtime.load import load
 from tcc_runtime.plans import enumerate_plans
 from tcc_runtime.search import search
 from tcc_runtime.settings import Settings
-from tests.runtime.graphs import build, free_core, vec_core, vec_rows
+from tests.runtime.graphs import build, free_core, opened, vec_core, vec_rows
 
 RUNS = 2500
 
@@ -37,8 +37,8 @@ def softmax(cost: dict, beta: float) -> dict:
     return {plan: m / sum(mass.values()) for plan, m in mass.items()}
 
 
-def seeds():
-    return (n.to_bytes(32, "little") for n in range(RUNS))
+def seeds(runs: int = RUNS):
+    return (n.to_bytes(32, "little") for n in range(runs))
 
 
 @pytest.mark.parametrize(("tilt", "beta"), [(0, "1"), (8, "1"), (4, "2.5")])
@@ -62,4 +62,56 @@ def test_the_first_two_are_draws_without_replacement(tilt):
     law = {(x, y): one[x] * one[y] / (1 - one[x]) for x, y in permutations(one, 2)}
     runs = (search(artifact, Settings(seed=seed, top=2)).plans for seed in seeds())
     found = Counter((first.calls, second.calls) for first, second in runs)
+    assert statistic(found, law) < quantile(len(law) - 1)
+
+
+PRICE = {"a": 0.3, "b(k=1)": 0.1, "b(k=2)": 0.2, "c": 1.25}
+
+
+@pytest.mark.parametrize(
+    ("tilt", "told"),
+    [
+        (8, {"inflate": "1.7"}),
+        (8, {"inflate": "1.7", "keys": "anchored"}),
+        (0, {"inflate": "3", "keys": "anchored"}),
+        (0, {"mode": "surrogate"}),
+        (4, {"inflate": "1.7", "truncate": 2}),
+        (8, {"inflate": "1.7", "beacon": b"b"}),
+    ],
+)
+def test_the_winner_of_a_surrogate_run_is_a_softmax_draw(tilt, told):
+    artifact = load(build(vec_core(), vec_rows(), tilt=tilt))
+    most = told.get("truncate", 9)
+    plans = [plan for plan in enumerate_plans(artifact) if len(plan) <= most]
+    law = softmax({plan: sum(PRICE[call] for call in plan) for plan in plans}, 1.0)
+    runs = (search(artifact, Settings(seed=seed, **told)) for seed in seeds(RUNS // 3))
+    found = Counter(run.plans[0].calls for run in runs)
+    assert statistic(found, law) < quantile(len(law) - 1)
+
+
+@pytest.mark.parametrize("keys", ["finalized", "anchored"])
+@pytest.mark.parametrize("kind", ["relaxed", "network", "rounded"])
+def test_the_winner_over_bounds_is_a_softmax_draw(kind, keys):
+    names = "abc"
+    costs = {"a": 0.4, "b": 1.0, "c": 0.1}
+    core = free_core([4 * 10**8, 10**9, 10**8], 2)
+    if kind == "relaxed":
+        # any{0,3} with depth <= 2 left to the run.
+        rows = [(True, [])]
+        for _ in range(3):
+            rows.append((True, [(a, len(rows) - 1) for a in range(3)]))
+        artifact = opened(core, rows, relaxed={"limits": [0]})
+    elif kind == "network":
+        # Every plan but those of one call has several derivations.
+        rows = [(True, []), (True, [(0, 0)]), (True, [(a, 0) for a in range(3)])]
+        rows.append((True, [(a, q) for a in range(3) for q in range(3)]))
+        artifact = opened(core, rows, nondeterministic=True)
+    else:
+        rows = [(True, []), (True, [(a, 0) for a in range(3)])]
+        rows.append((True, [(a, 1) for a in range(3)]))
+        artifact = opened(core, rows, round_counts=2)
+    plans = [(), *((x,) for x in names), *((x, y) for x in names for y in names)]
+    law = softmax({plan: sum(costs[call] for call in plan) for plan in plans}, 1.0)
+    runs = (search(artifact, Settings(seed=seed, keys=keys)) for seed in seeds(RUNS // 3))
+    found = Counter(run.plans[0].calls for run in runs)
     assert statistic(found, law) < quantile(len(law) - 1)
