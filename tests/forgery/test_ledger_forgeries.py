@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.errors import Code
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.ledger import FIRST_HEAD, LedgerReader, seal
 from tcc_certs.replay import validate
 from tests.forgery.mutants import Mutant, field_mutants, line_mutants
 from tests.oracle_ledger.artifacts import relaxed, small, tiny
@@ -243,20 +244,43 @@ def test_every_bit_flip_is_refused_or_incomplete():
     print(f"{tried} bit flips, 0 survivors")
 
 
+def flipped_line_is_refused(line: bytes, number: int, head: bytes, at: int, bit: int) -> None:
+    """The reader, told what stands before a line, refuses it with one bit flipped."""
+    forged = line[:at] + bytes([line[at] ^ (1 << bit)]) + line[at + 1 :]
+    reader = LedgerReader([forged])
+    reader.records, reader.head = number, head
+    if forged.endswith(b"\n"):
+        with pytest.raises(Rejected):
+            list(reader)
+    else:
+        assert list(reader) == []  # a cut, or glued to the next line
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", [*NAMES, "top1 b", "relaxed b", "sets b"])
 def test_every_bit_flip_and_every_cut_campaign(name):
-    """20 ledgers; a cut at any byte is incomplete, a flip of any bit never valid."""
+    """20 ledgers: a cut at any byte is incomplete, a flip of any bit never valid.
+
+    Every flip is given to the reader at its line, whose refusal ends a validation; some to the
+    validator as a whole.
+    """
     plain = name.removesuffix(" b")
     artifact, records = forged_run(plain)
     if plain != name:
-        records = reference_records(artifact, seed=b"\x09" * 32, **runs()[plain][1])
+        records = reference_records(artifact, **{**runs()[plain][1], "seed": b"\x09" * 32})
     data = chained(records)
     for at in range(len(data)):
         assert validate(data[:at], artifact).verdict == 2, at
-        for bit in range(8):
-            forged = data[:at] + bytes([data[at] ^ (1 << bit)]) + data[at + 1 :]
-            assert validate(forged, artifact).verdict != 0, (at, bit)
+    head, start = FIRST_HEAD, 0
+    for number, record in enumerate(records):
+        line, after = seal(record, head)
+        for at in range(len(line)):
+            for bit in range(8):
+                flipped_line_is_refused(line, number, head, at, bit)
+        for at in range(start, start + len(line), 13):
+            forged = data[:at] + bytes([data[at] ^ (1 << at % 8)]) + data[at + 1 :]
+            assert validate(forged, artifact).verdict != 0, at
+        head, start = after, start + len(line)
     print(f"{name}: {len(data)} cuts, {8 * len(data)} bit flips, 0 survivors")
 
 
