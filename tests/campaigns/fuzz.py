@@ -1,0 +1,155 @@
+"""Fuzzing of the three readers: every input ends in a coded answer, soon and in little memory.
+
+    python -m tests.campaigns.fuzz artifact --runs 5000000 --processes 2
+    python -m tests.campaigns.fuzz artifact --batch 17      one batch again, in this process
+
+An input follows from the target, the seed and its number.  Inputs are made in batches; a batch is
+drawn by one generator, so a finding names its batch and place, and its bytes are kept as a file.
+A process may take --memory bytes of address space, and an input --seconds of time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from random import Random
+from types import FrameType
+
+from tests.campaigns.targets import TARGETS, Target
+
+BATCH = 1000
+_ready: dict[str, Target] = {}
+
+
+class TooSlow(BaseException):
+    """An input took more than its time; no reader catches this by accident."""
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """What became of a batch: words of outcomes, and findings with their bytes."""
+
+    words: Counter[str] = field(default_factory=Counter)
+    findings: list[tuple[str, bytes]] = field(default_factory=list)
+    slowest: float = 0.0
+
+
+def run_batch(target: Target, name: str, seed: int, batch: int, size: int, seconds: float) -> Tally:
+    """Read `size` inputs."""
+    rng = Random(f"{name} {seed} {batch}")
+    tally = Tally()
+    signal.signal(signal.SIGALRM, _too_slow)
+    for place in range(size):
+        data = target.make(rng)
+        begin = time.perf_counter()
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            word = target.read(data)
+        except (Exception, TooSlow) as error:
+            word = type(error).__name__
+            where = "".join(traceback.format_exception(error)[-4:])
+            tally.findings.append((f"batch {batch} place {place}: {word}\n{where}", data))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        tally.words[word] += 1
+        tally.slowest = max(tally.slowest, time.perf_counter() - begin)
+    return tally
+
+
+def _too_slow(number: int, frame: FrameType | None) -> None:
+    raise TooSlow
+
+
+def work(name: str, seed: int, batch: int, size: int, seconds: float) -> Tally:
+    """A batch in a worker process, its target made once."""
+    if name not in _ready:
+        _ready[name] = TARGETS[name]()
+    return run_batch(_ready[name], name, seed, batch, size, seconds)
+
+
+def limit_memory(size: int) -> None:
+    """This process may take `size` bytes of address space."""
+    resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+def campaign(told: argparse.Namespace) -> Tally:
+    """All batches, over processes; progress on standard error."""
+    total = Tally()
+    begin = said = time.monotonic()
+    batches = iter(range(told.first, told.first + -(-told.runs // BATCH)))
+    with ProcessPoolExecutor(
+        told.processes, initializer=limit_memory, initargs=(told.memory,)
+    ) as pool:
+
+        def start(number: int):
+            return pool.submit(work, told.target, told.seed, number, BATCH, told.seconds)
+
+        waiting = {start(number) for number in islice(batches, 2 * told.processes)}
+        while waiting:
+            done = next(as_completed(waiting))
+            waiting.discard(done)
+            waiting |= {start(number) for number in islice(batches, 1)}
+            _add(total, done.result(), told.out)
+            if time.monotonic() - said > 20:
+                said = time.monotonic()
+                show(total, said - begin, sys.stderr)
+    show(total, time.monotonic() - begin, sys.stdout)
+    return total
+
+
+def _add(total: Tally, tally: Tally, out: Path) -> None:
+    total.words += tally.words
+    total.slowest = max(total.slowest, tally.slowest)
+    for text, data in tally.findings:
+        if len(total.findings) < 100:
+            out.mkdir(parents=True, exist_ok=True)
+            (out / f"finding-{len(total.findings)}.bin").write_bytes(data)
+            print(text, file=sys.stderr, flush=True)
+        total.findings.append((text, b""))
+
+
+def show(total: Tally, seconds: float, stream) -> None:
+    """One line: inputs, findings, the slowest input, the outcomes."""
+    words = " ".join(f"{word}:{count}" for word, count in sorted(total.words.items()))
+    runs = total.words.total()
+    print(
+        f"{runs} inputs in {seconds:.0f} s, {len(total.findings)} findings,"
+        f" slowest {total.slowest:.2f} s; {words}",
+        file=stream,
+        flush=True,
+    )
+
+
+def main() -> int:
+    """The command line: 0 without findings, else 1."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("target", choices=sorted(TARGETS))
+    parser.add_argument("--runs", type=int, default=100_000)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the first batch")
+    parser.add_argument("--batch", type=int, help="read one batch again")
+    parser.add_argument("--memory", type=int, default=2 << 30)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--out", type=Path, default=Path("fuzz-findings"))
+    told = parser.parse_args()
+    if told.batch is not None:
+        tally = work(told.target, told.seed, told.batch, BATCH, told.seconds)
+        _add(total := Tally(), tally, told.out)
+        show(total, 0, sys.stdout)
+    else:
+        total = campaign(told)
+    return 1 if total.findings else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
