@@ -47,14 +47,17 @@ SHAPES = [
 def artifacts() -> list[tuple[CheckedArtifact, Artifact]]:
     """All words up to a length over a few calls, for every shape."""
     found = []
-    for costs, longest, beta, tilt in SHAPES:
-        everything = ["repeat", ["call", set(range(len(costs)))], 0, longest]
+    for costs, longest, shortest, beta, tilt in SHAPES:
+        some = ["call", set(range(len(costs)))]
         core = make_core(
-            **letters(len(costs), cost=costs), plan=everything, limits=[depth(longest)]
+            **letters(len(costs), cost=costs),
+            plan=["repeat", some, shortest, longest],
+            limits=[depth(longest)],
         )
         node = Built(accept=True)
-        for _ in range(longest):
-            node = Built(accept=True, children=dict.fromkeys(range(len(costs)), node))
+        for made in reversed(range(longest)):
+            children = dict.fromkeys(range(len(costs)), node)
+            node = Built(accept=made >= shortest, children=children)
         data = build_graph(core, node, beta, tilt)
         found.append((check(data), load(data)))
     return found
