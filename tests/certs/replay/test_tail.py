@@ -1,0 +1,88 @@
+"""The tail of a truncated run against a list of all longer plans."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+
+from tcc_certs.core import read_core
+from tcc_certs.kernel import check
+from tcc_certs.replay.language import read_language
+from tcc_certs.replay.tail import tail_lse
+from tests.oracle.build import Node, build, build_graph
+from tests.oracle.cores import depth, letters, make_core
+from tests.oracle_ledger.numbers import log_sum
+from tests.oracle_ledger.upper import drawn_upper
+from tests.oracle_ledger.writer import Plan, Reference
+
+NANO = 10**9
+
+
+def test_tails_are_the_least_numbers_not_below():
+    rng = random.Random(91)
+    tried = 0
+    for _ in range(80):
+        checked = drawn_upper(rng).checked
+        language = read_language(checked)
+        for calls in range(language.rank(language.root)):
+            due = log_sum(Reference(checked, Plan(mode="surrogate", truncate=calls)).longer())
+            assert tail_lse(language, calls) == due
+            tried += 1
+    assert tried > 100
+
+
+def listed(costs: list[int], beta: str, longest: int = 1):
+    """One plan a call, and the empty one."""
+    core = make_core(
+        **letters(len(costs), cost=costs),
+        plan=["repeat", ["call", set(range(len(costs)))], 0, longest],
+        limits=[depth(longest)],
+    )
+    words = [(), *[(at,) for at in range(len(costs))]]
+    assert len(read_core(core).calls) == len(costs)
+    return read_language(check(build(core, words, beta=beta)))
+
+
+@pytest.mark.parametrize(
+    ("cost", "beta", "due"),
+    [(0, "1", 0), (NANO, "1", -(2**64)), (-3 * NANO, "0.5", 3 * 2**63), (5, "0", 0)],
+)
+def test_one_longer_plan_has_its_score(cost, beta, due):
+    assert tail_lse(listed([cost], beta), 0) == due
+
+
+def test_a_score_that_is_no_dyadic_number_is_rounded_up():
+    assert tail_lse(listed([NANO // 10], "1"), 0) == -(2**64 // 10)
+    assert tail_lse(listed([-NANO // 10], "1"), 0) == 2**64 // 10 + 1
+
+
+def test_two_plans_of_score_0_have_ln_2():
+    assert tail_lse(listed([0, 0], "1"), 0) == log_sum([Fraction(0), Fraction(0)])
+    assert tail_lse(listed([1, 2], "0"), 0) == 12786308645202655660  # ln 2 * 2^64, rounded up
+
+
+@pytest.mark.parametrize("far", [30 * NANO, 60 * NANO, 10**12, 10**15, 2 * 10**18])
+def test_a_sum_that_one_plan_dominates_lies_above_its_score(far):
+    # e^-far is far below 2^-64, at last below any precision: the sum still is more than 1.
+    bits = 1 if far > 45 * NANO else None
+    tail = tail_lse(listed([0, far], "1"), 0)
+    assert tail == bits if bits else 1 <= tail < 2**64
+
+
+def test_great_exponents_need_no_great_numbers():
+    # Four calls of cost -2 * 10^9 each, so that the sum has more than 10^10 bits.
+    core = make_core(
+        **letters(2, cost=[-2 * 10**18, -2 * 10**18 + NANO]),
+        plan=["repeat", ["call", {0, 1}], 0, 4],
+        limits=[depth(4)],
+    )
+    node = Node(accept=True)
+    for _ in range(4):
+        node = Node(accept=True, children={0: node, 1: node})
+    language = read_language(check(build_graph(core, node, "1", 0)))
+    tail = tail_lse(language, 3)
+    # T = 4 * (2 * 10^9 + ln(1 + 1/e)).
+    assert tail >> 64 == 8 * 10**9 + 1
+    assert (tail >> 54) & 1023 == int((4 * 0.3132616875182228 - 1) * 1024)
