@@ -72,9 +72,9 @@ def test_a_sum_that_one_plan_dominates_lies_above_its_score(far):
 
 
 def test_great_exponents_need_no_great_numbers():
-    # Four calls of cost -2 * 10^9 each, so that the sum has more than 10^10 bits.
+    # Four calls of cost -5 * 10^8 each, so that the sum has more than 10^9 bits.
     core = make_core(
-        **letters(2, cost=[-2 * 10**18, -2 * 10**18 + NANO]),
+        **letters(2, cost=[-5 * 10**17, -5 * 10**17 + NANO]),
         plan=["repeat", ["call", {0, 1}], 0, 4],
         limits=[depth(4)],
     )
@@ -83,6 +83,6 @@ def test_great_exponents_need_no_great_numbers():
         node = Node(accept=True, children={0: node, 1: node})
     language = read_language(check(build_graph(core, node, "1", 0)))
     tail = tail_lse(language, 3)
-    # T = 4 * (2 * 10^9 + ln(1 + 1/e)).
-    assert tail >> 64 == 8 * 10**9 + 1
+    # T = 4 * (5 * 10^8 + ln(1 + 1/e)).
+    assert tail >> 64 == 2 * 10**9 + 1
     assert (tail >> 54) & 1023 == int((4 * 0.3132616875182228 - 1) * 1024)
