@@ -176,7 +176,11 @@ def summed(counts: Iterator[Counter[str]], every: int, label: str, total: int) -
     for done, count in enumerate(counts, 1):
         found.update(count)
         if sys.stderr.isatty() or done % every == 0 or done == total:
-            print(f"{label}: {done} of {total}", end="\r\n"[done == total], file=sys.stderr)
+            beaten = ", ".join(
+                f"{name} {n}" for name, n in sorted(found.items()) if "violat" in name
+            )
+            end = "\r" if sys.stderr.isatty() and done < total else "\n"
+            print(f"{label}: {done} of {total}: {beaten}", end=end, file=sys.stderr, flush=True)
     return found
 
 

@@ -366,3 +366,58 @@ def test_an_untilted_race_pays_for_depth():
         runs = [search(artifact, Settings(seed=bytes([n]) * 32)) for n in range(40)]
         mean[tilt] = sum(run.expansions for run in runs) / len(runs)
     assert mean[8] < 11 < mean[0]
+
+
+@pytest.mark.parametrize("keys", ["finalized", "anchored"])
+def test_a_value_that_is_clamped_costs_the_claim(keys):
+    huge = changed(vec(tilt=0), beta=(10**30, 0))
+    run, records = recorded(load(huge, verify=False), keys=keys, top=12)
+    assert (run.claim_type, run.guards) == ("NoCert", ("NumClamp",))
+    marked = {record["kind"] for record in records if "guards" in record}
+    assert marked == ({"node"} if keys == "finalized" else {"node", "leaf"})
+
+
+@pytest.mark.parametrize(
+    "told", [{"mode": "surrogate"}, {"keys": "anchored"}, {"mode": "fallback"}, {"truncate": 2}]
+)
+def test_a_potential_that_falls_too_little_is_seen_in_every_mode(told):
+    run, records = recorded(load(vec()), top=12, alpha="0.5", eta="0.9", **told)
+    assert (run.claim_type, run.guards) == ("NoCert", ("AcyclicityFail",))
+    assert run.stop.certifies
+    fired = [record for record in records if record.get("guards") == ["AcyclicityFail"]]
+    assert {record["kind"] for record in fired} == {"expand"}
+    lowered = [record for record in fired if "claim_type" in record]
+    assert len(lowered) == (0 if told.get("mode") == "fallback" else 1)
+
+
+def test_an_alpha_that_leaves_q32_clamps_phi():
+    run, records = recorded(load(vec()), top=12, alpha="9" * 30)
+    assert run.guards == ("AcyclicityFail", "NumClamp")
+    steps = [record for record in records if "delta_phi" in record]
+    assert {record["delta_phi"] for record in steps} == {"2147483647.9999999998"}  # 2^31 less 2^-32
+
+
+@pytest.mark.parametrize("told", [{}, {"keys": "anchored"}, {"mode": "surrogate"}])
+def test_a_downgrade_in_mid_run_keeps_what_was_found(told):
+    artifact = load(vec())
+    free, _ = recorded(artifact, top=12, **told)
+    widths = sorted({artifact.race_count(q).bit_length() for q in range(artifact.manifest.states)})
+    starts = set()
+    for bits in widths:
+        run, records = recorded(artifact, top=12, count_bits=bits, **told)
+        kinds = [record["kind"] for record in records]
+        if "downgrade" not in kinds:
+            continue
+        starts.add(kinds.index("downgrade"))
+        assert (run.mode, run.claim_type, run.stop) == ("fallback", "NoCert", "exhausted")
+        assert {plan.calls for plan in run.plans} == {plan.calls for plan in free.plans}
+        due = search(artifact, Settings(seed=SEED, top=12, mode="fallback"))
+        assert run.plans == due.plans
+    assert starts
+
+
+def test_the_time_and_the_expansions_of_a_fallback_run_are_capped():
+    run, _ = recorded(load(vec()), top=12, mode="fallback", max_expansions=2)
+    assert (run.stop, run.guards) == ("max_expansions", ("CapExceeded",))
+    run, _ = recorded(load(vec()), lambda p: p.expansions == 2, top=12, mode="fallback")
+    assert run.stop == "interrupted"
