@@ -1,0 +1,126 @@
+"""What the house promises of its own code, read off the code.
+
+Which module may import which stands in .importlinter; here is what import-linter does not see.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = {
+    "tcc_certs": ROOT / "certs" / "tcc_certs",
+    "tcc_compiler": ROOT / "compiler" / "tcc_compiler",
+    "tcc_runtime": ROOT / "runtime" / "tcc_runtime",
+    "tcc": ROOT / "cli" / "tcc",
+}
+OUTSIDE = {
+    "tcc_certs": {"blake3"},
+    "tcc_compiler": {"lark", "networkx", "tcc_certs"},
+    "tcc_runtime": {"blake3", "gmpy2", "tcc_certs"},
+    "tcc": {"click", "gmpy2", "rich", "tcc_certs", "tcc_compiler", "tcc_runtime"},
+}
+PRINTERS = {"tcc_certs": {"__main__.py"}, "tcc_compiler": {"catalogue/__main__.py"}}
+
+
+def modules(package: str) -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted(PACKAGES[package].rglob("*.py")):
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name.split(".")[0] for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.split(".")[0]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_imports_the_standard_library_and_what_it_is_allowed(package: str) -> None:
+    allowed = OUTSIDE[package] | {package} | set(sys.stdlib_module_names)
+    for path, tree in modules(package):
+        assert set(imported(tree)) <= allowed, path
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_module_asserts(package: str) -> None:
+    for path, tree in modules(package):
+        assert not [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Assert)], path
+
+
+@pytest.mark.parametrize("package", ["tcc_certs", "tcc_compiler", "tcc_runtime"])
+def test_only_the_command_line_prints_and_exits(package: str) -> None:
+    for path, tree in modules(package):
+        if path.relative_to(PACKAGES[package]).as_posix() in PRINTERS.get(package, set()):
+            continue
+        called = {
+            node.func.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        assert not called & {"print", "exit", "quit"}, path
+
+
+def test_the_kernel_has_no_floats() -> None:
+    for path, tree in modules("tcc_certs"):
+        # With pathlib a slash joins paths.
+        joins_paths = "pathlib" in set(imported(tree))
+        for node in ast.walk(tree):
+            assert not (isinstance(node, ast.Constant) and isinstance(node.value, float)), path
+            divides = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+            assert not divides or joins_paths, path
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_definition_is_documented(package: str) -> None:
+    for path, tree in modules(package):
+        assert ast.get_docstring(tree), path
+        for node in tree.body:
+            public = isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_"
+            assert not public or ast.get_docstring(node), f"{path}: {node.name}"
+
+
+def test_files_of_the_kernel_stay_small() -> None:
+    for path in PACKAGES["tcc_certs"].rglob("*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 250, path
+
+
+def test_the_kernel_runs_with_nothing_but_blake3(tmp_path: Path) -> None:
+    code = (
+        "import sys, runpy\n"
+        "sys.argv = ['tcc_certs', 'check', sys.argv[1]]\n"
+        "try: runpy.run_module('tcc_certs', run_name='__main__')\n"
+        "except SystemExit as ended: print('ended', ended.code)\n"
+        "print(sorted({m.split('.')[0] for m in sys.modules}))\n"
+    )
+    broken = tmp_path / "a.tcca"
+    broken.write_bytes(b"\0" * 64)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(broken)],
+        env={"PYTHONPATH": str(ROOT / "certs")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "ended 1" in done.stdout
+    loaded = set(ast.literal_eval(done.stdout.splitlines()[-1]))
+    assert not loaded & {"lark", "networkx", "gmpy2", "click", "rich", "tcc_compiler", "numpy"}
+
+
+def test_no_text_names_a_path_of_one_machine() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a checkout")
+    words = ("/" + "work/", "/" + "root/", "far" + "m-")
+    for name in listed.stdout.decode().split("\0"):
+        path = ROOT / name
+        if name and path.suffix in {".py", ".md", ".toml", ".tcg", ".json", ""} and path.is_file():
+            text = path.read_text(encoding="utf-8", errors="replace")
+            assert not [word for word in words if word in text], name
