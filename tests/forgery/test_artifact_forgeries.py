@@ -8,13 +8,16 @@ from collections.abc import Iterable
 
 import pytest
 
+from tcc_certs.core import read_core
 from tcc_certs.corecheck import check_core
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.kernel import check
+from tcc_certs.manifest import Relaxed
 from tests.forgery.artifacts import Forge, Mutant, column_mutants, core_mutants, manifest_mutants
 from tests.oracle.build import build
-from tests.oracle.cores import letters, make_core, random_core
+from tests.oracle.cores import at_most, depth, letters, make_core, random_core
 from tests.oracle.examples import example, example_core
+from tests.oracle.network import build_network, build_relaxed
 from tests.oracle.plans import plans
 
 # What may refuse a change of one item: the rule about the column, or one that the item's new
@@ -30,16 +33,18 @@ EXPECTED = {
     "cost_to_go": "C501",
     "edge_call": "C101 C102 C401 C501 C502 C601",
     "edge_start": "C102 C104 C201 C202 C301",
-    "edge_target": "C201 C202 C301 C401 C501 C502 C601",
+    "edge_target": "C102 C201 C202 C301 C401 C501 C502 C601",
     "plans": "C301",
     "race_count": "C401",
+    "race_exponent": "C401",
+    "race_mantissa": "C401",
     "rank": "C202",
     "residual_to_go": "C502",
     "state_digest": "C601",
     "calls": "M101 M102 M202",
     "cost_max": "M101 M102 C503",
     "counts": "M101 M102",
-    "critical": "M101 D101",
+    "critical": "M101 M102 M201 C102 D101",
     "edges": "M101 M102 M202",
     "format": "M101",
     "grammar": "M101",
@@ -56,6 +61,12 @@ EXPECTED = {
     "options.beta": "M101 M102 M302 C502",
     "options.fraction_bits": "M101 M102 M302",
     "options.tilt": "M101 M102 M302",
+    "options.round_counts": "M101 M102 C401",
+    "relaxed": "M101",
+    "relaxed.forbids": "M101",
+    "relaxed.limits": "M101 M102",
+    "relaxed.requires": "M101",
+    "relaxed.zzz": "M101",
     "root": "M101 M102",
     "states": "M101 M102 M202",
     "version": "M101",
@@ -82,16 +93,55 @@ def refuse_all(mutants: Iterable[Mutant]) -> Counter[str]:
     return found
 
 
-@pytest.mark.parametrize("tilt", [0, 8])
-def test_no_single_item_of_a_column_can_change(tilt: int) -> None:
-    found = refuse_all(column_mutants(example(tilt)))
+def kinds() -> dict[str, bytes]:
+    """An artifact of every kind."""
+    core, relaxed = example_core(), Relaxed(limits=(1,))
+    found = {
+        "exact": example(8),
+        "without weights": example(0),
+        "relaxed": build_relaxed(core, relaxed, 4),
+        "rounded": build(core, plans(read_core(core), 4), round_counts=4),
+        "nondeterministic": build_network(ambiguous(), 3, tilt=8),
+        "all": build_network(ambiguous(), 3, Relaxed(limits=(1,)), round_counts=3),
+    }
+    return {name: data for name, data in found.items() if data is not None}
+
+
+def ambiguous() -> bytes:
+    """``(a|b)* a (a|b)*`` with limits: a graph whose states have edges of one call."""
+    some = ["repeat", ["call", {0, 1}], 0]
+    return make_core(
+        **letters(2, cost=[300_000_000, 10**9], price=[1, 2]),
+        plan=["seq", [some, ["call", {0}], some]],
+        limits=[depth(3), at_most("price", 4)],
+    )
+
+
+KINDS = kinds()
+
+
+def test_no_single_item_of_a_column_can_change() -> None:
+    found = refuse_all(column_mutants(KINDS["exact"]))
     print(f"{found.total()} mutants of columns refused: {dict(sorted(found.items()))}")
     assert found.total() > 500
 
 
-@pytest.mark.parametrize("tilt", [0, 8])
-def test_no_single_member_of_the_manifest_can_change(tilt: int) -> None:
-    found = refuse_all(manifest_mutants(example(tilt)))
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"exact"}))
+def test_no_single_item_of_a_column_can_change_in_any_kind(kind: str) -> None:
+    mutants = random.Random(kind).sample(list(column_mutants(KINDS[kind])), 150)
+    print(f"{refuse_all(mutants).total()} mutants of columns of {kind} refused")
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_no_item_of_any_kind_can_change(kind: str) -> None:
+    found = refuse_all(column_mutants(KINDS[kind]))
+    print(f"{found.total()} mutants of columns refused: {dict(sorted(found.items()))}")
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_no_single_member_of_the_manifest_can_change(kind: str) -> None:
+    found = refuse_all(manifest_mutants(KINDS[kind]))
     print(f"{found.total()} mutants of the manifest refused: {dict(sorted(found.items()))}")
     assert found.total() > 90
 
@@ -145,9 +195,40 @@ def test_a_bit_flip_in_any_byte_is_refused() -> None:
     refuse_flips(range(1))
 
 
+def twenty() -> list[bytes]:
+    """Small artifacts of all kinds, and of random cores."""
+    rng = random.Random(20)
+    found = list(KINDS.values())
+    while len(found) < 20:
+        data, core = random_core(rng, 2)
+        words = plans(core, 2)
+        if words:
+            made = build_network(data, 2) if len(found) % 2 else build(data, words)
+            found.append(made or example())
+    return found
+
+
 @pytest.mark.campaign
-def test_every_bit_flip_is_refused() -> None:
-    refuse_flips(range(8))
+@pytest.mark.parametrize("number", range(20))
+def test_every_bit_flip_and_truncation_of_twenty_artifacts_is_refused(number: int) -> None:
+    data = bytearray(twenty()[number])
+    for at in range(len(data)):
+        with pytest.raises(Rejected):
+            check(bytes(data[:at]))
+        for bit in range(8):
+            data[at] ^= 1 << bit
+            with pytest.raises(Rejected):
+                check(bytes(data))
+            data[at] ^= 1 << bit
+    print(f"{len(data)} truncations and {8 * len(data)} bit flips refused")
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("number", range(20))
+def test_every_mutant_of_twenty_artifacts_is_refused(number: int) -> None:
+    found = refuse_all(column_mutants(twenty()[number]))
+    found += refuse_all(manifest_mutants(twenty()[number]))
+    print(f"{found.total()} mutants refused: {dict(sorted(found.items()))}")
 
 
 @pytest.mark.parametrize("name", sorted(Forge(example()).columns))
