@@ -18,7 +18,7 @@ from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.numbers import log_enclosure
 from tcc_certs.replay.counts import exact_counts
 from tcc_certs.replay.language import Language
-from tcc_certs.replay.tree import Node
+from tcc_certs.replay.tree import Node, Slot
 
 _BITS = 96
 NO_KAPPA: Mapping[str, int | str] = {"nodes": 0, "tightened": 0, "mean": "0.0000000000"}
@@ -29,22 +29,24 @@ class Exact:
 
     Attributes:
         automaton: deterministic.
-        call: for each call of the run its index there; -1: none.
+        call: for each call of the run its index there, -1: none; None: it is the run's automaton.
         counts: m of each state, in the run's weights.
     """
 
     def __init__(
-        self, automaton: Automaton, call: Sequence[int], weight: Sequence[int], bits: int
+        self, automaton: Automaton, call: Sequence[int] | None, counts: Sequence[int]
     ) -> None:
         self.automaton = automaton
         self.call = call
-        self.counts = exact_counts(automaton, weight, bits)
+        self.counts = counts
 
-    def step(self, state: int, call: int | None) -> int | None:
-        """The state behind a call of the run (None: stop, which stays); None: no plan is there."""
-        if call is None:
+    def step(self, state: int, slot: Slot) -> int | None:
+        """The state of a child, its parent's for `stop`; None: no plan is there."""
+        if slot.call is None or slot.states is None:
             return state if self.automaton.accept[state] else None
-        wanted = self.call[call]
+        if self.call is None:
+            return slot.states[0]
+        wanted = self.call[slot.call]
         return next((p for c, p in self.automaton.edges(state) if c == wanted), None)
 
 
@@ -52,8 +54,10 @@ def own_counts(artifact: CheckedArtifact, language: Language) -> Exact | None:
     """The artifact's own automaton, where its plans are exactly the run's."""
     if not language.deterministic or artifact.file.manifest.relaxed is not None:
         return None
-    calls = range(len(language.texts))
-    return Exact(artifact.automaton, calls, language.weight, language.fraction_bits)
+    counts = artifact.race_count
+    if language.upper:
+        counts = exact_counts(artifact.automaton, language.weight, language.fraction_bits)
+    return Exact(artifact.automaton, None, counts)
 
 
 def handed_counts(exact: CheckedArtifact, artifact: CheckedArtifact, language: Language) -> Exact:
@@ -72,12 +76,9 @@ def handed_counts(exact: CheckedArtifact, artifact: CheckedArtifact, language: L
     missing = [text for text in exact.calls if text not in weight]
     if missing:
         raise Rejected(Code.LEDGER_ARTIFACT, path, "calls of the artifact", missing[0])
-    return Exact(
-        exact.automaton,
-        [at.get(text, -1) for text in language.texts],
-        [weight[text] for text in exact.calls],
-        language.fraction_bits,
-    )
+    weights = [weight[text] for text in exact.calls]
+    counts_here = exact_counts(exact.automaton, weights, language.fraction_bits)
+    return Exact(exact.automaton, [at.get(text, -1) for text in language.texts], counts_here)
 
 
 class Kappa:
@@ -93,9 +94,9 @@ class Kappa:
         """The root's exact state."""
         return None if self._exact is None else self._exact.automaton.root
 
-    def step(self, state: int | None, call: int | None) -> int | None:
+    def step(self, state: int | None, slot: Slot) -> int | None:
         """The exact state of a child."""
-        return None if self._exact is None or state is None else self._exact.step(state, call)
+        return None if self._exact is None or state is None else self._exact.step(state, slot)
 
     def note(self, node: Node) -> None:
         """A node was pushed."""
@@ -107,7 +108,8 @@ class Kappa:
             used, unit = self._language.count(node.states), self._language.unit(node.states)
             ahead = unit - self._language.fraction_bits * rank
             exact = self._exact.counts[node.exact] << max(ahead, 0)
-            kappa = _ratio(exact, used << max(-ahead, 0))
+            used <<= max(-ahead, 0)
+            kappa = 0 if exact == used else _ratio(exact, used)
             self._tightened += kappa < 0
             self._sum += kappa
 
@@ -120,4 +122,4 @@ class Kappa:
 @lru_cache(maxsize=1 << 12)
 def _ratio(exact: int, used: int) -> int:
     """ln(exact / used) in units of 2^-96, rounded down."""
-    return 0 if exact == used else log_enclosure(exact, used, _BITS)[0]
+    return log_enclosure(exact, used, _BITS)[0]

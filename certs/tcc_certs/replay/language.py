@@ -61,10 +61,14 @@ class Language:
 
     def rank(self, states: States) -> int:
         """d of a set: most calls that may still follow."""
+        if len(states) == 1:
+            return self.automaton.rank[states[0]]
         return max([self.automaton.rank[q] for q in states])
 
     def count(self, states: States) -> int:
         """m of a set, in units of 2^(F*d)."""
+        if len(states) == 1:
+            return self.race_count[states[0]]
         rank, top = self.automaton.rank, self.rank(states)
         return sum([self.race_count[q] << self.fraction_bits * (top - rank[q]) for q in states])
 

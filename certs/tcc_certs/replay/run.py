@@ -134,7 +134,7 @@ class Run:
         if parent is None:
             raise Rejected(Code.LEDGER_ORDER, "kind", "expand, leaf or close", "node")
         digest = child_digest(self.language, parent.digest, slot)
-        exact = self.kappa.step(parent.exact, slot.call)
+        exact = self.kappa.step(parent.exact, slot)
         won = slot.position == self._won
         child = below(self.language, parent, slot, digest, won, exact)
         _check_place(record, child)
