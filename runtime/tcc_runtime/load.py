@@ -105,6 +105,23 @@ class Artifact:
                 raise Rejected(Code.TARGET_ORDER, f"edge_target[{at}]", f"less than {q}", target)
         return found
 
+    def steps(self, members: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
+        """Each call of a set of states with the set that it leads to, in call order.
+
+        Args:
+            members: states, increasing; one where the automaton is deterministic.
+
+        Raises:
+            Rejected: as :meth:`edges`.
+        """
+        if not self.nondeterministic:
+            return [(call, (target,)) for call, target in self.edges(members[0])]
+        found: dict[int, set[int]] = {}
+        for q in members:
+            for call, target in self.edges(q):
+                found.setdefault(call, set()).add(target)
+        return [(call, tuple(sorted(found[call]))) for call in sorted(found)]
+
     def accepts(self, q: int) -> bool:
         """Whether a plan may stop in `q`."""
         return self.automaton.accept[q] != 0

@@ -1,6 +1,8 @@
 """Plans without a race: counted by length, listed in call order, looked up, drawn uniformly.
 
-All of it walks the automaton and its counts; nothing lists plans to count them.
+All of it walks the automaton and its counts; nothing lists plans to count them.  Where the counts
+are bounds, lists and look-ups are of the true plans all the same: they follow sets of states, and
+what the artifact leaves to a run; counts stay bounds, and what needs them exact is refused.
 Plans are compared call by call, calls by the bytes of their text, and a plan that begins another
 comes before it.
 Cost: stands with each function; D is the longest plan, B the most edges of a state.
@@ -10,10 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from blake3 import blake3
 
+from tcc_runtime.constraints import Constraints, Held, constraints_of
 from tcc_runtime.load import Artifact
+
+States: TypeAlias = "tuple[int, ...]"
+_Step: TypeAlias = "tuple[int, States, Held]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,17 +29,19 @@ class Walk:
 
     Attributes:
         position: calls that were taken, from the front.
-        state: where they lead.
+        states: where they lead; one where the automaton is deterministic.
+        held: what the statements that the artifact leaves out have seen.
         allowed: whether the whole sequence is a plan.
     """
 
     position: int
-    state: int
+    states: tuple[int, ...]
+    held: Held
     allowed: bool
 
 
 def plans_by_depth(artifact: Artifact) -> list[int]:
-    """How many plans have 0, 1, .. d(root) calls; at most D passes over the edges."""
+    """How many plans have 0, 1, .. d(root) calls, or bounds; at most D passes over the edges."""
     found = []
     level = {artifact.root: 1}
     while level:
@@ -68,21 +77,28 @@ def cheapest_plan(artifact: Artifact) -> tuple[str, ...]:
 
 
 def enumerate_plans(artifact: Artifact, limit: int | None = None) -> Iterator[tuple[str, ...]]:
-    """The plans in call order, the first `limit` of them; at most D edges between two."""
-    left = artifact.plans(artifact.root) if limit is None else limit
+    """The plans in call order, the first `limit` of them; at most D edges between two, and the
+    dead ends of a relaxed artifact.
+    """
+    if limit is not None and limit <= 0:
+        return
+    statements = _statements(artifact)
     calls: list[str] = []
-    rows: list[Iterator[tuple[int, int]]] = []
-    arrived: int | None = artifact.root
-    while left > 0:
+    rows: list[Iterator[_Step]] = []
+    arrived: tuple[States, Held] | None = (artifact.root,), statements.start
+    given = 0
+    while True:
         if arrived is not None:
-            if artifact.accepts(arrived):
+            if _may_stop(artifact, statements, *arrived):
                 yield tuple(calls)
-                left -= 1
-            rows.append(iter(artifact.edges(arrived)))
-        edge = next(rows[-1], None)
-        if edge is not None:
-            calls.append(artifact.texts[edge[0]])
-            arrived = edge[1]
+                given += 1
+                if given == limit:
+                    return
+            rows.append(_steps(artifact, statements, *arrived))
+        step = next(rows[-1], None)
+        if step is not None:
+            calls.append(artifact.texts[step[0]])
+            arrived = step[1], step[2]
             continue
         rows.pop()
         if not rows:
@@ -92,15 +108,19 @@ def enumerate_plans(artifact: Artifact, limit: int | None = None) -> Iterator[tu
 
 
 def walk(artifact: Artifact, calls: Sequence[str]) -> Walk:
-    """Follows `calls` from the root as far as they are edges; B a call."""
-    q = artifact.root
+    """Follows `calls` from the root as far as they are edges and not forbidden; B a call."""
+    statements = _statements(artifact)
+    states: States = (artifact.root,)
+    held = statements.start
     for position, text in enumerate(calls):
         index = artifact.call_index(text)
-        target = next((t for call, t in artifact.edges(q) if call == index), None)
-        if target is None:
-            return Walk(position=position, state=q, allowed=False)
-        q = target
-    return Walk(position=len(calls), state=q, allowed=artifact.accepts(q))
+        steps = _steps(artifact, statements, states, held)
+        step = next((step for step in steps if step[0] == index), None)
+        if step is None:
+            return Walk(position=position, states=states, held=held, allowed=False)
+        _, states, held = step
+    allowed = _may_stop(artifact, statements, states, held)
+    return Walk(position=len(calls), states=states, held=held, allowed=allowed)
 
 
 def contains(artifact: Artifact, calls: Sequence[str]) -> bool:
@@ -108,9 +128,27 @@ def contains(artifact: Artifact, calls: Sequence[str]) -> bool:
     return walk(artifact, calls).allowed
 
 
-def next_calls(artifact: Artifact, state: int) -> list[str]:
-    """The calls that may come next in `state`, in order."""
-    return [artifact.texts[call] for call, _ in artifact.edges(state)]
+def next_calls(artifact: Artifact, at: Walk) -> list[str]:
+    """The calls that may come next where a walk ended, in order."""
+    steps = _steps(artifact, _statements(artifact), at.states, at.held)
+    return [artifact.texts[call] for call, _, _ in steps]
+
+
+def _statements(artifact: Artifact) -> Constraints:
+    return constraints_of(artifact, None) or Constraints(())
+
+
+def _steps(
+    artifact: Artifact, statements: Constraints, states: States, held: Held
+) -> Iterator[_Step]:
+    for call, targets in artifact.steps(states):
+        after = statements.step(held, call)
+        if after is not None:
+            yield call, targets, after
+
+
+def _may_stop(artifact: Artifact, statements: Constraints, states: States, held: Held) -> bool:
+    return any(map(artifact.accepts, states)) and statements.may_stop(held)
 
 
 def plan_at(artifact: Artifact, index: int) -> tuple[str, ...]:
@@ -118,7 +156,10 @@ def plan_at(artifact: Artifact, index: int) -> tuple[str, ...]:
 
     Raises:
         IndexError: there are not that many.
+        ValueError: the artifact's counts are bounds.
     """
+    if artifact.manifest.counts != "exact":
+        raise ValueError("plans have no places where counts are bounds")
     q = artifact.root
     calls: list[str] = []
     if not 0 <= index < artifact.plans(q):

@@ -1,6 +1,7 @@
 """The recorder: what a run does becomes the lines of a ledger.
 
-Format: docs/spec/ledger.md; :mod:`tcc_runtime.records` renders, this file chains and keeps order.
+Format: docs/spec/ledger.md; :mod:`tcc_runtime.records` and :mod:`tcc_runtime.lines` render, this
+file chains and keeps order.
 Cost: rendering a node, one BLAKE3 of it.
 """
 
@@ -13,18 +14,16 @@ from types import TracebackType
 from tcc_certs.codec import Json, encode
 from tcc_certs.digest import blake, uuid7
 from tcc_runtime.guards import Descent, Guard
+from tcc_runtime.lines import Marks, NodeLines, leaf_line
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Claim, Terms
 from tcc_runtime.node import Expansion, Node
 from tcc_runtime.outcome import Run
 from tcc_runtime.records import (
-    Marks,
-    NodeLines,
     close_record,
     downgrade_record,
     expand_record,
     late_leaf_record,
-    leaf_line,
     open_record,
 )
 from tcc_runtime.settings import Mode, Settings

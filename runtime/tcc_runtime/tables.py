@@ -122,7 +122,9 @@ class State:
         if self.opened:
             return
         bits = tables.artifact.manifest.fraction_bits
-        self.edges = tuple((tables.call(a), tables.state(q)) for a, q in tables.rows(self.members))
+        self.edges = tuple(
+            (tables.call(a), tables.state(q)) for a, q in tables.artifact.steps(self.members)
+        )
         shifts = [self.scale - bits - target.scale for _, target in self.edges]
         masses = [
             call.numerator * target.count << max(0, shift)
@@ -173,16 +175,6 @@ class Tables:
         if found is None:
             found = self._states[members] = State(self, members)
         return found
-
-    def rows(self, members: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
-        """Each call of a set of states with the set that it leads to, in call order."""
-        if not self.sets:
-            return [(call, (target,)) for call, target in self.artifact.edges(members[0])]
-        found: dict[int, set[int]] = {}
-        for q in members:
-            for call, target in self.artifact.edges(q):
-                found.setdefault(call, set()).add(target)
-        return [(call, tuple(sorted(found[call]))) for call in sorted(found)]
 
 
 def tables_of(artifact: Artifact, recipe: str, inflate: str) -> Tables:

@@ -21,7 +21,17 @@ from tcc_runtime.plans import (
 from tests.oracle.build import build as build_from_plans
 from tests.oracle.cores import random_core
 from tests.oracle.plans import plans as list_plans
-from tests.runtime.graphs import VEC_PLANS, build, chain_rows, free_core, vec_core, vec_rows
+from tests.runtime.graphs import (
+    VEC_PLANS,
+    build,
+    chain_rows,
+    free_core,
+    opened,
+    random_network,
+    vec_core,
+    vec_rows,
+)
+from tests.runtime.relaxing import random_relaxed
 
 
 def cases():
@@ -100,7 +110,7 @@ def test_contains_and_walk(drawn):
 def test_where_a_walk_ends_what_may_come_next_is_told(vec):
     step = walk(vec, ["a", "a"])
     assert (step.position, step.allowed) == (1, False)
-    assert next_calls(vec, step.state) == ["b(k=1)", "b(k=2)", "c"]
+    assert next_calls(vec, step) == ["b(k=1)", "b(k=2)", "c"]
 
 
 @pytest.mark.parametrize("text", ["", "d", "b", "b(k=3)", "\ud800"])
@@ -135,3 +145,46 @@ def test_counts_beyond_64_bits():
     assert plans_by_depth(artifact) == [0] * 80 + [4**80]
     index = 3**70
     assert plan_at(artifact, index) > plan_at(artifact, index - 1)
+
+
+def test_plans_of_upper_artifacts_are_the_true_ones_each_once():
+    rng = random.Random(8)
+    for number in range(30):
+        if number % 2:
+            relaxed = random_relaxed(rng, 60)
+            artifact = opened(relaxed.data, relaxed.rows, relaxed=relaxed.named)
+            due = relaxed.plans
+            names = [call.text for call in relaxed.core.calls]
+        else:
+            rows = random_network(rng, 2, 2, 2)
+            artifact = opened(free_core([1, 2], 9), rows, nondeterministic=True)
+            due, names = words_of(rows), "ab"
+        found = list(enumerate_plans(artifact))
+        key = [[call.encode() for call in plan] for plan in found]
+        assert key == sorted(key)
+        assert len(found) == len(set(found))
+        assert set(found) == due
+        assert list(enumerate_plans(artifact, 3)) == found[:3]
+        assert list(enumerate_plans(artifact, 0)) == []
+        for _ in range(30):
+            calls = tuple(rng.choice(names) for _ in range(rng.randint(0, 4)))
+            assert contains(artifact, calls) == (calls in due)
+            step = walk(artifact, calls)
+            going_on = next_calls(artifact, step)
+            assert step.position == len(calls) or calls[step.position] not in going_on
+
+
+def words_of(rows) -> set:
+    found = []
+    for accept, edges in rows:
+        more = {("ab"[a], *word) for a, q in edges for word in found[q]}
+        found.append(more | ({()} if accept else set()))
+    return found[-1]
+
+
+def test_where_counts_are_bounds_plans_have_no_places():
+    artifact = opened(vec_core(), vec_rows(), round_counts=5)
+    with pytest.raises(ValueError, match="bounds"):
+        plan_at(artifact, 0)
+    with pytest.raises(ValueError, match="bounds"):
+        uniform_plan(artifact, bytes(32))

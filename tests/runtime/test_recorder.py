@@ -15,9 +15,9 @@ from tcc_certs.codec import encode
 from tcc_certs.digest import blake, uuid7
 from tcc_certs.ledger import LedgerReader
 from tcc_runtime.errors import LedgerError
+from tcc_runtime.lines import NodeLines, _cut
 from tcc_runtime.load import load
 from tcc_runtime.recorder import Recorder
-from tcc_runtime.records import NodeLines, _cut
 from tcc_runtime.search import search
 from tcc_runtime.settings import Settings
 from tcc_runtime.sinks import HashOnly, LedgerFile, Memory
