@@ -11,7 +11,7 @@ from tcc_certs.__main__ import main
 from tcc_certs.kernel import check
 from tests.oracle.build import build
 from tests.oracle.cores import letters, make_core
-from tests.oracle_ledger.writer import reference_ledger
+from tests.oracle_ledger.writer import opening_of, reference_ledger, reference_records
 
 SEED = "00" * 32
 
@@ -91,3 +91,36 @@ def test_a_seed_that_is_no_seed_is_bad_usage(files, verb):
     with pytest.raises(SystemExit) as left:
         verb(ledger, "--artifact", artifact, "--seed", "zz")
     assert left.value.code == 2
+
+
+def test_what_the_auditor_knows_of_the_opening_is_held_against_the_header(files, verb):
+    ledger, artifact = files
+    checked = check(artifact.read_bytes())
+    told = {"beacon": b"\x01\xab", "nonce": b"\x07"}
+    ledger.write_bytes(reference_ledger(checked, **told))
+    opening = opening_of(reference_records(checked, **told)[0]).hex()
+    known = ["--opening", opening, "--beacon", "01ab", "--nonce", "07"]
+    code, said = verb(ledger, "--artifact", artifact, *known)
+    assert (code, "were fixed before" in said) == (0, True)
+    for at, refused in ((1, "L303"), (3, "L304"), (5, "L305")):
+        other = [*known[:at], "00" * (len(known[at]) // 2), *known[at + 1 :]]
+        assert verb(ledger, "--artifact", artifact, *other)[1].startswith(f"{refused} line 1 ")
+
+
+@pytest.mark.parametrize("name", ["--opening", "--beacon", "--nonce"])
+@pytest.mark.parametrize("value", ["", "0", "0g", "AB"])
+def test_what_is_no_hex_is_bad_usage(files, verb, name, value):
+    ledger, artifact = files
+    with pytest.raises(SystemExit) as left:
+        verb(ledger, "--artifact", artifact, name, value)
+    assert left.value.code == 2
+
+
+def test_exact_counts_can_be_handed_in_for_kappa(files, verb):
+    ledger, artifact = files
+    ledger.write_bytes(
+        reference_ledger(check(artifact.read_bytes()), mode="surrogate", inflate="2")
+    )
+    code, said = verb(ledger, "--artifact", artifact, "--counts", artifact, "--json")
+    assert code == 0
+    assert json.loads(said)["kappa"]["tightened"] > 0
