@@ -76,15 +76,10 @@ def read_container(data: bytes | memoryview) -> dict[str, Tensor]:
             (order, padding, offsets), B204 a shape, B205 the length of the data.
     """
     raw = memoryview(data).cast("B")
-    ensure(len(raw) >= 8, Code.HEADER_LENGTH, "header", "at least 8 bytes", len(raw))
     length = int.from_bytes(raw[:8], "little")
-    ensure(
-        2 <= length <= min(MAX_HEADER_BYTES, len(raw) - 8),
-        Code.HEADER_LENGTH,
-        "header",
-        f"a length of 2 .. {min(MAX_HEADER_BYTES, max(len(raw) - 8, 0))}",
-        length,
-    )
+    most = min(MAX_HEADER_BYTES, len(raw) - 8)
+    due = f"8 bytes, and a length up to {most}"
+    ensure(0 < length <= most, Code.HEADER_LENGTH, "header", due, length)
     header = bytes(raw[8 : 8 + length])
     shapes = _shapes(decode(header.rstrip(b" "), "header"))
     order = sorted(shapes, key=lambda name: (-ITEM_SIZE[shapes[name][0]], name))

@@ -54,6 +54,12 @@ def entry(**changes: object) -> bytes:
     ("data", "code"),
     [
         (b"", "B201"),
+        (b"\1", "B201"),
+        (with_header(b"{}"), "valid"),
+        (with_header(b"{}")[:-1], "B201"),
+        (with_header(b"{}" + b" " * 65_536), "B201"),
+        (with_header(encode({f"t{i:02}": {"data_offsets": [0, 0], "dtype": "U8", "shape": [0]}
+                             for i in range(32)})), "valid"),
         (b"\0" * 8, "B201"),
         ((1 << 40).to_bytes(8, "little") + b"{}", "B201"),
         (b"\xff" * 8 + b"{}" * 64, "B201"),
