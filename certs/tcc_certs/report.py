@@ -103,14 +103,13 @@ def _valid(checked: CheckedArtifact, compared: CoreReport | None, sourced: bool)
     }
     did = ", ".join(f"{number} {name}" for name, number in counted.items())
     lines = [f"VALID: {did} of {manifest.grammar} {manifest.version} hold"]
+    if manifest.critical:
+        lines.append(f"its counts are upper bounds: {', '.join(manifest.critical)}")
     if compared is None:
         lines.append("consistent; that it is the automaton of its core was not asked")
     else:
         counted |= {"pairs": compared.pairs, "dead": compared.dead}
-        lines.append(
-            f"it is the automaton of its core: {compared.pairs} pairs of a state and a residual"
-            f" agree, {compared.dead} residuals have no plan"
-        )
+        lines.append(_compared(compared, manifest.nondeterministic))
     if sourced:
         lines.append("its core is that of the source")
     return Report(
@@ -119,4 +118,16 @@ def _valid(checked: CheckedArtifact, compared: CoreReport | None, sourced: bool)
         checked=counted,
         digest=checked.file.digest.hex(),
         summary="\n".join(lines),
+    )
+
+
+def _compared(compared: CoreReport, nondeterministic: bool) -> str:
+    if nondeterministic:
+        return (
+            f"it is the graph of its core's partial derivatives: {compared.pairs} residuals make"
+            f" it, {compared.dead} have no plan"
+        )
+    return (
+        f"it is the automaton of its core: {compared.pairs} pairs of a state and a residual"
+        f" agree, {compared.dead} residuals have no plan"
     )

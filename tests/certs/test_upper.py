@@ -11,6 +11,7 @@ from tcc_certs.core import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.kernel import check
 from tcc_certs.manifest import Relaxed
+from tcc_certs.report import check_artifact
 from tcc_certs.rules.rounded import round_up
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
@@ -76,6 +77,17 @@ def test_all_features_stand_together() -> None:
     data = build_network(example_core(), 4, Relaxed(limits=(1,)), round_counts=5)
     assert data is not None
     assert check(data).file.manifest.critical == ("nondeterministic", "relaxed", "rounded")
+
+
+def test_valid_says_that_counts_are_bounds() -> None:
+    report = check_artifact(network(), core=True)
+    assert report.verdict == 0
+    lines = report.summary.splitlines()
+    assert lines[1] == "its counts are upper bounds: nondeterministic"
+    assert lines[2].startswith("it is the graph of its core's partial derivatives: ")
+    lines = check_artifact(relaxed(), core=True).summary.splitlines()
+    assert lines[1] == "its counts are upper bounds: relaxed"
+    assert lines[2].startswith("it is the automaton of its core: ")
 
 
 def test_upper_artifacts_of_random_cores_are_valid() -> None:
