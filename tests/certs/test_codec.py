@@ -9,6 +9,7 @@ from tcc_certs.errors import Code, Rejected
 
 GOOD = [
     b"-9007199254740991", b"[" * 896 + b"]" * 896,
+    b"[" * 895 + b"[],[]" + b"]" * 895,
     b"{}", b"[]", b'""', b"0", b"-1", b"true", b"9007199254740991", b'{"a":[1,"b"],"b":{}}',
     '"\u00e9\U0001f600"'.encode(), b'"\\u0001\\b\\t\\n\\f\\r\\"\\\\/"',
 ]  # fmt: skip

@@ -242,6 +242,18 @@ def test_declines_uses_limits_that_would_take_hours(monkeypatch: pytest.MonkeyPa
     assert code_of(make_core(tools=tools, calls=calls, plan=A, limits=limits)) == "D201"
 
 
+def test_declines_a_core_past_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = len(example_core())
+    for most, code in ((size, "valid"), (size - 1, "D201")):
+        monkeypatch.setattr("tcc_certs.core.MAX_CORE_BYTES", most)
+        assert code_of(example_core()) == code
+
+
+@pytest.mark.parametrize("data", [b"[]", b'"core"', b"7", b"{}"])
+def test_refuses_what_is_no_core_at_all(data: bytes) -> None:
+    assert code_of(data) == "C801"
+
+
 def test_every_change_of_a_byte_is_read_or_refused_with_a_code() -> None:
     rng = random.Random(4)
     data = bytearray(example_core())
