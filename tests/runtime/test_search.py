@@ -421,3 +421,21 @@ def test_the_time_and_the_expansions_of_a_fallback_run_are_capped():
     assert (run.stop, run.guards) == ("max_expansions", ("CapExceeded",))
     run, _ = recorded(load(vec()), lambda p: p.expansions == 2, top=12, mode="fallback")
     assert run.stop == "interrupted"
+
+
+def test_a_downgrade_gives_the_leaves_found_so_far_their_fallback_value():
+    # Plans a, b c, b c a; where b c leads there is no count, which the expansion of b meets.
+    rows = [(True, []), (True, [(0, 0)]), (False, [(2, 1)]), (False, [(0, 0), (1, 2)])]
+    good = build(free_core([1, 2, 3], 3), rows, tilt=0)
+    plans = read_artifact(good).columns["plans"].items().tolist()
+    broken = changed(good, {"plans": pack("plans", [plans[0], 0, *plans[2:]])}.items())
+    found_before = 0
+    for number in range(20):
+        told = Settings(seed=bytes([number]) * 32, top=3)
+        ledger = Memory()
+        run = search(load(broken, verify=False), told, Recorder(ledger, started_ms=9))
+        assert (run.mode, run.guards) == ("fallback", ("CountFail",))
+        assert run.plans == search(load(good), replace(told, mode="fallback")).plans
+        head = bytes(ledger.data).partition(b'"kind":"downgrade"')[0]
+        found_before += b'"kind":"leaf"' in head
+    assert found_before > 3
