@@ -195,6 +195,7 @@ def main(arguments: list[str] | None = None) -> int:
     with ProcessPoolExecutor(told.processes) as pool:
         ours = summed(pool.map(trial, range(trials), chunksize=20), 500, "automata", trials)
         report(ours)
+        sys.stdout.flush()
         for depth in DEPTHS:
             tasks = [(depth, number) for number in range(told.trees)]
             found = summed(pool.map(tree_trial, tasks, chunksize=10), 500, "trees", told.trees)
