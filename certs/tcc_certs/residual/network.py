@@ -16,6 +16,7 @@ from tcc_certs.grammar import Core
 from tcc_certs.residual.budget import Budget
 from tcc_certs.residual.residuals import Residuals
 
+_KEPT = 16  # steps that an edge counts for, as it is kept: what bounds time bounds memory
 _PLACE = "state_digest of the root"
 Edges = list[list[tuple[int, int]]]  # by residual, pairs of a letter and a residual
 
@@ -41,7 +42,7 @@ def network_of(core: Core, most: int, budget: Budget) -> Network:
         Rejected: G103 where the core has no plan or infinitely many; D201 past a bound.
     """
     residuals = Residuals(core, budget, twins=True)
-    edges = _explore(residuals, most)
+    edges = _explore(residuals, most, budget)
     stops = [residuals.may_stop(residual) for residual in range(len(edges))]
     live = _reaching(stops, edges)
     if not live[:1] or not live[0]:
@@ -51,7 +52,7 @@ def network_of(core: Core, most: int, budget: Budget) -> Network:
     return Network(root=digests[0], live=len(order), dead=len(edges) - len(order))
 
 
-def _explore(residuals: Residuals, most: int) -> Edges:
+def _explore(residuals: Residuals, most: int, budget: Budget) -> Edges:
     """The edges of every residual that the first one leads to, numbered as they are met."""
     found: Edges = []
     met = 0 if residuals.first is None else 1
@@ -59,6 +60,7 @@ def _explore(residuals: Residuals, most: int) -> Edges:
         row = list(residuals.parts(len(found)))
         met = max(met, 1 + max((target for _, target in row), default=0))
         ensure(met <= most, Code.LIMIT, "core", f"at most {most} residuals", "more")
+        budget.spend(_KEPT * len(row))
         found.append(row)
     return found
 
