@@ -43,7 +43,7 @@ TESTS: Sequence[tuple[str, Sequence[str]]] = (
     ("residual/", ("test_corecheck_upper.py", "test_corecheck_statements.py", "test_corecheck.py")),
     ("ledger", ("test_ledger.py", "replay")),
     ("replay/", ("replay",)),
-    ("", ("test_core.py", "test_corecheck_statements.py")),
+    ("", ("test_core_places.py", "test_core.py")),
 )
 OTHERS = ("tests/certs/rules", "tests/certs/test_kernel.py", "tests/certs/test_upper.py",
           "tests/certs/test_core.py", "tests/forgery")  # fmt: skip
