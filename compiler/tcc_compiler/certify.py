@@ -7,14 +7,17 @@ Cost: one BLAKE3 a state over its edges, and a sort.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tcc_certs.digest import call_digest, state_digest
 from tcc_certs.grammar import Core
 from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters
 from tcc_compiler.machine import Machine
+
+_Key = TypeVar("_Key", bytes, int)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,13 @@ class CallEdges:
         for call, at in self._order(tuple([letter for letter, _ in edges])):
             yield call, edges[at][1]
 
+    def sorted_by(self, q: int, key: Sequence[_Key]) -> Iterable[tuple[int, int]]:
+        """The same, the targets of one call by their `key`; key: [states]."""
+        pairs = self.of(q)
+        if not self._machine.nondeterministic:
+            return pairs
+        return sorted(pairs, key=lambda pair: (pair[0], key[pair[1]]))
+
     def count(self, q: int) -> int:
         """How many edges over calls state `q` has."""
         return sum(len(self._calls[letter]) for letter, _ in self._machine.edges[q])
@@ -71,12 +81,15 @@ def certify(
     rank: Sequence[int],
     guard: Guard,
 ) -> Numbering:
-    """The digests and the numbering of a minimal machine; `order` has targets first."""
+    """The digests and the numbering of a minimal machine; `order` has targets first.
+
+    Of a nondeterministic one minimal means: no two states go on alike.
+    """
     atoms = [call_digest(c.text.encode(), c.cost_low, c.cost_high) for c in core.calls]
     digest = [b""] * machine.states
     held = 0
     for q in order:
-        pairs = [(atoms[call], digest[target]) for call, target in edges.of(q)]
+        pairs = [(atoms[call], digest[target]) for call, target in edges.sorted_by(q, digest)]
         held += len(pairs)
         guard.tick(1 + len(pairs))
         guard.room(held)

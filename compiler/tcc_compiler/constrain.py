@@ -33,11 +33,16 @@ def constrain(core: Core, letters: Letters, machine: Machine, guard: Guard) -> M
     """
     machine = _tidy(machine, "the plan expression", "plan", guard)
     for rule in rules(core, letters):
-        guard.enter(f"`{rule.text}`")
-        machine = _tidy(product(machine, rule, guard), f"`{rule.text}`", None, guard)
+        if rule.statement is None:
+            guard.enter(f"`{rule.text}`")
+        else:
+            guard.apply(rule.statement, f"`{rule.text}`", machine)
+        machine = _tidy(product(machine, rule, guard), f"`{rule.text}`", guard.place, guard)
+        guard.applied(machine)
     for limit in in_order(core.limits):
-        guard.enter(f"`limit {limit.text}`", f"limit {limit.text}")
+        guard.apply(limit, f"`limit {limit.text}`", machine)
         machine = _limit(core, letters, machine, limit, guard)
+        guard.applied(machine)
     return machine
 
 

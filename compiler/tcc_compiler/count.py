@@ -36,11 +36,19 @@ class Weights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Per state: the rank d, the number of plans N, the race count m."""
+    """Per state: the rank d, the number of plans N, the race count m.
+
+    Attributes:
+        race: m; where counts are rounded, the mantissa of m.
+        exponent: the exponents of m, in bits; all 0 where counts are exact.
+        round_bits: the bits of the mantissas, None where counts are exact.
+    """
 
     rank: list[int]
     plans: list[int]
     race: list[int]
+    exponent: list[int]
+    round_bits: int | None
 
 
 def weigh(core: Core, calls: Sequence[int], beta: Beta, tilt: int, guard: Guard) -> Weights:
@@ -67,15 +75,27 @@ def used_calls(machine: Machine, letters: Letters) -> list[int]:
 
 
 def count(
-    machine: Machine, order: Sequence[int], letters: Letters, weights: Weights, guard: Guard
+    machine: Machine,
+    order: Sequence[int],
+    letters: Letters,
+    weights: Weights,
+    guard: Guard,
+    round_bits: int | None,
 ) -> Counts:
-    """Rank, number of plans and race count of every state; `order` has targets first."""
+    """Rank, number of plans and race count of every state; `order` has targets first.
+
+    Args:
+        round_bits: round race counts up to so many bits, state by state; None keeps them exact.
+
+    Raises:
+        Refused: TCC407 where the counts take more than a gigabyte.
+    """
     sizes = [len(group) for group in letters.calls]
     totals = [
         sum(weights.weight.get(call, 0) for call in group) if group[0] in weights.weight else 0
         for group in letters.calls
     ]
-    rank, plans, race = ([0] * machine.states for _ in range(3))
+    rank, plans, race, exponent = ([0] * machine.states for _ in range(4))
     bits = weights.fraction_bits
     widest = 0
     for q in order:
@@ -85,15 +105,25 @@ def count(
         accepting = int(machine.accept[q])
         rank[q] = depth
         plans[q] = accepting + sum([sizes[letter] * plans[target] for letter, target in edges])
-        race[q] = (accepting << (bits * depth)) + sum(
+        due = (accepting << (bits * depth)) + sum(
             [
-                totals[letter] * race[target] << (bits * (depth - 1 - rank[target]))
+                totals[letter] * race[target]
+                << (exponent[target] + bits * (depth - 1 - rank[target]))
                 for letter, target in edges
             ]
         )
+        race[q], exponent[q] = (due, 0) if round_bits is None else round_up(due, round_bits)
         widest = max(widest, race[q].bit_length(), plans[q].bit_length())
         _check_room(widest * machine.states)
-    return Counts(rank=rank, plans=plans, race=race)
+    return Counts(rank=rank, plans=plans, race=race, exponent=exponent, round_bits=round_bits)
+
+
+def round_up(value: int, bits: int) -> tuple[int, int]:
+    """The least m * 2^e, m below 2^bits, that is no less than `value`, as the canonical (m, e)."""
+    exponent = max(0, value.bit_length() - bits)
+    mantissa = -(-value >> exponent)
+    # Rounding up may carry into one bit more: then it is a power of two.
+    return (mantissa >> 1, exponent + 1) if mantissa >> bits else (mantissa, exponent)
 
 
 def _check_room(bits: int) -> None:

@@ -1,10 +1,11 @@
-"""The deterministic machine of the plan expression: state sets of the network, made on demand.
+"""The machine of the plan expression: state sets of the network, made on demand.
 
 Where a limit bounds a weight that every call adds to (the driver), states are visited by least
 weight of a prefix, and one that can no more be finished within the limit is a dead end: with a
 limit on depth the walk ends, whatever the recursion.  The cut is coarse; the limit itself is
 applied afterwards, exactly, like every other.
 Cost: linear in the sets and their members; the number of sets may be exponential, hence the caps.
+Where it is, :func:`follow` keeps the expression's partial derivatives apart, without sets.
 Source: the subset construction (Rabin and Scott, 1959), over stacks instead of states.
 """
 
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from tcc_compiler.guard import Guard
 from tcc_compiler.machine import Edges, Machine
 from tcc_compiler.regular.network import Network
+from tcc_compiler.regular.partial import Partials
 
 _ROOM = 64
 
@@ -74,10 +76,58 @@ def determinise(
                 heapq.heappush(heap, (due, p))
             found.append((letter, p))
         accept[q], edges[q] = network.sets[sets[q]][0], tuple(found)
+        guard.note(len(sets))
         if len(sets) > cap or network.room > _ROOM * cap:
             return None
     order = range(len(sets))
     return Machine(start=0, accept=[accept[q] for q in order], edges=[edges[q] for q in order])
+
+
+def follow(partials: Partials, root: int, driver: Driver | None, guard: Guard) -> Machine:
+    """The nondeterministic machine of the partial derivatives that are reached from node `root`.
+
+    Args:
+        driver: cuts what cannot be finished within its bound; None cuts nothing.
+
+    Raises:
+        Refused: TCC403, TCC404 from the guard.
+    """
+    first = partials.initial(root)
+    if first is None:
+        return Machine(start=0, accept=[False], edges=[()], nondeterministic=True)
+    number = {first: 0}
+    stacks = [first]
+    spent = {first: 0}
+    edges: dict[int, Edges] = {}
+    heap = [(0, 0)]
+    held = 0
+    while heap:
+        weight, q = heapq.heappop(heap)
+        if q in edges:
+            continue
+        found = []
+        if driver is None or weight + partials.least[stacks[q]] <= driver.bound:
+            for letter, targets in partials.step(stacks[q]).items():
+                due = weight + driver.weights[letter] if driver else 0
+                for target in targets:
+                    p = number.setdefault(target, len(stacks))
+                    if p == len(stacks):
+                        stacks.append(target)
+                    if due < spent.get(target, due + 1):
+                        spent[target] = due
+                        heapq.heappush(heap, (due, p))
+                    found.append((letter, p))
+        edges[q] = tuple(found)
+        held += len(found)
+        guard.tick(1 + len(found))
+        guard.states(len(stacks))
+        guard.room(held)
+    return Machine(
+        start=0,
+        accept=[partials.complete[stack] for stack in stacks],
+        edges=[edges[q] for q in range(len(stacks))],
+        nondeterministic=True,
+    )
 
 
 def _lost(network: Network, number: int, weight: int, driver: Driver | None) -> bool:
@@ -110,6 +160,7 @@ def determinise_by_depth(
                     made += p == made
                     found.append((letter, p))
             edges.append(tuple(found))
+            guard.note(made)
             if made > cap or network.room > _ROOM * cap:
                 return None
         layer = below

@@ -12,7 +12,7 @@ from tcc_certs.artifact import pack, pack_limbs, pack_texts, write_artifact
 from tcc_certs.codec import Json, encode
 from tcc_certs.digest import root_document
 from tcc_certs.grammar import Core
-from tcc_certs.manifest import Manifest
+from tcc_certs.manifest import Manifest, Relaxed
 from tcc_certs.weights import Beta
 from tcc_compiler.bounds import Bounds
 from tcc_compiler.certify import CallEdges, Numbering
@@ -31,12 +31,14 @@ def emit(
     bounds: Bounds,
     beta: Beta,
     tilt: int,
+    relaxed: Relaxed | None,
 ) -> bytes:
     """The bytes of the artifact.
 
     Args:
         value: the core's JSON object, from which the tools are taken word for word.
         machine: minimal; `numbering`, `counts` and `bounds` are over its states.
+        relaxed: the statements that `machine` leaves to the run, None where there are none.
     """
     calls = sorted(weights.weight)
     columns = {
@@ -57,6 +59,9 @@ def emit(
         root=numbering.digest[machine.start],
         cost_max=bounds.cost_max,
         root_document=root_document(core.name, core.version, core.limit_texts),
+        nondeterministic=machine.nondeterministic,
+        relaxed=relaxed,
+        round_counts=counts.round_bits,
     )
     return write_artifact(manifest, columns)
 
@@ -73,7 +78,10 @@ def _states(
         "residual_to_go": pack("residual_to_go", [bounds.residual_to_go[q] for q in order]),
         "state_digest": b"".join(numbering.digest[q] for q in order),
     }
-    if counts.race != counts.plans:
+    if counts.round_bits is not None:
+        columns["race_mantissa"] = pack("race_mantissa", [counts.race[q] for q in order])
+        columns["race_exponent"] = pack("race_exponent", [counts.exponent[q] for q in order])
+    elif counts.race != counts.plans:
         columns["race_count"] = pack_limbs([counts.race[q] for q in order])
     return columns
 
@@ -82,7 +90,7 @@ def _edges(edges: CallEdges, numbering: Numbering, calls: Sequence[int]) -> dict
     index = {call: at for at, call in enumerate(calls)}
     starts, numbers, targets = [0], array("I"), array("I")
     for q in numbering.order:
-        for call, target in edges.of(q):
+        for call, target in edges.sorted_by(q, numbering.number):
             numbers.append(index[call])
             targets.append(numbering.number[target])
         starts.append(len(numbers))

@@ -3,6 +3,8 @@
 Two ways take turns under caps that grow: state sets as they are, and state sets by depth (where a
 limit on depth is there), so the work is within a constant of the better one.  Recursion that
 needs a bound and has none on depth is first looked at by :mod:`tcc_compiler.finiteness`.
+Where determinising explodes, the partial derivatives are a machine of their own: small, and
+nondeterministic.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from math import lcm
 
 from tcc_certs.grammar import Core, Limit
-from tcc_compiler.determinise import Driver, determinise, determinise_by_depth
+from tcc_compiler.determinise import Driver, determinise, determinise_by_depth, follow
 from tcc_compiler.finiteness import longest_plan
 from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters, letter_amounts
@@ -18,6 +20,7 @@ from tcc_compiler.machine import Machine
 from tcc_compiler.refusal import Refused
 from tcc_compiler.regular.network import Network
 from tcc_compiler.regular.nodes import Nodes, build, grows
+from tcc_compiler.regular.partial import Partials
 
 _FIRST_CAP = 1 << 13
 _GROWTH = 8
@@ -39,10 +42,35 @@ def explore(core: Core, letters: Letters, guard: Guard) -> Machine:
     return _take_turns(Network(nodes, letters.patterns, guard), root, driver, guard)
 
 
-def _nodes(core: Core, letters: Letters, driver: Driver | None, guard: Guard) -> tuple[Nodes, int]:
+def explore_partial(core: Core, letters: Letters, guard: Guard) -> Machine:
+    """The nondeterministic machine of the plan expression's partial derivatives; not trimmed.
+
+    It has the plans of :func:`explore`, each once for every way of deriving it.
+
+    Raises:
+        Refused: TCC401 and TCC406 from the look at unbounded recursion, TCC403, TCC404.
+    """
+    driver = find_driver(core, letters)
+    nodes, root = _nodes(core, letters, driver, guard, as_written=True)
+    if grows(nodes) and not (driver and driver.depth):
+        bound = longest_plan(core, letters, nodes, root, guard)
+        if bound is not None:
+            driver = depth_driver(letters, bound, f"plans of at most {bound} calls")
+            nodes, root = _nodes(core, letters, driver, guard, as_written=True)
+        elif driver is None or grows(nodes, freely=True):
+            raise _undecided()
+    return follow(Partials(nodes, letters.patterns, guard), root, driver, guard)
+
+
+def _nodes(
+    core: Core, letters: Letters, driver: Driver | None, guard: Guard, as_written: bool = False
+) -> tuple[Nodes, int]:
     weights = driver.weights if driver else [1] * len(letters.calls)
     nodes, root = build(
-        core, [[weights[letter] for letter in pattern] for pattern in letters.patterns], guard
+        core,
+        [[weights[letter] for letter in pattern] for pattern in letters.patterns],
+        guard,
+        as_written,
     )
     _check_least(nodes.least[root], driver, guard)
     return nodes, root
@@ -77,13 +105,17 @@ def _explore_recursion(
         nodes, root = _nodes(core, letters, driver, guard)
         return _take_turns(Network(nodes, letters.patterns, guard), root, driver, guard)
     if driver is None or grows(nodes, freely=True):
-        raise Refused(
-            "TCC406",
-            "it could not be decided whether the recursion of the rules gives finitely many plans",
-            hint="add `limit depth <= N`",
-            place="plan",
-        )
+        raise _undecided()
     return _take_turns(network, root, driver, guard)
+
+
+def _undecided() -> Refused:
+    return Refused(
+        "TCC406",
+        "it could not be decided whether the recursion of the rules gives finitely many plans",
+        hint="add `limit depth <= N`",
+        place="plan",
+    )
 
 
 def _take_turns(network: Network, root: int, driver: Driver | None, guard: Guard) -> Machine:
@@ -95,6 +127,7 @@ def _take_turns(network: Network, root: int, driver: Driver | None, guard: Guard
             machine = determinise_by_depth(network, first, driver.bound, cap, guard)
         if machine is not None:
             return machine
+        guard.growth(len(network.sets), network.calls)
         if cap == guard.max_states:
             guard.states(cap + 1)
         cap = min(cap * _GROWTH, guard.max_states)

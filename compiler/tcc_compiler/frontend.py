@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tcc_compiler.core import core_bytes
 from tcc_compiler.diagnostics import Diagnostic, Report
+from tcc_compiler.place import forbid_place, require_place
 from tcc_compiler.resolve.examples import Example, Expect
 from tcc_compiler.resolve.files import gather
 from tcc_compiler.resolve.grammar import resolve
@@ -42,8 +43,7 @@ class Frontend:
         core: canonical JSON, None when there are errors.
         examples, expects: in the order of the text; empty when there are errors.
         sources: the files read, by the names that spans have, in the order of reading.
-        places: where statements stand: ``plan``, ``rule NAME``, ``tool NAME``, and for a limit
-            ``limit`` and its canonical text.
+        places: where statements stand, by their places (:mod:`tcc_compiler.place`).
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -122,7 +122,17 @@ def _places(program: Program, resolved: Resolved, report: Report) -> Mapping[str
     places |= {f"rule {name}": report.span(rule.region) for name, rule in program.rules.items()}
     if program.plan is not None:
         places["plan"] = report.span(program.plan.region)
+    for statement, (order, first, second) in zip(program.requires, resolved.requires, strict=True):
+        places[require_place(order, first, second)] = report.span(statement.region)
+    chains, pairs = iter(resolved.chains), iter(resolved.pairs)
+    for forbid in program.forbids:
+        place = (
+            forbid_place("with", sorted(next(pairs)))
+            if forbid.together
+            else forbid_place("next", next(chains))
+        )
+        places[place] = report.span(forbid.region)
     tools = resolved.alphabet.tools
-    for statement, limit in zip(program.limits, resolved.limits, strict=True):
-        places[f"limit {limit_text(limit, tools)}"] = report.span(statement.region)
+    for bound, limit in zip(program.limits, resolved.limits, strict=True):
+        places[f"limit {limit_text(limit, tools)}"] = report.span(bound.region)
     return places

@@ -1,37 +1,96 @@
 """The guards of a compilation: how many states, how much memory, how much time.
 
 Every pass reports here what it made and how far it is; past a limit the guard refuses and names
-the pass, the statement and the figure.  Cost: one comparison a report.
+the pass, the statement and the figure.  What each statement made of the states is written down,
+so that the costliest can be told (:mod:`tcc_compiler.relax.attempts`).
+Cost: one comparison a report.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from tcc_compiler.machine import Machine
 from tcc_compiler.options import Options
+from tcc_compiler.place import Statement, place_of
 from tcc_compiler.refusal import Refused
 
 _TICKS = 4096
+_TELL_EVERY = 0.2
 # What an automaton of `max_states` states may hold besides: edges, and members of state sets.
 _ROOM_PER_STATE = 16
+# A plan expression blows up when it has so many state sets, and so many for each position.
+_BLOWN_SETS = 1 << 15
+_BLOWN_RATIO = 256
+_MEND = "make the grammar smaller, add `limit depth <= N`, or raise --max-states"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """States before and after a statement was applied."""
+
+    statement: Statement
+    before: int
+    after: int
 
 
 class Guard:
-    """One compilation's limits and its place: which pass works on which statement."""
+    """One attempt's limits and its place: which pass works on which statement.
 
-    def __init__(self, options: Options) -> None:
+    Attributes:
+        pass_name: the pass that is at work, for people.
+        place: the statement behind it, as Refused has it.
+        in_plan: True while the machine of the plan expression is made.
+        sizes: what each statement that was applied made of the states.
+        reached: the most states that this pass has reported.
+    """
+
+    def __init__(self, options: Options, allowed: float | None = None) -> None:
+        """Args: allowed: seconds for this attempt, None for no limit."""
         self.max_states = options.max_states
         self.max_room = _ROOM_PER_STATE * options.max_states + 65536
+        self.patient = not options.auto_relax
+        self.pass_name = "reading the core"
+        self.place: str | None = None
+        self.in_plan = False
+        self.sizes: list[Size] = []
+        self.reached = 0
+        self._statement: Statement | None = None
+        self._before = 0
         self._clock = options.clock
-        self._timeout = options.timeout
-        self._started = options.clock() if options.timeout is not None else 0.0
+        self._allowed = allowed
+        self._progress = options.progress
+        watched = allowed is not None or self._progress is not None
+        self._started = self._told = options.clock() if watched else 0.0
         self._ticks = 0
-        self._what = "reading the core"
-        self._place: str | None = None
 
     def enter(self, what: str, place: str | None = None) -> None:
         """From here on refusals name `what`, and `place` (see Refused); looks at the clock."""
-        self._what = what
-        self._place = place
+        self.pass_name = what
+        self.place = place
+        self.in_plan = place == "plan"
+        self.reached = 0
+        self._statement = None
         self._look()
+
+    def apply(self, statement: Statement, text: str, machine: Machine) -> None:
+        """Enter the pass that applies `statement` to `machine`."""
+        self.enter(text, place_of(statement))
+        self._statement = statement
+        self._before = machine.states
+
+    def applied(self, machine: Machine) -> None:
+        """The statement last entered has given `machine`."""
+        self._measure(machine.states)
+
+    def stopped(self) -> None:
+        """The statement last entered, if any, was not finished: it made what was reached."""
+        self._measure(max(self.reached, self._before + 1))
+
+    def _measure(self, after: int) -> None:
+        if self._statement is not None:
+            self.sizes.append(Size(statement=self._statement, before=self._before, after=after))
+        self._statement = None
 
     def tick(self, steps: int = 1) -> None:
         """Count `steps` small steps; the clock is asked every few thousand."""
@@ -40,18 +99,23 @@ class Guard:
             self._ticks = 0
             self._look()
 
+    def note(self, count: int) -> None:
+        """`count` states are there by now; for progress, and for messages."""
+        self.reached = max(self.reached, count)
+
     def states(self, count: int) -> None:
         """An automaton has `count` states by now.
 
         Raises:
             Refused: TCC403 past the limit.
         """
+        self.reached = max(self.reached, count)
         if count > self.max_states:
             raise Refused(
                 "TCC403",
-                f"{self._what} takes more than {self.max_states} states",
-                hint="add `limit depth <= N`, make the grammar smaller, or raise --max-states",
-                place=self._place,
+                f"{self.pass_name} takes more than {self.max_states} states",
+                hint=_MEND,
+                place=self.place,
             )
 
     def room(self, count: int) -> None:
@@ -63,20 +127,41 @@ class Guard:
         if count > self.max_room:
             raise Refused(
                 "TCC403",
-                f"{self._what} takes more than {self.max_room} edges or positions, "
+                f"{self.pass_name} takes more than {self.max_room} edges or positions, "
                 f"the most for {self.max_states} states",
-                hint="add `limit depth <= N`, make the grammar smaller, or raise --max-states",
-                place=self._place,
+                hint=_MEND,
+                place=self.place,
             )
 
-    def _look(self) -> None:
-        if self._timeout is None:
+    def growth(self, sets: int, positions: int) -> None:
+        """Determinising has `sets` state sets over `positions` positions and is not done.
+
+        Where bounds will do there is no point in going on to the last state.
+
+        Raises:
+            Refused: TCC403 where the sets multiply.
+        """
+        self.note(sets)
+        if self.patient or sets < _BLOWN_SETS or sets < _BLOWN_RATIO * positions:
             return
-        spent = self._clock() - self._started
-        if spent > self._timeout:
+        raise Refused(
+            "TCC403",
+            f"{self.pass_name} multiplies: {sets} state sets over {positions} positions so far",
+            hint=_MEND,
+            place=self.place,
+        )
+
+    def _look(self) -> None:
+        if self._allowed is None and self._progress is None:
+            return
+        now = self._clock()
+        if self._progress is not None and now - self._told >= _TELL_EVERY:
+            self._told = now
+            self._progress(self.pass_name, self.reached)
+        if self._allowed is not None and now - self._started > self._allowed:
             raise Refused(
                 "TCC404",
-                f"the time limit of {self._timeout:g} s ran out at {self._what}",
+                f"the time limit of {self._allowed:.3g} s ran out at {self.pass_name}",
                 hint="raise --timeout, add a limit, or make the grammar smaller",
-                place=self._place,
+                place=self.place,
             )

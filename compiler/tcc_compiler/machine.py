@@ -1,4 +1,4 @@
-"""The value that most passes take and give: a deterministic automaton over letters.
+"""The value that most passes take and give: an automaton over letters, mostly deterministic.
 
 A letter is a class of calls that no statement tells apart (:mod:`tcc_compiler.letters`).  An edge
 that is not there leads nowhere.  Cost: one tuple a state and one pair an edge.
@@ -20,15 +20,17 @@ class Machine:
     Attributes:
         start: the state of the empty prefix.
         accept: [n], whether a plan may stop.
-        edges: [n], pairs (letter, target) with letters strictly increasing.
+        edges: [n], pairs (letter, target) with letters strictly increasing (see below).
         sorted: True where every target is known to be less than its source, so that there is no
             cycle and a pass can simply count up.
+        nondeterministic: True where a letter may lead to several targets; no pair stands twice.
     """
 
     start: int
     accept: Sequence[bool]
     edges: Sequence[Edges]
     sorted: bool = False
+    nondeterministic: bool = False
 
     @property
     def states(self) -> int:

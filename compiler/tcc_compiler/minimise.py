@@ -18,12 +18,15 @@ from tcc_compiler.machine import Edges, Machine, targets_first
 def minimise(machine: Machine, guard: Guard) -> Machine:
     """The smallest machine of the same words; `machine` is trimmed.
 
-    Without cycles the result is sorted.
+    Without cycles the result is sorted.  Of a nondeterministic machine states merge that go on
+    alike step by step (bisimulation), and only where there is no cycle.
     """
     order = targets_first(machine)
     if order is None:
+        if machine.nondeterministic:
+            return machine
         return _quotient(machine, _refine(machine, guard))
-    merged = Merger()
+    merged = Merger(machine.nondeterministic)
     classes = [0] * machine.states
     for q in order:
         edges = machine.edges[q]
@@ -36,8 +39,9 @@ def minimise(machine: Machine, guard: Guard) -> Machine:
 class Merger:
     """States made bottom-up, equal ones once: the smallest machine grows with them."""
 
-    def __init__(self) -> None:
+    def __init__(self, nondeterministic: bool) -> None:
         self._known: dict[tuple[bool, Edges], int] = {}
+        self._nondeterministic = nondeterministic
 
     @property
     def states(self) -> int:
@@ -46,6 +50,9 @@ class Merger:
 
     def state(self, accept: bool, edges: Edges) -> int:
         """The state with this acceptance and these edges; their targets were made here before."""
+        if self._nondeterministic:
+            # Targets that have become one are one edge.
+            edges = tuple(sorted(set(edges)))
         return self._known.setdefault((accept, edges), len(self._known))
 
     def machine(self, start: int) -> Machine:
@@ -55,6 +62,7 @@ class Merger:
             accept=[accept for accept, _ in self._known],
             edges=[edges for _, edges in self._known],
             sorted=True,
+            nondeterministic=self._nondeterministic,
         )
 
 

@@ -19,7 +19,13 @@ class Options:
         max_states: most states of any automaton on the way.
         timeout: most seconds, None for no limit.
         count_bits: most bits of the number of plans, None for no limit.
+        relax: statements to leave to the run: kinds (``price``, ``require``, ..) or canonical
+            texts of limits.
+        round_counts: bits of the race counts, 1 .. 63; None keeps them exact.
+        auto_relax: past one of the limits above, compile to bounds in place of counts; False makes
+            it an error.
         clock: monotonic seconds; asked every few thousand steps.
+        progress: told the pass and its states so far, a few times a second at most.
     """
 
     beta: str = "1"
@@ -27,4 +33,8 @@ class Options:
     max_states: int = 2_000_000
     timeout: float | None = None
     count_bits: int | None = None
+    relax: tuple[str, ...] = ()
+    round_counts: int | None = None
+    auto_relax: bool = True
     clock: Callable[[], float] = time.monotonic
+    progress: Callable[[str, int], None] | None = None

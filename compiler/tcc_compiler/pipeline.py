@@ -2,7 +2,8 @@
 
 Specification: docs/spec/core.md (what goes in), docs/spec/artifact.md (what comes out).  Every
 pass is a function from value to value and stands in a file of its own; between any two statements
-the machine is made minimal again, which is what keeps it small.
+the machine is made minimal again, which is what keeps it small.  Where it gets too large all the
+same, the passes are tried again for bounds in place of counts.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import parse_decimal
 from tcc_certs.grammar import Core
 from tcc_certs.kernel import check
+from tcc_certs.manifest import MAX_ROUND_BITS
 from tcc_certs.weights import Beta
 from tcc_compiler.bounds import bound
 from tcc_compiler.certify import CallEdges, certify
@@ -25,7 +27,7 @@ from tcc_compiler.count import check_bits, count, used_calls, weigh
 from tcc_compiler.diagnostics import Diagnostic
 from tcc_compiler.emit import emit
 from tcc_compiler.expectations import Compared, compare
-from tcc_compiler.explore import explore
+from tcc_compiler.explore import explore, explore_partial
 from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_text
 from tcc_compiler.guard import Guard
 from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph
@@ -33,6 +35,9 @@ from tcc_compiler.letters import Letters, partition
 from tcc_compiler.machine import Machine, targets_first
 from tcc_compiler.options import MAX_TILT, Options
 from tcc_compiler.refusal import Refused
+from tcc_compiler.relax.attempts import Attempt, Next, first_attempt, next_attempt
+from tcc_compiler.relax.names import explain, named, without
+from tcc_compiler.relax.timer import Timer
 from tcc_compiler.source import Source
 from tcc_compiler.spans import Span
 from tcc_compiler.witness import find_cycle, infinite
@@ -59,9 +64,12 @@ class Compiled:
 def compile_core(core: bytes, options: Options) -> Compiled:
     """Compile the canonical bytes of a core (docs/spec/core.md)."""
     try:
-        return Compiled(artifact=_compile(core, options).artifact)
+        made, warnings = _compile(core, options)
     except Refused as refusal:
         return Compiled(artifact=None, diagnostics=(_diagnostic(refusal, {}),))
+    return Compiled(
+        artifact=made.artifact, diagnostics=tuple(_warning(warning, {}) for warning in warnings)
+    )
 
 
 def compile_file(path: Path, options: Options) -> Compiled:
@@ -84,9 +92,11 @@ def _compile_frontend(front: Frontend, options: Options) -> Compiled:
     artifact = None
     if front.core is not None:
         try:
-            made = _compile(front.core, options)
-            found = compare(made, front.examples, front.expects)
-            artifact = None if found else made.artifact
+            made, warnings = _compile(front.core, options)
+            found = [_warning(warning, front.places) for warning in warnings]
+            found += compare(made, front.examples, front.expects)
+            failed = any(diagnostic.severity == "error" for diagnostic in found)
+            artifact = None if failed else made.artifact
         except Refused as refusal:
             found = [_diagnostic(refusal, front.places)]
     return Compiled(
@@ -98,24 +108,56 @@ def _compile_frontend(front: Frontend, options: Options) -> Compiled:
     )
 
 
-def _compile(data: bytes, options: Options) -> Compared:
+def _compile(data: bytes, options: Options) -> tuple[Compared, list[Next]]:
+    """Attempts, exact as asked for at first, until one gets past the guards; what each gave up.
+
+    Raises:
+        Refused: nothing helps; or the set of plans is empty or infinite, a number is out of range.
+    """
+    beta = _check_options(options)
+    core, value = _read(data)
+    asked = named(core, options.relax)
+    attempt = first_attempt(asked, options)
+    timer = Timer(options)
+    stopped: Refused | None = None
+    warnings: list[Next] = []
+    while True:
+        guard = Guard(options, timer.share())
+        try:
+            return _attempt(core, value, beta, attempt, options, guard), warnings
+        except Refused as refusal:
+            stopped = stopped or refusal
+            found = next_attempt(core, attempt, refusal, guard, options)
+            if found is None:
+                raise explain(stopped, core, asked) from None
+            warnings.append(found)
+            attempt = found.attempt
+
+
+def _attempt(
+    core: Core,
+    value: Mapping[str, Json],
+    beta: Beta,
+    attempt: Attempt,
+    options: Options,
+    guard: Guard,
+) -> Compared:
     """The passes, in order.
 
     Raises:
         Refused: a guard fired, the set of plans is empty or infinite, or a number is out of range.
     """
-    beta = _check_options(options)
-    core, value = _read(data)
-    guard = Guard(options)
-    letters = partition(core)
+    kept = without(core, attempt.relaxed)
+    letters = partition(kept)
     guard.enter("the plan expression", "plan")
-    machine = explore(core, letters, guard)
-    machine = constrain(core, letters, machine, guard)
-    order = _finite(core, letters, machine)
+    machine = (explore_partial if attempt.nondeterministic else explore)(kept, letters, guard)
+    machine = constrain(kept, letters, machine, guard)
+    order = _finite(kept, letters, machine)
     guard.enter("the counts")
     weights = weigh(core, used_calls(machine, letters), beta, options.tilt, guard)
-    counts = count(machine, order, letters, weights, guard)
-    check_bits(counts, machine, options.count_bits)
+    counts = count(machine, order, letters, weights, guard, attempt.round_counts)
+    if attempt.round_counts is None:
+        check_bits(counts, machine, options.count_bits)
     bounds = bound(core, machine, order, letters, weights, guard)
     guard.enter("the digests")
     edges = CallEdges(machine, letters)
@@ -131,12 +173,14 @@ def _compile(data: bytes, options: Options) -> Compared:
         bounds,
         beta,
         options.tilt,
+        attempt.relaxed,
     )
     guard.enter("the check of the artifact")
     _check(artifact)
     return Compared(
         artifact=artifact,
         core=core,
+        relaxed=attempt.relaxed,
         letters=letters,
         machine=machine,
         plans=counts.plans[machine.start],
@@ -156,6 +200,9 @@ def _check_options(options: Options) -> Beta:
         raise Refused("TCC408", f"the tilt has to be 0 .. {MAX_TILT}: {options.tilt}")
     if options.max_states < 1:
         raise Refused("TCC408", f"the limit on states has to be at least 1: {options.max_states}")
+    bits = options.round_counts
+    if bits is not None and not 1 <= bits <= MAX_ROUND_BITS:
+        raise Refused("TCC408", f"counts are rounded to 1 .. {MAX_ROUND_BITS} bits: {bits}")
     return beta
 
 
@@ -184,6 +231,16 @@ def _check(artifact: bytes) -> None:
         raise Refused(
             "TCC410", f"the artifact does not pass its own certificates: {refusal}"
         ) from refusal
+
+
+def _warning(found: Next, places: Mapping[str, Span]) -> Diagnostic:
+    return Diagnostic(
+        code="TCC411",
+        severity="warning",
+        message=f"CountFail: {found.warning}",
+        span=None if found.place is None else places.get(found.place),
+        hint="raise the limit, or forbid this with --no-relax",
+    )
 
 
 def _diagnostic(refusal: Refused, places: Mapping[str, Span]) -> Diagnostic:

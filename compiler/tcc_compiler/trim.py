@@ -26,6 +26,7 @@ def trim(machine: Machine) -> Machine | None:
             tuple((letter, number[target]) for letter, target in machine.edges[q] if live[target])
             for q in order
         ],
+        nondeterministic=machine.nondeterministic,
     )
 
 

@@ -53,7 +53,7 @@ LANGUAGE: Mapping[str, Entry] = {
     "TCC408": Entry(
         "an option out of range",
         "`--beta` is an exact decimal of at least 0 (such as 1 or 0.25), `--tilt` a whole\n"
-        "number from 0 to 64, `--max-states` at least 1.",
+        "number from 0 to 64, `--max-states` at least 1, `--round-counts` from 1 to 63.",
     ),
     "TCC409": Entry(
         "not a core",
@@ -64,6 +64,23 @@ LANGUAGE: Mapping[str, Entry] = {
         "an artifact that fails its own check",
         "Every artifact is checked as a reader would check it before it is handed out. This\n"
         "one failed, which is a defect of the compiler: please report it with the grammar.",
+    ),
+    "TCC411": Entry(
+        "CountFail: bounds in place of counts",
+        "A warning. The exact automaton meets `--max-states`, `--timeout` or `--count-bits`, or\n"
+        "its state sets multiply, so the artifact has `counts: upper`. The message names the\n"
+        "pass, the figure that it reached and what is behind it, and says what was given up:\n"
+        "the statement that multiplied the states most is left to a run, which enforces it; or\n"
+        "derivations are counted in place of plans; or race counts are rounded up. Searches\n"
+        "over it are certified in surrogate mode. `--no-relax` makes this an error.",
+    ),
+    "TCC412": Entry(
+        "a statement that cannot be relaxed",
+        "`--relax` takes a kind (price, latency, cost, epsilon, uses, depth, require, forbid)\n"
+        "or the canonical text of one limit, such as `uses(search)<=2`. It must name a\n"
+        "statement of the grammar; without it there must still be finitely many plans; and a\n"
+        "limit on cost can only be relaxed where no call costs less than nothing, since a run\n"
+        "adds up costs and could not tell a sum that comes back.",
     ),
 }
 EXAMPLES: Mapping[str, Entry] = {
@@ -84,5 +101,11 @@ EXAMPLES: Mapping[str, Entry] = {
         "`expect` compares the number of plans, the least cost of a plan or the greatest\n"
         "number of calls with a number. The message gives the true one.",
         _HEAD + "tool a\nplan = a?\nexpect plans == 3\n",
+    ),
+    "TCC504": Entry(
+        "example or expectation that was not decided",
+        "A warning. The artifact has bounds in place of counts (see TCC411), and they leave\n"
+        "open whether this line holds: a number of plans that is known from above alone says\n"
+        "nothing of `==`. Compile without `--relax` and with larger limits to decide it.",
     ),
 }

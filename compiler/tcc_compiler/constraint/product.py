@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tcc_compiler.guard import Guard
 from tcc_compiler.machine import Edges, Machine
+from tcc_compiler.place import Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +21,14 @@ class Rule:
 
     Attributes:
         text: the statement, as diagnostics name it.
+        statement: the statement of the core; None for signatures.
         start: the state of the empty prefix.
         step: (state, letter) -> state, None where the letter is forbidden.
         accepts: whether a plan may stop in a state.
     """
 
     text: str
+    statement: Statement | None = None
     start: int
     step: Callable[[int, int], int | None]
     accepts: Callable[[int], bool]
@@ -65,4 +68,4 @@ def product(machine: Machine, rule: Rule, guard: Guard) -> Machine:
         guard.states(len(pairs))
         guard.room(held)
     accept = [machine.accept[q] and rule.accepts(state) for q, state in pairs]
-    return Machine(start=0, accept=accept, edges=edges)
+    return Machine(start=0, accept=accept, edges=edges, nondeterministic=machine.nondeterministic)

@@ -6,11 +6,12 @@ neighbours, which keeps a set of k bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from tcc_certs.grammar import CallSet, Core, ForbidNext, ForbidWith, Require
+from tcc_certs.grammar import CallSet, Core, ForbidNext, ForbidWith, Limit, Require
 from tcc_compiler.constraint.product import Rule
 from tcc_compiler.letters import Letters
+from tcc_compiler.place import Statement
 
 
 def rules(core: Core, letters: Letters) -> Iterator[Rule]:
@@ -64,10 +65,7 @@ def require_before(core: Core, letters: Letters, require: Require) -> Rule:
             return None
         return 1 if letter in first else state
 
-    text = (
-        f"require {pattern_text(core, require.first)} before {pattern_text(core, require.second)}"
-    )
-    return Rule(text=text, start=0, step=step, accepts=lambda _: True)
+    return _rule(core, require, step)
 
 
 def require_after(core: Core, letters: Letters, require: Require) -> Rule:
@@ -80,8 +78,7 @@ def require_after(core: Core, letters: Letters, require: Require) -> Rule:
             return 1
         return 0 if letter in first else state
 
-    text = f"require {pattern_text(core, require.first)} after {pattern_text(core, require.second)}"
-    return Rule(text=text, start=0, step=step, accepts=lambda state: state == 0)
+    return _rule(core, require, step, accepts=lambda state: state == 0)
 
 
 def forbid_next(core: Core, letters: Letters, forbid: ForbidNext) -> Rule:
@@ -96,8 +93,7 @@ def forbid_next(core: Core, letters: Letters, forbid: ForbidNext) -> Rule:
         after = (state << 1 | 1) & holds[letter]
         return None if after & last else after
 
-    text = "forbid " + " ".join(pattern_text(core, pattern) for pattern in forbid.patterns[:8])
-    return Rule(text=text, start=0, step=step, accepts=lambda _: True)
+    return _rule(core, forbid, step)
 
 
 def forbid_with(core: Core, letters: Letters, forbid: ForbidWith) -> Rule:
@@ -111,8 +107,31 @@ def forbid_with(core: Core, letters: Letters, forbid: ForbidWith) -> Rule:
         after = state | seen[letter]
         return None if after == 3 else after
 
-    text = f"forbid {pattern_text(core, forbid.first)} with {pattern_text(core, forbid.second)}"
-    return Rule(text=text, start=0, step=step, accepts=lambda _: True)
+    return _rule(core, forbid, step)
+
+
+def _rule(
+    core: Core,
+    statement: Require | ForbidNext | ForbidWith,
+    step: Callable[[int, int], int | None],
+    accepts: Callable[[int], bool] = lambda _: True,
+) -> Rule:
+    text = statement_text(core, statement)
+    return Rule(text=text, statement=statement, start=0, step=step, accepts=accepts)
+
+
+def statement_text(core: Core, statement: Statement) -> str:
+    """A statement as the grammar would write it, patterns for people."""
+    match statement:
+        case Limit():
+            return f"limit {statement.text}"
+        case Require(order, first, second):
+            return f"require {pattern_text(core, first)} {order} {pattern_text(core, second)}"
+        case ForbidNext(patterns):
+            shown = " ".join(pattern_text(core, pattern) for pattern in patterns[:8])
+            return f"forbid {shown}{' ...' if len(patterns) > 8 else ''}"
+        case ForbidWith(first, second):
+            return f"forbid {pattern_text(core, first)} with {pattern_text(core, second)}"
 
 
 def pattern_text(core: Core, pattern: int) -> str:

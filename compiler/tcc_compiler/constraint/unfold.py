@@ -89,7 +89,7 @@ def _sweep_up(
 ) -> Machine:
     """The minimal machine of the pairs; `settled` is turned into their states on the way."""
     machine = weighed.machine
-    merged = Merger()
+    merged = Merger(machine.nondeterministic)
     held = 0
     for q in order:
         steps = [
@@ -141,4 +141,4 @@ def _discover(
         guard.states(len(pairs))
         guard.room(held)
     accept = [machine.accept[q] and accepts(q, left) for q, left in pairs]
-    return Machine(start=0, accept=accept, edges=edges)
+    return Machine(start=0, accept=accept, edges=edges, nondeterministic=machine.nondeterministic)

@@ -31,6 +31,7 @@ class Network:
         sets: [sets], (complete, positions); set 0 is the dead one.
         least: [sets], a lower bound on the weight of what completes the set's words.
         room: how much was made: stacks, positions, members of sets, moves.
+        calls: how many positions read a call themselves, and not operands for it.
     """
 
     def __init__(self, nodes: Nodes, patterns: Sequence[Sequence[int]], guard: Guard) -> None:
@@ -57,6 +58,7 @@ class Network:
         self._steps: dict[int, dict[int, int]] = {0: {}}
         self._unions: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
         self.room = 0
+        self.calls = 0
 
     def initial(self, node: int) -> int:
         """The state set before the first call of `node`."""
@@ -286,6 +288,7 @@ class Network:
             self._head.append(head)
             self._stack.append(stack)
             self.position_least.append(least + self._stack_least[stack])
+            self.calls += isinstance(head, int)
             self.room += 1
             self._guard.room(self.room)
         return number

@@ -53,8 +53,16 @@ class Nodes:
             DIFF, and what holds them, a lower bound.
     """
 
-    def __init__(self, weights: Sequence[Sequence[int]], guard: Guard) -> None:
-        """Args: weights: for each pattern, the weights of its letters; not empty."""
+    def __init__(
+        self, weights: Sequence[Sequence[int]], guard: Guard, as_written: bool = False
+    ) -> None:
+        """Set up an empty table.
+
+        Args:
+            weights: for each pattern, the weights of its letters; not empty.
+            as_written: leave repeats of repeats and twins of `&` as they are: they make no
+                difference to the words, but to the ways of deriving them.
+        """
         self.kind: list[Kind] = []
         self.parts: list[tuple[int, ...]] = []
         self.pattern: list[int] = []
@@ -65,6 +73,7 @@ class Nodes:
         self._known: dict[tuple[object, ...], int] = {}
         self._least_call = [min(group) for group in weights]
         self._guard = guard
+        self._as_written = as_written
         self.empty = self._node(Kind.EMPTY, ())
 
     def _node(
@@ -141,7 +150,8 @@ class Nodes:
             case Alt():
                 return self._node(Kind.ALT, tuple(dict.fromkeys(parts)))
             case Both():
-                return self._node(Kind.BOTH, tuple(sorted(set(parts))))
+                kept = parts if self._as_written else set(parts)
+                return self._node(Kind.BOTH, tuple(sorted(kept)))
             case Diff():
                 return self._node(Kind.DIFF, (parts[0], *sorted(set(parts[1:]))))
             case Repeat():
@@ -161,7 +171,7 @@ class Nodes:
     def settle(self) -> None:
         """Make repeats of repeats one; then find `nullable`, then `least`, of every node."""
         for node, kind in enumerate(self.kind):
-            if kind is Kind.REPEAT:
+            if kind is Kind.REPEAT and not self._as_written:
                 self._flatten(node)
         self._find_nullable()
         self._find_least()
@@ -294,9 +304,11 @@ def _children(expr: Expr) -> tuple[Expr, ...]:
             return ()
 
 
-def build(core: Core, weights: Sequence[Sequence[int]], guard: Guard) -> tuple[Nodes, int]:
-    """The settled table of a core, and the node of its plan."""
-    nodes = Nodes(weights, guard)
+def build(
+    core: Core, weights: Sequence[Sequence[int]], guard: Guard, as_written: bool = False
+) -> tuple[Nodes, int]:
+    """The settled table of a core, and the node of its plan; see :class:`Nodes`."""
+    nodes = Nodes(weights, guard, as_written)
     root = nodes.add(core.plan, nodes.add_rules(core.rules))
     nodes.settle()
     return nodes, root

@@ -1,0 +1,1 @@
+"""Bounds in place of counts: what to leave out of the automaton, and when."""

@@ -1,0 +1,155 @@
+"""The names by which statements are relaxed: from `--relax` to indices of the core, and back.
+
+A name is a kind (``price``, ``latency``, ``cost``, ``epsilon``, ``uses``, ``depth``, ``require``,
+``forbid``: all statements of that kind) or the canonical text of one limit.
+Specification: docs/spec/artifact.md, section 7.  Cost: linear in the statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+from tcc_certs.grammar import Core, ForbidNext, ForbidWith, Limit, Require
+from tcc_certs.manifest import Relaxed
+from tcc_compiler.constraint.statements import statement_text
+from tcc_compiler.place import Statement
+from tcc_compiler.refusal import Refused
+
+KINDS = ("price", "latency", "cost", "epsilon", "uses", "depth", "require", "forbid")
+
+
+def named(core: Core, names: Sequence[str]) -> Relaxed | None:
+    """The statements of `core` that `names` stand for; None where there are no names.
+
+    Raises:
+        Refused: TCC412 a name that stands for nothing, or for what may not be relaxed.
+    """
+    found: list[Statement] = []
+    for name in names:
+        chosen = [statement for statement in statements(core) if name in _names(statement)]
+        if not chosen:
+            raise _unknown(core, name)
+        for statement in chosen:
+            _check(core, statement)
+        found += chosen
+    return relaxed_of(core, found)
+
+
+def statements(core: Core) -> Iterable[Statement]:
+    """Every statement of `core` that a run could enforce in the automaton's place."""
+    yield from core.limits
+    yield from core.requires
+    yield from core.forbids
+
+
+def may_relax(core: Core, statement: Statement) -> bool:
+    """Whether a run can enforce `statement`: no sum of it ever falls."""
+    is_cost = isinstance(statement, Limit) and statement.kind == "cost"
+    return not is_cost or all(call.cost_low >= 0 for call in core.calls)
+
+
+def relaxed_of(core: Core, chosen: Iterable[Statement]) -> Relaxed | None:
+    """`chosen` as the manifest has it; None where there are none."""
+    marked = list(chosen)
+    if not marked:
+        return None
+
+    def indices(items: Sequence[Statement]) -> tuple[int, ...]:
+        return tuple(at for at, item in enumerate(items) if item in marked)
+
+    return Relaxed(
+        forbids=indices(core.forbids),
+        limits=indices(core.limits),
+        requires=indices(core.requires),
+    )
+
+
+def relaxed_statements(core: Core, relaxed: Relaxed | None) -> list[Statement]:
+    """The statements that `relaxed` names, in the order of the core."""
+    if relaxed is None:
+        return []
+    return [
+        *(core.limits[at] for at in relaxed.limits),
+        *(core.requires[at] for at in relaxed.requires),
+        *(core.forbids[at] for at in relaxed.forbids),
+    ]
+
+
+def without(core: Core, relaxed: Relaxed | None) -> Core:
+    """`core` less its relaxed statements."""
+    if relaxed is None:
+        return core
+    left_out = relaxed_statements(core, relaxed)
+    return replace(
+        core,
+        limits=tuple(item for item in core.limits if item not in left_out),
+        requires=tuple(item for item in core.requires if item not in left_out),
+        forbids=tuple(item for item in core.forbids if item not in left_out),
+    )
+
+
+def only(core: Core, relaxed: Relaxed) -> Core:
+    """`core` with its relaxed statements alone, and without `start` and `goal`."""
+    left = relaxed_statements(core, relaxed)
+    return replace(
+        core,
+        start=None,
+        goals=(),
+        limits=tuple(item for item in core.limits if item in left),
+        requires=tuple(item for item in core.requires if item in left),
+        forbids=tuple(item for item in core.forbids if item in left),
+    )
+
+
+def explain(refusal: Refused, core: Core, asked: Relaxed | None) -> Refused:
+    """`refusal`, and if it is that of infinitely many plans, that relaxing was asked for."""
+    if asked is None or refusal.code not in ("TCC401", "TCC406"):
+        return refusal
+    texts = " and ".join(f"`{statement_text(core, s)}`" for s in relaxed_statements(core, asked))
+    return Refused(
+        "TCC412",
+        f"{texts} cannot be relaxed: without, {refusal.message}",
+        hint="relax another statement; or " + (refusal.hint or "keep a limit"),
+        place=refusal.place,
+    )
+
+
+def _names(statement: Statement) -> tuple[str, ...]:
+    match statement:
+        case Limit():
+            return statement.kind, statement.text
+        case Require():
+            return ("require",)
+        case ForbidNext() | ForbidWith():
+            return ("forbid",)
+
+
+def _check(core: Core, statement: Statement) -> None:
+    if may_relax(core, statement):
+        return
+    worst = min(core.calls, key=lambda call: call.cost_low)
+    raise Refused(
+        "TCC412",
+        f"`{statement_text(core, statement)}` cannot be relaxed: `{worst.text}` may cost less than "
+        "nothing, so a plan past the limit could still come back below it",
+        hint="relax another statement, or make every cost at least 0",
+    )
+
+
+def _unknown(core: Core, name: str) -> Refused:
+    known = list(dict.fromkeys(n for statement in statements(core) for n in _names(statement)))
+    spaceless = "".join(name.split())
+    close = [spaceless] if spaceless in known else get_close_matches(name[:64], known, n=1)
+    if name in KINDS:
+        message = f"there is no {name} statement to relax"
+    else:
+        message = f"`{name}` is no kind of statement and no limit of this grammar"
+    if close:
+        hint = f"did you mean '{close[0]}'?"
+    elif known:
+        hint = "name one of: " + ", ".join(known[:12])
+    else:
+        hint = "this grammar has no limit, require or forbid"
+    return Refused("TCC412", message, hint=hint)
