@@ -38,11 +38,10 @@ Leaves = list[tuple[int, bytes, Plan]]
 
 def violations(run: Run, leaves: Leaves, top: int) -> int:
     """How many plans outside have a greater value than the last of the `top` that were found."""
-    given = {bytes.fromhex(plan.leaf_id) for plan in run.plans}
-    best = None
-    if len(run.plans) == top:
-        best = parse_q64(run.plans[-1].value, "value", Code.LEDGER_SCHEMA)
-    outside = [value for value, digest, _ in leaves if digest not in given]
+    found = given(run)
+    best = found[-1][0] if len(found) == top else None
+    inside = {digest for _, digest, _ in found}
+    outside = [value for value, digest, _ in leaves if digest not in inside]
     return sum(best is None or value > best for value in outside)
 
 
@@ -65,7 +64,20 @@ def trial(number: int) -> Counter[str]:
         found["plans"] += len(oracle.numbers.coupled)
         found["expansions"] += run.expansions
         found["violations"] += violations(run, oracle.numbers.coupled, told.top) > 0
+        found["differing"] += given(run) != oracle.numbers.coupled[: told.top]
     return found
+
+
+def given(run: Run) -> Leaves:
+    """What the run found, as the oracle has it."""
+    return [
+        (
+            parse_q64(plan.value, "value", Code.LEDGER_SCHEMA),
+            bytes.fromhex(plan.leaf_id),
+            plan.calls,
+        )
+        for plan in run.plans
+    ]
 
 
 def automaton(rng: random.Random) -> tuple[Artifact, Tree]:
@@ -185,7 +197,7 @@ def summed(counts: Iterator[Counter[str]], every: int, label: str, total: int) -
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prints the table; 1 where a certified run was beaten."""
+    """Prints the table; 1 where a certified run was beaten, or differs from the oracle."""
     parser = argparse.ArgumentParser(prog="soundness", description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=100_000)
     parser.add_argument("--trees", type=int, default=TREES, help="literal runs at each depth")
@@ -200,7 +212,7 @@ def main(arguments: list[str] | None = None) -> int:
             tasks = [(depth, number) for number in range(told.trees)]
             found = summed(pool.map(tree_trial, tasks, chunksize=10), 500, "trees", told.trees)
             report_trees(depth, found)
-    return 1 if ours["violations"] else 0
+    return 1 if ours["violations"] or ours["differing"] else 0
 
 
 def report(found: Counter[str]) -> None:
@@ -212,6 +224,7 @@ def report(found: Counter[str]) -> None:
     )
     print(f"certified runs: {runs} of {found['runs']} ({kinds})")
     print(f"plans listed: {found['plans']}; expansions: {found['expansions']}")
+    print(f"runs whose plans or values are not the oracle's: {found['differing']}")
     print(f"violations: {found['violations']}; 95 % upper limit of the rate: {limit:.3g}")
 
 
