@@ -17,7 +17,7 @@ import ast
 import importlib.abc
 import importlib.machinery
 import os
-import signal
+import resource
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -50,6 +50,7 @@ OTHERS = ("tests/certs/rules", "tests/certs/test_kernel.py", "tests/certs/test_u
 KERNEL = ("container", "codec", "manifest", "artifact", "automaton", "rules/", "kernel", "core",
           "corecheck", "residual/", "expressions", "statements", "tools", "schema",
           "report")  # fmt: skip
+MEMORY = 4 << 30
 REFUSALS = ("ensure", "require", "refuse", "spend")
 BOUNDS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 
@@ -164,8 +165,9 @@ def start(mutant: Mutant, seconds: int, near: bool) -> int:
     os.dup2(quiet, 2)
     os.chdir(ROOT)
     sys.argv = ["pytest"]
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(seconds)  # a mutant that hangs is ended by the signal: seen as well
+    # A mutant that hangs, or wants all memory, ends here: that is seen as well.
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     os._exit(1 if fails(mutant, near) else 0)
 
 
@@ -194,7 +196,7 @@ def main() -> int:
     """The command line: 0 without survivors, else 1."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--seconds", type=int, default=600, help="for the tests of one mutant")
+    parser.add_argument("--seconds", type=int, default=120, help="of a mutant's tests")
     parser.add_argument("--only", nargs="+", default=KERNEL, help="beginnings of modules' paths")
     parser.add_argument("--near", action="store_true", help="a module's own tests and no others")
     parser.add_argument("--list", action="store_true", help="name the mutants, and run nothing")

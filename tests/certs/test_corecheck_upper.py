@@ -173,6 +173,23 @@ def test_past_a_bound_the_graph_is_declined(bounds: dict[str, int]) -> None:
     assert verdict(data, **bounds) == "D201"
 
 
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_the_bound_on_what_is_met_is_the_greatest_number_that_may_be_met(deterministic) -> None:
+    # A price that can be overdrawn leaves residuals without a plan behind.
+    core = make_core(
+        **letters(2, price=[2, 1]),
+        plan=["seq", [["repeat", AB, 0], ["diff", AB, [B]], ["repeat", B, 0, 2]]],
+        limits=[depth(4), at_most("price", 5)],
+    )
+    words = plans(read_core(core), 4)
+    data = build(core, words) if deterministic else build_network(core, 4)
+    assert data is not None
+    report = check_core(check(data))
+    met = report.pairs + report.dead
+    assert verdict(data, pairs=met) == "VALID"
+    assert verdict(data, pairs=met - 1) == "D201"
+
+
 def test_recursion_without_end_is_declined_in_time() -> None:
     core = make_core(
         **letters(2), plan=["rule", "r"], rules={"r": ["alt", [["seq", [A, ["rule", "r"], B]], B]]}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tcc_certs.kernel import check
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
 from tests.oracle.examples import example
@@ -64,3 +65,11 @@ def test_declines_more_calls_than_the_kernel_takes() -> None:
         if name.startswith("call_") and name != "call_text":
             forge.columns[name][1:] = [(size,), bytes(8 * size)]
     assert refusal(forge) == ("D201", "manifest: calls")
+
+
+def test_declines_more_calls_than_it_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = len(Forge(example()).values("call_price"))
+    monkeypatch.setattr("tcc_certs.rules.calls.MAX_CALLS", calls)
+    check(example())
+    monkeypatch.setattr("tcc_certs.rules.calls.MAX_CALLS", calls - 1)
+    assert refusal(example()) == ("D201", "manifest: calls")

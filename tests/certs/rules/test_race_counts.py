@@ -4,6 +4,10 @@ import time
 
 import pytest
 
+from tcc_certs.automaton import Automaton
+from tcc_certs.errors import Rejected
+from tcc_certs.rules.race_counts import check_race_counts
+from tcc_certs.rules.sweep import sweep
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
 from tests.oracle.build import Node, build_graph
@@ -54,3 +58,12 @@ def test_rejects_huge_shifts_without_making_them() -> None:
     before = time.process_time()
     assert refusal(forge) == ("C401", "race_count")
     assert time.process_time() - before < 5
+
+
+def test_rejects_a_huge_unit_of_a_state_without_making_it() -> None:
+    # Ranks are right by then; a long chain makes them as large as its file.
+    states = Automaton(
+        edge_start=[0, 0, 0], edge_call=[], edge_target=[], accept=[1, 1], rank=[0, 10**10]
+    )
+    with pytest.raises(Rejected, match="C401"):
+        check_race_counts(sweep(states), states, [1, 1], [], 64, 1)
