@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,9 @@ def compile_file(
     max_states: int | None = None,
     timeout: float | None = None,
     count_bits: int | None = None,
+    relax: Sequence[str] = (),
+    round_counts: int | None = None,
+    auto_relax: bool = True,
 ) -> Artifact:
     """Compile a grammar file (``.tcg``) or a graph (``.graphml``, node-link ``.json``).
 
@@ -54,16 +58,23 @@ def compile_file(
         path: the file.
         beta: inverse temperature, an exact decimal, at least 0.
         tilt: bits of the weights, 0 .. 64; 0 is the race without weights.
-        max_states: most states on the way; past them the compilation ends in an error.
+        max_states: most states on the way.
         timeout: most seconds.
         count_bits: most bits of the number of plans.
+        relax: statements to leave to the run: ``price``, ``latency``, ``cost``, ``epsilon``,
+            ``uses``, ``depth``, ``require``, ``forbid``, or canonical texts of limits.
+        round_counts: round race counts up to so many bits, 1 .. 63.
+        auto_relax: past one of the limits, compile to bounds in place of counts (the artifact's
+            `manifest.counts` says which); False makes it an error.
 
     Raises:
         CompileError: the grammar was refused; it carries the diagnostics.
     """
     from tcc_compiler.pipeline import compile_file as compiled
 
-    options = _options(beta, tilt, max_states, timeout, count_bits)
+    options = options_of(
+        beta, tilt, max_states, timeout, count_bits, relax, round_counts, auto_relax
+    )
     return _artifact(compiled(Path(path), options))
 
 
@@ -75,28 +86,42 @@ def compile_text(
     max_states: int | None = None,
     timeout: float | None = None,
     count_bits: int | None = None,
+    relax: Sequence[str] = (),
+    round_counts: int | None = None,
+    auto_relax: bool = True,
 ) -> Artifact:
     """Compile the text of a grammar; see :func:`compile_file`."""
     from tcc_compiler.pipeline import compile_text as compiled
 
-    return _artifact(compiled(text, _options(beta, tilt, max_states, timeout, count_bits)))
+    options = options_of(
+        beta, tilt, max_states, timeout, count_bits, relax, round_counts, auto_relax
+    )
+    return _artifact(compiled(text, options))
 
 
-def _options(
+def options_of(
     beta: str,
     tilt: int,
     max_states: int | None,
     timeout: float | None,
     count_bits: int | None,
+    relax: Sequence[str],
+    round_counts: int | None,
+    auto_relax: bool,
 ) -> Options:
+    """The compiler's options; `max_states` None is its own limit."""
     from tcc_compiler.options import Options
 
-    plain = Options(beta=beta, tilt=tilt, timeout=timeout, count_bits=count_bits)
-    if max_states is None:
-        return plain
-    return Options(
-        beta=beta, tilt=tilt, timeout=timeout, count_bits=count_bits, max_states=max_states
+    options = Options(
+        beta=beta,
+        tilt=tilt,
+        timeout=timeout,
+        count_bits=count_bits,
+        relax=tuple(relax),
+        round_counts=round_counts,
+        auto_relax=auto_relax,
     )
+    return options if max_states is None else replace(options, max_states=max_states)
 
 
 def _artifact(compiled: Compiled) -> Artifact:

@@ -7,6 +7,7 @@ stays well-formed however broken the grammar is.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -115,7 +116,7 @@ def _sarif_result(d: Diagnostic, codes: Sequence[str]) -> dict[str, Any]:
             "endLine": d.span.end_line,
             "endColumn": d.span.end_column,
         }
-        place = {"artifactLocation": {"uri": quote(d.span.file)}, "region": region}
+        place = {"artifactLocation": {"uri": quote(os.fsencode(d.span.file))}, "region": region}
         result["locations"] = [{"physicalLocation": place}]
     return result
 

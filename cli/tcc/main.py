@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 import click
 
-from tcc.exits import BAD_USAGE, INTERNAL
+from tcc import screen
+from tcc.exits import BAD_USAGE, CLEAN, DECLINED, INTERNAL
 
 COMMANDS = {
     "compile": "compile a grammar to a certified artifact",
@@ -71,20 +72,34 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `tcc` with `arguments` (the process's own where None), and exit."""
     try:
-        code = cli.main(arguments, standalone_mode=False)
+        code = cli.main(arguments, prog_name="tcc", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        _say(error, sys.argv[1:] if arguments is None else arguments)
         code = BAD_USAGE
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         code = BAD_USAGE
-    except BrokenPipeError:
-        # The reader of our output went away (`tcc enumerate A | head`): not an error of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+    except SystemExit:
+        # Click ends so, and only so, when the reader of our output went away
+        # (`tcc enumerate A | head`): that is no finding.
+        code = CLEAN
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"Error: {where}{error.strerror or error}", err=True)
+        code = BAD_USAGE
+    except MemoryError:
+        click.echo("Error: not enough memory", err=True)
+        code = DECLINED
     except Exception as error:  # noqa: BLE001 - the boundary of the process: nothing may get past it
         code = _internal(error)
-    sys.exit(code if isinstance(code, int) else 0)
+    sys.exit(code if isinstance(code, int) else CLEAN)
+
+
+def _say(error: click.ClickException, arguments: Sequence[str]) -> None:
+    """What went wrong, for people; for programs that asked for JSON a document too."""
+    error.show()
+    if "--json" in arguments:
+        screen.print_json("error", {"error": error.format_message()})
 
 
 def _internal(error: Exception) -> int:

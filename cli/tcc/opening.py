@@ -5,14 +5,18 @@ Whatever is wrong with it is shown, and the command ends with the exit code that
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+from click.core import ParameterSource
 
+from tcc import screen
 from tcc.exits import DECLINED, FINDINGS
+from tcc.files import is_regular
 from tcc_certs.errors import Rejected
 from tcc_runtime.load import Artifact, load
 
@@ -20,12 +24,34 @@ if TYPE_CHECKING:
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
 
+COMPILE_OPTIONS = ("beta", "tilt", "max_states", "timeout")
+# Diagnostics that say nothing of the grammar: a limit was reached, or the file cannot be read.
+GUARDS = {"TCC110", "TCC403", "TCC404", "TCC407"}
 GRAMMAR_ENDINGS = {".tcg", ".graphml", ".json"}
 
-artifact_argument = click.argument(
-    "artifact", type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+
+def _regular(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
+    # A pipe or a device may never end, and is read more than once.
+    if value is not None and not is_regular(value):
+        raise click.BadParameter(f"{str(value)!r} is not a regular file", ctx, parameter)
+    return value
+
+
+def _seconds(ctx: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value >= 0):
+        raise click.BadParameter("a number of seconds is needed", ctx, parameter)
+    return value
+
+
+INPUT = click.Path(exists=True, dir_okay=False, path_type=Path)
+ledger_argument = click.argument("ledger", type=INPUT, callback=_regular)
+artifact_argument = click.argument("artifact", type=INPUT, callback=_regular)
 json_option = click.option("--json", "as_json", is_flag=True, help="one JSON document")
+
+
+def input_option(name: str, text: str, **more: Any) -> Callable[..., Any]:
+    """An option that names a regular file to read."""
+    return click.option(name, type=INPUT, callback=_regular, help=text, **more)
 
 
 def digest_option(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -64,8 +90,26 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--tilt", default=8, show_default=True, type=click.IntRange(0, 64), help="weight bits"
         ),
         click.option("--max-states", type=click.IntRange(1), help="most states on the way"),
-        click.option("--timeout", type=float, help="most seconds for the compilation"),
+        click.option(
+            "--timeout", type=float, callback=_seconds, help="most seconds for the compilation"
+        ),
         click.option("--count-bits", type=click.IntRange(1), help="most bits of the plan count"),
+        click.option(
+            "--relax",
+            metavar="NAME",
+            multiple=True,
+            help="leave statements to the run: price, latency, cost, epsilon, uses, depth, "
+            "require, forbid, or one limit such as 'uses(search)<=2'; repeatable",
+        ),
+        click.option(
+            "--round-counts",
+            metavar="BITS",
+            type=click.IntRange(1, 63),
+            help="round race counts up to so many bits",
+        ),
+        click.option(
+            "--no-relax", is_flag=True, help="past a limit end in an error, not in bounds"
+        ),
     ):
         command = option(command)
     return command
@@ -77,13 +121,16 @@ def options_of(
     max_states: int | None,
     timeout: float | None,
     count_bits: int | None,
+    relax: tuple[str, ...],
+    round_counts: int | None,
+    no_relax: bool,
 ) -> Options:
     """Compiler options from what the command line says.
 
     Raises:
         click.ClickException: beta is no exact decimal of at least 0.
     """
-    from tcc.api import _options
+    from tcc import api
     from tcc_certs.errors import Code
     from tcc_certs.fixed import parse_decimal
 
@@ -93,31 +140,38 @@ def options_of(
         numerator = -1
     if numerator < 0:
         raise click.BadParameter(f"{beta!r} is no decimal such as 0.5", param_hint="--beta")
-    return _options(beta, tilt, max_states, timeout, count_bits)
+    return api.options_of(
+        beta, tilt, max_states, timeout, count_bits, relax, round_counts, not no_relax
+    )
 
 
-def compile_or_exit(
-    path: Path, options: Options, *, command: str, output_format: str = "text"
-) -> Compiled:
-    """Compile `path`; show every diagnostic; end the command where there is no artifact."""
+def show_or_exit(
+    compiled: Compiled, *, command: str, output_format: str = "text", keep_warnings: bool = False
+) -> None:
+    """Show every diagnostic of a compilation; end the command where there is no artifact.
+
+    Args:
+        keep_warnings: show nothing where there is an artifact: the command shows its warnings.
+    """
     from tcc.findings import print_diagnostics
-    from tcc_compiler.pipeline import compile_file
 
-    compiled = compile_file(path, options)
-    if compiled.diagnostics:
+    if compiled.diagnostics and not (keep_warnings and compiled.artifact is not None):
         print_diagnostics(command, compiled.diagnostics, compiled.sources, output_format)
     if compiled.artifact is None:
-        guarded = {d.code for d in compiled.diagnostics} <= {"TCC403", "TCC404", "TCC407"}
+        guarded = {d.code for d in compiled.diagnostics} <= GUARDS
         click.get_current_context().exit(DECLINED if guarded else FINDINGS)
-    return compiled
 
 
 def open_artifact(path: Path, *, command: str, options: Options | None = None) -> Artifact:
     """The artifact in `path`, checked; a grammar is compiled first."""
-    if path.suffix in GRAMMAR_ENDINGS:
+    if path.suffix not in GRAMMAR_ENDINGS:
+        _refuse_compile_options()
+    else:
         from tcc_compiler.options import Options
+        from tcc_compiler.pipeline import compile_file
 
-        compiled = compile_or_exit(path, options or Options(), command=command)
+        compiled = compile_file(path, options or Options())
+        show_or_exit(compiled, command=command)
         if compiled.artifact is not None:
             return load(compiled.artifact)
     try:
@@ -128,8 +182,27 @@ def open_artifact(path: Path, *, command: str, options: Options | None = None) -
         raise click.ClickException(f"cannot read {path}: {error.strerror or error}") from None
 
 
+def _refuse_compile_options() -> None:
+    """An artifact is compiled already: an option of the compiler would do nothing."""
+    ctx = click.get_current_context()
+    for option in COMPILE_OPTIONS:
+        if ctx.get_parameter_source(option) == ParameterSource.COMMANDLINE:
+            name = option.replace("_", "-")
+            raise click.UsageError(
+                f"--{name} is for compiling a grammar, and this is an artifact", ctx
+            )
+
+
 def refuse(path: Path, refusal: Rejected) -> NoReturn:
     """Say why an input is refused, and end the command."""
     verdict = "declined" if refusal.code.declines else "invalid"
-    click.echo(f"{path}: {verdict}: {refusal}", err=True)
+    click.echo(screen.clean(f"{path}: {verdict}: {refusal}"), err=True)
+    if click.get_current_context().params.get("as_json"):
+        finding = {
+            "code": refusal.code.value,
+            "path": refusal.path,
+            "expected": refusal.expected,
+            "found": refusal.found,
+        }
+        screen.print_json("error", {"error": str(refusal), "findings": [finding]})
     raise click.exceptions.Exit(DECLINED if refusal.code.declines else FINDINGS)

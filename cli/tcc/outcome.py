@@ -52,7 +52,7 @@ def run_fields(run: Run) -> dict[str, Any]:
 def print_run(run: Run, ledger: Path | None) -> None:
     """The same for people: the plans, what it took, and what is claimed."""
     for place, plan in enumerate(run.plans, 1):
-        click.echo(f"{place:>3}. {' '.join(plan.calls) or '(the empty plan)'}")
+        click.echo(screen.clean(f"{place:>3}. {' '.join(plan.calls) or '(the empty plan)'}"))
         click.echo(click.style(f"     value {plan.value}, cost {plan.cost}", dim=True))
     if not run.plans:
         click.echo("no plan was found")

@@ -1,4 +1,6 @@
-"""The live line of a run on a terminal: incumbent, bound, gap, expansions."""
+"""The live line on a terminal: of a run its incumbent, bound, gap and expansions; of a compilation
+its pass and the states so far.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from typing import TypeAlias
 
 from tcc_runtime.outcome import Progress
 
+OnPass: TypeAlias = Callable[[str, int], None]
 OnExpand: TypeAlias = Callable[[Progress], "bool | None"]
 _EVERY = 0.1
 _Q64 = 1 << 64
@@ -49,3 +52,25 @@ def line(progress: Progress) -> str:
 
 def _short(value: int | None) -> str:
     return "-" if value is None else f"{value / _Q64:.4f}"
+
+
+@contextmanager
+def compile_line(*, quiet: bool) -> Iterator[OnPass | None]:
+    """A callback for the compiler's progress; None where nobody would see it."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+        # The compiler calls a few times a second at most.
+        yield lambda name, states: live.update(
+            Text(compile_text(name, states), style="dim"), refresh=True
+        )
+
+
+def compile_text(name: str, states: int) -> str:
+    """The text of a compilation's live line."""
+    return f"compiling: {name}" + (f", {states} states" if states else "")

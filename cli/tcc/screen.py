@@ -7,11 +7,11 @@ are ``format`` and ``format_version``.
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
-import gmpy2
 
 FORMAT_VERSION = "1.0"
 
@@ -27,26 +27,38 @@ def print_fields(rows: Iterable[tuple[str, object]]) -> None:
     rows = list(rows)
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
-        click.echo(f"  {click.style(name.ljust(width), dim=True)}  {value}")
+        click.echo(f"  {click.style(name.ljust(width), dim=True)}  {clean(str(value))}")
+
+
+def clean(text: str) -> str:
+    """`text` without characters that steer a terminal: names come from files that others wrote."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if unicodedata.category(c) not in _HIDDEN else "\ufffd" for c in text)
+
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def good(text: str) -> None:
     """Print a good ending."""
-    click.secho(text, fg="green", bold=True)
+    click.secho(clean(text), fg="green", bold=True)
 
 
 def bad(text: str) -> None:
     """Print a bad ending."""
-    click.secho(text, fg="red", bold=True)
+    click.secho(clean(text), fg="red", bold=True)
 
 
 def doubtful(text: str) -> None:
     """Print an ending that claims nothing."""
-    click.secho(text, fg="yellow", bold=True)
+    click.secho(clean(text), fg="yellow", bold=True)
 
 
 def decimal(value: int) -> str:
     """The decimal text of an integer of any size (Python's own conversion stops at 4300 digits)."""
+    import gmpy2
+
     return str(gmpy2.mpz(value).digits())
 
 

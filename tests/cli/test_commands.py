@@ -19,6 +19,8 @@ INSPECT_FIELDS = {
     "digest",
     "root_state",
     "counts",
+    "nondeterministic",
+    "round_counts",
     "plans",
     "race_count",
     "states",
@@ -98,12 +100,22 @@ def test_a_beta_that_is_no_decimal_is_bad_usage(tcc: Tcc, grammar: Path, beta: s
     assert ended.code == 2 and "--beta" in ended.err
 
 
-@pytest.mark.parametrize("guard", [("--max-states", 3), ("--timeout", 0), ("--count-bits", 4)])
+@pytest.mark.parametrize("guard", [("--max-states", 3), ("--timeout", 0)])
 def test_a_guard_of_the_compiler_ends_with_two(
-    tcc: Tcc, grammar: Path, guard: tuple[object, ...]
+    tcc: Tcc, grammar: Path, tmp_path: Path, guard: tuple[object, ...]
 ) -> None:
-    ended = tcc("compile", grammar, *guard)
+    ended = tcc("compile", grammar, "-o", tmp_path / "a", *guard)
     assert ended.code == 2 and "TCC40" in ended.err
+
+
+def test_counts_that_are_too_wide_become_bounds_with_a_warning(
+    tcc: Tcc, grammar: Path, tmp_path: Path
+) -> None:
+    ended = tcc("compile", grammar, "-o", tmp_path / "a", "--count-bits", 4)
+    assert ended.code == 0 and "CountFail" in ended.err
+    assert tcc("inspect", tmp_path / "a", "--json").json["counts"] == "upper"
+    run = tcc("run", tmp_path / "a", "--json")
+    assert (run.code, run.json["claim_type"]) == (0, "RunWiseSurrogate")
 
 
 def test_check_says_what_was_checked(tcc: Tcc, artifact: Path, grammar: Path) -> None:

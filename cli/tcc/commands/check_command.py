@@ -9,18 +9,14 @@ import click
 from tcc import screen
 from tcc.api import CompileError, check
 from tcc.exits import CLEAN, FINDINGS
-from tcc.opening import artifact_argument, digest_option, json_option
+from tcc.opening import artifact_argument, digest_option, input_option, json_option
 from tcc_certs.verbs.check import document
 
 
 @click.command("check")
 @artifact_argument
 @click.option("--core", is_flag=True, help="prove the automaton against its core, by residuals")
-@click.option(
-    "--source",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="the grammar file that it has to be made from",
-)
+@input_option("--source", "the grammar file that it has to be made from")
 @digest_option("--pin", "the artifact digest that is trusted")
 @json_option
 @click.pass_context

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import click
 
 from tcc import screen
 from tcc.describe import describe, print_description
-from tcc.files import write_atomically
-from tcc.opening import compile_options, compile_or_exit, json_option, options_of
+from tcc.files import same_file, write_atomically
+from tcc.findings import as_json as as_object
+from tcc.opening import compile_options, json_option, options_of, show_or_exit
+from tcc.progress import compile_line
 from tcc_runtime.load import load
 
 
@@ -34,11 +37,19 @@ def command(
 
     Without -o the artifact is written beside the grammar, with the ending .tcca.
     """
+    from tcc_compiler.pipeline import compile_file
+
     started = time.perf_counter()
     shown = "json" if as_json and output_format == "text" else output_format
-    compiled = compile_or_exit(grammar, options_of(**given), command="compile", output_format=shown)
+    options = options_of(**given)
+    with compile_line(quiet=as_json) as progress:
+        compiled = compile_file(grammar, replace(options, progress=progress))
+    show_or_exit(compiled, command="compile", output_format=shown, keep_warnings=as_json)
     path = output or grammar.with_suffix(".tcca")
     data = compiled.artifact or b""
+    inputs = [source.path for source in compiled.sources.values() if source.path is not None]
+    if same_file(path, [grammar, *inputs]):
+        raise click.BadParameter(f"{str(path)!r} is what is compiled", param_hint="-o")
     try:
         write_atomically(path, data)
     except OSError as error:
@@ -47,7 +58,8 @@ def command(
     artifact = load(data, verify=False)
     fields = describe(artifact)
     if as_json:
-        screen.print_json("compile", fields)
+        warnings = [as_object(diagnostic) for diagnostic in compiled.diagnostics]
+        screen.print_json("compile", fields | ({"diagnostics": warnings} if warnings else {}))
         return
     fields.pop("plans_by_depth", None)
     screen.good(f"compiled {grammar} to {path} ({time.perf_counter() - started:.2f} s)")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tcc import screen
+from tcc.describe import bounds_plans
 from tcc.opening import artifact_argument, json_option, open_artifact
 from tcc_runtime.plans import plans_by_depth
 
@@ -16,7 +17,7 @@ from tcc_runtime.plans import plans_by_depth
 @click.option("--by-depth", is_flag=True, help="by their number of calls")
 @json_option
 def command(artifact: Path, by_depth: bool, as_json: bool) -> None:
-    """Count the plans of ARTIFACT (or of a grammar), exactly."""
+    """Count the plans of ARTIFACT (or of a grammar): exactly, or at most so many."""
     opened = open_artifact(artifact, command="count")
     plans = screen.decimal(opened.plans(opened.root))
     depths = [screen.decimal(n) for n in plans_by_depth(opened)] if by_depth else None
@@ -26,7 +27,8 @@ def command(artifact: Path, by_depth: bool, as_json: bool) -> None:
             "count", fields if depths is None else {**fields, "plans_by_depth": depths}
         )
         return
+    least = "at most " if bounds_plans(opened) else ""
     for calls, count in enumerate(depths or []):
-        click.echo(f"{calls}\t{count}")
+        click.echo(f"{calls}\t{least}{count}")
     if depths is None:
-        click.echo(plans)
+        click.echo(f"{least}{plans}")

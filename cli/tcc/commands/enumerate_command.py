@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tcc import screen
+from tcc.describe import bounds_plans
 from tcc.exits import DECLINED
 from tcc.opening import artifact_argument, json_option, open_artifact
 from tcc_runtime.plans import enumerate_plans
@@ -25,21 +26,29 @@ _DEFAULT = 1000
 @json_option
 @click.pass_context
 def command(ctx: click.Context, artifact: Path, limit: int | None, as_json: bool) -> None:
-    """List the plans of ARTIFACT (or of a grammar) in call order.
+    """List the plans of ARTIFACT (or of a grammar) in call order, each once.
+
+    They are the plans of the grammar, whatever the artifact leaves to a run.
 
     Without --limit a list that was cut at the default ends with exit code 2.
     """
     opened = open_artifact(artifact, command="enumerate")
     wanted = _DEFAULT if limit is None else limit
-    found = islice(enumerate_plans(opened), wanted)
+    found = enumerate_plans(opened)
+    first = islice(found, wanted)
     total = opened.plans(opened.root)
+    bound = bounds_plans(opened)
     if as_json:
-        plans = [list(plan) for plan in found]
-        fields = {"plans": plans, "total": screen.decimal(total), "complete": total <= wanted}
-        screen.print_json("enumerate", fields)
+        plans = [list(plan) for plan in first]
     else:
-        for plan in found:
+        for plan in first:
             click.echo(" ".join(plan) or "()")
-    if limit is None and total > wanted:
-        click.echo(f"the first {wanted} of {screen.big(total)} plans; see --limit", err=True)
+    # A bound does not say whether there are more: only looking for one more does.
+    more = total > wanted and (not bound or next(found, None) is not None)
+    if as_json:
+        counted = {"counts": opened.manifest.counts, "total": screen.decimal(total)}
+        screen.print_json("enumerate", {"plans": plans, **counted, "complete": not more})
+    if limit is None and more:
+        most = f"{'at most ' if bound else ''}{screen.big(total)}"
+        click.echo(f"the first {wanted} of {most} plans; see --limit", err=True)
         ctx.exit(DECLINED)

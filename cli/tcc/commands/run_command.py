@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from tcc import screen
 from tcc.exits import CLEAN, DECLINED
+from tcc.files import same_file
 from tcc.opening import (
     artifact_argument,
     bytes_option,
@@ -86,6 +87,8 @@ def command(
 
     --resume takes the settings of the run from the ledger; it needs the seed, and nothing else.
     """
+    if ledger is not None and same_file(ledger, [artifact]):
+        raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
     settings = _settings(given)
     opened = open_artifact(artifact, command="run", options=options_of(**given))
     try:

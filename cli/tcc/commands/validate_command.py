@@ -10,22 +10,20 @@ import click
 from tcc import screen
 from tcc.api import validate
 from tcc.exits import CLEAN
-from tcc.opening import bytes_option, digest_option, json_option
+from tcc.opening import bytes_option, digest_option, input_option, json_option, ledger_argument
 from tcc_certs.verbs.validate import document
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("validate")
-@click.argument("ledger", type=_FILE)
-@click.option("--artifact", required=True, type=_FILE, help="the artifact that was run")
+@ledger_argument
+@input_option("--artifact", "the artifact that was run", required=True)
 @digest_option("--pin", "the artifact digest that is trusted")
 @digest_option("--seed", "the seed, where the ledger withholds it")
 @digest_option("--opening-salt", "of the commitment, where it is not derived from the seed")
 @digest_option("--opening", "what was handed out before beacon and nonce were known")
 @bytes_option("--beacon", "the public randomness")
 @bytes_option("--nonce", "the client's own randomness")
-@click.option("--counts", type=_FILE, help="an exact artifact of the same core, for kappa")
+@input_option("--counts", "an exact artifact of the same core, for kappa")
 @json_option
 @click.pass_context
 def command(
