@@ -241,6 +241,10 @@ def test_declines_uses_limits_that_would_take_hours(monkeypatch: pytest.MonkeyPa
         for n in sorted(range(size), key=str)
     ]
     assert code_of(make_core(tools=tools, calls=calls, plan=A, limits=limits)) == "D201"
+    for most, code in ((25, "valid"), (24, "D201")):  # four times as many calls may be looked at
+        monkeypatch.setattr(statements, "MAX_CALLS", most)
+        one = make_core(tools=tools, calls=calls, plan=A, limits=limits[:1])
+        assert code_of(one) == code
 
 
 def test_declines_a_core_past_its_size(monkeypatch: pytest.MonkeyPatch) -> None:

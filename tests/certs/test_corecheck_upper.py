@@ -14,6 +14,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.grammar import Core
 from tcc_certs.kernel import check
 from tcc_certs.manifest import Relaxed
+from tcc_certs.residual.budget import Budget
 from tests.oracle.build import Node, build, build_graph
 from tests.oracle.cores import at_most, depth, letters, make_core, random_core, uses
 from tests.oracle.network import NONE, Network, build_network, build_relaxed, without
@@ -188,6 +189,38 @@ def test_the_bound_on_what_is_met_is_the_greatest_number_that_may_be_met(determi
     met = report.pairs + report.dead
     assert verdict(data, pairs=met) == "VALID"
     assert verdict(data, pairs=met - 1) == "D201"
+
+
+def everything() -> bytes:
+    """A core with an expression and a statement of every kind, and a rule that reaches itself."""
+    rule = ["alt", [["seq", [A, ["rule", "r"], B]], ["repeat", AB, 1, 2]]]
+    return make_core(
+        **letters(3, price=[2, 1, 0]),
+        plan=["seq", [["and", [["rule", "r"], ["repeat", AB, 0]]],
+                      ["diff", ["repeat", ["call", {1, 2}], 0], [["seq", [B, B]], ["empty"]]]]],
+        rules={"r": rule},
+        limits=[depth(4), at_most("price", 5), uses(1, "<=", 2)],
+        requires=[["after", {1, 2}, {0}]],
+        forbids=[["next", [{0}, {0}, {1}]], ["with", {0}, {2}]],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("deterministic", "work"), [(True, 796), (False, 1103)])
+def test_work_is_counted_to_the_unit(deterministic: bool, work: int) -> None:
+    # The numbers follow from what counts as a step; a step that is not counted changes them.
+    core = everything()
+    data = build(core, plans(read_core(core), 4)) if deterministic else build_network(core, 4)
+    assert data is not None
+    assert verdict(data, steps=work) == "VALID"
+    assert verdict(data, steps=work - 1) == "D201"
+
+
+def test_a_budget_may_be_spent_to_the_last_unit() -> None:
+    budget = Budget(3)
+    budget.spend(2)
+    budget.spend(1)
+    with pytest.raises(Rejected, match="D201"):
+        budget.spend(1)
 
 
 def test_recursion_without_end_is_declined_in_time() -> None:
