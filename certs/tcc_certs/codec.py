@@ -101,9 +101,7 @@ def _no_float(text: str) -> NoReturn:
     raise Rejected(Code.JSON_VALUE, "", "no floating-point number", text[:24])
 
 
-_decoder = json.JSONDecoder(
-    parse_float=_no_float, parse_constant=_no_float, parse_int=_integer
-)
+_decoder = json.JSONDecoder(parse_float=_no_float, parse_constant=_no_float, parse_int=_integer)
 
 
 def _check_depth(data: bytes, path: str) -> None:

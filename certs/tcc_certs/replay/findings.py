@@ -7,11 +7,14 @@ code declines (D...) makes no ledger invalid, but lets none be valid.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tcc_certs.errors import Code, Rejected, clip
 
+# What a refusal's path says of a line: its number, and the field or the place in it.
+_PLACE = re.compile(r"line ([0-9]+)(?:: | )?(.*)", re.DOTALL)
 VALID, INVALID, DECLINED = 0, 1, 2
 NO_CERT = "NoCert"
 RUN_WISE_EXACT = "RunWiseExact"
@@ -94,14 +97,12 @@ class Findings:
         """Note the refusal that ended the replay; past the cap it says nothing new."""
         if len(self.items) >= MAX_FINDINGS:
             return
-        place, _, field = refusal.path.rpartition(": ")
-        if not place.startswith("line ") and line:
-            field = refusal.path
+        place = _PLACE.fullmatch(refusal.path)
         self.items.append(
             Finding(
                 code=refusal.code,
-                line=line,
-                field=field,
+                line=int(place[1]) if place else line,
+                field=(place[2] or "line") if place else refusal.path,
                 expected=refusal.expected,
                 found=refusal.found,
             )

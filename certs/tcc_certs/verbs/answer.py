@@ -1,9 +1,10 @@
-"""What a verb hands back to be printed."""
+"""What a verb reads, and what it hands back to be printed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from tcc_certs.codec import Json
 
@@ -15,3 +16,15 @@ class Answer:
     exit_code: int
     text: str
     document: Mapping[str, Json]
+
+
+def regular(path: Path) -> Path:
+    """`path`, which has to be a regular file: a pipe or a device may never end.
+
+    Raises:
+        OSError: it is none, or is not there.
+    """
+    path.stat()
+    if not path.is_file():
+        raise OSError(0, "not a regular file", str(path))
+    return path

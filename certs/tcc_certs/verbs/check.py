@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tcc_certs.codec import Json
 from tcc_certs.report import VERDICTS, Report, check_artifact
-from tcc_certs.verbs.answer import Answer
+from tcc_certs.verbs.answer import Answer, regular
 
 VERB = "check"
 HELP = "verify the certificates of an artifact"
@@ -28,7 +28,8 @@ def run(options: Namespace) -> Answer:
     Raises:
         OSError: the file cannot be read.
     """
-    report = check_artifact(options.artifact.read_bytes(), core=options.core, pin=options.pin)
+    data = regular(options.artifact).read_bytes()
+    report = check_artifact(data, core=options.core, pin=options.pin)
     return Answer(
         exit_code=report.verdict,
         text=f"{report.summary}\ndigest {report.digest}" if report.digest else report.summary,

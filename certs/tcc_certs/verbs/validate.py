@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tcc_certs.codec import Json
 from tcc_certs.replay import Validation, validate
-from tcc_certs.verbs.answer import Answer
+from tcc_certs.verbs.answer import Answer, regular
 
 VERB = "validate"
 HELP = "replay a ledger against its artifact"
@@ -61,17 +61,16 @@ def run(arguments: Namespace) -> Answer:
     Raises:
         OSError: a file cannot be read.
     """
-    path: Path = arguments.ledger
     found = validate(
-        LedgerFile(path) if path.is_file() else path.read_bytes(),  # a pipe is read only once
-        arguments.artifact.read_bytes(),
+        LedgerFile(regular(arguments.ledger)),
+        regular(arguments.artifact).read_bytes(),
         pin=arguments.pin,
         seed=_bytes(arguments.seed),
         opening_salt=_bytes(arguments.opening_salt),
         opening=_bytes(arguments.opening),
         beacon=_bytes(arguments.beacon),
         nonce=_bytes(arguments.nonce),
-        counts=arguments.counts.read_bytes() if arguments.counts else None,
+        counts=regular(arguments.counts).read_bytes() if arguments.counts else None,
     )
     return Answer(exit_code=found.verdict, text="\n".join(_lines(found)), document=document(found))
 
