@@ -45,11 +45,18 @@ class Guard:
         reached: the most states that this pass has reported.
     """
 
-    def __init__(self, options: Options, allowed: float | None = None) -> None:
-        """Args: allowed: seconds for this attempt, None for no limit."""
+    def __init__(
+        self, options: Options, allowed: float | None = None, patient: bool = True
+    ) -> None:
+        """Set up an attempt.
+
+        Args:
+            allowed: seconds for it, None for no limit.
+            patient: let state sets multiply up to the limit on states.
+        """
         self.max_states = options.max_states
         self.max_room = _ROOM_PER_STATE * options.max_states + 65536
-        self.patient = not options.auto_relax
+        self._patient = patient
         self.pass_name = "reading the core"
         self.place: str | None = None
         self.in_plan = False
@@ -142,7 +149,7 @@ class Guard:
             Refused: TCC403 where the sets multiply.
         """
         self.note(sets)
-        if self.patient or sets < _BLOWN_SETS or sets < _BLOWN_RATIO * positions:
+        if self._patient or sets < _BLOWN_SETS or sets < _BLOWN_RATIO * positions:
             return
         raise Refused(
             "TCC403",

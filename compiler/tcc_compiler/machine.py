@@ -7,7 +7,7 @@ that is not there leads nowhere.  Cost: one tuple a state and one pair an edge.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 Edges: TypeAlias = "tuple[tuple[int, int], ...]"
@@ -40,6 +40,14 @@ class Machine:
     def targets(self, q: int) -> list[int]:
         """The targets of state `q`, once an edge."""
         return [target for _, target in self.edges[q]]
+
+
+def as_deterministic(machine: Machine) -> Machine:
+    """`machine`, and known to be deterministic where it is: its plans are counted exactly then."""
+    if not machine.nondeterministic:
+        return machine
+    twice = any(len({letter for letter, _ in edges}) < len(edges) for edges in machine.edges)
+    return machine if twice else replace(machine, nondeterministic=False)
 
 
 def components(size: int, successors: Callable[[int], Iterable[int]]) -> list[list[int]]:

@@ -32,10 +32,10 @@ from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_text
 from tcc_compiler.guard import Guard
 from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph
 from tcc_compiler.letters import Letters, partition
-from tcc_compiler.machine import Machine, targets_first
+from tcc_compiler.machine import Machine, as_deterministic, targets_first
 from tcc_compiler.options import MAX_TILT, Options
 from tcc_compiler.refusal import Refused
-from tcc_compiler.relax.attempts import Attempt, Next, first_attempt, next_attempt
+from tcc_compiler.relax.attempts import GUARDED, Attempt, Next, first_attempt, next_attempt
 from tcc_compiler.relax.names import explain, named, without
 from tcc_compiler.relax.timer import Timer
 from tcc_compiler.source import Source
@@ -122,19 +122,24 @@ def _compile(data: bytes, options: Options) -> tuple[Compared, list[Next]]:
     stopped: Refused | None = None
     warnings: list[Next] = []
     while True:
-        guard = Guard(options, timer.share())
+        guard = Guard(options, timer.share(), attempt.patient)
         try:
-            return _attempt(core, value, beta, attempt, options, guard), warnings
+            made = run_passes(core, value, beta, attempt, options, guard)
+            return made, [w for w in warnings if made.machine.nondeterministic or not w.apart]
         except Refused as refusal:
-            stopped = stopped or refusal
+            # Of several guards the first is told of: it is the one of the exact attempt.
+            stopped = stopped if stopped and refusal.code in GUARDED else refusal
             found = next_attempt(core, attempt, refusal, guard, options)
-            if found is None:
+            if found is None or timer.is_over():
                 raise explain(stopped, core, asked) from None
-            warnings.append(found)
+            if found.warning is None:
+                warnings.pop()
+            else:
+                warnings.append(found)
             attempt = found.attempt
 
 
-def _attempt(
+def run_passes(
     core: Core,
     value: Mapping[str, Json],
     beta: Beta,
@@ -152,6 +157,7 @@ def _attempt(
     guard.enter("the plan expression", "plan")
     machine = (explore_partial if attempt.nondeterministic else explore)(kept, letters, guard)
     machine = constrain(kept, letters, machine, guard)
+    machine = as_deterministic(machine)
     order = _finite(kept, letters, machine)
     guard.enter("the counts")
     weights = weigh(core, used_calls(machine, letters), beta, options.tilt, guard)

@@ -21,6 +21,10 @@ from tcc_runtime.load import Artifact
 
 States: TypeAlias = "tuple[int, ...]"
 _Step: TypeAlias = "tuple[int, States, Held]"
+_Place: TypeAlias = "tuple[States, Held]"
+# A place on the path of a list, how many plans were given before it, and what is left of its steps.
+_Row: TypeAlias = "tuple[_Place, int, Iterator[_Step]]"
+_MOST_DEAD = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,52 +58,60 @@ def plans_by_depth(artifact: Artifact) -> list[int]:
     return found
 
 
-def cheapest_plan(artifact: Artifact) -> tuple[str, ...]:
-    """The plan of least cost, the first in call order among equals; D states are looked at."""
-    q = artifact.root
+def cheapest_plan(artifact: Artifact) -> tuple[str, ...] | None:
+    """The plan of least cost, the first in call order among equals; D sets of states.
+
+    None where that one breaks a statement that the artifact leaves to a run: the least cost is a
+    bound then, and no plan that attains it is known.
+    """
+    states: States = (artifact.root,)
+    due = artifact.cost_to_go(artifact.root)
     calls: list[str] = []
-    while True:
-        due = artifact.cost_to_go(q)
-        if artifact.accepts(q) and due == 0:
-            return tuple(calls)
-        step = next(
-            (
-                (call, target)
-                for call, target in artifact.edges(q)
-                if artifact.cost_low[call] + artifact.cost_to_go(target) == due
-            ),
-            None,
-        )
-        if step is None:
-            raise ValueError(f"no edge of state {q} attains its cost to go")
-        calls.append(artifact.texts[step[0]])
-        q = step[1]
+    while due or not any(map(artifact.accepts, states)):
+        call, states, due = _cheapest_step(artifact, states, due)
+        calls.append(artifact.texts[call])
+    whole = artifact.relaxed is None or contains(artifact, calls)
+    return tuple(calls) if whole else None
+
+
+def _cheapest_step(artifact: Artifact, states: States, due: int) -> tuple[int, States, int]:
+    """The first call that attains cost to go `due`, where it leads, and the cost left there."""
+    for call, targets in artifact.steps(states):
+        left = due - artifact.cost_low[call]
+        kept = tuple(target for target in targets if artifact.cost_to_go(target) == left)
+        if kept:
+            return call, kept, left
+    raise ValueError(f"no edge of the states {states} attains their cost to go")
 
 
 def enumerate_plans(artifact: Artifact, limit: int | None = None) -> Iterator[tuple[str, ...]]:
     """The plans in call order, the first `limit` of them; at most D edges between two, and the
-    dead ends of a relaxed artifact.
+    dead ends of a relaxed artifact, each of which is looked at once.
     """
     if limit is not None and limit <= 0:
         return
     statements = _statements(artifact)
     calls: list[str] = []
-    rows: list[Iterator[_Step]] = []
-    arrived: tuple[States, Held] | None = (artifact.root,), statements.start
+    rows: list[_Row] = []
+    dead: set[_Place] = set()
+    arrived: _Place | None = (artifact.root,), statements.start
     given = 0
     while True:
         if arrived is not None:
+            rows.append((arrived, given, _steps(artifact, statements, *arrived)))
             if _may_stop(artifact, statements, *arrived):
                 yield tuple(calls)
                 given += 1
                 if given == limit:
                     return
-            rows.append(_steps(artifact, statements, *arrived))
-        step = next(rows[-1], None)
+        place, before, steps = rows[-1]
+        step = next((step for step in steps if step[1:] not in dead), None)
         if step is not None:
             calls.append(artifact.texts[step[0]])
             arrived = step[1], step[2]
             continue
+        if given == before and len(dead) < _MOST_DEAD:
+            dead.add(place)
         rows.pop()
         if not rows:
             return

@@ -6,7 +6,6 @@ So there is always time for another attempt, while an exact one has the most.  C
 from __future__ import annotations
 
 from tcc_compiler.options import Options
-from tcc_compiler.refusal import Refused
 
 _SHARE = 0.5
 # Below this part of the time limit no further attempt is begun.
@@ -23,18 +22,13 @@ class Timer:
         self._started = options.clock() if options.timeout is not None else 0.0
 
     def share(self) -> float | None:
-        """Seconds for the next attempt, None for no limit.
+        """Seconds for the next attempt, None for no limit."""
+        return None if self._timeout is None else self._share * self._left(self._timeout)
 
-        Raises:
-            Refused: TCC404 where hardly anything is left.
-        """
-        if self._timeout is None:
-            return None
-        left = self._timeout - (self._clock() - self._started)
-        if left < _LEAST * self._timeout:
-            raise Refused(
-                "TCC404",
-                f"the time limit of {self._timeout:g} s ran out",
-                hint="raise --timeout, add a limit, or make the grammar smaller",
-            )
-        return self._share * left
+    def is_over(self) -> bool:
+        """Whether too little is left for another attempt."""
+        timeout = self._timeout
+        return timeout is not None and self._left(timeout) < _LEAST * timeout
+
+    def _left(self, timeout: float) -> float:
+        return max(0.0, timeout - (self._clock() - self._started))

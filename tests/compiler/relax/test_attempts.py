@@ -1,0 +1,207 @@
+"""What is relaxed when a guard fires: the costliest statement that may be, the same every time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tcc_certs.kernel import check
+from tcc_certs.manifest import Manifest, Relaxed
+from tcc_compiler.diagnostics import Diagnostic
+from tcc_compiler.options import Options
+from tcc_compiler.pipeline import Compiled, compile_text
+
+HEAD = 'grammar g version "1"\n'
+TOOLS = "".join(
+    f"tool t{i} {{ cost 0.{i + 1} price {i % 5 + 1} latency {7 * i + 3} ms }}\n" for i in range(6)
+)
+
+
+SUMS = TOOLS + "limit depth <= 12\nlimit price <= 30\nlimit latency <= 300 ms\n"
+
+
+def compiled(text: str, **options: object) -> Compiled:
+    return compile_text(HEAD + text, Options(**options))  # type: ignore[arg-type]
+
+
+def relaxed(found: Compiled) -> list[str]:
+    """The canonical texts of the limits that were relaxed."""
+    assert found.artifact is not None, found.diagnostics
+    checked = check(found.artifact)
+    named = checked.file.manifest.relaxed or Relaxed()
+    return [checked.core.limits[i].text for i in named.limits]
+
+
+def lines(found: Compiled) -> list[tuple[str, int]]:
+    return [(d.code, d.span.line if d.span else 0) for d in found.diagnostics]
+
+
+def test_the_statement_that_adds_most_states_goes_first() -> None:
+    found = compiled(SUMS, max_states=400)
+    assert relaxed(found) == ["latency<=300"]
+    assert lines(found) == [("TCC411", 10)]
+    message = found.diagnostics[0].message
+    assert message == (
+        "CountFail: `limit latency<=300` takes more than 400 states (404 states reached); it takes "
+        "147 states to 404: `limit latency<=300` is relaxed, counts are upper bounds, and a run "
+        "enforces it"
+    )
+    assert found.diagnostics[0].hint is not None
+    assert "--no-relax" in found.diagnostics[0].hint
+
+
+def test_an_earlier_statement_is_blamed_where_it_made_the_states() -> None:
+    found = compiled(SUMS, max_states=200)
+    assert relaxed(found) == ["price<=30"]
+    assert lines(found) == [("TCC411", 9)]
+    assert "`limit price<=30` is behind it and takes 13 states to 147" in (
+        found.diagnostics[0].message
+    )
+
+
+def test_relaxing_goes_on_until_it_fits() -> None:
+    found = compiled(SUMS, max_states=80)
+    assert relaxed(found) == ["latency<=300", "price<=30"]
+    assert [code for code, _ in lines(found)] == ["TCC411", "TCC411"]
+
+
+def test_a_limit_that_keeps_the_plans_finite_stays() -> None:
+    text = "tool a { price 1 }\ntool free\nlimit depth <= 30\nlimit price <= 20\n"
+    found = compiled(text, max_states=40)
+    assert relaxed(found) == ["price<=20"]
+    # With depth alone nothing may go.
+    found = compiled("tool a\nlimit depth <= 30\n", max_states=20)
+    assert found.artifact is None
+    assert [d.code for d in found.diagnostics] == ["TCC403"]
+
+
+def test_depth_goes_where_price_is_enough() -> None:
+    text = "tool a { price 1 }\ntool b { price 2 }\nplan = (a | b)*\nlimit depth <= 9000\n"
+    found = compiled(text + "limit price <= 40\n", max_states=2000)
+    assert relaxed(found) == ["depth<=9000"]
+
+
+def test_requires_and_forbids_are_relaxed_and_named() -> None:
+    tools = "".join(f"tool t{i}\n" for i in range(16))
+    requires = "".join(f"require t{2 * i} before t{2 * i + 1}\n" for i in range(8))
+    found = compiled(tools + requires + "limit depth <= 12\n", max_states=600)
+    assert found.artifact is not None
+    named = check(found.artifact).file.manifest.relaxed
+    assert named is not None and named.requires and not named.limits
+    for diagnostic in found.diagnostics:
+        assert diagnostic.message.startswith("CountFail: `limit depth<=12` takes more than 600")
+        assert "`require t" in diagnostic.message
+        assert diagnostic.span is not None and 18 <= diagnostic.span.line <= 25
+
+
+def test_a_limit_on_negative_costs_is_never_relaxed() -> None:
+    text = "tool a { cost 0.001 }\ntool b { cost -0.37 }\ntool c { cost 0.77 }\n"
+    text += "limit depth <= 12\nlimit cost <= 3\n"
+    found = compiled(text, max_states=60)
+    assert found.artifact is None
+    assert [d.code for d in found.diagnostics] == ["TCC403"]
+    assert compiled(text.replace("-0.37", "0.37"), max_states=60).artifact is not None
+
+
+def test_no_relaxing_is_the_error_of_before() -> None:
+    text = TOOLS + "limit depth <= 12\nlimit price <= 30\n"
+    found = compiled(text, max_states=80, auto_relax=False)
+    assert found.artifact is None
+    assert lines(found) == [("TCC403", 9)]
+
+
+def test_too_many_bits_round_the_race_counts() -> None:
+    found = compiled(TOOLS + "limit depth <= 60\n", count_bits=40)
+    assert found.artifact is not None
+    manifest = check(found.artifact).file.manifest
+    assert (manifest.critical, manifest.round_counts) == (("rounded",), 40)
+    assert lines(found) == [("TCC411", 0)]
+    assert "156 bits, more than 40" in found.diagnostics[0].message
+    wide = compiled(TOOLS + "limit depth <= 60\n", count_bits=100).artifact
+    assert wide is not None and check(wide).file.manifest.round_counts == 63
+
+
+def test_time_that_runs_out_relaxes_and_leaves_time_for_it() -> None:
+    asked = count()
+    found = compiled(SUMS, timeout=8.0, clock=lambda: min(7.0, float(next(asked))))
+    assert len(relaxed(found)) == 1 and lines(found)[0][0] == "TCC411"
+    assert "the time limit of 3.5 s ran out at `limit" in found.diagnostics[0].message
+
+
+def test_the_pass_is_named_where_no_time_is_left() -> None:
+    asked = count()
+    found = compiled(SUMS, timeout=8.0, clock=lambda: float(next(asked)))
+    assert found.artifact is None
+    assert [d.code for d in found.diagnostics] == ["TCC404"]
+    assert "ran out at `limit" in found.diagnostics[0].message
+
+
+def test_no_clock_is_asked_without_a_time_limit() -> None:
+    def clock() -> float:
+        raise AssertionError
+
+    text = TOOLS + "limit depth <= 12\nlimit price <= 30\n"
+    assert compiled(text, max_states=80, clock=clock).artifact is not None
+
+
+def test_progress_is_told_a_few_times_a_second() -> None:
+    ticks = count()
+    told: list[tuple[str, int]] = []
+    text = TOOLS + "limit depth <= 24\nlimit price <= 48\nlimit uses(t1) <= 2\n"
+    options = {"progress": lambda name, states: told.append((name, states))}
+    found = compiled(text, clock=lambda: 0.15 * next(ticks), **options)
+    assert found.artifact == compiled(text).artifact
+    # Asked every 0.15 s and told every 0.2 s at most: at every second look.
+    assert 2 <= len(told) <= next(ticks) // 2
+    assert ("`limit price<=48`" in dict(told)) and max(states for _, states in told) > 100
+
+
+@pytest.mark.parametrize("most", [30, 80, 300])
+def test_the_same_choice_on_every_run_and_hash_seed(most: int) -> None:
+    text = HEAD + SUMS
+    text += "require t0 before t1\nforbid t2 with t3\nforbid t4 t5\nlimit uses(t1) <= 1\n"
+    here = compile_text(text, Options(max_states=most))
+    assert here.artifact is not None
+    program = (
+        "import sys; from tcc_compiler.options import Options;"
+        "from tcc_compiler.pipeline import compile_text;"
+        "found = compile_text(sys.argv[1], Options(max_states=int(sys.argv[2])));"
+        "sys.stdout.buffer.write(found.artifact + repr(found.diagnostics).encode())"
+    )
+    root = Path(__file__).parents[3]
+    paths = os.pathsep.join(str(root / name) for name in ("certs", "compiler"))
+    for seed in ("0", "77"):
+        out = subprocess.run(
+            [sys.executable, "-c", program, text, str(most)],
+            env={"PYTHONPATH": paths, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        assert out == here.artifact + repr(here.diagnostics).encode()
+
+
+def manifest_of(found: Compiled) -> Manifest:
+    assert found.artifact is not None
+    return check(found.artifact).file.manifest
+
+
+def test_the_first_guard_is_told_where_nothing_helps() -> None:
+    found = compiled("tool a\nplan = a{500}\n", max_states=100)
+    assert [(d.code, d.severity) for d in found.diagnostics] == [("TCC403", "error")]
+    assert found.diagnostics[0].message == "the plan expression takes more than 100 states"
+
+
+def test_warnings_stand_after_those_of_the_front_end_and_fail_nothing() -> None:
+    text = (
+        TOOLS + "limit depth <= 12\nlimit price <= 30\naccept t0 t1\nreject t4 t4 t4 t4 t4 t4 t4\n"
+    )
+    found = compiled(text, max_states=80)
+    assert manifest_of(found).critical == ("relaxed",)
+    kinds: list[Diagnostic] = list(found.diagnostics)
+    assert [d.severity for d in kinds] == ["warning"]
