@@ -1,0 +1,50 @@
+"""The same grammar gives the same bytes on every Python, equal languages the same root."""
+
+from __future__ import annotations
+
+from tcc_certs.kernel import check
+from tcc_compiler.options import Options
+from tcc_compiler.pipeline import compile_text
+
+GRAMMAR = """grammar qa version "1.2.0"
+tool search(k: 5 | 10 | 20, engine: bm25 | dense) : question -> passages { cost 0.6 price 1 }
+tool rerank : passages -> passages { cost 0.4 price 2 latency 120 ms }
+tool summarize(style: brief | full) : passages -> text { cost 0.5 cost 0.9 when style = full }
+tool calc : text -> number { cost 0.2 }
+start question
+goal text | number
+rule gather = search rerank? | search gather2
+rule gather2 = rerank gather2 rerank | rerank
+plan = (gather summarize calc?) & any* - (search search)
+limit depth <= 9
+limit price <= 12
+limit uses(rerank) <= 4
+require search before summarize
+forbid rerank with calc
+"""
+PINNED = "cf15f9689be73ca3c5c9351bebc2aa0fce0c9d642778e5728a475add13172773"
+
+
+def artifact(text: str) -> bytes:
+    result = compile_text(text, Options())
+    assert result.artifact is not None
+    return result.artifact
+
+
+def digest(text: str) -> str:
+    return check(artifact(text)).file.digest.hex()
+
+
+def test_every_python_gives_the_pinned_artifact() -> None:
+    assert digest(GRAMMAR) == PINNED
+
+
+def test_equal_languages_have_one_root() -> None:
+    head = 'grammar g version "1"\ntool a { cost 1 }\ntool b { cost 2 }\n'
+    plans = [
+        "a (a|b) b? | a",
+        "a | a a | a b | a a b | a b b",
+        "(a any{0,2}) - (a any a) - (a b a)",
+    ]
+    roots = {check(artifact(f"{head}plan = {plan}\n")).file.manifest.root for plan in plans}
+    assert len(roots) == 1

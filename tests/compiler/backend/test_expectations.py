@@ -1,0 +1,87 @@
+"""`accept`, `reject` and `expect` lines against the compiled automaton, each at its own line."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcc_compiler.options import Options
+from tcc_compiler.pipeline import compile_text
+
+GRAMMAR = """grammar g version "1"
+tool a(k: 1 | 2) { cost 0.5 }
+tool b { cost 0.25 cost 2 }
+tool c
+plan = a b? c*
+limit depth <= 3
+"""
+HOLDING = GRAMMAR.replace(" cost 2", "")
+
+
+def found(line: str) -> list[tuple[str, str]]:
+    result = compile_text(HOLDING + line + "\n", Options())
+    assert (result.artifact is None) == bool(result.diagnostics)
+    for diagnostic in result.diagnostics:
+        assert diagnostic.span is not None
+        assert diagnostic.span.line == 7
+    return [(d.code, d.message) for d in result.diagnostics]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "accept a",
+        "accept a(k=1) b c",
+        "accept a(k=1|2)",
+        "reject b",
+        "reject a c c c",
+        "reject a b b",
+        "reject c",
+        "expect plans == 10",
+        "expect plans <= 10",
+        "expect plans >= 0",
+        "expect min_cost == 0.5",
+        "expect min_cost >= 0.4",
+        "expect max_depth == 3",
+    ],
+)
+def test_a_line_that_holds_says_nothing(line: str) -> None:
+    assert found(line) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("accept b", "TCC501", "after 0 of its 1 calls no plan goes on so"),
+        ("accept a b b", "TCC501", "after 2 of its 3 calls no plan goes on so"),
+        ("reject a(k=2) c", "TCC502", "a(k=2) c"),
+        ("reject a", "TCC502", "a(k=1)"),
+        ("expect plans == 13", "TCC503", "plans is 10, not == 13"),
+        ("expect min_cost <= 0.25", "TCC503", "min_cost is 0.5, not <= 0.25"),
+        ("expect max_depth >= 4", "TCC503", "max_depth is 3, not >= 4"),
+    ],
+)
+def test_a_line_that_does_not_hold_says_what_is(line: str, code: str, message: str) -> None:
+    ((got, text),) = found(line)
+    assert got == code
+    assert message in text
+
+
+def test_accept_that_stops_too_early() -> None:
+    text = 'grammar g version "1"\ntool a\nplan = a a\naccept a\n'
+    (diagnostic,) = compile_text(text, Options()).diagnostics
+    assert diagnostic.code == "TCC501"
+    assert "no plan ends there" in diagnostic.message
+
+
+def test_all_lines_are_reported_in_one_go() -> None:
+    lines = "accept b\nreject a\nexpect plans == 0\naccept a\n"
+    result = compile_text(HOLDING + lines, Options())
+    assert [d.code for d in result.diagnostics] == ["TCC501", "TCC502", "TCC503"]
+    assert (result.examples, result.expectations) == (3, 1)
+    assert "<text>" in result.sources
+
+
+def test_a_front_end_error_is_handed_through() -> None:
+    result = compile_text(GRAMMAR, Options())
+    assert result.artifact is None
+    assert [d.code[:4] for d in result.diagnostics] == ["TCC3"]
