@@ -7,7 +7,7 @@ Cost: one BLAKE3 a state over its edges, and a sort.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -46,22 +46,18 @@ class CallEdges:
         self._calls = letters.calls
         self._orders: dict[tuple[int, ...], list[tuple[int, int]]] = {}
 
-    def of(self, q: int) -> Iterator[tuple[int, int]]:
-        """The pairs (call of the core, target) of state `q`, calls increasing."""
+    def of(self, q: int, key: Sequence[_Key]) -> list[tuple[int, int]]:
+        """The pairs (call of the core, target) of state `q`, in order.
+
+        Args:
+            key: [states], the order of the targets of one call.
+        """
         edges = self._machine.edges[q]
-        for call, at in self._order(tuple([letter for letter, _ in edges])):
-            yield call, edges[at][1]
-
-    def sorted_by(self, q: int, key: Sequence[_Key]) -> Iterable[tuple[int, int]]:
-        """The same, the targets of one call by their `key`; key: [states]."""
-        pairs = self.of(q)
-        if not self._machine.nondeterministic:
-            return pairs
-        return sorted(pairs, key=lambda pair: (pair[0], key[pair[1]]))
-
-    def count(self, q: int) -> int:
-        """How many edges over calls state `q` has."""
-        return sum(len(self._calls[letter]) for letter, _ in self._machine.edges[q])
+        order = self._order(tuple([letter for letter, _ in edges]))
+        pairs = [(call, edges[at][1]) for call, at in order]
+        if self._machine.nondeterministic:
+            pairs.sort(key=lambda pair: (pair[0], key[pair[1]]))
+        return pairs
 
     def _order(self, row: tuple[int, ...]) -> list[tuple[int, int]]:
         found = self._orders.get(row)
@@ -89,7 +85,7 @@ def certify(
     digest = [b""] * machine.states
     held = 0
     for q in order:
-        pairs = [(atoms[call], digest[target]) for call, target in edges.sorted_by(q, digest)]
+        pairs = [(atoms[call], digest[target]) for call, target in edges.of(q, digest)]
         held += len(pairs)
         guard.tick(1 + len(pairs))
         guard.room(held)

@@ -88,11 +88,12 @@ def _states(
 
 def _edges(edges: CallEdges, numbering: Numbering, calls: Sequence[int]) -> dict[str, bytes]:
     index = {call: at for at, call in enumerate(calls)}
+    number = numbering.number
     starts, numbers, targets = [0], array("I"), array("I")
     for q in numbering.order:
-        for call, target in edges.sorted_by(q, numbering.number):
-            numbers.append(index[call])
-            targets.append(numbering.number[target])
+        pairs = edges.of(q, number)
+        numbers.extend([index[call] for call, _ in pairs])
+        targets.extend([number[target] for _, target in pairs])
         starts.append(len(numbers))
     return {
         "edge_start": pack("edge_start", starts),

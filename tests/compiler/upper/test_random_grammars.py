@@ -14,7 +14,7 @@ from tcc_certs.manifest import Relaxed
 from tcc_compiler.frontend import read_grammar_text
 from tests.compiler.upper.making import KINDS, exact, made, valid, words
 from tests.oracle.build import build
-from tests.oracle.cores import random_core
+from tests.oracle.cores import depth, letters, make_core, random_core
 from tests.oracle.network import NONE, build_network, build_relaxed
 from tests.oracle.plans import plans
 from tests.property.grammars import random_grammar
@@ -109,6 +109,33 @@ def test_the_bytes_are_those_of_the_oracle(block: int) -> None:
         assert found == (network if ambiguous else due), seed
         compared += ambiguous
     assert compared > 5
+
+
+X = ["alt", [["call", {0}], ["seq", [["call", {0}], ["call", {0, 1}]]]]]
+# a and then 0 or 1, or 1 or 2: taken twice, what is left of both can be 1 alone.
+Y = [
+    "alt",
+    [["seq", [["call", {0}], ["call", {0, 1}]]], ["seq", [["call", {0}], ["call", {1, 2}]]]],
+]
+IN_TWO_WAYS = {
+    "twins of and": ["and", [Y, Y]],
+    "twins of and, repeated": ["repeat", ["and", [Y, Y, ["repeat", Y, 0]]], 0],
+    "repeats of repeats": ["repeat", ["repeat", X, 0, 2], 0, 2],
+    "optional repeats": ["repeat", ["repeat", ["call", {0, 1}], 0, 1], 1, 3],
+    "a difference of what is ambiguous": ["diff", ["repeat", X, 0, 3], [["seq", [X, X]]]],
+    "a nullable body, often": ["repeat", ["seq", [["repeat", X, 0, 1], ["repeat", Y, 0, 1]]], 2, 3],
+}
+
+
+@pytest.mark.parametrize("plan", IN_TWO_WAYS.values(), ids=IN_TWO_WAYS)
+def test_what_may_not_be_simplified_is_not(plan: list) -> None:
+    data = make_core(**letters(3), plan=plan, limits=[depth(MOST)])
+    network = build_network(data, MOST)
+    assert network is not None
+    found = made(data, nondeterministic=True)
+    assert isinstance(found, bytes)
+    assert check(found).file.manifest.root == check(network).file.manifest.root
+    valid(found)
 
 
 def twice(automaton: Automaton) -> bool:
