@@ -5,7 +5,7 @@ from __future__ import annotations
 from tcc_certs.core import read_core
 from tcc_compiler.letters import partition
 from tests.compiler.backend.compiling import core
-from tests.oracle.cores import at_most, uses
+from tests.oracle.cores import at_most, letters, make_core, uses
 
 ALL = ["call", {0, 1, 2, 3}]
 
@@ -33,6 +33,19 @@ def test_an_amount_splits_only_under_a_limit_on_it() -> None:
 
 def test_uses_splits_off_what_it_counts() -> None:
     assert groups(ALL, limits=[uses(1, "<=", 2)]) == [(0, 2, 3), (1,)]
+
+
+def test_signatures_split_under_start_and_goal_alone() -> None:
+    parts = letters(3)
+    for tool, (takes, gives) in zip(
+        parts["tools"], [("x", "y"), ("y", "x"), ("x", "y")], strict=True
+    ):
+        tool["in"], tool["out"] = takes, gives
+    plan = ["call", {0, 1, 2}]
+    free = read_core(make_core(**parts, plan=plan))
+    bound = read_core(make_core(**parts, plan=plan, start="x", goals=["y"]))
+    assert partition(free).calls == ((0, 1, 2),)
+    assert partition(bound).calls == ((0, 2), (1,))
 
 
 def test_letters_cover_every_call_once() -> None:

@@ -49,6 +49,14 @@ def test_a_forbidden_pair_bounds_recursion_without_any_limit(side: set[int]) -> 
     )
 
 
+def test_a_repeat_that_reads_nothing_is_no_cycle_of_plans() -> None:
+    # The body of the repeat may be empty, and its only call is forbidden.
+    idle = ["repeat", ["alt", [["empty"], ["call", {3}]]], 0]
+    body = ["alt", [["seq", [A, idle, R, B]], C]]
+    data = recursive(body, size=4, forbids=[["next", [{3}]], ["next", [{1}, {1}]]])
+    assert words(compiled(data, held=False)) == nested(1)
+
+
 def test_a_finite_operand_bounds_recursion() -> None:
     plan = ["and", [R, ["repeat", ABC, 0, 9]]]
     assert words(compiled(core(plan, rules={"r": NESTED}))) == nested(4)
