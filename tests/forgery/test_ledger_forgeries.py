@@ -48,7 +48,7 @@ def runs() -> dict[str, Run]:
         "literal": (relaxed(0, 5), LITERAL),
         "fallback": (relaxed(), {"mode": "fallback", "top": 2}),
         "top3": (small(), {"top": 3, "recipe": "r1"}),
-        "exhausted": (small(), {"top": 40, "max_expansions": 50}),
+        "exhausted": (tiny(), {"top": 40, "max_expansions": 50}),
     }
 
 
