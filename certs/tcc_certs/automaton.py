@@ -6,11 +6,14 @@ rows are well formed, after :mod:`tcc_certs.rules.finiteness` targets precede th
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import sub
 
 from tcc_certs.artifact import ArtifactFile
+
+_EDGES = ("edge_call", "edge_target")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +66,13 @@ def view(file: ArtifactFile) -> Automaton:
     )
 
 
-def listed(automaton: Automaton) -> Automaton:
-    """The same automaton with its columns as lists: more memory, and much quicker to read."""
+def listed(file: ArtifactFile) -> Automaton:
+    """The same, of the columns' own copies: states as lists, edges as arrays, quick to read."""
+    columns = file.columns
+    starts, accept, rank = (
+        columns[name].items().tolist() for name in ("edge_start", "accept", "rank")
+    )
+    calls, targets = (array("I", columns[name].items().tobytes()) for name in _EDGES)
     return Automaton(
-        edge_start=list(automaton.edge_start),
-        edge_call=list(automaton.edge_call),
-        edge_target=list(automaton.edge_target),
-        accept=list(automaton.accept),
-        rank=list(automaton.rank),
+        edge_start=starts, edge_call=calls, edge_target=targets, accept=accept, rank=rank
     )

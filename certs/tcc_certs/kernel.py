@@ -12,21 +12,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcc_certs.artifact import ArtifactFile, read_artifact, unpack_limbs
-from tcc_certs.automaton import Automaton, listed, view
+from tcc_certs.automaton import Automaton, listed
 from tcc_certs.core import core_of, decode_core
 from tcc_certs.errors import Code, require
 from tcc_certs.grammar import Core
-from tcc_certs.rules.bounds import check_bounds, check_cost_max, check_range
+from tcc_certs.rules.bounds import (
+    check_cost_max,
+    check_cost_to_go,
+    check_range,
+    check_residual_to_go,
+)
 from tcc_certs.rules.calls import CallTable, check_calls
-from tcc_certs.rules.finiteness import check_finiteness
+from tcc_certs.rules.finiteness import check_ranks, check_targets
 from tcc_certs.rules.leaf_ids import check_leaf_ids
-from tcc_certs.rules.minimal import check_minimal
+from tcc_certs.rules.minimal import check_digests, check_minimal
 from tcc_certs.rules.partition import check_partition
-from tcc_certs.rules.plans import check_plans
+from tcc_certs.rules.plans import check_plans, check_width
 from tcc_certs.rules.race_counts import check_presence, check_race_counts
 from tcc_certs.rules.rounded import RoundedCounts, check_rounded
 from tcc_certs.rules.source import check_relaxed, check_source, check_tools
-from tcc_certs.rules.sweep import Block, sweep
+from tcc_certs.rules.sweep import Rule, sweep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,34 +77,34 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     if pin is not None:
         require(pin, file.digest.hex(), Code.PIN, "artifact digest")
     table = check_calls(file)
-    automaton = listed(view(file))
-    check_partition(automaton, manifest.calls, manifest.nondeterministic)
-    blocks = sweep(automaton)
-    check_finiteness(blocks, automaton)
-    plans = unpack_limbs(columns["plans"])
-    check_plans(blocks, automaton.accept, plans, columns["plans"].shape[1])
-    race_count = _check_race(file, blocks, automaton, table, plans)
     check_range(table.residual)
-    check_bounds(
-        blocks,
-        automaton.accept,
-        table.cost_low,
-        table.residual,
-        columns["cost_to_go"].items().tolist(),
-        columns["residual_to_go"].items().tolist(),
+    automaton = listed(file)
+    check_partition(automaton, manifest.calls, manifest.nondeterministic)
+    plans = unpack_limbs(columns["plans"])
+    race_count, race_rule = _race(file, automaton, table, plans)
+    raw = bytes(columns["state_digest"].data)
+    digests = [raw[at : at + 32] for at in range(0, len(raw), 32)]
+    accept, ends = automaton.accept, manifest.nondeterministic
+    cost_to_go, residual_to_go = (
+        columns[name].items().tolist() for name in ("cost_to_go", "residual_to_go")
     )
+    rules: list[Rule] = [
+        lambda block: check_targets(block, automaton.edge_start[block.states.start]),
+        lambda block: check_ranks(block, automaton.rank),
+        lambda block: check_plans(block, accept, plans),
+        race_rule,
+        lambda block: check_cost_to_go(block, accept, table.cost_low, cost_to_go),
+        lambda block: check_residual_to_go(block, accept, table.residual, residual_to_go),
+        lambda block: check_digests(block, accept, table.digest, digests, ends),
+    ]
+    sweep(automaton, rules)
+    check_width(plans, columns["plans"].shape[1], "plans", Code.PLAN_WIDTH)
+    if "race_count" in columns:
+        check_width(race_count, columns["race_count"].shape[1], "race_count", Code.RACE_WIDTH)
+        check_presence(plans, race_count)
     check_cost_max(table.cost_high, manifest.cost_max)
-    digests = bytes(columns["state_digest"].data)
-    check_minimal(
-        blocks, automaton, table.digest, digests, manifest.root, manifest.nondeterministic
-    )
-    value = decode_core(bytes(columns["core"].data))
-    core = core_of(value)
-    check_leaf_ids(manifest, core)
-    check_relaxed(manifest.relaxed, core)
-    core_calls = check_source(manifest, table, core)
-    owners = {core.calls[index].tool for index in core_calls}
-    check_tools(bytes(columns["tools"].data), value["tools"], owners)
+    check_minimal(automaton, digests, manifest.root, manifest.calls)
+    core, core_calls = check_documents(file, table)
     return CheckedArtifact(
         file=file,
         automaton=automaton,
@@ -111,22 +116,42 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     )
 
 
-def _check_race(
-    file: ArtifactFile,
-    blocks: Sequence[Block],
-    automaton: Automaton,
-    table: CallTable,
-    plans: Sequence[int],
-) -> Sequence[int]:
-    """C4; the column where there is one, ``plans`` where it would repeat them."""
-    bits, rounding = file.manifest.fraction_bits, file.manifest.round_counts
+def _race(
+    file: ArtifactFile, automaton: Automaton, table: CallTable, plans: Sequence[int]
+) -> tuple[Sequence[int], Rule]:
+    """The race counts, and C4 over them: the column where there is one, else ``plans``."""
+    columns, bits, weight = file.columns, file.manifest.fraction_bits, table.weight
+    accept, scale = automaton.accept, [bits * rank for rank in automaton.rank]
+    rounding = file.manifest.round_counts
     if rounding is not None:
-        mantissa = file.columns["race_mantissa"].items().tolist()
-        exponent = file.columns["race_exponent"].items().tolist()
-        check_rounded(blocks, automaton, mantissa, exponent, table.weight, bits, rounding)
-        return RoundedCounts(mantissa, exponent)
-    column = file.columns.get("race_count", file.columns["plans"])
-    counts = unpack_limbs(column) if "race_count" in file.columns else plans
-    check_race_counts(blocks, automaton, counts, table.weight, bits, column.shape[1])
-    check_presence(plans, counts if "race_count" in file.columns else None)
-    return counts
+        mantissa = columns["race_mantissa"].items().tolist()
+        exponent = columns["race_exponent"].items().tolist()
+        return RoundedCounts(mantissa, exponent), lambda block: check_rounded(
+            block, accept, scale, mantissa, exponent, weight, bits, rounding
+        )
+    column = columns.get("race_count", columns["plans"])
+    counts = unpack_limbs(column) if "race_count" in columns else plans
+    width = column.shape[1]
+    return counts, lambda block: check_race_counts(
+        block, accept, scale, counts, weight, bits, width
+    )
+
+
+def check_documents(file: ArtifactFile, table: CallTable) -> tuple[Core, tuple[int, ...]]:
+    """C7 and C8: the core, the root context, what is relaxed, the calls, the tools.
+
+    Returns:
+        the core, and for each call of the artifact its index in it.
+
+    Raises:
+        Rejected: C702, C801, C802, C803, M303.
+    """
+    manifest, columns = file.manifest, file.columns
+    value = decode_core(bytes(columns["core"].data))
+    core = core_of(value)
+    check_leaf_ids(manifest, core)
+    check_relaxed(manifest.relaxed, core)
+    core_calls = check_source(manifest, table, core)
+    owners = {core.calls[index].tool for index in core_calls}
+    check_tools(bytes(columns["tools"].data), value["tools"], owners)
+    return core, core_calls

@@ -10,60 +10,69 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from operator import add
 
-from tcc_certs.errors import Code, ensure, require
-from tcc_certs.rules.sweep import Block, Differences
+from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.rules.sweep import Block
 
 
-def check_bounds(
-    blocks: Sequence[Block],
-    accept: Sequence[int],
-    cost_low: Sequence[int],
-    residual: Sequence[int],
-    cost_to_go: Sequence[int],
-    residual_to_go: Sequence[int],
+def check_cost_to_go(
+    block: Block, accept: Sequence[int], cost_low: Sequence[int], cost_to_go: Sequence[int]
 ) -> None:
-    """Both bounds hold their equations.
+    """The least cost to go of every state.
 
     Args:
-        blocks: all states; targets precede sources (C2).
+        block: its targets precede their sources (C2).
         accept: [n], 0 or 1.
-        cost_low, residual: [c], nano-units and Q31.32.
-        cost_to_go, residual_to_go: [n], the columns.
+        cost_low: [c], nano-units.
+        cost_to_go: [n], the column.
 
     Raises:
-        Rejected: C501, C502 at the first state whose bound differs; C504 where what is due leaves
+        Rejected: C501 at the first state whose bound differs; C504 where what is due there leaves
             64 bits.
     """
-    found = _compare(blocks, min, accept, cost_low, cost_to_go)
-    _refuse(found, Code.COST_TO_GO, "cost_to_go")
-    found = _compare(blocks, max, accept, residual, residual_to_go)
-    _refuse(found, Code.RESIDUAL_TO_GO, "residual_to_go")
+    due = _best(block, min, accept, cost_low, cost_to_go)
+    _compare(block, due, cost_to_go, Code.COST_TO_GO, "cost_to_go")
 
 
-def _compare(
-    blocks: Sequence[Block],
+def check_residual_to_go(
+    block: Block, accept: Sequence[int], residual: Sequence[int], residual_to_go: Sequence[int]
+) -> None:
+    """The best residual to go of every state.
+
+    Args:
+        block: its targets precede their sources (C2).
+        accept: [n], 0 or 1.
+        residual: [c], Q31.32.
+        residual_to_go: [n], the column.
+
+    Raises:
+        Rejected: C502 at the first state whose bound differs; C504 where what is due there leaves
+            64 bits.
+    """
+    due = _best(block, max, accept, residual, residual_to_go)
+    _compare(block, due, residual_to_go, Code.RESIDUAL_TO_GO, "residual_to_go")
+
+
+def _best(
+    block: Block,
     best: Callable[..., int],
     accept: Sequence[int],
     call: Sequence[int],
     column: Sequence[int],
-) -> Differences[int]:
+) -> list[int]:
     """The best of 0 where a plan may stop, and of call plus target over the edges."""
-    differences: Differences[int] = Differences()
-    for block in blocks:
-        through = map(add, block.at_calls(call), block.at_targets(column))
-        due = block.fold(best, through, 0)
-        for at, accepts in enumerate(block.at_states(accept)):
-            if accepts:
-                due[at] = best(due[at], 0)
-        differences.note(block.states, due, block.at_states(column))
-    return differences
+    through = list(map(add, block.at_calls(call), block.at_targets(column)))
+    below = block.fold(best, through, 0)
+    accepts = block.at_states(accept)
+    return [best(due, 0) if ends else due for due, ends in zip(below, accepts, strict=True)]
 
 
-def _refuse(found: Differences[int], code: Code, column: str) -> None:
-    if found.first is not None:
-        due = found.first[1]
-        fits = -(1 << 63) <= due < 1 << 63
-        found.refuse(code if fits else Code.BOUND_RANGE, column)
+def _compare(block: Block, due: list[int], column: Sequence[int], code: Code, name: str) -> None:
+    found = block.at_states(column)
+    if due != found:
+        at = next(i for i, (x, y) in enumerate(zip(due, found, strict=True)) if x != y)
+        fits = -(1 << 63) <= due[at] < 1 << 63
+        path = f"{name}[{block.states[at]}]"
+        raise Rejected(code if fits else Code.BOUND_RANGE, path, due[at], found[at])
 
 
 def check_range(residual: Iterable[int]) -> None:

@@ -1,44 +1,46 @@
 """C2, finiteness: every target precedes its source, and the rank is the longest way out.
 
 Numbers fall along every edge, so there is no cycle, and at most rank(q) calls can still follow.
-Cost: one pass over the edges.
+Cost: one pass over the edges for each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, compress, count, repeat
+from itertools import compress, count
 from operator import ge
 
-from tcc_certs.automaton import Automaton
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.rules.sweep import Block, Differences
+from tcc_certs.rules.sweep import Block
 
 
-def check_finiteness(blocks: Sequence[Block], automaton: Automaton) -> None:
-    """Targets are less than their sources; ``rank = 0 | 1 + max rank(target)``.
+def check_targets(block: Block, first_edge: int) -> None:
+    """Targets are less than their sources.
 
     Args:
-        blocks: all states; rows well formed (C1).
-        automaton: the same states.
+        block: rows well formed (C1).
+        first_edge: the number of the block's first edge.
 
     Raises:
-        Rejected: C201 a target, C202 a rank.
+        Rejected: C201 at the first edge whose target does not precede its source.
     """
-    for block in blocks:
-        if any(map(ge, block.fold(max, block.targets, -1), block.states)):
-            raise _first_late(automaton)
-    rank = automaton.rank
-    differences: Differences[int] = Differences()
-    for block in blocks:
-        below = block.fold(max, block.at_targets(rank), -1)
-        differences.note(block.states, [1 + top for top in below], block.at_states(rank))
-    differences.refuse(Code.RANK, "rank")
+    if max(block.targets, default=-1) < block.states.start:
+        return
+    at = next(compress(count(), map(ge, block.targets, block.each_edge(block.states))), None)
+    if at is not None:
+        place, found = f"edge_target[{first_edge + at}]", block.targets[at]
+        raise Rejected(Code.TARGET_ORDER, place, "less than its source", found)
 
 
-def _first_late(automaton: Automaton) -> Rejected:
-    """The refusal of the first edge whose target does not precede its source."""
-    sources = chain.from_iterable(map(repeat, range(automaton.states), automaton.degrees()))
-    at = next(compress(count(), map(ge, automaton.edge_target, sources)))
-    found = automaton.edge_target[at]
-    return Rejected(Code.TARGET_ORDER, f"edge_target[{at}]", "less than its source", found)
+def check_ranks(block: Block, rank: Sequence[int]) -> None:
+    """``rank = 0 | 1 + max rank(target)``.
+
+    Args:
+        block: its targets precede their sources.
+        rank: [n], the column.
+
+    Raises:
+        Rejected: C202 at the first state whose rank differs.
+    """
+    below = block.fold(max, block.at_targets(rank), -1)
+    block.compare([1 + top for top in below], rank, Code.RANK, "rank")

@@ -16,35 +16,68 @@ from blake3 import blake3
 
 from tcc_certs.automaton import Automaton
 from tcc_certs.errors import Code, Rejected, require
-from tcc_certs.rules.sweep import Block, Differences
+from tcc_certs.rules.sweep import Block
 
 _HEADS = (b"\x10\x00", b"\x10\x01")
+_PAIR = 64  # bytes of an edge in S: A(call), S(target)
 
 
-def check_minimal(
-    blocks: Sequence[Block],
-    automaton: Automaton,
+def check_digests(
+    block: Block,
+    accept: Sequence[int],
     call_digest: Sequence[bytes],
-    column: bytes,
-    root: bytes,
+    digests: Sequence[bytes],
     nondeterministic: bool = False,
 ) -> None:
-    """Digests, their order, reachability, life, and use of every call.
+    """S(q) = BLAKE3(0x10 | accept | A(call) | S(target) ..).
 
     Args:
-        blocks: all states; targets precede sources, ranks right (C2).
-        automaton: the same states.
+        block: its targets precede their sources (C2).
+        accept: [n], 0 or 1.
         call_digest: [c], A(a).
-        column: [n * 32], the column ``state_digest``.
-        root: S(root) of the manifest.
+        digests: [n], the rows of the column ``state_digest``.
         nondeterministic: edges of one call stand in S by the digests of their targets.
 
     Raises:
-        Rejected: C601 a digest, C602 the order, C603 a state that nothing reaches, C604 a state
-            that reaches nothing, C605 a call on no edge, M102 the manifest's root.
+        Rejected: C601 at the first state whose digest differs.
     """
-    digests = [column[at : at + 32] for at in range(0, len(column), 32)]
-    _check_digests(blocks, automaton.accept, call_digest, digests, nondeterministic)
+    body = _sorted_body if nondeterministic else _body
+    edges = body(block, call_digest, digests)
+    ends = [_PAIR * end for end in block.offsets]
+    rows = zip(block.at_states(accept), ends, ends[1:], strict=False)
+    due = [blake3(_HEADS[accepts] + edges[low:high]).digest() for accepts, low, high in rows]
+    block.compare(due, digests, Code.STATE_DIGEST, "state_digest")
+
+
+def _body(block: Block, call_digest: Sequence[bytes], digests: Sequence[bytes]) -> bytes:
+    """The pairs A(call) | S(target) of all edges."""
+    parts = [b""] * (2 * block.offsets[-1])
+    parts[::2] = block.at_calls(call_digest)
+    parts[1::2] = block.at_targets(digests)
+    return b"".join(parts)
+
+
+def _sorted_body(block: Block, call_digest: Sequence[bytes], digests: Sequence[bytes]) -> bytes:
+    """The same, those of a state by (call, S(target))."""
+    calls = block.at_calls(range(len(call_digest)))
+    pairs = list(zip(calls, block.at_targets(digests), strict=True))
+    rows: list[list[tuple[int, bytes]]] = block.fold(sorted, pairs, [])
+    return b"".join([call_digest[call] + target for row in rows for call, target in row])
+
+
+def check_minimal(automaton: Automaton, digests: Sequence[bytes], root: bytes, calls: int) -> None:
+    """The order of the states, reachability, life, and use of every call.
+
+    Args:
+        automaton: targets precede sources, ranks right (C2).
+        digests: [n], S(q), right.
+        root: S(root) of the manifest.
+        calls: c.
+
+    Raises:
+        Rejected: M102 the manifest's root, C602 the order, C603 a state that nothing reaches, C604
+            a state that reaches nothing, C605 a call on no edge.
+    """
     require(digests[automaton.root].hex(), root.hex(), Code.MANIFEST_VALUE, "manifest.root")
     keys = zip(automaton.rank, digests, strict=True)
     later = islice(zip(automaton.rank, digests, strict=True), 1, None)
@@ -52,40 +85,7 @@ def check_minimal(
     if at is not None:
         due = "(rank, digest) greater than the state's before"
         raise Rejected(Code.STATE_ORDER, f"state_digest[{at}]", due, digests[at].hex())
-    _check_useful(automaton, len(call_digest))
-
-
-def _check_digests(
-    blocks: Sequence[Block],
-    accept: Sequence[int],
-    call_digest: Sequence[bytes],
-    digests: Sequence[bytes],
-    nondeterministic: bool,
-) -> None:
-    """S(q) = BLAKE3(0x10 | accept | A(call) | S(target) ..)."""
-    differences: Differences[bytes] = Differences()
-    for block in blocks:
-        if nondeterministic:
-            bodies = _sorted_bodies(block, call_digest, digests)
-        else:
-            pairs = map(add, block.at_calls(call_digest), block.at_targets(digests))
-            bodies = block.fold(b"".join, pairs, b"")
-        heads = [_HEADS[accepts] for accepts in block.at_states(accept)]
-        due = [blake3(head + body).digest() for head, body in zip(heads, bodies, strict=True)]
-        differences.note(block.states, due, block.at_states(digests))
-    if differences.first is not None:
-        state, expected, found = differences.first
-        raise Rejected(Code.STATE_DIGEST, f"state_digest[{state}]", expected.hex(), found.hex())
-
-
-def _sorted_bodies(
-    block: Block, call_digest: Sequence[bytes], digests: Sequence[bytes]
-) -> list[bytes]:
-    """For each state its pairs (A(call), S(target)) by (call, S(target)), joined."""
-    calls = block.at_calls(range(len(call_digest)))
-    pairs = zip(calls, block.at_targets(digests), strict=True)
-    rows: list[list[tuple[int, bytes]]] = block.fold(sorted, pairs, [])
-    return [b"".join([call_digest[call] + target for call, target in row]) for row in rows]
+    _check_useful(automaton, calls)
 
 
 def _check_useful(automaton: Automaton, calls: int) -> None:

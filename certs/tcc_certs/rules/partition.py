@@ -42,11 +42,11 @@ def check_partition(automaton: Automaton, calls: int, nondeterministic: bool = F
 
 
 def _check_order(keys: Sequence[Any], automaton: Automaton) -> None:
-    # Where keys do not increase, another state must begin.
-    falls = set(compress(count(1), map(ge, keys, islice(keys, 1, None))))
-    inside = falls.difference(automaton.edge_start)
-    if inside:
-        at = min(inside)
+    # Where keys do not increase, another state must begin; both sequences rise.
+    falls = compress(count(1), map(ge, keys, islice(keys, 1, None)))
+    begins = iter(automaton.edge_start)
+    at = next((at for at in falls if at not in begins), None)
+    if at is not None:
         due = f"greater than {keys[at - 1]}"
         raise Rejected(Code.EDGE_ORDER, f"edge_call[{at}]", due, keys[at])
 

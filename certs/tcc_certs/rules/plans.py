@@ -11,30 +11,23 @@ from collections.abc import Sequence
 from operator import add
 
 from tcc_certs.errors import Code, ensure
-from tcc_certs.rules.sweep import Block, Differences
+from tcc_certs.rules.sweep import Block
 
 
-def check_plans(
-    blocks: Sequence[Block], accept: Sequence[int], plans: Sequence[int], width: int
-) -> None:
-    """``N(q) = accept(q) + sum of N(target)``; the column is no wider than its largest needs.
+def check_plans(block: Block, accept: Sequence[int], plans: Sequence[int]) -> None:
+    """``N(q) = accept(q) + sum of N(target)``.
 
     Args:
-        blocks: all states; targets precede sources (C2).
+        block: its targets precede their sources (C2).
         accept: [n], 0 or 1.
         plans: [n], the column.
-        width: limbs a row.
 
     Raises:
-        Rejected: C301 at the first state whose count differs, C302 the width.
+        Rejected: C301 at the first state whose count differs.
     """
-    differences: Differences[int] = Differences()
-    for block in blocks:
-        below = block.fold(sum, block.at_targets(plans), 0)
-        due = list(map(add, block.at_states(accept), below))
-        differences.note(block.states, due, block.at_states(plans))
-    differences.refuse(Code.PLAN_COUNT, "plans")
-    check_width(plans, width, "plans", Code.PLAN_WIDTH)
+    below = block.fold(sum, block.at_targets(plans), 0)
+    due = list(map(add, block.at_states(accept), below))
+    block.compare(due, plans, Code.PLAN_COUNT, "plans")
 
 
 def check_width(counts: Sequence[int], width: int, path: str, code: Code) -> None:

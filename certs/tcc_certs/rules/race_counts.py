@@ -10,46 +10,41 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from operator import add, lshift, mul, sub
 
-from tcc_certs.automaton import Automaton
 from tcc_certs.errors import Code, ensure
-from tcc_certs.rules.plans import check_width
-from tcc_certs.rules.sweep import Block, Differences
+from tcc_certs.rules.sweep import Block
 
 
 def check_race_counts(
-    blocks: Sequence[Block],
-    automaton: Automaton,
+    block: Block,
+    accept: Sequence[int],
+    scale: Sequence[int],
     counts: Sequence[int],
     weight: Sequence[int],
     fraction_bits: int,
     width: int,
 ) -> None:
-    """Every race count is right, and no row is wider than the largest needs.
+    """Every race count is right.
 
     Args:
-        blocks: all states; targets precede sources, ranks right (C2).
-        automaton: the same states; its ranks and acceptance are read.
+        block: its targets precede their sources, its ranks are right (C2).
+        accept: [n], 0 or 1.
+        scale: [n], F d(q).
         counts: [n], the column, or ``plans`` where there is none.
         weight: [c], W(a).
         fraction_bits: F.
         width: limbs a row.
 
     Raises:
-        Rejected: C401 at the first state whose count differs, C402 the width.
+        Rejected: C401 at the first state whose count differs.
     """
-    scale = [fraction_bits * rank for rank in automaton.rank]
-    differences: Differences[int] = Differences()
-    for block in blocks:
-        terms: Iterable[int] = map(mul, block.at_calls(weight), block.at_targets(counts))
-        if fraction_bits:
-            terms = map(lshift, terms, _shifts(block, scale, fraction_bits, 64 * width))
-        accepts = block.at_states(automaton.accept)
-        stops = block.at_states(scale)
-        _check_room(map(mul, accepts, stops), 64 * width)
-        due = list(map(add, block.fold(sum, terms, 0), map(lshift, accepts, stops)))
-        differences.note(block.states, due, block.at_states(counts))
-    differences.refuse(Code.RACE_COUNT, "race_count")
-    check_width(counts, width, "race_count", Code.RACE_WIDTH)
+    terms = list(map(mul, block.at_calls(weight), block.at_targets(counts)))
+    shifts = _shifts(block, scale, fraction_bits, 64 * width) if fraction_bits else []
+    if any(shifts):
+        terms = list(map(lshift, terms, shifts))
+    accepts, stops = block.at_states(accept), block.at_states(scale)
+    _check_room(map(mul, accepts, stops), 64 * width)
+    due = list(map(add, block.fold(sum, terms, 0), map(lshift, accepts, stops)))
+    block.compare(due, counts, Code.RACE_COUNT, "race_count")
 
 
 def _shifts(block: Block, scale: Sequence[int], fraction_bits: int, room: int) -> list[int]:
@@ -69,11 +64,16 @@ def _check_room(shifts: Iterable[int], room: int) -> None:
     ensure(worst < room, Code.RACE_COUNT, "race_count", f"terms below 2^{room}", f"2^{worst}")
 
 
-def check_presence(plans: Sequence[int], counts: Sequence[int] | None) -> None:
-    """The column is there exactly where it differs from ``plans`` in some state.
+def check_presence(plans: Sequence[int], counts: Sequence[int]) -> None:
+    """A column that is there differs from ``plans`` in some state.
 
     Raises:
         Rejected: C402.
     """
-    differs = counts is None or any(map(sub, counts, plans))
-    ensure(differs, Code.RACE_WIDTH, "race_count", "no column that repeats plans", "a repeat")
+    ensure(
+        any(map(sub, counts, plans)),
+        Code.RACE_WIDTH,
+        "race_count",
+        "no column that repeats plans",
+        "a repeat",
+    )

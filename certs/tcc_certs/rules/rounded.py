@@ -10,19 +10,20 @@ Cost: one product an edge, and one sort of its terms a state.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import mul, sub
 from typing import overload
 
-from tcc_certs.automaton import Automaton
-from tcc_certs.errors import Code
+from tcc_certs.errors import Code, require
 from tcc_certs.manifest import MAX_ROUND_BITS
-from tcc_certs.rules.sweep import Block, Differences
+from tcc_certs.rules.sweep import Block
 
 _WINDOW = MAX_ROUND_BITS + 1
 
 
 def check_rounded(
-    blocks: Sequence[Block],
-    automaton: Automaton,
+    block: Block,
+    accept: Sequence[int],
+    scale: Sequence[int],
     mantissa: Sequence[int],
     exponent: Sequence[int],
     weight: Sequence[int],
@@ -32,8 +33,9 @@ def check_rounded(
     """Every pair of mantissa and exponent is the one that is due.
 
     Args:
-        blocks: all states; targets precede sources, ranks right (C2).
-        automaton: the same states; its ranks and acceptance are read.
+        block: its targets precede their sources, its ranks are right (C2).
+        accept: [n], 0 or 1.
+        scale: [n], F d(q).
         mantissa, exponent: [n], the columns.
         weight: [c], W(a).
         fraction_bits: F.
@@ -42,22 +44,19 @@ def check_rounded(
     Raises:
         Rejected: C401 at the first state whose count differs.
     """
-    scale = [fraction_bits * rank for rank in automaton.rank]
-    lift = [e - s for e, s in zip(exponent, scale, strict=True)]
-    differences: Differences[tuple[int, int]] = Differences()
-    for block in blocks:
-        values = [
-            w * m for w, m in zip(block.at_calls(weight), block.at_targets(mantissa), strict=True)
-        ]
-        pairs = zip(values, block.at_targets(lift), strict=True)
-        rows: list[tuple[tuple[int, int], ...]] = block.fold(tuple, pairs, ())
-        due, found = [], []
-        for q, row in zip(block.states, rows, strict=True):
-            terms = [(value, scale[q] - fraction_bits + up) for value, up in row]
-            due.append(round_up([*terms, (automaton.accept[q], scale[q])], bits))
-            found.append((mantissa[q], exponent[q]))
-        differences.note(block.states, due, found)
-    differences.refuse(Code.RACE_COUNT, "race_mantissa, race_exponent")
+    values = list(map(mul, block.at_calls(weight), block.at_targets(mantissa)))
+    # A term's shift is F (d(q) - 1) and, of the target, exponent less F d(p).
+    lifts = list(map(sub, block.at_targets(exponent), block.at_targets(scale)))
+    pairs = list(zip(values, lifts, strict=True))
+    rows: list[tuple[tuple[int, int], ...]] = block.fold(tuple, pairs, ())
+    stops = block.at_states(scale)
+    due = []
+    for accepts, stop, row in zip(block.at_states(accept), stops, rows, strict=True):
+        terms = [(value, stop - fraction_bits + lift) for value, lift in row]
+        due.append(round_up([*terms, (accepts, stop)], bits))
+    found = zip(block.at_states(mantissa), block.at_states(exponent), strict=True)
+    for state, pair, expected in zip(block.states, found, due, strict=True):
+        require(expected, pair, Code.RACE_COUNT, f"race_mantissa, race_exponent[{state}]")
 
 
 def round_up(terms: Iterable[tuple[int, int]], bits: int) -> tuple[int, int]:

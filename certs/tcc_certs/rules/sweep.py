@@ -1,10 +1,9 @@
-"""A sweep: the edges of all states in blocks of one degree, so that a rule runs in bulk.
+"""A sweep: the states in blocks, in order, and every rule on one block before the next.
 
-The states of a block have the same number of edges, so the edges of one state after the other are
-groups of one size, and "for each state, fold its edges" is a fold over such groups, done by the
-interpreter's own loops.  A rule asks a block for values at its states, at its edges' calls and at
-its edges' targets.  Blocks are small, so what a rule holds at a time is small.
-Cost: one pass over the edges, once for all rules.
+A rule asks a block for values at its states, at its edges' calls and at its edges' targets, and
+folds them state by state with the interpreter's own loops; what is held at a time is one block's.
+The finding of a sweep is that of the first rule that fails anywhere, at its first state.
+Cost: one pass over the edges, and what the rules take.
 """
 
 from __future__ import annotations
@@ -12,113 +11,121 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
-from operator import itemgetter
-from typing import Any, Generic, TypeVar
+from operator import itemgetter, sub
+from typing import Any, TypeAlias, TypeVar
 
 from tcc_certs.automaton import Automaton
 from tcc_certs.errors import Code, Rejected
 
 T = TypeVar("T")
 R = TypeVar("R")
-_EDGES = 1 << 14  # of a block, about
+_EDGES = 1 << 12  # of a block, about; what a rule gathers for them stays in the cache
 
 
 class Block:
-    """States of one degree, and their edges in the order of the states, then of the calls.
+    """Consecutive states, and their edges in the order of the states, then of the calls.
 
     Attributes:
-        states: their numbers, increasing.
-        degree: how many edges each has.
+        states: their numbers.
+        offsets: where the edges of each begin among the block's, and where the last ones end.
+        degrees: how many edges each has.
         targets: the target of each edge.
     """
 
-    __slots__ = ("_at_calls", "_at_states", "_at_targets", "degree", "states", "targets")
+    __slots__ = ("_at_calls", "_at_targets", "_full", "_rows", "degrees", "offsets", "states",
+                 "targets")  # fmt: skip
 
-    def __init__(self, states: Sequence[int], degree: int, automaton: Automaton) -> None:
+    def __init__(self, states: range, automaton: Automaton) -> None:
+        starts = automaton.edge_start[states.start : states.stop + 1]
+        edges = slice(starts[0], starts[-1])
         self.states = states
-        self.degree = degree
-        starts = map(automaton.edge_start.__getitem__, states)
-        rows = [slice(start, start + degree) for start in starts]
-        self.targets = list(chain.from_iterable(map(automaton.edge_target.__getitem__, rows)))
-        calls = list(chain.from_iterable(map(automaton.edge_call.__getitem__, rows)))
-        self._at_states = _getter(states)
-        self._at_calls = _getter(calls)
+        self.offsets = [start - starts[0] for start in starts]
+        self.degrees = list(map(sub, self.offsets[1:], self.offsets))
+        self.targets = automaton.edge_target[edges]
+        self._full = all(self.degrees)
+        self._rows = list(map(slice, self.offsets, self.offsets[1:]))
+        self._at_calls = _getter(automaton.edge_call[edges])
         self._at_targets = _getter(self.targets)
 
     def at_states(self, values: Sequence[T]) -> Sequence[T]:
         """The block's part of a column of the states."""
-        return self._at_states(values)
+        return values[self.states.start : self.states.stop]
 
-    def at_calls(self, values: Sequence[T]) -> Sequence[T]:
+    def at_calls(self, values: Sequence[T]) -> tuple[T, ...]:
         """For each edge the value of its call."""
         return self._at_calls(values)
 
-    def at_targets(self, values: Sequence[T]) -> Sequence[T]:
+    def at_targets(self, values: Sequence[T]) -> tuple[T, ...]:
         """For each edge the value of its target."""
         return self._at_targets(values)
 
     def each_edge(self, values: Iterable[T]) -> Iterator[T]:
         """A value of every state, for each of its edges."""
-        return chain.from_iterable(map(repeat, values, repeat(self.degree)))
+        return chain.from_iterable(map(repeat, values, self.degrees))
 
-    def fold(self, function: Callable[[Sequence[T]], R], terms: Iterable[T], empty: R) -> list[R]:
+    def fold(self, function: Callable[[Sequence[T]], R], terms: Sequence[T], empty: R) -> list[R]:
         """For each state `function` of the terms of its edges; `empty` where it has none."""
-        if self.degree == 0:
-            return [empty] * len(self.states)
-        return list(map(function, zip(*[iter(terms)] * self.degree, strict=True)))
+        rows = map(terms.__getitem__, self._rows)
+        if self._full:
+            return list(map(function, rows))
+        return [function(row) if row else empty for row in rows]
+
+    def compare(self, due: Sequence[T], column: Sequence[T], code: Code, name: str) -> None:
+        """The block's part of a column is what is due.
+
+        Raises:
+            Rejected: `code` at the first state where it is not.
+        """
+        found = self.at_states(column)
+        if due != found:
+            for state, expected, value in zip(self.states, due, found, strict=True):
+                if expected != value:
+                    raise Rejected(code, f"{name}[{state}]", shown(expected), shown(value))
 
 
-def _getter(indices: Sequence[Any]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+Rule: TypeAlias = Callable[[Block], None]
+
+
+def shown(value: object) -> object:
+    """A value as a finding has it: bytes in hex."""
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _getter(indices: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
     if len(indices) > 1:
         return itemgetter(*indices)
     return lambda values: tuple([values[index] for index in indices])
 
 
-def sweep(automaton: Automaton) -> list[Block]:
-    """All states in blocks.
+def blocks(automaton: Automaton) -> Iterator[Block]:
+    """All states in blocks of some thousand edges.
 
     Args:
-        automaton: rows well formed (C1); its edges as lists.
+        automaton: rows well formed (C1).
     """
-    degrees = automaton.degrees()
-    order = sorted(range(automaton.states), key=degrees.__getitem__)
-    blocks = []
-    first = 0
-    while first < len(order):
-        degree = degrees[order[first]]
-        last = min(len(order), first + max(1, _EDGES // max(1, degree)))
-        last = bisect_right(order, degree, first, last, key=degrees.__getitem__)
-        blocks.append(Block(order[first:last], degree, automaton))
+    starts, first = automaton.edge_start, 0
+    while first < automaton.states:
+        full = bisect_right(starts, starts[first] + _EDGES, first + 1) - 1
+        last = min(max(full, first + 1), first + _EDGES, automaton.states)
+        yield Block(range(first, last), automaton)
         first = last
-    return blocks
 
 
-class Differences(Generic[T]):
-    """Where columns differ from what is due; the first state counts, whatever its block.
+def sweep(automaton: Automaton, rules: Sequence[Rule]) -> None:
+    """Every rule holds in every block.
 
-    Attributes:
-        first: that state, what is due and what was found; None where nothing differs.
+    A rule may count on those before it: where one has failed, those after it are not asked again.
+
+    Raises:
+        Rejected: that of the first rule, in the order of `rules`, that fails.
     """
-
-    __slots__ = ("first",)
-
-    def __init__(self) -> None:
-        self.first: tuple[int, T, T] | None = None
-
-    def note(self, states: Sequence[int], due: Sequence[T], found: Sequence[T]) -> None:
-        """Compare a block's values, one for each of `states`."""
-        if tuple(due) == tuple(found):
-            return
-        for state, expected, value in zip(states, due, found, strict=True):
-            if expected != value and (self.first is None or state < self.first[0]):
-                self.first = state, expected, value
-
-    def refuse(self, code: Code, column: str) -> None:
-        """Refuse at the first state.
-
-        Raises:
-            Rejected: `code`.
-        """
-        if self.first is not None:
-            state, expected, found = self.first
-            raise Rejected(code, f"{column}[{state}]", expected, found)
+    refusal: Rejected | None = None
+    for block in blocks(automaton):
+        for at, rule in enumerate(rules):
+            try:
+                rule(block)
+            except Rejected as failed:
+                refusal, rules = failed, rules[:at]
+                break
+    if refusal is not None:
+        raise refusal

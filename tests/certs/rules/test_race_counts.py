@@ -7,7 +7,7 @@ import pytest
 from tcc_certs.automaton import Automaton
 from tcc_certs.errors import Rejected
 from tcc_certs.rules.race_counts import check_race_counts
-from tcc_certs.rules.sweep import sweep
+from tcc_certs.rules.sweep import blocks
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
 from tests.oracle.build import Node, build_graph
@@ -66,4 +66,4 @@ def test_rejects_a_huge_unit_of_a_state_without_making_it() -> None:
         edge_start=[0, 0, 0], edge_call=[], edge_target=[], accept=[1, 1], rank=[0, 10**10]
     )
     with pytest.raises(Rejected, match="C401"):
-        check_race_counts(sweep(states), states, [1, 1], [], 64, 1)
+        check_race_counts(next(blocks(states)), [1, 1], [0, 64 * 10**10], [1, 1], [], 64, 1)
