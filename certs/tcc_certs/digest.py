@@ -14,7 +14,7 @@ from blake3 import blake3
 
 from tcc_certs.codec import Json, encode
 
-FIRST_ARRIVAL, WINNER, RESIDUAL, PER_LEAF = 1, 2, 3, 4
+FIRST_ARRIVAL, WINNER, RESIDUAL, PER_LEAF, REST_WINNER, REST_ARRIVAL = 1, 2, 3, 4, 5, 6
 
 
 def blake(data: bytes | memoryview) -> bytes:
@@ -60,6 +60,16 @@ def child_context(parent: bytes, call: bytes) -> bytes:
 def leaf_digest(context: bytes) -> bytes:
     """L(P), the leaf under the prefix context D(P): stop here."""
     return blake(b"\x02" + context)
+
+
+def rest_place(context: bytes, step: int) -> bytes:
+    """What the uniforms of a step of the rest race at D(v) are drawn for."""
+    return context + step.to_bytes(4, "little")
+
+
+def rest_digest(context: bytes, step: int) -> bytes:
+    """The id of what of a node is left at a step of the rest race; orders ties alone."""
+    return blake(b"\x03" + rest_place(context, step))
 
 
 def hkdf(ikm: bytes, salt: bytes, info: bytes) -> bytes:

@@ -25,7 +25,7 @@ GUARDS = frozenset(
         "Timeout",
     }
 )  # fmt: skip
-LATER_KINDS = frozenset({"budget", "call", "draw", "guard", "refine", "requeue", "rest"})
+LATER_KINDS = frozenset({"budget", "call", "guard", "refine", "requeue"})
 MAX_TIME = (1 << 48) - 1  # what a UUIDv7 holds
 
 
@@ -118,6 +118,11 @@ _REQUIRED: Mapping[str, Mapping[str, Format]] = {
     },
     "expand": {"kind": TEXT, "node_id": UUID},
     "leaf": {"kind": TEXT, "node_id": UUID, "V": Q64, "U_P": WORD},
+    "rest": {
+        "kind": TEXT, "node_id": UUID, "step": POSITIVE, "U": WORD, "key_raw": Q64,
+        "neg_log_t": Q64,
+    },
+    "draw": {"kind": TEXT, "node_id": UUID, "step": POSITIVE},
     "downgrade": {"kind": TEXT, "mode": TEXT, "claim_type": TEXT, "guards": GUARD_LIST},
     "recovered": {"kind": TEXT, "dropped_bytes": SIZE, "records": SIZE},
     "close": {
@@ -139,6 +144,8 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "leaf": {
         "U": WORD, "neg_log_t": Q64, "incumbent": Q64, "claim_type": TEXT, "guards": GUARD_LIST,
     },
+    "rest": {"claim_type": TEXT, "guards": GUARD_LIST},
+    "draw": {"W": WORD, "winner": TEXT, "dead_end": TRUE},
     "downgrade": {},
     "recovered": {},
     "close": {

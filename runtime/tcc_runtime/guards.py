@@ -66,13 +66,17 @@ class Caps:
             done: expansions so far.
             seconds: since the run began.
         """
-        if self._ms is not None and seconds * 1000 >= self._ms:
+        if self.is_late(seconds):
             return Stop.MAX_SECONDS, Guard.TIMEOUT
         if self._expansions is not None and done >= self._expansions:
             return Stop.MAX_EXPANSIONS, Guard.CAP
         if node.depth > self._longest:
             return Stop.GUARD, Guard.CAP
         return None
+
+    def is_late(self, seconds: float) -> bool:
+        """Whether the time is up, `seconds` after the run began."""
+        return self._ms is not None and seconds * 1000 >= self._ms
 
 
 class Counts(StrEnum):

@@ -104,7 +104,7 @@ class NodeLines:
         log = "" if node.neg_log_t is None else f'"neg_log_t":"{q64_text(node.neg_log_t)}",'
         claim = guards = ""
         if node.clamp:
-            claim, guards = _clamp_members(marks)
+            claim, guards = clamp_members(marks)
         return (
             f'{{{count}{word}{call}{claim}"ctx_digest":"{digest}",'
             f'"ctx_repr":{encode_basestring(_cut(shown))},{guards}'
@@ -114,7 +114,8 @@ class NodeLines:
         ).encode()
 
 
-def _clamp_members(marks: Marks) -> tuple[str, str]:
+def clamp_members(marks: Marks) -> tuple[str, str]:
+    """The members `claim_type` and `guards` of a record with a clamped number."""
     members = marks.guards([Guard.CLAMP], True)
     claim = f'"claim_type":"{members["claim_type"]}",' if "claim_type" in members else ""
     return claim, f'"guards":{encode(members["guards"]).decode()},'

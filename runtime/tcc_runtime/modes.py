@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
 
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.load import Artifact
-from tcc_runtime.settings import Keys, Mode, Settings
+from tcc_runtime.settings import Keys, Mode, Race, Settings
 
 
 class Claim(StrEnum):
@@ -37,7 +36,7 @@ class Terms:
 
     settings: Settings
     mode: Mode
-    race: Literal["coupled", "literal"]
+    race: Race
     keys: Keys
     truncate: int
     cut: bool
@@ -49,7 +48,8 @@ def terms_of(artifact: Artifact, settings: Settings) -> Terms:
 
     Raises:
         SettingsError: ``exact`` without exact counts or with `inflate`; ``literal`` with another
-            mode, other keys or a tilt; `inflate`, `truncate` or ``anchored`` where no race is run.
+            mode, other keys or a tilt; ``rest`` with anchored keys; ``rest``, `inflate`,
+            `truncate` or ``anchored`` where no race is run.
     """
     literal = settings.race == "literal"
     exact = artifact.manifest.counts == "exact" and settings.inflate == "1"
@@ -61,6 +61,8 @@ def terms_of(artifact: Artifact, settings: Settings) -> Terms:
     truncate = longest if settings.truncate is None else min(settings.truncate, longest)
     if literal:
         _require_literal(artifact, mode, keys, settings.truncate)
+    if settings.race == "rest" and keys != "finalized":
+        raise SettingsError("keys", "finalized with the rest race", keys)
     if mode == "fallback":
         _require_no_race(settings)
     return Terms(
@@ -94,6 +96,8 @@ def _require_literal(artifact: Artifact, mode: Mode, keys: Keys, truncate: int |
 
 
 def _require_no_race(settings: Settings) -> None:
+    if settings.race == "rest":
+        raise SettingsError("race", "coupled in fallback mode", settings.race)
     if settings.keys == "anchored":
         raise SettingsError("keys", "finalized in fallback mode", settings.keys)
     if settings.inflate != "1":

@@ -31,9 +31,12 @@ class Node:
         neg_log_t: published, Q64.64; None until t is realised.
         value: V of a leaf, Q64.64, once it is known.
         clamp: whether one of the published numbers had to be clamped.
+        after, units: in the rest race alone: the item whose arrival this one's is made from, None
+            at the root; and the relative error of `time`, in units of 2^-p.
     """
 
     __slots__ = (
+        "after",
         "call",
         "clamp",
         "cost",
@@ -48,6 +51,7 @@ class Node:
         "place",
         "state",
         "time",
+        "units",
         "value",
         "won",
         "word",
@@ -70,6 +74,8 @@ class Node:
     neg_log_t: int | None
     value: int
     clamp: bool
+    after: Node | None
+    units: int
 
 
 class Expansion:
@@ -98,6 +104,16 @@ class Expansion:
         self.winner = winner
         self.children = children
         self.late = late
+
+    @property
+    def items(self) -> list[Node]:
+        """What enters the frontier."""
+        return self.children
+
+    @property
+    def dead_end(self) -> bool:
+        """Whether none of the node's children was pushed, nor will be."""
+        return not self.children
 
 
 def prefix(node: Node) -> tuple[str, ...]:

@@ -139,7 +139,8 @@ class Coupled:
 def bare_root(tables: Tables, constraints: Constraints | None) -> Node:
     """The root before anything is drawn."""
     node = Node()
-    node.parent = node.call = None
+    node.parent = node.call = node.after = None
+    node.units = units(0)
     node.state = tables.state((tables.artifact.root,))
     node.held = None if constraints is None else constraints.start
     node.digest = root_context(tables.artifact.manifest.root_document)

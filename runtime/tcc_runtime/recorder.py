@@ -26,6 +26,8 @@ from tcc_runtime.records import (
     late_leaf_record,
     open_record,
 )
+from tcc_runtime.rest_item import Drawing
+from tcc_runtime.rest_lines import draw_line, rest_line
 from tcc_runtime.settings import Mode, Settings
 from tcc_runtime.sinks import Sink
 
@@ -95,8 +97,19 @@ class Recorder:
         """Writes `expand` and the `node` of every child."""
         node_id = self._nodes.node_id(expansion.node.digest.hex())
         self._write(expand_record(expansion, node_id, descent, self._marks))
+        self._pushed(expansion, node_id)
+
+    def _pushed(self, expansion: Expansion, node_id: str) -> None:
         for line in self._nodes.children(expansion, node_id, self._marks):
             self._append(line)
+        if isinstance(expansion, Drawing) and expansion.rest is not None:
+            self._append(rest_line(expansion.rest, node_id, self._marks))
+
+    def draw(self, drawing: Drawing) -> None:
+        """Writes `draw`, the `node` of every child, and what is left."""
+        node_id = self._nodes.node_id(drawing.node.digest.hex())
+        self._append(draw_line(drawing, node_id))
+        self._pushed(drawing, node_id)
 
     def leaf(self, leaf: Node, word: int, incumbent: int | None, late: bool) -> None:
         """Writes `leaf`: U_P is `word`, B* after it `incumbent`.

@@ -89,7 +89,7 @@ def expand_record(
     if expansion.late:
         record |= _realised(node)
         fired, lowers = [Guard.CLAMP] * node.clamp, node.clamp
-    if not expansion.children:
+    if expansion.dead_end:
         record["dead_end"] = True
     if descent is not None:
         record |= {

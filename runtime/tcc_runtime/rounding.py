@@ -27,17 +27,25 @@ class Rounding:
         artifact: beta, and the fraction bits of the weights.
         reals: the working precision.
         time_at: t of a node at another precision; its third argument is the fraction bits.
+        units_of: the relative error of a node's t, in units of 2^-p.
     """
 
-    __slots__ = ("_beta", "_bits", "_reals", "_time_at", "_unit")
+    __slots__ = ("_beta", "_bits", "_reals", "_time_at", "_unit", "_units_of")
 
-    def __init__(self, artifact: Artifact, reals: Reals, time_at: TimeAt) -> None:
+    def __init__(
+        self,
+        artifact: Artifact,
+        reals: Reals,
+        time_at: TimeAt,
+        units_of: Callable[[Node], int] = lambda node: units(node.depth),
+    ) -> None:
         beta, places = artifact.manifest.beta
         self._beta = beta
         self._unit: int = 10 ** (places + _NANO_PLACES)
         self._bits = artifact.manifest.fraction_bits
         self._reals = reals
         self._time_at = time_at
+        self._units_of = units_of
 
     def push(self, node: Node) -> None:
         """Publishes -ln t and the key of a node about to be pushed.
@@ -103,11 +111,11 @@ class Rounding:
             Undecided: 4096 bits do not decide it.
         """
         try:
-            return self._reals.arrival_word(leaf.time, units(leaf.depth))
+            return self._reals.arrival_word(leaf.time, self._units_of(leaf))
         except Undecided:
             return self._again(
                 lambda reals: reals.arrival_word(
-                    self._time_at(leaf, reals, self._bits), units(leaf.depth)
+                    self._time_at(leaf, reals, self._bits), self._units_of(leaf)
                 )
             )
 
@@ -137,7 +145,7 @@ class Rounding:
 
     def _rounded_at(self, node: Node, reals: Reals) -> tuple[int, int]:
         log = reals.log(self._time_at(node, reals, self._bits))
-        return self._rounded(node, reals, log, reals.log_error(log, units(node.depth)))
+        return self._rounded(node, reals, log, reals.log_error(log, self._units_of(node)))
 
     def _again(self, attempt: Callable[[Reals], _Answer]) -> _Answer:
         bits = 2 * self._reals.bits

@@ -23,12 +23,14 @@ from tcc_runtime.guards import Caps, Counts, Descent, Guard, Potential, Stop, co
 from tcc_runtime.interrupts import held_interrupts
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Claim, Terms, terms_of
-from tcc_runtime.node import Node
+from tcc_runtime.node import Expansion, Node
 from tcc_runtime.numbers import clamped
 from tcc_runtime.opening import race_key_of
 from tcc_runtime.outcome import Progress, Run, found
 from tcc_runtime.race import Coupled, Draw, Race, drawing
 from tcc_runtime.recorder import Recorder
+from tcc_runtime.rest import Successive, all_left
+from tcc_runtime.rest_item import Rest
 from tcc_runtime.settings import Mode, Settings
 from tcc_runtime.tables import State, Tables, tables_of
 from tcc_runtime.tail import tail_lse
@@ -49,7 +51,8 @@ def search(
         artifact: with exact counts or with bounds; what a run may claim depends on it.
         settings: the seed and everything else a run may be told.
         recorder: writes the ledger; None records nothing.
-        on_expand: called after each expansion; True, or KeyboardInterrupt, ends the run.
+        on_expand: called after each expansion and each draw of what is left; True, or
+            KeyboardInterrupt, ends the run.
         clock: seconds, from any origin, never falling; only `max_seconds` looks at it.
 
     Raises:
@@ -81,6 +84,8 @@ def race_of(terms: Terms, tables: Tables, draw: Draw, constraints: Constraints |
         return Fallback(tables, draw, terms.settings.tau, constraints)
     if terms.race == "literal":
         return Literal(tables, draw, constraints)
+    if terms.race == "rest":
+        return Successive(tables, draw, constraints)
     kind = Anchored if terms.keys == "anchored" else Coupled
     return kind(tables, draw, constraints)
 
@@ -148,6 +153,8 @@ class _Search:
             return Stop.BOUND
         if self._interrupted():
             return Stop.INTERRUPTED
+        if isinstance(node, Rest):
+            return self._take_rest(node)
         if node.state is None:
             self._take_leaf(node)
             return None
@@ -183,16 +190,35 @@ class _Search:
                 self._to_surrogate()
         return self._expand(node)
 
+    def _take_rest(self, rest: Rest) -> Stop | None:
+        if self._caps.is_late(self._clock() - self._started):
+            self._fire(Guard.TIMEOUT)
+            return Stop.MAX_SECONDS
+        race = self._race
+        if isinstance(race, Successive):
+            drawing = race.draw(rest)
+        else:
+            drawing = all_left(rest, race.expand(rest.of))
+        self._enter(drawing)
+        self._note_clamps(drawing.items)
+        if self._recorder is not None:
+            self._recorder.draw(drawing)
+        return self._report()
+
+    def _enter(self, expansion: Expansion) -> None:
+        """The top of the frontier gives way to what its pop has made."""
+        self._frontier.pop()
+        for item in expansion.items:
+            self._frontier.push(item)
+        self._materialised += any(child.state is None for child in expansion.children)
+
     def _expand(self, node: Node) -> Stop | None:
         expansion = self._race.expand(node)
         descent = self._potential.descent(node)
-        self._frontier.pop()
-        for child in expansion.children:
-            self._frontier.push(child)
+        self._enter(expansion)
         self._expansions += 1
-        self._materialised += any(child.state is None for child in expansion.children)
         self._note_descent(descent)
-        self._note_clamps([node, *expansion.children] if expansion.late else expansion.children)
+        self._note_clamps([node, *expansion.items] if expansion.late else expansion.items)
         if self._recorder is not None:
             self._recorder.expand(expansion, descent)
         return self._report()

@@ -17,6 +17,7 @@ from tcc_runtime.errors import SettingsError
 
 Mode: TypeAlias = Literal["exact", "surrogate", "fallback"]
 Keys: TypeAlias = Literal["finalized", "anchored"]
+Race: TypeAlias = Literal["coupled", "rest", "literal"]
 _MAX_SIZE = 1 << 53
 _MAX_PUBLIC = 1 << 16
 
@@ -29,7 +30,8 @@ class Settings:
         seed: 32 bytes; the race is a function of these and of the artifact (and of `inflate`,
             `beacon` and `client_nonce`, where given).
         mode: ``exact``, ``surrogate`` or ``fallback``; None is the best that the counts allow.
-        race: ``coupled``, or ``literal``, the printed surrogate race, which certifies nothing.
+        race: ``coupled``; ``rest``, where the children of a node are drawn one at a time; or
+            ``literal``, the printed surrogate race, which certifies nothing.
         keys: ``finalized``: a child is pushed with its own arrival; ``anchored``: with what its
             parent's arrival bounds.  None is finalized, with the literal race anchored.
         recipe: the bound, ``r1`` per-step envelope or ``r2`` monotone remainder.
@@ -50,7 +52,7 @@ class Settings:
 
     seed: bytes
     mode: Mode | None = None
-    race: Literal["coupled", "literal"] = "coupled"
+    race: Race = "coupled"
     keys: Keys | None = None
     recipe: Literal["r1", "r2"] = "r2"
     top: int = 1
@@ -77,7 +79,7 @@ class Settings:
 
     def _check_names(self) -> None:
         _one_of("mode", self.mode, (None, "exact", "surrogate", "fallback"))
-        _one_of("race", self.race, ("coupled", "literal"))
+        _one_of("race", self.race, ("coupled", "rest", "literal"))
         _one_of("keys", self.keys, (None, "finalized", "anchored"))
         _one_of("recipe", self.recipe, ("r1", "r2"))
 

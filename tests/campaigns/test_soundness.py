@@ -23,6 +23,7 @@ def test_no_plan_outside_beats_a_certified_stop():
     assert found["certified"] == found["runs"] == 60 * soundness.RUNS_EACH
     assert (found["violations"], found["differing"]) == (0, 0)
     assert min(found[name] for name in ("RunWiseExact", "RunWiseSurrogate", "TruncationOnly")) >= 10
+    assert min(found[race] for race in ("coupled", "rest")) >= 50
 
 
 def test_the_literal_race_is_violated_where_the_coupled_one_is_not():

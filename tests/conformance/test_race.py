@@ -17,29 +17,36 @@ from tcc_certs.digest import (
     uniform,
 )
 from tcc_certs.fixed import format_q64
+from tcc_certs.replay import validate
 from tcc_runtime.anchored import Anchored
 from tcc_runtime.counts import race_counts
 from tcc_runtime.load import load
 from tcc_runtime.node import prefix
 from tcc_runtime.plans import plans_by_depth
 from tcc_runtime.race import Coupled, drawing
+from tcc_runtime.recorder import Recorder
+from tcc_runtime.rest import Successive
+from tcc_runtime.rest_item import Rest
 from tcc_runtime.search import search
 from tcc_runtime.settings import Settings
+from tcc_runtime.sinks import Memory
 from tcc_runtime.tables import Tables
 from tests.oracle.build import build as build_from_plans
 from tests.runtime.graphs import VEC_PLANS, build, vec_core, vec_rows
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "race.json").read_text())
 COUPLED = [case for case in VECTORS["cases"] if case["race"] == "coupled"]
+REST = [case for case in VECTORS["cases"] if case["race"] == "rest"]
 TEXTS = ["a", "b(k=1)", "b(k=2)", "c"]
 
 
 def name(case) -> str:
-    return f"tilt{case['tilt']}-inflate{case['inflate']}-seed{case['seed'][:2]}"
+    return f"{case['race']}-tilt{case['tilt']}-inflate{case['inflate']}-seed{case['seed'][:2]}"
 
 
-def test_the_vectors_hold_coupled_cases_of_both_tilts_and_both_counts():
-    found = {(case["tilt"], case["inflate"]) for case in COUPLED}
+@pytest.mark.parametrize("cases", [COUPLED, REST], ids=["coupled", "rest"])
+def test_the_vectors_hold_cases_of_both_tilts_and_both_counts(cases):
+    found = {(case["tilt"], case["inflate"]) for case in cases}
     assert found == {(0, "1"), (0, "1.7"), (8, "1"), (8, "1.7")}
 
 
@@ -63,7 +70,7 @@ def test_plans_by_depth():
     assert [str(count) for count in found] == VECTORS["plans_by_depth"]
 
 
-@pytest.mark.parametrize("case", COUPLED, ids=name)
+@pytest.mark.parametrize("case", [*COUPLED, *REST], ids=name)
 def test_weights_counts_key_and_words(case):
     artifact = opened(case)
     assert artifact.manifest.fraction_bits == case["F"]
@@ -97,6 +104,41 @@ def test_every_leaf_value_at_any_working_precision(case, bits, kind):
     leaves.sort(key=lambda leaf: (-leaf.value, leaf.digest))
     found = [{"calls": list(prefix(leaf)), "value": format_q64(leaf.value)} for leaf in leaves]
     assert found == case["leaves"]
+
+
+@pytest.mark.parametrize("bits", [98, 101, 103, 110, 160, 512])
+@pytest.mark.parametrize("case", REST, ids=name)
+def test_every_leaf_value_of_the_rest_race_at_any_working_precision(case, bits):
+    tables = Tables(opened(case), "r2", bits, case["inflate"])
+    race = Successive(tables, drawing(bytes.fromhex(case["K"])))
+    leaves, todo = [], [race.root()]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Rest):
+            todo += race.draw(node).items
+        elif node.state is None:
+            race.settle(node)
+            leaves.append(node)
+        else:
+            todo += race.expand(node).items
+    leaves.sort(key=lambda leaf: (-leaf.value, leaf.digest))
+    found = [{"calls": list(prefix(leaf)), "value": format_q64(leaf.value)} for leaf in leaves]
+    assert found == case["leaves"]
+
+
+@pytest.mark.parametrize("top", [1, 3, 12])
+@pytest.mark.parametrize("case", REST, ids=name)
+def test_the_search_of_the_rest_race_finds_the_best_leaves_in_order(case, top):
+    told = {"race": "rest", "inflate": case["inflate"], "top": top}
+    artifact, sink = opened(case), Memory()
+    recorder = Recorder(sink, started_ms=7)
+    run = search(artifact, Settings(seed=bytes.fromhex(case["seed"]), **told), recorder)
+    found = [{"calls": list(plan.calls), "value": plan.value} for plan in run.plans]
+    assert found == case["leaves"][:top]
+    due = "RunWiseExact" if case["inflate"] == "1" else "RunWiseSurrogate"
+    assert run.claim_type == due
+    checked = validate(bytes(sink.data), build(vec_core(), vec_rows(), tilt=case["tilt"]))
+    assert (checked.verdict, checked.findings, checked.claim_upheld) == (0, (), True)
 
 
 @pytest.mark.parametrize("keys", ["finalized", "anchored"])

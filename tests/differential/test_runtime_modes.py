@@ -7,6 +7,7 @@ import random
 from functools import lru_cache
 
 import pytest
+from blake3 import blake3
 
 from tcc_certs.errors import Code
 from tcc_certs.fixed import parse_q64
@@ -122,6 +123,38 @@ def test_a_certified_stop_has_the_best_plans(number, kind, keys):
 
 
 @pytest.mark.parametrize("inflate", ["1", "1.7"])
+@pytest.mark.parametrize("tilt", [0, 6])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("number", NUMBERS)
+def test_every_number_of_a_rest_run(number, kind, tilt, inflate):
+    artifact, tree = case(number, kind, tilt, inflate)
+    for salt in range(3):
+        seed = bytes([salt, 7]) * 16
+        due = Oracle(tree, seed, races=("rest",)).numbers
+        told = {"seed": seed, "mode": "surrogate", "race": "rest", "inflate": inflate}
+        run, records = recorded(artifact, **told, top=10**6)
+        assert (run.claim_type, run.stop) == ("RunWiseSurrogate", "exhausted")
+        assert plans_of(run) == due.rest
+        assert numbers_of_rest(records, "key_raw") == due.rest_keys
+        assert numbers_of_rest(records, "neg_log_t") == due.rest_log
+        for recipe, top in (("r1", 1), ("r2", 2)):
+            run, _ = recorded(artifact, **told, recipe=recipe, top=top)
+            assert plans_of(run) == due.rest[:top]
+
+
+def numbers_of_rest(records, field):
+    """The field by digest, of nodes, leaves and of what was left of nodes."""
+    digests, found = {}, numbers_of(records, field)
+    for record in records:
+        if record["kind"] == "node":
+            digests[record["node_id"]] = bytes.fromhex(record["ctx_digest"])
+        if record["kind"] == "rest":
+            mark = digests[record["node_id"]] + record["step"].to_bytes(4, "little")
+            found[blake3(b"\x03" + mark).digest()] = q64(record[field])
+    return found
+
+
+@pytest.mark.parametrize("inflate", ["1", "1.7"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("number", NUMBERS)
 def test_every_number_of_a_literal_run(number, kind, inflate):
@@ -169,14 +202,14 @@ def test_every_number_of_a_fallback_run(number, kind, tau):
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_run_that_comes_down_to_fallback_has_its_values(number):
     seen = set()
-    for keys in ("finalized", "anchored"):
+    for told in ({"keys": "finalized"}, {"keys": "anchored"}, {"race": "rest"}):
         artifact, tree = case(number, "network", 8)
         seed = bytes([number, 5]) * 16
         due = Oracle(tree, seed, races=("fallback",)).numbers
         values = {digest: value for value, digest, _ in due.fallback}
         widths = {artifact.race_count(q).bit_length() for q in range(artifact.manifest.states)}
         for bits in sorted(widths):
-            run, records = recorded(artifact, seed=seed, keys=keys, top=2, count_bits=bits)
+            run, records = recorded(artifact, seed=seed, top=2, count_bits=bits, **told)
             seen.add(run.mode)
             if run.mode == "surrogate":
                 continue

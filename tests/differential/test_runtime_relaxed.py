@@ -53,6 +53,12 @@ def test_a_relaxed_run_finds_the_plans_of_its_core_and_no_other(number, keys):
     assert plans_of(run) == due.coupled
     assert {plan.calls for plan in run.plans} == found.plans
     assert dead_ends(records) == [record["node_id"] for record in records if "dead_end" in record]
+    if keys == "finalized":
+        due_rest = Oracle(found.tree(), seed, races=("rest",)).numbers.rest
+        run, records = recorded(artifact, seed=seed, top=10**6, race="rest")
+        assert plans_of(run) == due_rest
+        assert {plan.calls for plan in run.plans} == found.plans
+        assert barren(records) == [r["node_id"] for r in records if "dead_end" in r]
     run, _ = recorded(artifact, seed=seed, top=10**6, mode="fallback")
     assert plans_of(run) == due.fallback
     untilted = Oracle(found.tree(tilt=0), seed, races=("literal",)).numbers
@@ -66,12 +72,23 @@ def dead_ends(records) -> list[str]:
     return [r["node_id"] for r in records if r["kind"] == "expand" and r["node_id"] not in parents]
 
 
+def barren(records) -> list[str]:
+    """The nodes none of whose children was pushed, in the order of their last draws."""
+    parents = {record.get("parent_id") for record in records}
+    last = {r["node_id"]: at for at, r in enumerate(records) if r["kind"] in ("expand", "draw")}
+    return [name for name in sorted(last, key=last.__getitem__) if name not in parents]
+
+
 @pytest.mark.parametrize("number", range(GRAMMARS))
 def test_a_certified_relaxed_run_has_the_best_plans(number):
     found, artifact = relaxed(number)
     for salt in range(4):
         seed = bytes([number, salt]) * 16
         due = Oracle(found.tree(inflate="1.3"), seed, races=("coupled",)).numbers.coupled
+        rest = Oracle(found.tree(inflate="1.3"), seed, races=("rest",)).numbers.rest
+        run, _ = recorded(artifact, seed=seed, top=2, race="rest", inflate="1.3")
+        assert run.claim_type == "RunWiseSurrogate"
+        assert plans_of(run) == rest[:2]
         told = {"inflate": "1.3", "keys": ("finalized", "anchored")[salt % 2]}
         for top in (1, 3):
             run, _ = recorded(artifact, seed=seed, top=top, **told)
@@ -110,6 +127,10 @@ def test_a_cut_run_has_the_best_short_plans(number):
             assert (run.tail_lse is not None) == cut
             if cut:
                 assert q64(run.tail_lse) == tail(tree, most)
+        rest = Oracle(tree, seed, races=("rest",)).numbers.rest
+        run, _ = recorded(artifact, seed=seed, top=2, truncate=most, race="rest")
+        assert plans_of(run) == rest[:2]
+        assert run.stop.certifies
 
 
 def tail(tree, most: int) -> int:

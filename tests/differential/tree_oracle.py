@@ -45,6 +45,9 @@ class Numbers:
     """Q64.64 integers by digest; leaves as (value, L, plan), best first."""
 
     coupled: list[tuple[int, bytes, Plan]] = field(default_factory=list)
+    rest: list[tuple[int, bytes, Plan]] = field(default_factory=list)
+    rest_log: dict[bytes, int] = field(default_factory=dict)
+    rest_keys: dict[bytes, int] = field(default_factory=dict)
     literal: list[tuple[int, bytes, Plan]] = field(default_factory=list)
     fallback: list[tuple[int, bytes, Plan]] = field(default_factory=list)
     finalized: dict[bytes, int] = field(default_factory=dict)
@@ -58,7 +61,7 @@ class Oracle:
     """One race; `numbers` holds all of it.
 
     Args:
-        races: which of coupled, literal, fallback are computed.
+        races: which of coupled, rest, literal, fallback are computed.
     """
 
     def __init__(
@@ -90,7 +93,14 @@ class Oracle:
             self._weigh()
             self._count()
             self._walk()
-        for leaves in (self.numbers.coupled, self.numbers.literal, self.numbers.fallback):
+            if "rest" in races:
+                self._walk_rest()
+        for leaves in (
+            self.numbers.coupled,
+            self.numbers.rest,
+            self.numbers.literal,
+            self.numbers.fallback,
+        ):
             leaves.sort(key=lambda leaf: (-leaf[0], leaf[1]))
 
     def _weigh(self) -> None:
@@ -182,6 +192,59 @@ class Oracle:
                 own = self.exponential(3, identity) / real(self.count(targets))
                 self.numbers.literal_log[identity] = near(-own.ln())
             yield (*prefix, call), spent, identity, targets, arrival, own
+
+    def _walk_rest(self) -> None:
+        """The rest race: every child of every node, in order of arrival."""
+        states = (len(self.tree.rows) - 1,)
+        first = self.exponential(1, self.root) / real(self.count(states))
+        self._note_rest(self.root, 0, states, first)
+        todo = [((), 0, self.root, states, first)]
+        while todo:
+            prefix, cost, digest, states, t = todo.pop()
+            children = self._children(digest, states)
+            left = [(place, child[2]) for place, child in enumerate(children)]
+            phantom = self.count(states) - sum((mass for _, mass in left), Fraction(0))
+            step = 0
+            while left:
+                mark = digest + step.to_bytes(4, "little")
+                x = self.word(5, mark) if step else self.word(2, digest)
+                total = phantom + sum((mass for _, mass in left), Fraction(0))
+                running, won = Fraction(0), None
+                for place, mass in left:
+                    running += mass
+                    if (2 * x + 1) * total < 2**65 * running:
+                        won = place
+                        break
+                if won is None:
+                    phantom = Fraction(0)
+                else:
+                    left = [(place, mass) for place, mass in left if place != won]
+                    call, identity, _, targets = children[won]
+                    weight = self.weight[call] if call else Fraction(1)
+                    arrival = real(weight) * t
+                    if call:
+                        spent = cost + self.tree.cost[call]
+                        self._note_rest(identity, spent, targets, arrival)
+                        todo.append(((*prefix, call), spent, identity, targets, arrival))
+                    else:
+                        self._rest_leaf(prefix, cost, identity, arrival)
+                step += 1
+                if left:
+                    mark = digest + step.to_bytes(4, "little")
+                    total = phantom + sum((mass for _, mass in left), Fraction(0))
+                    t += self.exponential(6, mark) / real(total)
+                    self._note_rest(blake3(b"\x03" + mark).digest(), cost, states, t)
+
+    def _note_rest(self, digest, cost, states, t) -> None:
+        most = self.score(cost) + Decimal(max(self.residual_to_go[q] for q in states)) / 2**32
+        self.numbers.rest_log[digest] = near(-t.ln())
+        self.numbers.rest_keys[digest] = near(most - t.ln())
+
+    def _rest_leaf(self, prefix, cost, digest, t) -> None:
+        self.numbers.rest_log[digest] = near(-t.ln())
+        self.numbers.rest_keys[digest] = value = near(self.score(cost) - t.ln())
+        if self.tree.allowed(prefix):
+            self.numbers.rest.append((value, digest, prefix))
 
     def _children(self, digest: bytes, states: States):
         found: dict[str, set[int]] = {}

@@ -111,7 +111,7 @@ def test_another_child_cannot_be_made_the_winner():
         assert codes(forged, small())[0] == "L502"
 
 
-@pytest.mark.parametrize("purpose", [1, 2, 3, 4])
+@pytest.mark.parametrize("purpose", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize(
     "told",
     [
@@ -120,6 +120,9 @@ def test_another_child_cannot_be_made_the_winner():
         {"mode": "surrogate", "race": "literal", "keys": "anchored"},
         {"mode": "fallback"},
         {"count_bits": 2, "top": 2},
+        {"race": "rest", "top": 3},
+        {"race": "rest", "mode": "surrogate", "inflate": "3"},
+        {"race": "rest", "count_bits": 9, "top": 3},
     ],
     ids=str,
 )

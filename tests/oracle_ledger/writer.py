@@ -73,8 +73,19 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Left:
+    """What was drawn of a node's children, in the rest race."""
+
+    digest: bytes
+    step: int = 0
+    gone: tuple[int, ...] = ()
+    phantom: bool = True
+    barren: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class Item:
-    """A frontier item."""
+    """A frontier item; with `left` what a node has left, `t` that of its next draw."""
 
     digest: bytes
     calls: Word
@@ -84,6 +95,7 @@ class Item:
     won: bool = False
     t: Real | None = None  # known once it is realised
     value: int = 0
+    left: Left | None = None
 
 
 class Reference:
@@ -184,7 +196,8 @@ class Reference:
                 record["U"] = str(self.word(4, item.digest))
             return replace(item, key=self.fallback_key(item))
         bound = self.bound(item.states, item.calls)
-        if item.parent is None or (self.regime, self.plan.keys) == ("coupled", "finalized"):
+        realised = self.regime == "rest" or self.plan.keys == "finalized"
+        if item.parent is None or (self.regime != "literal" and realised):
             item = self.realised(item, record)
             return replace(item, key=minus_log(item.t, bound), value=minus_log(item.t, bound))
         return replace(item, key=minus_log(times(self.weight(item), item.parent.t), bound))
@@ -220,12 +233,11 @@ class Reference:
         self.records.append(record)
         if self.regime != "fallback" and item.t is None:
             item = self.realised(item, record)
+        if self.regime == "rest":
+            self.note_phi(item, record)
+            return self.draw(item, Left(digest=item.digest), record)
         children = self.masses.children(item.states)
-        allowed = [
-            self.plan.allow_all
-            or self.masses.allows(self.after(item, call), call is None, self.truncate)
-            for call, _, _ in children
-        ]
+        allowed = [self.allowed(item, call) for call, _, _ in children]
         won = self.draw_winner(item, children, allowed, record)
         if not any(allowed):
             record["dead_end"] = True
@@ -234,19 +246,96 @@ class Reference:
         for place, (call, to, _) in enumerate(children):
             if not allowed[place]:
                 continue
-            digest = leaf_digest(item.digest)
-            if call is not None:
-                digest = child_context(item.digest, self.artifact.calls[call].encode())
-            child = Item(
-                digest=digest,
-                calls=self.after(item, call),
-                states=to,
-                key=0,
-                parent=item,
-                won=place == won,
-            )
-            found.append(self.push(child, place))
+            found.append(self.push(self.child(item, call, to, place == won), place))
         return found
+
+    def child(self, item: Item, call: int | None, to: States | None, won: bool) -> Item:
+        digest = leaf_digest(item.digest)
+        if call is not None:
+            digest = child_context(item.digest, self.artifact.calls[call].encode())
+        return Item(
+            digest=digest, calls=self.after(item, call), states=to, key=0, parent=item, won=won
+        )
+
+    # The rest race.
+
+    def pop_left(self, item: Item) -> list[Item]:
+        """What a node has left is the greatest item."""
+        left = item.left
+        record: dict[str, Any] = {
+            "kind": "draw", "node_id": self.name(left.digest), "step": left.step,
+        }  # fmt: skip
+        self.records.append(record)
+        node = replace(item, digest=left.digest, left=None)
+        if self.regime == "rest":
+            return self.draw(node, left, record)
+        found = []
+        for place, (call, to, _) in enumerate(self.masses.children(node.states)):
+            if place not in left.gone and self.allowed(node, call):
+                found.append(self.push(self.child(node, call, to, False), place))
+        if left.barren and not found:
+            record["dead_end"] = True
+        return found
+
+    def allowed(self, item: Item, call: int | None) -> bool:
+        after = self.after(item, call)
+        return self.plan.allow_all or self.masses.allows(after, call is None, self.truncate)
+
+    def draw(self, item: Item, left: Left, record: dict[str, Any]) -> list[Item]:
+        children = self.masses.children(item.states)
+        here = [place for place in range(len(children)) if place not in left.gone]
+        total = self.left_mass(item, children, left)
+        mark = left.digest + left.step.to_bytes(4, "little")
+        x = self.word(5, mark) if left.step else self.word(2, left.digest)
+        won = self.first(x, total, [(place, children[place][2]) for place in here])
+        found = []
+        record |= {"W": str(x), "winner": "phantom"}
+        if won is not None and self.allowed(item, children[won][0]):
+            record["winner"] = str(won)
+            call, to, _ = children[won]
+            found.append(self.push(self.child(item, call, to, True), won))
+        left = Left(
+            digest=left.digest,
+            step=left.step + 1,
+            gone=left.gone if won is None else (*left.gone, won),
+            phantom=left.phantom and won is not None,
+            barren=left.barren and not found,
+        )
+        if len(left.gone) < len(children):
+            found.append(self.push_left(item, children, left))
+        elif left.barren:
+            record["dead_end"] = True
+        return found
+
+    def first(self, x: int, total: Fraction, masses: list[tuple[int, Fraction]]) -> int | None:
+        edge = Fraction(0)
+        for place, mass in masses:
+            edge += mass
+            if Fraction(2 * x + 1, 2**65) * total < edge:
+                return place
+        return None
+
+    def left_mass(self, item: Item, children: list, left: Left) -> Fraction:
+        gone = sum((children[place][2] for place in left.gone), Fraction(0))
+        whole = sum((mass for _, _, mass in children), Fraction(0))
+        return self.masses.n(item.states) - gone if left.phantom else whole - gone
+
+    def push_left(self, item: Item, children: list, left: Left) -> Item:
+        mark = left.digest + left.step.to_bytes(4, "little")
+        x = self.word(6, mark)
+        t = plus(item.t, exponential(x, self.left_mass(item, children, left)))
+        key = minus_log(t, self.bound(item.states, item.calls))
+        self.records.append(
+            {
+                "kind": "rest",
+                "node_id": self.name(left.digest),
+                "step": left.step,
+                "U": str(x),
+                "neg_log_t": format_q64(minus_log(t)),
+                "key_raw": format_q64(key),
+            }
+        )
+        return replace(item, digest=blake(b"\x03" + mark), key=key, t=t, left=left)
 
     def after(self, item: Item, call: int | None) -> Word:
         return item.calls if call is None else (*item.calls, call)
@@ -322,6 +411,8 @@ class Reference:
                 self.rank_leaves()
                 if self.incumbent is not None:
                     self.records[-1]["incumbent"] = format_q64(self.incumbent)
+            elif item.left:
+                self.frontier += self.pop_left(item)
             else:
                 self.frontier += self.expand(item)
                 self.expansions += 1
@@ -342,7 +433,7 @@ class Reference:
             return "bound", None
         if pops == self.plan.interrupt_after:
             return "interrupted", None
-        if top.states is None:
+        if top.states is None or top.left:
             return None
         if self.expansions == self.plan.max_expansions:
             return "max_expansions", "CapExceeded"
@@ -436,7 +527,7 @@ class Reference:
             ],
             "expansions": self.expansions,
             "leaves": len(self.leaves),
-            "law": "softmax" if self.regime == "coupled" else "none",
+            "law": "softmax" if self.regime in ("coupled", "rest") else "none",
         }
         if top is not None:
             record["frontier_key"] = format_q64(top.key)

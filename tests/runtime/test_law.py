@@ -41,18 +41,24 @@ def seeds(runs: int = RUNS):
     return (n.to_bytes(32, "little") for n in range(runs))
 
 
+@pytest.mark.parametrize("race", ["coupled", "rest"])
 @pytest.mark.parametrize(("tilt", "beta"), [(0, "1"), (8, "1"), (4, "2.5")])
-def test_the_winner_is_a_softmax_draw(tilt, beta):
+def test_the_winner_is_a_softmax_draw(tilt, beta, race):
     artifact = load(build(vec_core(), vec_rows(), beta, tilt))
     price = {"a": 0.3, "b(k=1)": 0.1, "b(k=2)": 0.2, "c": 1.25}
     cost = {plan: sum(price[call] for call in plan) for plan in enumerate_plans(artifact)}
     law = softmax(cost, float(beta))
-    found = Counter(search(artifact, Settings(seed=seed)).plans[0].calls for seed in seeds())
+    found = Counter(
+        search(artifact, Settings(seed=seed, race=race)).plans[0].calls for seed in seeds()
+    )
     assert statistic(found, law) < quantile(len(law) - 1)
 
 
+@pytest.mark.parametrize(
+    "told", [{}, {"race": "rest"}, {"race": "rest", "inflate": "1.7"}], ids=str
+)
 @pytest.mark.parametrize("tilt", [0, 8])
-def test_the_first_two_are_draws_without_replacement(tilt):
+def test_the_first_two_are_draws_without_replacement(tilt, told):
     # Plans a, b, ab, b b, of costs 0.4, 1, 1.4, 2.
     rows = [(True, []), (True, [(1, 0)]), (False, [(0, 1), (1, 1)])]
     artifact = load(build(free_core([4 * 10**8, 10**9], 2), rows, tilt=tilt))
@@ -60,7 +66,7 @@ def test_the_first_two_are_draws_without_replacement(tilt):
     cost = {plan: sum(price[call] for call in plan) for plan in enumerate_plans(artifact)}
     one = softmax(cost, 1.0)
     law = {(x, y): one[x] * one[y] / (1 - one[x]) for x, y in permutations(one, 2)}
-    runs = (search(artifact, Settings(seed=seed, top=2)).plans for seed in seeds())
+    runs = (search(artifact, Settings(seed=seed, top=2, **told)).plans for seed in seeds())
     found = Counter((first.calls, second.calls) for first, second in runs)
     assert statistic(found, law) < quantile(len(law) - 1)
 
@@ -77,6 +83,9 @@ PRICE = {"a": 0.3, "b(k=1)": 0.1, "b(k=2)": 0.2, "c": 1.25}
         (0, {"mode": "surrogate"}),
         (4, {"inflate": "1.7", "truncate": 2}),
         (8, {"inflate": "1.7", "beacon": b"b"}),
+        (8, {"inflate": "1.7", "race": "rest"}),
+        (0, {"inflate": "3", "race": "rest"}),
+        (4, {"inflate": "1.7", "truncate": 2, "race": "rest"}),
     ],
 )
 def test_the_winner_of_a_surrogate_run_is_a_softmax_draw(tilt, told):
@@ -89,9 +98,9 @@ def test_the_winner_of_a_surrogate_run_is_a_softmax_draw(tilt, told):
     assert statistic(found, law) < quantile(len(law) - 1)
 
 
-@pytest.mark.parametrize("keys", ["finalized", "anchored"])
+@pytest.mark.parametrize("told", [{}, {"keys": "anchored"}, {"race": "rest"}], ids=str)
 @pytest.mark.parametrize("kind", ["relaxed", "network", "rounded"])
-def test_the_winner_over_bounds_is_a_softmax_draw(kind, keys):
+def test_the_winner_over_bounds_is_a_softmax_draw(kind, told):
     names = "abc"
     costs = {"a": 0.4, "b": 1.0, "c": 0.1}
     core = free_core([4 * 10**8, 10**9, 10**8], 2)
@@ -112,6 +121,6 @@ def test_the_winner_over_bounds_is_a_softmax_draw(kind, keys):
         artifact = opened(core, rows, round_counts=2)
     plans = [(), *((x,) for x in names), *((x, y) for x in names for y in names)]
     law = softmax({plan: sum(costs[call] for call in plan) for plan in plans}, 1.0)
-    runs = (search(artifact, Settings(seed=seed, keys=keys)) for seed in seeds(RUNS // 3))
+    runs = (search(artifact, Settings(seed=seed, **told)) for seed in seeds(RUNS // 3))
     found = Counter(run.plans[0].calls for run in runs)
     assert statistic(found, law) < quantile(len(law) - 1)

@@ -68,6 +68,8 @@ def test_the_mode_left_open_is_the_best_that_the_counts_allow():
         ("keys", {"mode": "fallback", "keys": "anchored"}),
         ("inflate", {"mode": "fallback", "inflate": "2"}),
         ("truncate", {"mode": "fallback", "truncate": 1}),
+        ("keys", {"race": "rest", "keys": "anchored"}),
+        ("race", {"race": "rest", "mode": "fallback"}),
     ],
 )
 def test_what_does_not_go_together_is_refused(field, told):
@@ -99,6 +101,8 @@ def test_exact_is_refused_on_bounds(artifact):
         {"inflate": "1.5"},
         {"mode": "fallback"},
         {"count_bits": 3},
+        {"race": "rest"},
+        {"race": "rest", "count_bits": 3},
     ],
 )
 def test_nothing_is_claimed_over_an_artifact_that_nobody_verified(told):
@@ -187,6 +191,7 @@ def test_the_race_follows_beacon_nonce_seed_salt_and_every_bound_setting():
         {"mode": "surrogate"},
         {"inflate": "1.5"},
         {"tau": "2"},
+        {"race": "rest"},
     ]
     keys = {
         race_key_of(artifact, terms_of(artifact, Settings(**{**base, **change})))

@@ -123,6 +123,8 @@ def test_what_is_taken_up_is_valid_in_every_mode(tmp_path):
         {"top": 3, "mode": "surrogate", "inflate": "1.5", "keys": "anchored", "recipe": "r1"},
         {"top": 3, "mode": "fallback", "tau": "2"},
         {"top": 12, "truncate": 2},
+        {"top": 4, "race": "rest"},
+        {"top": 12, "race": "rest", "truncate": 2, "max_expansions": 4},
         {"top": 3, "count_bits": 20},
         {"top": 12, "max_expansions": 3, "alpha": "0.5", "eta": "0.9"},
         {"beacon": b"b", "client_nonce": b"n", "opening_salt": bytes(32)},

@@ -303,7 +303,7 @@ def test_a_call_whose_cost_is_a_range_is_declined():
     [
         ("seed", bytes(31)),
         ("mode", "best"),
-        ("race", "rest"),
+        ("race", "sum"),
         ("keys", "late"),
         ("inflate", "0.99"),
         ("inflate", "1.0"),

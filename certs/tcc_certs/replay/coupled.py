@@ -70,11 +70,13 @@ class Coupled:
 
     Attributes:
         anchored: whether a child's arrival waits for its pop.
+        one_by_one: the rest race, where every child that is pushed has won its draw.
     """
 
     language: Language
     recipe: str
     anchored: bool
+    one_by_one: bool = False
     draws_winner: bool = True
     law: str = "softmax"
     counts_leaves: bool = False

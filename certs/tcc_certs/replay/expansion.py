@@ -13,10 +13,11 @@ from tcc_certs.digest import WINNER
 from tcc_certs.race import winner
 from tcc_certs.replay.constraints import Constraints
 from tcc_certs.replay.language import Language
+from tcc_certs.replay.left import Left
 from tcc_certs.replay.policy import Word
 from tcc_certs.replay.tree import Node, Slot, scale, slots
 
-_PHANTOM = "phantom"
+PHANTOM = "phantom"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +30,14 @@ class Expansion:
         fields: ``W``, ``winner``, ``dead_end`` where they are due.
         lost: the share of the bracket (phantom mass) and of the forbidden children, in the units of
             the root's race count.
+        left: in the rest race what is left of the children, None where that is nothing.
     """
 
     pushed: tuple[Slot, ...]
     won: int | None
     fields: Mapping[str, Json]
     lost: int
+    left: Left | None = None
 
 
 def expand(
@@ -52,7 +55,7 @@ def expand(
         x = word(WINNER, node.digest, "W")
         first = winner(x, total, masses)
         won = first if first is not None and children[first].tally is not None else None
-        fields = {"W": str(x), "winner": _PHANTOM if won is None else str(won)}
+        fields = {"W": str(x), "winner": PHANTOM if won is None else str(won)}
     if not pushed:
         fields["dead_end"] = True
     bracket = total - sum(masses)

@@ -30,6 +30,7 @@ class Fallback:
     language: Language
     tau: tuple[int, int]
     draws_winner: bool = False
+    one_by_one: bool = False
     law: str = "none"
     counts_leaves: bool = True
     uses_counts: bool = False

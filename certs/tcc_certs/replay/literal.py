@@ -26,6 +26,7 @@ class Literal:
     language: Language
     recipe: str
     draws_winner: bool = False
+    one_by_one: bool = False
     law: str = "none"
     counts_leaves: bool = False
     uses_counts: bool = True

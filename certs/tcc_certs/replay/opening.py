@@ -24,7 +24,7 @@ Rule: TypeAlias = "tuple[str, bool, object]"  # field, whether it holds, what is
 
 _KNOWN: Mapping[str, tuple[str, ...]] = {
     "mode": ("exact", "surrogate", "fallback"),
-    "race": ("coupled", "literal"),
+    "race": ("coupled", "literal", "rest"),
     "keys": ("finalized", "anchored"),
     "recipe": ("r1", "r2"),
     "prf_domain": (PRF_DOMAIN,),
@@ -98,7 +98,9 @@ def _rules(header: Header, counts: str, tilt: int, rank: int) -> Iterator[Rule]:
     yield "mode", header.mode != "exact" or counts == "exact", "surrogate, fallback: upper counts"
     yield "race", not literal or (header.mode == "surrogate" and tilt == 0), "coupled"
     yield "keys", not literal or header.keys == "anchored", "anchored"
-    yield "keys", not fallback or header.keys == "finalized", "finalized"
+    rest = header.race == "rest"
+    yield "race", not (rest and fallback), "coupled"
+    yield "keys", not (rest or fallback) or header.keys == "finalized", "finalized"
     inflate, places = header.inflate
     yield "inflate", inflate >= 10**places, "at least 1"
     yield "inflate", header.mode == "surrogate" or header.inflate == (1, 0), "1"

@@ -10,6 +10,7 @@
                 uniform, arrival, key, names
     expand      the greatest item of the frontier; no guard held it back; uniforms, winner, Phi
     leaf        the greatest item of the frontier; value, incumbent
+    rest, draw  what is left of a node's children: uniforms, arrival, key, the one that is next
     downgrade   the guard that asks for it fired; every key and value is another one from here on
     recovered   how many records it stands behind
     close       the stop rule, coverage of the root, best plans, counts, tail, claim, seed

@@ -57,6 +57,7 @@ class Policy(Protocol):
 
     Attributes:
         draws_winner: whether an expansion decides which child inherits the arrival.
+        one_by_one: whether an expansion pushes the winner alone, and what is left as one item.
         law: what `close` says of the law of the best plans.
         counts_leaves: whether `close` says how many leaves were pushed.
         uses_counts: whether `CountFail` can fire.
@@ -64,6 +65,8 @@ class Policy(Protocol):
 
     @property
     def draws_winner(self) -> bool: ...
+    @property
+    def one_by_one(self) -> bool: ...
     @property
     def law(self) -> str: ...
     @property

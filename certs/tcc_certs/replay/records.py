@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from tcc_certs.codec import Json
 from tcc_certs.digest import uuid7
-from tcc_certs.errors import Code
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import format_decimal, format_q64
 from tcc_certs.ledger import Record
 from tcc_certs.replay.findings import NO_CERT, Findings
@@ -112,6 +112,25 @@ def guarded(record: dict[str, Json], guards: Sequence[str], lowers: bool) -> dic
 def downgrade_record() -> dict[str, Json]:
     """The ``downgrade`` record: the only one that this version has."""
     return {"kind": "downgrade", "mode": "fallback", "claim_type": NO_CERT, "guards": [COUNT]}
+
+
+def due_pop(started_ms: int, node: Node) -> str:
+    """The record that the pop of `node` wants, by its kind, id and step."""
+    if node.left is not None:
+        return f"draw {uuid7(started_ms, node.left.context)} {node.left.step}"
+    kind = "leaf" if node.states is None else "expand"
+    return f"{kind} {uuid7(started_ms, node.digest)}"
+
+
+def check_place(record: Record, due: Node) -> None:
+    """The record is about the child that is due, whatever else it gets wrong.
+
+    Raises:
+        Rejected: L602 it is about another one.
+    """
+    if record.get("tie_token") != due.position and record.get("call") != due.call:
+        found = f"{record.get('tie_token')} {record.get('call')}"
+        raise Rejected(Code.MISSING_CHILD, "call", f"{due.position} {due.call}", found)
 
 
 def plan_record(node: Node, value: int) -> dict[str, Json]:

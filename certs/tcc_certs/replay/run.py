@@ -19,31 +19,32 @@ from collections import deque
 from dataclasses import replace
 
 from tcc_certs.codec import Json
-from tcc_certs.digest import uuid7
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.fixed import format_q64
 from tcc_certs.ledger import Record
 from tcc_certs.ledger_schema import text
 from tcc_certs.replay.best import Best
 from tcc_certs.replay.constraints import Constraints
-from tcc_certs.replay.expansion import expand
-from tcc_certs.replay.fallback import Fallback
+from tcc_certs.replay.draws import drawn
+from tcc_certs.replay.expansion import Expansion, expand
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.frontier import Frontier
 from tcc_certs.replay.guards import ACYCLICITY, CLAMP, capped, potential, too_wide
 from tcc_certs.replay.header import Header
 from tcc_certs.replay.kappa import Kappa
 from tcc_certs.replay.language import Language
+from tcc_certs.replay.left import Left, Listing, whole
 from tcc_certs.replay.policy import Policy
 from tcc_certs.replay.records import (
+    check_place,
     compare,
-    downgrade_record,
+    due_pop,
     guarded,
     node_record,
     popped_record,
 )
 from tcc_certs.replay.tree import Node, Slot, below, child_digest, root_node, share
-from tcc_certs.replay.words import unlogged_words, words
+from tcc_certs.replay.words import words
 
 
 class Run:
@@ -84,9 +85,11 @@ class Run:
         self.claim = NO_CERT if header.claim_type == NO_CERT else full
         self.nodes = self.leaf_nodes = self.expansions = 0
         self.outside = 0
-        self._parent: Node | None = None
+        self.parent: Node | None = None
         self._won: int | None = None
         self._due: deque[Slot] = deque()
+        self._left: Left | None = None
+        self._listing = Listing(language)
 
     @property
     def leaves(self) -> int:
@@ -100,21 +103,25 @@ class Run:
         return top is not None and incumbent is not None and top.key <= incumbent
 
     @property
-    def waits(self) -> bool:
-        """Whether ``node`` records are due."""
-        return self.nodes == 0 or bool(self._due)
+    def awaits(self) -> str | None:
+        """The kind of record that has to come next, where only one may."""
+        if self.nodes == 0 or self._due:
+            return "node"
+        return None if self._left is None else "rest"
 
     @property
     def is_capped(self) -> bool:
         """Whether an internal node is next and the cap on expansions holds it back."""
         top = self.frontier.top
-        return top is not None and top.states is not None and capped(self.header, self.expansions)
+        return top is not None and top.internal and capped(self.header, self.expansions)
 
     @property
     def must_downgrade(self) -> bool:
         """Whether `CountFail` holds back the pop that is next, and fallback begins."""
         top = self.frontier.top
-        if top is None or top.states is None or self.bounded or self.is_capped:
+        if top is None or top.states is None or top.left is not None:
+            return False
+        if self.bounded or self.is_capped:
             return False
         return self.policy.uses_counts and too_wide(self.header, self.language.count(top.states))
 
@@ -130,14 +137,14 @@ class Run:
             self._enter(root_node(self.language, self.constraints, exact), record, line)
             return
         self._check_due(record)
-        parent, slot = self._parent, self._due.popleft()
+        parent, slot = self.parent, self._due.popleft()
         if parent is None:
             raise Rejected(Code.LEDGER_ORDER, "kind", "expand, leaf or close", "node")
         digest = child_digest(self.language, parent.digest, slot)
         exact = self.kappa.step(parent.exact, slot)
         won = slot.position == self._won
         child = below(self.language, parent, slot, digest, won, exact)
-        _check_place(record, child)
+        check_place(record, child)
         self._enter(child, record, line)
 
     def _check_due(self, record: Record) -> None:
@@ -151,13 +158,13 @@ class Run:
     def _enter(self, node: Node, record: Record, line: int) -> None:
         pushed = self.policy.push(node, words(self.key, record))
         due = node_record(self.language, self.header.started_ms, node, pushed.fields)
-        self._hold(due, [CLAMP] * pushed.clamped, pushed.clamped, record, line)
+        self.hold(due, [CLAMP] * pushed.clamped, pushed.clamped, record, line)
         self.nodes += 1
         self.leaf_nodes += node.states is None
         self.kappa.note(node)
         self.frontier.push(replace(node, key=pushed.key, arrival=pushed.arrival))
 
-    def _hold(
+    def hold(
         self, due: dict[str, Json], guards: list[str], fails: bool, record: Record, line: int
     ) -> None:
         """Hold a record against the one that is due, with its guards; they may lower the claim."""
@@ -166,7 +173,7 @@ class Run:
         if lowers:
             self.claim = NO_CERT
 
-    def _pop(self, record: Record) -> Node:
+    def pop(self, record: Record) -> Node:
         """The item that leaves the frontier next, which `record` must be about.
 
         Raises:
@@ -176,10 +183,11 @@ class Run:
         node = self.frontier.top
         if node is None or self.bounded:
             raise Rejected(Code.STOP_RULE, "kind", "close", record["kind"])
-        due = "leaf" if node.states is None else "expand"
-        node_id = uuid7(self.header.started_ms, node.digest)
+        due = due_pop(self.header.started_ms, node)
         found = f"{record['kind']} {record['node_id']}"
-        ensure(found == f"{due} {node_id}", Code.POP_ORDER, "node_id", f"{due} {node_id}", found)
+        if record["kind"] == "draw":
+            found += f" {record['step']}"
+        ensure(found == due, Code.POP_ORDER, "node_id", due, found)
         ensure(not self.must_downgrade, Code.GUARD, "kind", "downgrade", record["kind"])
         self.frontier.pop()
         return node
@@ -188,62 +196,52 @@ class Run:
         """An ``expand`` record: the top of the frontier, an internal node.
 
         Raises:
-            Rejected: as :meth:`_pop`; L604 a cap had to end the run before.
+            Rejected: as :meth:`pop`; L604 a cap had to end the run before.
         """
         held = self.is_capped
-        node = self._pop(record)
+        node = self.pop(record)
         if node.states is None:
             raise Rejected(Code.POP_ORDER, "kind", "leaf", "expand")
         ensure(not held, Code.GUARD, "kind", "close, by CapExceeded", "expand")
         word = words(self.key, record)
         popped = self.policy.pop(node, word)
         node = replace(node, arrival=popped.arrival)
-        made = expand(self.language, self.constraints, node, self.policy.draws_winner, word)
+        if self.policy.one_by_one and node.states is not None:
+            left = whole(node.digest, self._listing.children(node.states))
+            made = drawn(self.language, self.constraints, node, left, word)
+        else:
+            made = expand(self.language, self.constraints, node, self.policy.draws_winner, word)
         phi = potential(self.header, self.root_rank, node)
         due = popped_record(
             "expand", self.header.started_ms, node, {**popped.fields, **made.fields, **phi.fields}
         )
         guards = [ACYCLICITY] * phi.fails + [CLAMP] * (phi.clamped or popped.clamped)
-        self._hold(due, guards, phi.fails or popped.clamped, record, line)
+        self.hold(due, guards, phi.fails or popped.clamped, record, line)
         self.expansions += 1
+        self.begin(node, made)
+
+    def begin(self, node: Node, made: Expansion) -> None:
+        """Children of `node`, and what is left of them, are due from here on."""
         self.outside += made.lost
-        self._parent, self._won, self._due = node, made.won, deque(made.pushed)
+        self.parent, self._won, self._due = node, made.won, deque(made.pushed)
+        self._left = made.left
+
+    def take_left(self) -> Left | None:
+        """What was left by the last draw; from here on it is in the frontier."""
+        left, self._left = self._left, None
+        return left
 
     def leaf(self, record: Record, line: int) -> None:
         """A ``leaf`` record: the top of the frontier, a leaf.
 
         Raises:
-            Rejected: as :meth:`_pop`.
+            Rejected: as :meth:`pop`.
         """
-        node = self._pop(record)
+        node = self.pop(record)
         popped = self.policy.pop(node, words(self.key, record))
         self.best.add(node, popped.value)
         due = popped_record("leaf", self.header.started_ms, node, popped.fields)
         if self.best.incumbent is not None:
             due["incumbent"] = format_q64(self.best.incumbent)
-        self._hold(due, [CLAMP] * popped.clamped, popped.clamped, record, line)
+        self.hold(due, [CLAMP] * popped.clamped, popped.clamped, record, line)
         self.outside += share(self.language, node)
-
-    def downgrade(self, record: Record, line: int) -> None:
-        """A ``downgrade`` record: fallback from here on, for every leaf and every item.
-
-        Raises:
-            Rejected: L604 no guard asks for it; D302 leaves have values that want the seed.
-        """
-        ensure(self.must_downgrade, Code.GUARD, "kind", "no downgrade", "downgrade")
-        compare(downgrade_record(), record, line, Code.GUARD, self.findings)
-        self.claim = NO_CERT
-        fallback = Fallback(language=self.language, tau=self.header.tau)
-        self.policy = fallback
-        word = unlogged_words(self.key)
-        self.best.revalue(lambda leaf: fallback.push(leaf, word).key)
-        self.frontier.rekey(
-            lambda node: replace(node, key=fallback.push(node, word).key, arrival=None)
-        )
-
-
-def _check_place(record: Record, due: Node) -> None:
-    """The record is about the child that is due, whatever else it gets wrong."""
-    if record.get("tie_token") != due.position and record.get("call") != due.call:
-        found = f"{record.get('tie_token')} {record.get('call')}"
-        raise Rejected(Code.MISSING_CHILD, "call", f"{due.position} {due.call}", found)

@@ -17,6 +17,7 @@ from tcc_certs.replay.closing import check_close
 from tcc_certs.replay.commitment import check_public, race_salt
 from tcc_certs.replay.constraints import residual_constraints
 from tcc_certs.replay.coupled import Coupled
+from tcc_certs.replay.downgrade import replay_downgrade
 from tcc_certs.replay.fallback import Fallback
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import Header, read_header
@@ -25,6 +26,7 @@ from tcc_certs.replay.language import Language, read_language
 from tcc_certs.replay.literal import Literal
 from tcc_certs.replay.opening import check_header, check_version
 from tcc_certs.replay.policy import Policy
+from tcc_certs.replay.rest import replay_draw, replay_rest
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.seeds import Seed
 
@@ -112,8 +114,9 @@ class Replay:
             ensure(found == kept, Code.LEDGER_ORDER, "records", kept, found)
             return
         undecided = kind == "close" and run.nodes == 0 and record["stop"] == "precision"
-        if run.waits and kind != "node" and not undecided:
-            raise Rejected(Code.MISSING_CHILD, "kind", "node", kind)
+        awaited = run.awaits
+        if awaited is not None and kind != awaited and not undecided:
+            raise Rejected(Code.MISSING_CHILD, "kind", awaited, kind)
         if kind == "close":
             self._close(run, record)
         elif kind == "node":
@@ -122,8 +125,12 @@ class Replay:
             run.expand(record, self.line)
         elif kind == "leaf":
             run.leaf(record, self.line)
+        elif kind == "rest":
+            replay_rest(run, record, self.line)
+        elif kind == "draw":
+            replay_draw(run, record, self.line)
         else:
-            run.downgrade(record, self.line)
+            replay_downgrade(run, record, self.line)
 
     def _close(self, run: Run, record: Record) -> None:
         self._closed = True
@@ -153,7 +160,10 @@ def policy_of(header: Header, language: Language) -> Policy:
     if header.race == "literal":
         return Literal(language=language, recipe=header.recipe)
     anchored = header.keys == "anchored"
-    return Coupled(language=language, recipe=header.recipe, anchored=anchored)
+    one_by_one = header.race == "rest"
+    return Coupled(
+        language=language, recipe=header.recipe, anchored=anchored, one_by_one=one_by_one
+    )
 
 
 def _kappa(trust: Trust, language: Language) -> Kappa:

@@ -14,6 +14,7 @@ from tcc_certs.digest import child_context, leaf_digest
 from tcc_certs.race import Arrival, child_masses
 from tcc_certs.replay.constraints import Constraints, Tally
 from tcc_certs.replay.language import Language, States
+from tcc_certs.replay.left import Left
 
 STOP = "stop"
 
@@ -37,6 +38,8 @@ class Node:
         exact: its state in the automaton whose counts are exact, for kappa; None: none there.
         key: Q64.64, what the frontier is ordered by; 0 before it is pushed.
         arrival: t, once it is known.
+        left: in the rest race: the node stands for the children that were not drawn yet, and
+            `digest`, `key` and `arrival` are those of that item.
     """
 
     digest: bytes
@@ -54,6 +57,12 @@ class Node:
     exact: int | None
     key: int = 0
     arrival: Arrival | None = None
+    left: Left | None = None
+
+    @property
+    def internal(self) -> bool:
+        """Whether its pop is an expansion."""
+        return self.states is not None and self.left is None
 
     def calls(self, most: int | None = None) -> list[str]:
         """The calls of the prefix, or of the plan at a leaf; the last `most` of them."""
@@ -161,7 +170,9 @@ def below(
 
 
 def share(language: Language, node: Node) -> int:
-    """omega * n of a node, in the units of the root's race count."""
+    """omega * n of a node, in the units of the root's race count; of what is left its mass."""
+    if node.left is not None:
+        return scale(language, node) * node.left.mass
     return scale(language, node) * (1 if node.states is None else language.count(node.states))
 
 

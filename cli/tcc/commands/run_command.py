@@ -48,7 +48,11 @@ from tcc_runtime.sinks import HashOnly, LedgerFile
 @click.option("--recipe", type=click.Choice(("r1", "r2")), default="r2", show_default=True)
 @click.option("--keys", type=click.Choice(("finalized", "anchored")))
 @click.option(
-    "--race", type=click.Choice(("coupled", "literal")), default="coupled", show_default=True
+    "--race",
+    type=click.Choice(("coupled", "rest", "literal")),
+    default="coupled",
+    show_default=True,
+    help="rest: children drawn one at a time, for states with many calls",
 )
 @click.option("--inflate", default="1", show_default=True, help="stress: counts that many times up")
 @click.option("--truncate", type=click.IntRange(0), help="only plans of at most that many calls")

@@ -180,7 +180,7 @@ def test_nothing_follows_close():
         ("mode", "surrogate", "L609"),
         ("mode", "fallback", "L609"),
         ("mode", "exactly", "D101"),
-        ("race", "rest", "D101"),
+        ("race", "sum", "D101"),
         ("race", "literal", "L201"),
         ("keys", "late", "D101"),
         ("recipe", "r3", "D101"),

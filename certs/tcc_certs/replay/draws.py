@@ -1,0 +1,67 @@
+"""Draws of the rest race: one child of a node at a time, in order of arrival.
+
+Normative text: docs/spec/race.md, section 18.  Cost: that of finding the winner
+(:mod:`tcc_certs.replay.left`).
+"""
+
+from __future__ import annotations
+
+from tcc_certs.codec import Json
+from tcc_certs.digest import REST_WINNER, WINNER, rest_place
+from tcc_certs.replay.constraints import Constraints
+from tcc_certs.replay.expansion import PHANTOM, Expansion
+from tcc_certs.replay.language import Language
+from tcc_certs.replay.left import Left
+from tcc_certs.replay.policy import Word
+from tcc_certs.replay.tree import Node, Slot, scale, slots
+
+
+def drawn(
+    language: Language, constraints: Constraints, node: Node, left: Left, word: Word
+) -> Expansion:
+    """The next draw from what is left of `node`, the first one where `left` is all of it."""
+    first = left.step == 0
+    purpose = WINNER if first else REST_WINNER
+    x = word(purpose, left.context if first else rest_place(left.context, left.step), "W")
+    place = left.winner(x)
+    slot = None if place is None else slot_at(language, constraints, node, left, place)
+    won = None if slot is None or slot.tally is None else place
+    after = left.without(place, won is None)
+    fields: dict[str, Json] = {"W": str(x), "winner": PHANTOM if won is None else str(won)}
+    lost = 0 if won is not None else left.mass - after.mass
+    if not after.number:
+        lost += after.mass  # phantom mass; no child is left beside it
+        if after.barren:
+            fields["dead_end"] = True
+    return Expansion(
+        pushed=() if won is None or slot is None else (slot,),
+        won=won,
+        fields=fields,
+        lost=scale(language, node) * lost,
+        left=after if after.number else None,
+    )
+
+
+def slot_at(
+    language: Language, constraints: Constraints, node: Node, left: Left, place: int
+) -> Slot:
+    """The child at that place."""
+    mass, steps = left.children.mass(place), left.children.steps
+    if place == len(steps):
+        stays = node.tally if constraints.may_stop(node.tally) else None
+        return Slot(position=place, call=None, states=None, mass=mass, tally=stays)
+    call, to = steps[place]
+    tally = constraints.after(node.tally, call)
+    return Slot(position=place, call=call, states=to, mass=mass, tally=tally)
+
+
+def remaining(language: Language, constraints: Constraints, node: Node, left: Left) -> Expansion:
+    """All that is left of `node`, at once, as fallback has it."""
+    found = [] if node.states is None else slots(language, constraints, node.states, node.tally)
+    children = [slot for slot in found if slot.position not in left.taken.places]
+    pushed = tuple([slot for slot in children if slot.tally is not None])
+    fields: dict[str, Json] = {}
+    if left.barren and not pushed:
+        fields["dead_end"] = True
+    lost = left.mass - sum([slot.mass for slot in pushed])
+    return Expansion(pushed=pushed, won=None, fields=fields, lost=scale(language, node) * lost)

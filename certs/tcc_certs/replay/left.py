@@ -1,0 +1,169 @@
+"""The rest race: which child of a node is drawn next, and what is left after it.
+
+Normative text: docs/spec/race.md, section 18.  The children of a set of states are listed once,
+with the running sums of their masses; what was drawn from a node is taken off these sums by a tree
+of partial sums.  So a draw costs a logarithm of the number of children, squared, and no more.
+Memory: the children of the sets that were met last, and for each node what was drawn from it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from tcc_certs.race import WORD, child_masses
+from tcc_certs.replay.language import Language, States
+
+MAX_KEPT = 1 << 20  # children that are listed at one time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Children:
+    """All children of a node at a set of states, in canonical order, `stop` last.
+
+    Attributes:
+        steps: calls and where they lead.
+        running: sums of the masses up to and with each child, in units of the race count.
+        total: the race count.
+    """
+
+    steps: Sequence[tuple[int, States]]
+    running: Sequence[int]
+    total: int
+
+    @property
+    def phantom(self) -> int:
+        """The phantom mass."""
+        return self.total - (self.running[-1] if self.running else 0)
+
+    def mass(self, place: int) -> int:
+        """The mass of one child."""
+        return self.running[place] - (self.running[place - 1] if place else 0)
+
+
+class Listing:
+    """The children of sets of states, each listed when it is first asked for."""
+
+    def __init__(self, language: Language) -> None:
+        self._language = language
+        self._found: dict[States, Children] = {}
+        self._kept = 0
+
+    def children(self, states: States) -> Children:
+        """The children of a node at `states`."""
+        found = self._found.get(states)
+        if found is None:
+            found = self._listed(states)
+            if self._kept + len(found.running) > MAX_KEPT:
+                self._found.clear()
+                self._kept = 0
+            self._found[states] = found
+            self._kept += len(found.running)
+        return found
+
+    def _listed(self, states: States) -> Children:
+        language = self._language
+        steps = language.steps(states)
+        masses = child_masses(
+            language.rank(states),
+            language.accepts(states),
+            [(language.weight[call], language.rank(to), language.count(to)) for call, to in steps],
+            language.fraction_bits,
+        )
+        running = tuple(accumulate(masses))
+        return Children(steps=steps, running=running, total=language.count(states))
+
+
+class Taken:
+    """The masses that were taken out of a row of children, and which children they were.
+
+    A tree of partial sums: entry i (from 1) holds what was taken of the last lowbit(i) places.
+    """
+
+    __slots__ = ("_size", "_sums", "places")
+
+    def __init__(self, size: int) -> None:
+        self.places: set[int] = set()
+        self._size = size
+        self._sums: dict[int, int] = {}
+
+    def take(self, place: int, mass: int) -> None:
+        """One more child is gone."""
+        self.places.add(place)
+        at = place + 1
+        while at <= self._size:
+            self._sums[at] = self._sums.get(at, 0) + mass
+            at += at & -at
+
+    def upto(self, place: int) -> int:
+        """What was taken of the places 0 .. `place`."""
+        total, at = 0, place + 1 if self._sums else 0
+        while at:
+            total += self._sums.get(at, 0)
+            at &= at - 1
+        return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What of a node's children and phantom mass was not drawn yet; R of the definition.
+
+    Attributes:
+        context: D of the node.
+        step: i; 0 before the node is expanded.
+        children: of the node.
+        taken: the children that were drawn; the one object of the node, as only its last item is
+            ever in a frontier.
+        mass: mass(R), in units of the node's race count.
+        phantom: whether the phantom mass is in R.
+        barren: whether no child of the node has been pushed.
+    """
+
+    context: bytes
+    step: int
+    children: Children
+    taken: Taken = field(repr=False)
+    mass: int
+    phantom: bool = True
+    barren: bool = True
+
+    @property
+    def number(self) -> int:
+        """How many children are in R."""
+        return len(self.children.running) - len(self.taken.places)
+
+    def winner(self, x: int) -> int | None:
+        """The first child j in R with (2x+1) * mass(R) < 2^65 * (running sum over R up to j); None:
+        a phantom.
+        """
+        running, taken = self.children.running, self.taken
+        line = (2 * x + 1) * self.mass
+        # A child that was taken adds nothing to the running sum, so it is never the first.
+        places = range(len(running))
+        place = bisect_right(places, line, key=lambda j: (running[j] - taken.upto(j)) << WORD + 1)
+        return place if place < len(running) else None
+
+    def without(self, place: int | None, barren: bool) -> Left:
+        """R after the draw of `place`, or of the phantom mass; `taken` is changed."""
+        if place is None:
+            gone = self.children.phantom
+        else:
+            gone = self.children.mass(place)
+            self.taken.take(place, gone)
+        return Left(
+            context=self.context,
+            step=self.step + 1,
+            children=self.children,
+            taken=self.taken,
+            mass=self.mass - gone,
+            phantom=self.phantom and place is not None,
+            barren=self.barren and barren,
+        )
+
+
+def whole(context: bytes, children: Children) -> Left:
+    """R of a node that is about to be expanded."""
+    taken = Taken(len(children.running))
+    return Left(context=context, step=0, children=children, taken=taken, mass=children.total)

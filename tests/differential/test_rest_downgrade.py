@@ -1,0 +1,76 @@
+"""Down to fallback while parts of nodes are left: runtime, validator and reference agree.
+
+By counts alone no verified artifact gets there, as no state's count is wider than the root's.  So
+here a count that is small, not large, makes the guard fire, in all three.
+"""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+
+from tcc_certs.replay import run as replayed
+from tcc_certs.replay import validate
+from tcc_runtime import search as searching
+from tcc_runtime.guards import Counts
+from tcc_runtime.load import load
+from tests.differential.test_ledgers import STARTED, drawn, runtime_ledger
+from tests.oracle_ledger.upper import drawn_upper
+from tests.oracle_ledger.writer import Plan, Reference, chained
+
+
+@pytest.fixture(params=[1, 300, 10**6, 10**12])
+def least(request, monkeypatch):
+    """A count at or below this fires the guard."""
+    most, counts_of = request.param, searching.counts_of
+
+    def fires(state, bits):
+        return Counts.NONE if state.count <= most else counts_of(state, bits)
+
+    monkeypatch.setattr(searching, "counts_of", fires)
+    monkeypatch.setattr(replayed, "too_wide", lambda header, count: count <= most)
+    return most
+
+
+class Small(Reference):
+    least = 0
+
+    def ending(self, pops):
+        found = super().ending(pops)
+        if found or self.regime == "fallback" or self.frontier[0].left:
+            return found
+        states = self.frontier[0].states
+        if states is None:
+            return None
+        unit = Fraction(2 ** (self.bits * self.depth_left(states)))
+        return ("downgrade", None) if self.masses.n(states) * unit <= self.least else None
+
+
+def test_what_is_left_of_a_node_goes_on_in_fallback(least):
+    rng = random.Random(least)
+    late, dead = 0, 0
+    for number in range(60):
+        if number % 2:
+            checked, artifact = drawn(rng)
+        else:
+            made = drawn_upper(rng)
+            checked, artifact = made.checked, load(made.data)
+        told = {"seed": rng.randbytes(32), "race": "rest", "top": rng.choice([1, 2, 5, 1000])}
+        if rng.random() < 0.3:
+            told |= {"mode": "surrogate", "inflate": "2.5"}
+        written = runtime_ledger(artifact, **told)
+        found = validate(written, checked)
+        assert (found.verdict, found.findings) == (0, ()), told
+        reference = Small(checked, Plan(started_ms=STARTED, **told))
+        reference.least = least
+        assert written == chained(reference.run()), told
+        before, down, after = written.partition(b'"kind":"downgrade"')
+        if down:
+            assert found.claim_type == "NoCert"
+            assert b'"W"' not in after
+            late += b'"kind":"draw"' in after and b'"kind":"rest"' in before
+            dead += b'"dead_end":true,"kind":"draw"' in after
+    print(f"{late} runs with draws in fallback, {dead} with dead ends")
+    assert late >= 5 or least == 1
