@@ -27,6 +27,7 @@ COMMANDS = {
     "count": "count the plans of an artifact",
     "enumerate": "list plans in call order",
     "explain": "explain a diagnostic code",
+    "experiments": "measure the paper's tables and figures",
 }
 
 

@@ -18,13 +18,23 @@ PACKAGES = {
     "tcc_certs": ROOT / "certs" / "tcc_certs",
     "tcc_compiler": ROOT / "compiler" / "tcc_compiler",
     "tcc_runtime": ROOT / "runtime" / "tcc_runtime",
+    "tcc_experiments": ROOT / "experiments" / "tcc_experiments",
     "tcc": ROOT / "cli" / "tcc",
 }
 OUTSIDE = {
     "tcc_certs": {"blake3"},
     "tcc_compiler": {"lark", "networkx", "tcc_certs"},
     "tcc_runtime": {"blake3", "gmpy2", "tcc_certs"},
-    "tcc": {"click", "gmpy2", "rich", "tcc_certs", "tcc_compiler", "tcc_runtime"},
+    "tcc_experiments": {"blake3", "matplotlib", "tcc_certs", "tcc_compiler", "tcc_runtime"},
+    "tcc": {
+        "click",
+        "gmpy2",
+        "rich",
+        "tcc_certs",
+        "tcc_compiler",
+        "tcc_experiments",
+        "tcc_runtime",
+    },
 }
 PRINTERS = {"tcc_certs": {"__main__.py"}, "tcc_compiler": {"catalogue/__main__.py"}}
 
@@ -55,7 +65,7 @@ def test_no_module_asserts(package: str) -> None:
         assert not [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Assert)], path
 
 
-@pytest.mark.parametrize("package", ["tcc_certs", "tcc_compiler", "tcc_runtime"])
+@pytest.mark.parametrize("package", ["tcc_certs", "tcc_compiler", "tcc_runtime", "tcc_experiments"])
 def test_only_the_command_line_prints_and_exits(package: str) -> None:
     for path, tree in modules(package):
         if path.relative_to(PACKAGES[package]).as_posix() in PRINTERS.get(package, set()):

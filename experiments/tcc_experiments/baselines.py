@@ -1,0 +1,105 @@
+"""Searches without a run-wise certificate, on a realised race that is listed.
+
+They look the value of a leaf up when they pop it, and know of the others nothing but bounds and
+counts.  `expansions` counts internal nodes, as the runtime does: the node at the end of a plan is
+one, and the leaf hangs below it.  Cost: a heap operation a place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import inf, log
+
+from tcc_experiments.listing import Listing, Race
+
+EULER = 0.5772156649015329
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a baseline found.
+
+    Attributes:
+        leaf: the place of its best leaf, None where it popped none.
+        expansions: nodes expanded when it stopped.
+        due: nodes expanded when it had popped the winner of the race, had it gone on until then;
+            None where it never would.
+    """
+
+    leaf: int | None
+    expansions: int
+    due: int | None
+
+
+def greedy(listing: Listing, value: list[float]) -> Found:
+    """Greedy by bound: the greatest M first; stops when no bound exceeds the incumbent."""
+    return best_first(listing, value, listing.bound)
+
+
+def distribution_level(listing: Listing, value: list[float]) -> Found:
+    """Keys M + gamma + ln N, the mean of the race in place of the race; the same stop rule."""
+    return best_first(listing, value, lambda at: listing.bound(at) + EULER + log(listing.count(at)))
+
+
+def best_first(listing: Listing, value: list[float], key: Callable[[int], float]) -> Found:
+    """Pops by `key`; a leaf that is popped shows its value; prunes what is at most the best."""
+    places = listing.places
+    winner = max(range(len(places)), key=value.__getitem__)
+    heap = [(-key(0), 0)]
+    best, leaf, expansions = -inf, None, 0
+    stopped: int | None = None
+    due: int | None = None
+    while heap and (stopped is None or due is None):
+        if stopped is None and -heap[0][0] <= best:
+            stopped = expansions
+        at = heappop(heap)[1]
+        if places[at].state is not None:
+            expansions += 1
+            for child in range(places[at].first, places[at].last):
+                heappush(heap, (-key(child), child))
+            continue
+        if stopped is None and value[at] > best:
+            best, leaf = value[at], at
+        if at == winner:
+            due = expansions
+    return Found(leaf=leaf, expansions=expansions if stopped is None else stopped, due=due)
+
+
+def beam(listing: Listing, value: list[float], width: int) -> Found:
+    """Beam search: of each length the `width` prefixes of greatest M; all their leaves are seen."""
+    places = listing.places
+    level, best, leaf, expansions = [0], -inf, None, 0
+    due: int | None = None
+    winner = max(range(len(places)), key=value.__getitem__)
+    while level:
+        ahead: list[int] = []
+        for at in level:
+            expansions += 1
+            for child in range(places[at].first, places[at].last):
+                if places[child].state is not None:
+                    ahead.append(child)
+                elif value[child] > best:
+                    best, leaf = value[child], child
+                if child == winner:
+                    due = expansions
+        level = sorted(ahead, key=lambda at: (-listing.bound(at), at))[:width]
+    return Found(leaf=leaf, expansions=expansions, due=due)
+
+
+def ancestral(listing: Listing, race: Race) -> Found:
+    """One draw down the tree from the exact conditional laws, by the race's own winner words."""
+    at, expansions = 0, 0
+    places = listing.places
+    while places[at].state is not None:
+        expansions += 1
+        place = places[at]
+        left = (race.word(2, place.digest) + 0.5) * 2.0**-64 * listing.total(at)
+        at = place.last - 1
+        for child in range(place.first, place.last):
+            left -= listing.total(child)
+            if left < 0:
+                at = child
+                break
+    return Found(leaf=at, expansions=expansions, due=None)

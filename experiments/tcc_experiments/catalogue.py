@@ -1,0 +1,35 @@
+"""The experiments, in the order of the paper."""
+
+from __future__ import annotations
+
+from tcc_experiments import (
+    adversarial,
+    diameter,
+    distribution,
+    fallback,
+    ledger,
+    soundness,
+    stress,
+    suites,
+    tightness,
+    tilt,
+    truncation,
+)
+from tcc_experiments.model import Experiment
+
+EXPERIMENTS: dict[str, Experiment] = {
+    module.EXPERIMENT.name: module.EXPERIMENT
+    for module in (
+        suites,
+        adversarial,
+        soundness,
+        distribution,
+        tightness,
+        stress,
+        tilt,
+        diameter,
+        truncation,
+        fallback,
+        ledger,
+    )
+}

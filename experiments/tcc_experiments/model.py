@@ -1,0 +1,101 @@
+"""What an experiment is: parts that are run, tables made of their rows, findings, figures.
+
+A part is a small dictionary that JSON can hold; its rows depend on nothing else (but for times), so
+a finished part need not be run again and parts may run in any order and process.  Cost: none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+Cell: TypeAlias = "int | float | str | bool | None"
+Row: TypeAlias = "dict[str, Cell]"
+Part: TypeAlias = "Mapping[str, int | str]"
+
+
+class Size(StrEnum):
+    """How much is run: `quick` shows that all of it works, `full` is for the record."""
+
+    QUICK = "quick"
+    FULL = "full"
+
+
+class Verdict(StrEnum):
+    """How a claim of the paper fares here."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    DIFFERS = "differs because"
+    EXTRA = "not in the paper"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One line of RESULTS.md.
+
+    Attributes:
+        claim: what the paper says, in our words, with its place.
+        found: our figure.
+        verdict: of the two.
+        because: why, where that needs saying.
+    """
+
+    claim: str
+    found: str
+    verdict: Verdict
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table as it is published: one CSV file, one table in RESULTS.md.
+
+    Attributes:
+        name: of the CSV file.
+        caption: what the rows are, with the units of the columns.
+        rows: all with the same keys, in the order of the columns.
+        shown: whether RESULTS.md has it too; a figure's points stay in the CSV file.
+    """
+
+    name: str
+    caption: str
+    rows: Sequence[Row]
+    shown: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """What came out of an experiment."""
+
+    tables: Sequence[Table]
+    findings: Sequence[Finding]
+
+    def table(self, name: str) -> Sequence[Row]:
+        """The rows of the table of that name."""
+        return next(table.rows for table in self.tables if table.name == name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """One experiment.
+
+    Attributes:
+        name, title: of the section in RESULTS.md; the title is a sentence.
+        revision: raised when the same parts would give other rows.
+        parts: what is run, for a size.
+        work: the rows of one part.
+        conclude: tables and findings from the rows of all parts.
+        draw: each figure by its file name: a function of the conclusion and of matplotlib's
+            pyplot, which gives a figure back.
+    """
+
+    name: str
+    title: str
+    revision: int
+    parts: Callable[[Size], Sequence[Part]]
+    work: Callable[[Part], list[Row]]
+    conclude: Callable[[Sequence[Row]], Conclusion]
+    draw: Mapping[str, Callable[[Conclusion, Any], Any]]

@@ -1,0 +1,149 @@
+"""Runs the parts of experiments, several at a time, and keeps what is finished.
+
+A finished part is a file named by what it depends on, written whole or not at all; it is not run
+again.  Rows come in the order of the parts, so the results do not depend on who finished first.
+Cost: the parts'.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from blake3 import blake3
+
+from tcc_experiments.catalogue import EXPERIMENTS
+from tcc_experiments.model import Experiment, Part, Row, Size
+
+OnPart = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Rows of finished parts, a file each.
+
+    Attributes:
+        folder: where they are; made when the first is kept.
+    """
+
+    folder: Path
+
+    def path(self, experiment: Experiment, part: Part) -> Path:
+        """The file of a part: its name binds the experiment, its revision and the part."""
+        text = json.dumps([experiment.name, experiment.revision, dict(part)], sort_keys=True)
+        return self.folder / f"{experiment.name}-{blake3(text.encode()).hexdigest()[:24]}.json"
+
+    def load(self, experiment: Experiment, part: Part) -> list[Row] | None:
+        """The rows of a part; None where it is not finished, or its file is not whole."""
+        try:
+            rows = json.loads(self.path(experiment, part).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return rows if isinstance(rows, list) else None
+
+    def keep(self, experiment: Experiment, part: Part, rows: Sequence[Row]) -> None:
+        """Writes the rows of a finished part.
+
+        Raises:
+            OSError: they cannot be written.
+        """
+        write_whole(self.path(experiment, part), json.dumps(rows).encode())
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """After a crash at any moment `path` holds the old bytes or the new ones.
+
+    Raises:
+        OSError: it cannot be written; nothing is left behind.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:32]}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            os.fchmod(file.fileno(), 0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def run_part(name: str, part: Part) -> list[Row]:
+    """The rows of one part; what a worker process is asked for."""
+    return EXPERIMENTS[name].work(part)
+
+
+def run(
+    experiments: Sequence[Experiment],
+    size: Size,
+    store: Store,
+    processes: int,
+    on_part: OnPart = lambda name, done, total: None,
+) -> dict[str, list[Row]]:
+    """The rows of every experiment, by its name.
+
+    Args:
+        experiments: what is run.
+        size: how much of it.
+        store: finished parts are taken from it and kept in it.
+        processes: workers; 1 runs everything in this process.
+        on_part: told the experiment, its finished parts and all its parts.
+
+    Raises:
+        OSError: a part cannot be kept.
+    """
+    parts = {e.name: list(e.parts(size)) for e in experiments}
+    found: dict[tuple[str, int], list[Row]] = {}
+    due: list[tuple[Experiment, int]] = []
+    for experiment in experiments:
+        for at, part in enumerate(parts[experiment.name]):
+            rows = store.load(experiment, part)
+            if rows is None:
+                due.append((experiment, at))
+            else:
+                found[experiment.name, at] = rows
+
+    def finished(experiment: Experiment, at: int, rows: list[Row]) -> None:
+        store.keep(experiment, parts[experiment.name][at], rows)
+        found[experiment.name, at] = rows
+        done = sum(name == experiment.name for name, _ in found)
+        on_part(experiment.name, done, len(parts[experiment.name]))
+
+    for experiment in experiments:
+        done = sum(name == experiment.name for name, _ in found)
+        on_part(experiment.name, done, len(parts[experiment.name]))
+    if processes == 1 or len(due) < 2:
+        for experiment, at in due:
+            finished(experiment, at, experiment.work(parts[experiment.name][at]))
+    else:
+        _pooled(due, parts, processes, finished)
+    return {
+        e.name: [row for at in range(len(parts[e.name])) for row in found[e.name, at]]
+        for e in experiments
+    }
+
+
+def _pooled(
+    due: Sequence[tuple[Experiment, int]],
+    parts: dict[str, list[Part]],
+    processes: int,
+    finished: Callable[[Experiment, int, list[Row]], None],
+) -> None:
+    """All that is due, by worker processes; what is not begun is given up on an error."""
+    # Fresh interpreters: a copy of this one would have the threads of a progress bar half copied.
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        waiting: dict[Future[list[Row]], tuple[Experiment, int]] = {
+            pool.submit(run_part, e.name, dict(parts[e.name][at])): (e, at) for e, at in due
+        }
+        try:
+            for future in as_completed(waiting):
+                finished(*waiting[future], future.result())
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise

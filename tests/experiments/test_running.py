@@ -1,0 +1,157 @@
+"""Parts are run once, in any number of processes, and what is published is the same each time."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tcc.main import main
+from tcc_experiments.catalogue import EXPERIMENTS
+from tcc_experiments.model import Part, Row, Size
+from tcc_experiments.results import page, sections
+from tcc_experiments.runner import Store, run
+
+TRUNCATION = EXPERIMENTS["truncation"]
+PARTS = len(TRUNCATION.parts(Size.QUICK))
+MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
+
+
+def never(part: Part) -> list[Row]:
+    raise AssertionError(part)
+
+
+def test_a_finished_part_is_not_run_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    first = run([TRUNCATION], Size.QUICK, store, 1)
+    seen: list[tuple[str, int, int]] = []
+    again = run(
+        [replace(TRUNCATION, work=never)], Size.QUICK, store, 1, lambda *told: seen.append(told)
+    )
+    assert again == first
+    assert seen == [("truncation", PARTS, PARTS)]
+    with pytest.raises(AssertionError):
+        run([replace(TRUNCATION, work=never, revision=99)], Size.QUICK, store, 1)
+
+
+def test_a_part_whose_file_is_not_whole_is_run_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    first = run([TRUNCATION], Size.QUICK, store, 1)
+    damaged = store.path(TRUNCATION, TRUNCATION.parts(Size.QUICK)[0])
+    damaged.write_bytes(damaged.read_bytes()[:-3])
+    assert run([TRUNCATION], Size.QUICK, store, 1) == first
+    assert json.loads(damaged.read_bytes())
+    assert sorted(p.suffix for p in tmp_path.iterdir()) == [".json"] * PARTS
+
+
+def test_two_processes_give_the_rows_of_one(tmp_path: Path) -> None:
+    one = run([TRUNCATION], Size.QUICK, Store(tmp_path / "1"), 1)
+    assert run([TRUNCATION], Size.QUICK, Store(tmp_path / "2"), 2) == one
+
+
+def test_a_section_takes_the_place_of_the_old_one() -> None:
+    before = page({"suites": "## A\n", "ledger": "## B\n"})
+    assert sections(before) == {"suites": "## A\n", "ledger": "## B\n"}
+    assert sections(page({**sections(before), "ledger": "## C\n"}))["suites"] == "## A\n"
+
+
+def test_every_part_can_be_a_file_name_of_its_own() -> None:
+    store = Store(Path())
+    for size in Size:
+        paths = [store.path(e, part) for e in EXPERIMENTS.values() for part in e.parts(size)]
+        assert len(paths) == len(set(paths))
+
+
+def told(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main([str(a) for a in arguments])
+    return int(str(ended.value.code))
+
+
+def test_without_matplotlib_the_message_says_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert told("experiments", "truncation", "--quick", "--out", tmp_path) == 2
+    message = capsys.readouterr().err
+    assert "pip install 'tcc[experiments]'" in message and "--no-figures" in message
+    assert not list(tmp_path.iterdir())
+    arguments = ("truncation", "--quick", "--no-figures", "--processes", 1, "--out", tmp_path)
+    assert told("experiments", *arguments) == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".parts", "RESULTS.md", "csv"]
+
+
+def test_a_wrong_name_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told("experiments", "suits") == 2
+    assert "there are: suites, adversarial" in capsys.readouterr().err
+    assert told("experiments", "--list") == 0
+    assert capsys.readouterr().out.splitlines()[0].startswith("suites ")
+
+
+@pytest.mark.skipif(not MATPLOTLIB, reason="figures need the extra")
+def test_figures_have_the_same_bytes_each_time(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tcc_experiments.runner import *;"
+        "from tcc_experiments.results import publish; out = Path(sys.argv[1]);"
+        "e = EXPERIMENTS['truncation'];"
+        "rows = run([e], Size.QUICK, Store(out / '.parts'), 1);"
+        "publish(out, e, e.conclude(rows['truncation']), Size.QUICK, True)"
+    )
+    for name in ("1", "2"):
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / name)], check=True, timeout=120)
+    for end in ("csv/truncation.csv", "figures/truncation.png", "figures/truncation.svg"):
+        assert (tmp_path / "1" / end).read_bytes() == (tmp_path / "2" / end).read_bytes()
+    svg = (tmp_path / "1/figures/truncation.svg").read_text()
+    assert "<dc:date>" not in svg
+
+
+def test_a_quick_run_of_everything_finds_what_the_record_says(tmp_path: Path) -> None:
+    figures = [] if MATPLOTLIB else ["--no-figures"]
+    command = [sys.executable, "-m", "tcc", "experiments", "all", "--quick", "--json", *figures]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path)], capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["format"], found["size"]) == ("tcc.experiments", "quick")
+    verdicts = {
+        name: [finding["verdict"] for finding in findings]
+        for name, findings in found["findings"].items()
+    }
+    assert list(verdicts) == list(EXPERIMENTS)
+    assert verdicts["soundness"] == ["holds", "does not hold"]
+    assert verdicts["adversarial"] == ["holds", "holds"]
+    assert verdicts["distribution"] == ["holds", "does not hold"]
+    assert verdicts["truncation"] == ["holds", "does not hold"]
+    assert verdicts["fallback"] == ["does not hold"]
+    if MATPLOTLIB:
+        drawn = {path.stem for path in (tmp_path / "figures").iterdir()}
+        assert drawn == {name for e in EXPERIMENTS.values() for name in e.draw}
+    check_tables(tmp_path / "csv")
+
+
+def check_tables(folder: Path) -> None:
+    """What the tables have to say at any size."""
+
+    def rows(name: str) -> list[dict[str, str]]:
+        text = (folder / f"{name}.csv").read_text(encoding="utf-8")
+        return list(csv.DictReader(text.splitlines()))
+
+    for row in rows("suites"):
+        ours = row["method"].startswith(("Exact", "Surrogate, coupled"))
+        assert not ours or row["missed_runs"] == "0"
+    for row in rows("soundness"):
+        if row["claim"] == "certified":
+            assert (row["violations"], row["differing"]) == ("0", "0")
+        else:
+            assert int(row["violations"]) > 0
+    assert all(row["verdict"].startswith("VALID") for row in rows("ledger"))
+    assert [row["appends"] for row in rows("ledger")][:5] == ["6", "24", "31", "68", "203"]
+    assert all(row["stop_slack"] == "0.0" for row in rows("diameter"))
+    assert all(row["bound_holds"] == "True" for row in rows("truncation"))
