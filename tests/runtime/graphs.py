@@ -293,6 +293,17 @@ def free_core(costs: Sequence[int], most: int, highs: Sequence[int] | None = Non
     return make_core(**parts, plan=["repeat", ["call", everything], 0], limits=[depth(most)])
 
 
+def wide_core(costs: Sequence[int], most: int) -> bytes:
+    """A core of one tool with as many calls as there are costs; ``any*`` of at most `most`."""
+    texts = [f"v{at:06d}" for at in range(len(costs))]
+    return make_core(
+        tools=[{"name": "t", "params": [{"name": "k", "values": texts}]}],
+        calls=[call(0, (at,), cost) for at, cost in enumerate(costs)],
+        plan=["repeat", ["call", set(range(len(costs)))], 0],
+        limits=[depth(most)],
+    )
+
+
 def random_rows(rng: random.Random, calls: int, layers: int, width: int) -> list[Row]:
     """A random shared graph: layers of `width` rows over one accepting end, then a root."""
     rows: list[Row] = [(True, [])]

@@ -2,7 +2,8 @@
 
 Normative text: docs/spec/artifact.md, docs/spec/race.md.  A node stands at a set of states: one
 state where the automaton is deterministic.  Counts of a set are sums, in the units of its rank.
-Cost: one logarithm a call, for the envelope of recipe R1, and one pass over the edges to inflate.
+Cost: one logarithm a distinct cost, for the envelope of recipe R1, and one pass over the edges to
+inflate.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Language:
         plans, race_count: N and m of each state, m inflated where the run inflates.
         cost_to_go, residual_to_go: h, nano-units, and g, Q31.32, of each state.
         fraction_bits, beta: F and beta.
-        envelope: max(0, largest r of any call), Q31.32: recipe R1's step.
+        envelope: max(0, largest r of any call), Q31.32: recipe R1's step; 0 where R2 is in use.
         root_digest: D(root).
     """
 
@@ -110,16 +111,21 @@ class Language:
         return min([self.cost_to_go[q] for q in states])
 
 
-def read_language(artifact: CheckedArtifact, inflate: tuple[int, int] = (1, 0)) -> Language:
-    """The language of an artifact that the kernel has passed, its race counts times `inflate`."""
+def read_language(
+    artifact: CheckedArtifact, inflate: tuple[int, int] = (1, 0), recipe: str = "r1"
+) -> Language:
+    """The language of an artifact that the kernel has passed, its race counts times `inflate`.
+
+    Args:
+        recipe: of the keys that will be asked for.
+    """
     manifest, columns = artifact.file.manifest, artifact.file.columns
     automaton = artifact.automaton
     weight = columns["call_weight"].items()
     cost_low = columns["call_cost_low"].items()
     bits = manifest.fraction_bits
-    residuals = [
-        call_residual(manifest.beta, cost_low[i], weight[i], bits) for i in range(manifest.calls)
-    ]
+    distinct = sorted(set(zip(cost_low, weight, strict=True))) if recipe == "r1" else []
+    residuals = [call_residual(manifest.beta, cost, heavy, bits) for cost, heavy in distinct]
     return Language(
         automaton=automaton,
         deterministic=not manifest.nondeterministic,

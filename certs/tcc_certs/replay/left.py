@@ -65,11 +65,15 @@ class Listing:
 
     def _listed(self, states: States) -> Children:
         language = self._language
-        steps = language.steps(states)
+        weight, steps = language.weight, language.steps(states)
+        seen: dict[States, tuple[int, int]] = {}  # rank and count of a target
+        for _, to in steps:
+            if to not in seen:
+                seen[to] = language.rank(to), language.count(to)
         masses = child_masses(
             language.rank(states),
             language.accepts(states),
-            [(language.weight[call], language.rank(to), language.count(to)) for call, to in steps],
+            [(weight[call], *seen[to]) for call, to in steps],
             language.fraction_bits,
         )
         running = tuple(accumulate(masses))

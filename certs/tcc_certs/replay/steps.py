@@ -91,7 +91,7 @@ class Replay:
         check_header(record, header, trust.artifact, self.findings)
         self.claim = header.claim_type
         check_public(record, opened=trust.opening, beacon=trust.beacon, nonce=trust.nonce)
-        language = read_language(trust.artifact, header.inflate)
+        language = read_language(trust.artifact, header.inflate, header.recipe)
         key = None
         if trust.seed is not None:
             trust.seed.check(header.seed_commitment)

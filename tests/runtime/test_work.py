@@ -1,0 +1,180 @@
+"""What a run does, counted: expansions, uniforms, logarithms, edges.  A change of these figures is a
+change of what a run costs, and wants a reason.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from tcc_runtime import search as searching
+from tcc_runtime.load import Artifact, load
+from tcc_runtime.numbers import FIRST_BITS, Reals
+from tcc_runtime.settings import Settings
+from tcc_runtime.tables import tables_of
+from tests.runtime.graphs import build, chain_rows, free_core, opened, random_network, wide_core
+
+SEED = bytes(range(32))
+
+
+def deep() -> Artifact:
+    """24 calls in a row, 6 to choose from at each, three states a layer."""
+    rng = random.Random(11)
+    costs = [rng.randrange(10**9) for _ in range(6)]
+    return load(build(free_core(costs, 24), chain_rows(rng, 6, 24, 3)))
+
+
+def wide() -> Artifact:
+    """Three calls in a row, 200 to choose from at each."""
+    rng = random.Random(12)
+    costs = [rng.randrange(10**9) for _ in range(200)]
+    return load(build(wide_core(costs, 3), chain_rows(rng, 200, 3, 2), tilt=12))
+
+
+def network() -> Artifact:
+    """Sets of states, tilt 2."""
+    rows = random_network(random.Random(13), 4, 5, 3)
+    costs = [10**8, 10**9, 5 * 10**8, 7 * 10**8]
+    return opened(free_core(costs, 9), rows, tilt=2, nondeterministic=True)
+
+
+def work(artifact: Artifact, monkeypatch, **told) -> dict[str, int]:
+    """The counts of one run on fresh tables."""
+    counts: Counter = Counter()
+    settings = Settings(seed=SEED, **told)
+    reals = tables_of(artifact, settings.recipe, settings.inflate).reals
+    assert reals.bits == FIRST_BITS
+    log, drawing, edges = reals._log, searching.drawing, Artifact.edges
+
+    def counted_log(value):
+        counts["logarithms"] += 1
+        return log(value)
+
+    def counted_drawing(key):
+        draw = drawing(key)
+
+        def counted(purpose, identity):
+            counts["uniforms"] += 1
+            return draw(purpose, identity)
+
+        return counted
+
+    def counted_edges(self, q):
+        found = edges(self, q)
+        counts["edges"] += len(found)
+        return found
+
+    def no_more(self, bits):
+        raise AssertionError("a rounding wanted more precision")
+
+    monkeypatch.setattr(reals, "_log", counted_log)
+    monkeypatch.setattr(searching, "drawing", counted_drawing)
+    monkeypatch.setattr(Artifact, "edges", counted_edges)
+    monkeypatch.setattr(Reals, "__init__", no_more)
+    run = searching.search(artifact, settings)
+    assert run.claim_type != "NoCert"
+    return {"expansions": run.expansions, "leaves": run.leaves, **counts}
+
+
+CASES = {
+    ("deep", "coupled", 1): {
+        "expansions": 25,
+        "leaves": 1,
+        "edges": 144,
+        "uniforms": 146,
+        "logarithms": 248,
+    },
+    ("deep", "coupled", 16): {
+        "expansions": 371,
+        "leaves": 16,
+        "edges": 144,
+        "uniforms": 2147,
+        "logarithms": 3558,
+    },
+    ("deep", "anchored", 16): {
+        "expansions": 2118,
+        "leaves": 16,
+        "edges": 144,
+        "uniforms": 3881,
+        "logarithms": 3532,
+    },
+    ("deep", "rest", 1): {
+        "expansions": 25,
+        "leaves": 1,
+        "edges": 144,
+        "uniforms": 50,
+        "logarithms": 56,
+    },
+    ("deep", "rest", 16): {
+        "expansions": 386,
+        "leaves": 16,
+        "edges": 144,
+        "uniforms": 790,
+        "logarithms": 780,
+    },
+    ("wide", "coupled", 1): {
+        "expansions": 4,
+        "leaves": 1,
+        "edges": 600,
+        "uniforms": 602,
+        "logarithms": 1396,
+    },
+    ("wide", "anchored", 1): {
+        "expansions": 581,
+        "leaves": 1,
+        "edges": 600,
+        "uniforms": 1159,
+        "logarithms": 1356,
+    },
+    ("wide", "rest", 1): {
+        "expansions": 4,
+        "leaves": 1,
+        "edges": 600,
+        "uniforms": 8,
+        "logarithms": 208,
+    },
+    ("wide", "rest", 64): {
+        "expansions": 183,
+        "leaves": 64,
+        "edges": 600,
+        "uniforms": 429,
+        "logarithms": 566,
+    },
+    ("network", "coupled", 4): {
+        "expansions": 12,
+        "leaves": 4,
+        "edges": 73,
+        "uniforms": 48,
+        "logarithms": 76,
+    },
+    ("network", "rest", 4): {
+        "expansions": 13,
+        "leaves": 4,
+        "edges": 70,
+        "uniforms": 31,
+        "logarithms": 32,
+    },
+}
+
+
+@pytest.mark.parametrize(("made", "race", "top"), CASES, ids=str)
+def test_the_work_of_a_run(made, race, top, monkeypatch):
+    artifact = {"deep": deep, "wide": wide, "network": network}[made]()
+    told = {"keys": "anchored"} if race == "anchored" else {"race": race}
+    assert work(artifact, monkeypatch, top=top, **told) == CASES[made, race, top]
+
+
+@pytest.mark.parametrize("calls", [2, 30, 400])
+def test_an_expansion_of_the_rest_race_costs_the_same_however_many_calls_there_are(
+    calls, monkeypatch
+):
+    rows = [(True, [])]
+    for _ in range(6):
+        rows.append((False, [(a, len(rows) - 1) for a in range(calls)]))
+    artifact = load(build(wide_core([10**9] * calls, 6), rows, tilt=16))
+    searching.search(artifact, Settings(seed=SEED, race="rest"))  # tables are made
+    found = work(artifact, monkeypatch, race="rest")
+    # One word for the winner and one for what is left; the last node has one child alone.
+    assert found == {"expansions": 7, "leaves": 1, "uniforms": 14, "logarithms": 14}
