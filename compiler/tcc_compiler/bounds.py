@@ -1,41 +1,37 @@
 """The least cost to go and the best residual to go of every state.
 
-Specification: docs/spec/artifact.md, C5.  Cost: one pass over the edges, once a letter.
+Specification: docs/spec/artifact.md, C5.  Cost: one pass over the edges each, once a letter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from tcc_certs.grammar import Core
+from tcc_compiler.constraint.limit import best_to_go, exact
 from tcc_compiler.count import Weights
 from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters
-from tcc_compiler.machine import Machine
 from tcc_compiler.refusal import Refused
+from tcc_compiler.table import Ints, Table
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bounds:
     """Per state: h in nano-units and g in Q31.32; `cost_max` is the greatest cost_high."""
 
-    cost_to_go: list[int]
-    residual_to_go: list[int]
+    cost_to_go: Ints
+    residual_to_go: Ints
     cost_max: int
 
 
-def bound(
-    core: Core,
-    machine: Machine,
-    order: Sequence[int],
-    letters: Letters,
-    weights: Weights,
-    guard: Guard,
-) -> Bounds:
-    """The bounds of every state; `order` has targets first.
+def bound(core: Core, table: Table, letters: Letters, weights: Weights, guard: Guard) -> Bounds:
+    """The bounds of every state.
 
     Raises:
         Refused: TCC405 where a bound leaves 64 bits.
@@ -45,28 +41,21 @@ def bound(
         if group[0] in weights.weight:
             low[letter] = min(core.calls[call].cost_low for call in group)
             best[letter] = max(weights.residual[call] for call in group)
-    cost, residual = [0] * machine.states, [0] * machine.states
-    for q in order:
-        edges = machine.edges[q]
-        guard.tick(1 + len(edges))
-        costs = [low[letter] + cost[target] for letter, target in edges]
-        residuals = [best[letter] + residual[target] for letter, target in edges]
-        if machine.accept[q]:
-            costs.append(0)
-            residuals.append(0)
-        cost[q], residual[q] = min(costs), max(residuals)
-    _check_range("the least cost to go", cost)
-    _check_range("the best residual to go", residual)
-    _check_range("the residual of a call", list(weights.residual.values()))
+    steps = len(table.levels)
+    cost = best_to_go(table, exact(low, steps)[table.letter], np.minimum, guard)
+    residual = best_to_go(table, exact(best, steps)[table.letter], np.maximum, guard)
+    _check_range("the least cost to go", (cost.min(), cost.max()))
+    _check_range("the best residual to go", (residual.min(), residual.max()))
+    _check_range("the residual of a call", weights.residual.values())
     return Bounds(
-        cost_to_go=cost,
-        residual_to_go=residual,
+        cost_to_go=cost.astype(np.int64),
+        residual_to_go=residual.astype(np.int64),
         cost_max=max((core.calls[call].cost_high for call in weights.weight), default=0),
     )
 
 
-def _check_range(what: str, values: Sequence[int]) -> None:
-    worst = max(values, key=abs, default=0)
+def _check_range(what: str, values: Iterable[int]) -> None:
+    worst = max(map(int, values), key=abs, default=0)
     if not _LEAST <= worst <= _MOST:
         raise Refused(
             "TCC405",

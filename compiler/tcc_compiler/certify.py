@@ -9,89 +9,164 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import pairwise
+from typing import TypeAlias
 
-from tcc_certs.digest import call_digest, state_digest
+import numpy as np
+from blake3 import blake3
+from numpy.typing import NDArray
+
+from tcc_certs.digest import call_digest
 from tcc_certs.grammar import Core
 from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters
-from tcc_compiler.machine import Machine
+from tcc_compiler.table import Bools, Ints, Numbers, Table, spread, starts
 
-_Key = TypeVar("_Key", bytes, int)
+# Rows of 32 bytes, as four numbers each whose order is that of the bytes.
+Digests: TypeAlias = NDArray[np.uint64]
+
+_PORTION = 1 << 17
+# An edge takes 64 bytes; the two bytes before a state's first edge end a cell of their own.
+_CELL = 64
+_WIDTH = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Numbering:
     """The states in the artifact's order.
 
     Attributes:
-        order: [states], the machine's states; targets come first, the start last.
-        number: [states], the artifact's number of each of the machine's states.
-        digest: [states], S of each of the machine's states.
+        order: [states], the table's states; targets come first, the start last.
+        number: [states], the artifact's number of each of the table's states.
+        digest: [states], S of each of the table's states, as :data:`Digests`.
     """
 
-    order: list[int]
-    number: list[int]
-    digest: list[bytes]
+    order: Ints
+    number: Numbers
+    digest: Digests
+
+    def digest_bytes(self) -> bytes:
+        """S of every state in the artifact's order."""
+        return self.digest[self.order].astype(">u8").tobytes()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CallEdges:
-    """The edges of states over calls, in call order.
+    """The edges of a table's states over calls.
 
-    States that read the same letters share the order in which their calls interleave.
+    Attributes:
+        start: [states+1], the edges of a state stand side by side.
+        call, target: [edges], in call order inside a state.
     """
 
-    def __init__(self, machine: Machine, letters: Letters) -> None:
-        self._machine = machine
-        self._calls = letters.calls
-        self._orders: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    start: Ints
+    call: Numbers
+    target: Numbers
 
-    def of(self, q: int, key: Sequence[_Key]) -> list[tuple[int, int]]:
-        """The pairs (call of the core, target) of state `q`, in order.
+    def of_states(self, states: Ints) -> CallEdges:
+        """The edges of these states, in their order."""
+        degree = np.diff(self.start)[states]
+        chosen = spread(self.start[:-1][states], degree)
+        return CallEdges(start=starts(degree), call=self.call[chosen], target=self.target[chosen])
 
-        Args:
-            key: [states], the order of the targets of one call.
-        """
-        edges = self._machine.edges[q]
-        order = self._order(tuple([letter for letter, _ in edges]))
-        pairs = [(call, edges[at][1]) for call, at in order]
-        if self._machine.nondeterministic:
-            pairs.sort(key=lambda pair: (pair[0], key[pair[1]]))
-        return pairs
-
-    def _order(self, row: tuple[int, ...]) -> list[tuple[int, int]]:
-        found = self._orders.get(row)
-        if found is None:
-            found = sorted(
-                (call, at) for at, letter in enumerate(row) for call in self._calls[letter]
-            )
-            self._orders[row] = found
-        return found
+    def sorted_by(self, key: Ints | Numbers) -> CallEdges:
+        """The same, those of one call in the order of `key`: [states], of their targets."""
+        row = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        order = np.lexsort((key[self.target], self.call, row))
+        return CallEdges(start=self.start, call=self.call[order], target=self.target[order])
 
 
-def certify(
-    core: Core,
-    machine: Machine,
-    order: Sequence[int],
-    edges: CallEdges,
-    rank: Sequence[int],
-    guard: Guard,
-) -> Numbering:
-    """The digests and the numbering of a minimal machine; `order` has targets first.
+def call_edges(table: Table, letters: Letters, guard: Guard) -> CallEdges:
+    """The edges of `table` with every letter's calls in its place.
+
+    Raises:
+        Refused: TCC403 where they are too many to hold.
+    """
+    sizes = np.fromiter(map(len, letters.calls), dtype=np.int64)
+    flat = np.array([call for group in letters.calls for call in group], dtype=np.int32)
+    width = sizes[table.letter]
+    start = starts(width)
+    guard.room(int(start[-1]))
+    call = flat[spread(starts(sizes)[:-1][table.letter], width)]
+    target = np.repeat(table.target, width)
+    start = start[table.edge_start]
+    if not _increasing(start, call, strictly=not table.nondeterministic):
+        row = np.repeat(np.arange(table.states), np.diff(start))
+        order = np.argsort(row * len(flat) + call, kind="stable")
+        call, target = call[order], target[order]
+    return CallEdges(start=start, call=call, target=target)
+
+
+def _increasing(start: Ints, call: Numbers, strictly: bool) -> bool:
+    """Whether the calls of every state increase."""
+    rises: Bools = call[1:] > call[:-1] if strictly else call[1:] >= call[:-1]
+    fresh = np.zeros(len(call) + 1, dtype=np.bool_)
+    fresh[start] = True
+    return bool(np.all(rises | fresh[1:-1]))
+
+
+def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numbering:
+    """The digests and the numbering of a ranked, minimal table.
 
     Of a nondeterministic one minimal means: no two states go on alike.
     """
-    atoms = [call_digest(c.text.encode(), c.cost_low, c.cost_high) for c in core.calls]
-    digest = [b""] * machine.states
-    held = 0
-    for q in order:
-        pairs = [(atoms[call], digest[target]) for call, target in edges.of(q, digest)]
-        held += len(pairs)
-        guard.tick(1 + len(pairs))
-        guard.room(held)
-        digest[q] = state_digest(machine.accept[q], pairs)
-    ranked = sorted(range(machine.states), key=lambda q: (rank[q], digest[q]))
-    number = [0] * machine.states
-    for at, q in enumerate(ranked):
-        number[q] = at
-    return Numbering(order=ranked, number=number, digest=digest)
+    texts = [call_digest(c.text.encode(), c.cost_low, c.cost_high) for c in core.calls]
+    atoms = _digests(texts)
+    digest = np.zeros((table.states, 4), dtype=np.uint64)
+    order = np.arange(table.states)
+    number = np.zeros(table.states, dtype=np.int32)
+    for first, last in pairwise(table.levels.tolist()):
+        for begin, end in _portions(edges.start, first, last):
+            rows = edges.of_states(np.arange(begin, end))
+            if table.nondeterministic:
+                rows = rows.sorted_by(_places(digest[:first]))
+            guard.tick(end - begin + len(rows.call))
+            digest[begin:end] = _level_digests(table.accept[begin:end], rows, atoms, digest)
+        order[first:last] = first + _by_digest(digest[first:last])
+        number[order[first:last]] = np.arange(first, last, dtype=np.int32)
+    return Numbering(order=order, number=number, digest=digest)
+
+
+def _portions(start: Ints, first: int, last: int) -> list[tuple[int, int]]:
+    """States `first` .. `last`-1 in portions of bounded numbers of edges."""
+    marks = np.arange(start[first], start[last], _PORTION)
+    cuts = np.unique(np.searchsorted(start[first : last + 1], marks)) + first
+    return list(pairwise([*cuts.tolist(), last])) if len(cuts) else [(first, last)]
+
+
+def _level_digests(accept: Bools, rows: CallEdges, atoms: Digests, digest: Digests) -> Digests:
+    """S of states, from their edges; the digests of all targets are there."""
+    size = len(accept)
+    # Every state has a cell before those of its edges.
+    first = rows.start + np.arange(size + 1)
+    cells = np.zeros((int(first[-1]), _WIDTH), dtype=">u8")
+    cells[first[:-1], -1] = 0x1000 + accept
+    inner = np.ones(len(cells), dtype=np.bool_)
+    inner[first[:-1]] = False
+    at = np.flatnonzero(inner)
+    cells[at, :4] = atoms[rows.call]
+    cells[at, 4:] = digest[rows.target]
+    view = cells.reshape(-1).view(np.uint8).data
+    ends = (first * _CELL).tolist()
+    head = _CELL - 2
+    return _digests([blake3(view[a + head : b]).digest() for a, b in pairwise(ends)])
+
+
+def _digests(found: Sequence[bytes]) -> Digests:
+    return np.frombuffer(b"".join(found), dtype=">u8").reshape(-1, 4).astype(np.uint64)
+
+
+def _by_digest(digest: Digests) -> Ints:
+    """The order of the digests as bytes."""
+    order = np.argsort(digest[:, 0])
+    leading = digest[order, 0]
+    if np.all(leading[1:] != leading[:-1]):
+        return order
+    return np.lexsort(digest.T[::-1])
+
+
+def _places(digest: Digests) -> Ints:
+    """[states], the place of each digest among all of them."""
+    place = np.empty(len(digest), dtype=np.int64)
+    place[_by_digest(digest)] = np.arange(len(digest))
+    return place

@@ -1,7 +1,7 @@
-"""How many plans each state has, and its race count: suffix counts, exact, in big integers.
+"""How many plans each state has, and its race count: suffix counts, exact, of any size.
 
 Specification: docs/spec/artifact.md, C3 and C4; the weights, docs/spec/race.md, section 3.
-Cost: one logarithm and one exponential a distinct cost; a big-integer product an edge.
+Cost: one logarithm and one exponential a distinct cost; that of :mod:`tcc_compiler.sums`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tcc_certs.grammar import Core
 from tcc_certs.weights import Beta, call_residual, call_weight, fraction_bits
 from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters
-from tcc_compiler.machine import Machine
 from tcc_compiler.refusal import Refused
-
-_MOST_BITS = 1 << 33
+from tcc_compiler.sums import Limbs, integer, rounded_sums, weighted_sums
+from tcc_compiler.table import Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,21 +35,23 @@ class Weights:
     residual: dict[int, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Counts:
-    """Per state: the rank d, the number of plans N, the race count m.
+    """Per state: the number of plans N, the race count m.
 
     Attributes:
-        race: m; where counts are rounded, the mantissa of m.
-        exponent: the exponents of m, in bits; all 0 where counts are exact.
-        round_bits: the bits of the mantissas, None where counts are exact.
+        plans: [states, limbs].
+        race: [states, limbs]; None where race counts are rounded.
+        rounded: [states] mantissas and [states] exponents of m; None where m is exact.
+        round_bits: the bits of the mantissas, None where race counts are exact.
+        total: the number of plans of the start.
     """
 
-    rank: list[int]
-    plans: list[int]
-    race: list[int]
-    exponent: list[int]
+    plans: Limbs
+    race: Limbs | None
+    rounded: tuple[Sequence[int], Sequence[int]] | None
     round_bits: int | None
+    total: int
 
 
 def weigh(core: Core, calls: Sequence[int], beta: Beta, tilt: int, guard: Guard) -> Weights:
@@ -68,21 +71,16 @@ def weigh(core: Core, calls: Sequence[int], beta: Beta, tilt: int, guard: Guard)
     )
 
 
-def used_calls(machine: Machine, letters: Letters) -> list[int]:
+def used_calls(table: Table, letters: Letters) -> list[int]:
     """The calls that stand on at least one edge, increasing."""
-    used = {letter for edges in machine.edges for letter, _ in edges}
+    used = np.flatnonzero(np.bincount(table.letter)).tolist()
     return sorted(call for letter in used for call in letters.calls[letter])
 
 
 def count(
-    machine: Machine,
-    order: Sequence[int],
-    letters: Letters,
-    weights: Weights,
-    guard: Guard,
-    round_bits: int | None,
+    table: Table, letters: Letters, weights: Weights, guard: Guard, round_bits: int | None
 ) -> Counts:
-    """Rank, number of plans and race count of every state; `order` has targets first.
+    """Number of plans and race count of every state; `table` is ranked.
 
     Args:
         round_bits: round race counts up to so many bits, state by state; None keeps them exact.
@@ -91,58 +89,30 @@ def count(
         Refused: TCC407 where the counts take more than a gigabyte.
     """
     sizes = [len(group) for group in letters.calls]
-    totals = [
-        sum(weights.weight.get(call, 0) for call in group) if group[0] in weights.weight else 0
-        for group in letters.calls
-    ]
-    rank, plans, race, exponent = ([0] * machine.states for _ in range(4))
+    totals = [sum(weights.weight.get(call, 0) for call in group) for group in letters.calls]
     bits = weights.fraction_bits
-    widest = 0
-    for q in order:
-        edges = machine.edges[q]
-        guard.tick(1 + len(edges))
-        depth = max([1 + rank[target] for _, target in edges], default=0)
-        accepting = int(machine.accept[q])
-        rank[q] = depth
-        plans[q] = accepting + sum([sizes[letter] * plans[target] for letter, target in edges])
-        due = (accepting << (bits * depth)) + sum(
-            [
-                totals[letter] * race[target]
-                << (exponent[target] + bits * (depth - 1 - rank[target]))
-                for letter, target in edges
-            ]
-        )
-        race[q], exponent[q] = (due, 0) if round_bits is None else round_up(due, round_bits)
-        widest = max(widest, race[q].bit_length(), plans[q].bit_length())
-        _check_room(widest * machine.states)
-    return Counts(rank=rank, plans=plans, race=race, exponent=exponent, round_bits=round_bits)
+    plans = weighted_sums(table, sizes, 0, guard)
+    race = rounded = None
+    if round_bits is None:
+        race = weighted_sums(table, totals, bits, guard)
+    else:
+        rounded = rounded_sums(table, totals, bits, round_bits, guard)
+    return Counts(
+        plans=plans,
+        race=race,
+        rounded=rounded,
+        round_bits=round_bits,
+        total=integer(plans, table.start),
+    )
 
 
-def round_up(value: int, bits: int) -> tuple[int, int]:
-    """The least m * 2^e, m below 2^bits, that is no less than `value`, as the canonical (m, e)."""
-    exponent = max(0, value.bit_length() - bits)
-    mantissa = -(-value >> exponent)
-    # Rounding up may carry into one bit more: then it is a power of two.
-    return (mantissa >> 1, exponent + 1) if mantissa >> bits else (mantissa, exponent)
-
-
-def _check_room(bits: int) -> None:
-    """Refuse columns of counts that take more than a gigabyte."""
-    if bits > _MOST_BITS:
-        raise Refused(
-            "TCC407",
-            f"the counts of all states take more than {_MOST_BITS >> 33} GiB",
-            hint="add `limit depth <= N`, or lower --tilt",
-        )
-
-
-def check_bits(counts: Counts, machine: Machine, limit: int | None) -> None:
+def check_bits(counts: Counts, limit: int | None) -> None:
     """Refuse a number of plans of more than `limit` bits.
 
     Raises:
         Refused: TCC407.
     """
-    bits = counts.plans[machine.start].bit_length()
+    bits = counts.total.bit_length()
     if limit is not None and bits > limit:
         raise Refused(
             "TCC407",

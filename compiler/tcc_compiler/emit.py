@@ -5,10 +5,11 @@ Specification: docs/spec/artifact.md, sections 2 and 3.  Cost: linear in the fil
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
 
-from tcc_certs.artifact import pack, pack_limbs, pack_texts, write_artifact
+import numpy as np
+
+from tcc_certs.artifact import pack, pack_texts, write_artifact
 from tcc_certs.codec import Json, encode
 from tcc_certs.digest import root_document
 from tcc_certs.grammar import Core
@@ -17,13 +18,14 @@ from tcc_certs.weights import Beta
 from tcc_compiler.bounds import Bounds
 from tcc_compiler.certify import CallEdges, Numbering
 from tcc_compiler.count import Counts, Weights
-from tcc_compiler.machine import Machine
+from tcc_compiler.sums import Limbs, narrowed
+from tcc_compiler.table import Ints, Table
 
 
 def emit(
     core: Core,
     value: Mapping[str, Json],
-    machine: Machine,
+    table: Table,
     edges: CallEdges,
     numbering: Numbering,
     counts: Counts,
@@ -37,13 +39,13 @@ def emit(
 
     Args:
         value: the core's JSON object, from which the tools are taken word for word.
-        machine: minimal; `numbering`, `counts` and `bounds` are over its states.
-        relaxed: the statements that `machine` leaves to the run, None where there are none.
+        table: ranked and minimal; `edges`, `numbering`, `counts` and `bounds` are over its states.
+        relaxed: the statements that `table` leaves to the run, None where there are none.
     """
     calls = sorted(weights.weight)
     columns = {
-        **_states(machine, numbering, counts, bounds),
-        **_edges(edges, numbering, calls),
+        **_states(table, numbering, counts, bounds),
+        **_edges(table, edges, numbering, calls),
         **_calls(core, calls, weights),
         **_documents(core, value, calls),
     }
@@ -53,52 +55,55 @@ def emit(
         beta=beta,
         tilt=tilt,
         fraction_bits=weights.fraction_bits,
-        states=machine.states,
+        states=table.states,
         edges=len(columns["edge_call"]) // 4,
         calls=len(calls),
-        root=numbering.digest[machine.start],
+        root=columns["state_digest"][-32:],
         cost_max=bounds.cost_max,
         root_document=root_document(core.name, core.version, core.limit_texts),
-        nondeterministic=machine.nondeterministic,
+        nondeterministic=table.nondeterministic,
         relaxed=relaxed,
         round_counts=counts.round_bits,
     )
     return write_artifact(manifest, columns)
 
 
-def _states(
-    machine: Machine, numbering: Numbering, counts: Counts, bounds: Bounds
-) -> dict[str, bytes]:
+def _states(table: Table, numbering: Numbering, counts: Counts, bounds: Bounds) -> dict[str, bytes]:
     order = numbering.order
+    ranks = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels))
     columns = {
-        "accept": bytes(machine.accept[q] for q in order),
-        "rank": pack("rank", [counts.rank[q] for q in order]),
-        "plans": pack_limbs([counts.plans[q] for q in order]),
-        "cost_to_go": pack("cost_to_go", [bounds.cost_to_go[q] for q in order]),
-        "residual_to_go": pack("residual_to_go", [bounds.residual_to_go[q] for q in order]),
-        "state_digest": b"".join(numbering.digest[q] for q in order),
+        "accept": table.accept[order].tobytes(),
+        "rank": ranks.astype("<u4").tobytes(),
+        "plans": _limbs(counts.plans, order),
+        "cost_to_go": bounds.cost_to_go[order].astype("<i8").tobytes(),
+        "residual_to_go": bounds.residual_to_go[order].astype("<i8").tobytes(),
+        "state_digest": numbering.digest_bytes(),
     }
-    if counts.round_bits is not None:
-        columns["race_mantissa"] = pack("race_mantissa", [counts.race[q] for q in order])
-        columns["race_exponent"] = pack("race_exponent", [counts.exponent[q] for q in order])
-    elif counts.race != counts.plans:
-        columns["race_count"] = pack_limbs([counts.race[q] for q in order])
+    if counts.rounded is not None:
+        mantissa, exponent = (np.array(part, dtype=np.uint64)[order] for part in counts.rounded)
+        columns["race_mantissa"] = mantissa.astype("<u8").tobytes()
+        columns["race_exponent"] = exponent.astype("<u4").tobytes()
+    elif counts.race is not None and not np.array_equal(counts.race, counts.plans):
+        columns["race_count"] = _limbs(counts.race, order)
     return columns
 
 
-def _edges(edges: CallEdges, numbering: Numbering, calls: Sequence[int]) -> dict[str, bytes]:
-    index = {call: at for at, call in enumerate(calls)}
-    number = numbering.number
-    starts, numbers, targets = [0], array("I"), array("I")
-    for q in numbering.order:
-        pairs = edges.of(q, number)
-        numbers.extend([index[call] for call, _ in pairs])
-        targets.extend([number[target] for _, target in pairs])
-        starts.append(len(numbers))
+def _limbs(limbs: Limbs, order: Ints) -> bytes:
+    return narrowed(limbs)[order].astype("<u8", copy=False).tobytes()
+
+
+def _edges(
+    table: Table, edges: CallEdges, numbering: Numbering, calls: Sequence[int]
+) -> dict[str, bytes]:
+    if table.nondeterministic:
+        edges = edges.sorted_by(numbering.number)
+    rows = edges.of_states(numbering.order)
+    index = np.zeros(max(calls, default=-1) + 1, dtype="<u4")
+    index[list(calls)] = np.arange(len(calls))
     return {
-        "edge_start": pack("edge_start", starts),
-        "edge_call": pack("edge_call", numbers),
-        "edge_target": pack("edge_target", targets),
+        "edge_start": rows.start.astype("<u8").tobytes(),
+        "edge_call": index[rows.call].tobytes(),
+        "edge_target": numbering.number[rows.target].astype("<u4").tobytes(),
     }
 
 

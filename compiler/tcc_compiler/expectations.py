@@ -20,8 +20,8 @@ from tcc_compiler.constraint.control import Control
 from tcc_compiler.diagnostics import Diagnostic
 from tcc_compiler.frontend import Example, Expect
 from tcc_compiler.letters import Letters, partition
-from tcc_compiler.machine import Machine
 from tcc_compiler.relax.names import only
+from tcc_compiler.table import Table
 
 # A state of the machine and one of the relaxed statements.
 _Pair: TypeAlias = "tuple[int, int]"
@@ -34,8 +34,8 @@ class Compared:
 
     Attributes:
         artifact: the bytes.
-        relaxed: the statements that `machine` leaves out, None where it leaves none.
-        machine: the minimal machine, over `letters`.
+        relaxed: the statements that `table` leaves out, None where it leaves none.
+        table: the smallest table, over `letters`.
         plans: how many plans there are, or at most that many.
         min_cost: the least cost of a plan, nano-units; at least that where statements are relaxed.
         max_depth: the most calls of a plan; at most that where statements are relaxed.
@@ -45,7 +45,7 @@ class Compared:
     core: Core
     relaxed: Relaxed | None
     letters: Letters
-    machine: Machine
+    table: Table
     plans: int
     min_cost: int
     max_depth: int
@@ -99,7 +99,7 @@ class _Walk:
     """Walks over the machine and, beside it, the statements that it leaves out."""
 
     def __init__(self, made: Compared) -> None:
-        self._machine = made.machine
+        self._table = made.table
         self._letters = made.letters
         # The relaxed statements tell calls apart that are one letter of the machine.
         left = None if made.relaxed is None else only(made.core, made.relaxed)
@@ -115,7 +115,7 @@ class _Walk:
             _TooMany: past a bound on pairs.
         """
         came: list[dict[_Pair, tuple[_Pair, int]]] = []
-        pairs: Iterable[_Pair] = ((self._machine.start, 0),)
+        pairs: Iterable[_Pair] = ((self._table.start, 0),)
         made = 0
         for pattern in patterns:
             step = self._step(pairs, pattern)
@@ -139,7 +139,7 @@ class _Walk:
             )
         found: dict[_Pair, tuple[_Pair, int]] = {}
         for q, seen in pairs:
-            for letter, target in self._machine.edges[q]:
+            for letter, target in self._table.row(q):
                 for fine, call in calls.get(letter, {}).items():
                     after = seen if self._control is None else self._control.step(seen, fine)
                     if after is not None:
@@ -149,7 +149,7 @@ class _Walk:
     def _accepts(self, pair: _Pair) -> bool:
         q, seen = pair
         met = self._control is None or self._control.accepts(seen)
-        return self._machine.accept[q] and met
+        return bool(self._table.accept[q]) and met
 
 
 def _trace(came: Sequence[Mapping[_Pair, tuple[_Pair, int]]], last: _Pair) -> list[int]:
@@ -201,7 +201,7 @@ def _decide(expect: Expect, found: int, side: str) -> bool | None:
 def _side(made: Compared, what: str) -> str:
     """On which side of the number the compiled figure is; empty where it is the number."""
     if what == "plans":
-        return "at most" if made.relaxed or made.machine.nondeterministic else ""
+        return "at most" if made.relaxed or made.table.nondeterministic else ""
     if made.relaxed is None:
         return ""
     return "at least" if what == "min_cost" else "at most"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tcc_compiler.machine import Machine
 from tcc_compiler.options import Options
 from tcc_compiler.place import Statement, place_of
 from tcc_compiler.refusal import Refused
@@ -80,15 +79,15 @@ class Guard:
         self._statement = None
         self._look()
 
-    def apply(self, statement: Statement, text: str, machine: Machine) -> None:
-        """Enter the pass that applies `statement` to `machine`."""
+    def apply(self, statement: Statement, text: str, states: int) -> None:
+        """Enter the pass that applies `statement` to a machine of so many states."""
         self.enter(text, place_of(statement))
         self._statement = statement
-        self._before = machine.states
+        self._before = states
 
-    def applied(self, machine: Machine) -> None:
-        """The statement last entered has given `machine`."""
-        self._measure(machine.states)
+    def applied(self, states: int) -> None:
+        """The statement last entered has given a machine of so many states."""
+        self._measure(states)
 
     def stopped(self) -> None:
         """The statement last entered, if any, was not finished: it made what was reached."""

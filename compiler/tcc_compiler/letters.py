@@ -1,8 +1,8 @@
 """Letters: the coarsest classes of calls that no statement of the core can tell apart.
 
 Every later pass works on letters; calls come back only when the artifact is written.  Two calls
-share a letter when the same patterns and the same `uses` limits hold them, their signatures act
-alike, and each summed attribute that a limit bounds has the same value.
+share a letter when the same patterns that are used and the same `uses` limits hold them, their
+signatures act alike, and each summed attribute that a limit bounds has the same value.
 Cost: linear in the calls and in the members of the patterns.
 """
 
@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-from tcc_certs.grammar import CallSet, Core, Limit, members
+from tcc_certs.expressions import walk
+from tcc_certs.grammar import CallSet, Core, ForbidNext, Limit, OneCall, members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,8 @@ class Letters:
     Attributes:
         calls: [letters], the calls of each letter, increasing.
         letter: [calls], the letter of each call.
-        patterns: [patterns of the core], the letters of each pattern, increasing.
+        patterns: [patterns of the core], the letters of each pattern that is used, increasing; of
+            others, the letters that have a call of it.
     """
 
     calls: tuple[tuple[int, ...], ...]
@@ -47,7 +49,20 @@ def partition(core: Core) -> Letters:
 
 
 def _sets(core: Core) -> Iterable[CallSet]:
-    yield from core.patterns
+    """The call sets that statements look at; patterns that nothing uses tell no calls apart."""
+    used = {
+        part.pattern
+        for expr in (core.plan, *core.rules.values())
+        for part in walk(expr)
+        if isinstance(part, OneCall)
+    }
+    for require in core.requires:
+        used |= {require.first, require.second}
+    for forbid in core.forbids:
+        used |= (
+            {*forbid.patterns} if isinstance(forbid, ForbidNext) else {forbid.first, forbid.second}
+        )
+    yield from (core.patterns[pattern] for pattern in sorted(used))
     for limit in core.limits:
         if limit.calls is not None:
             yield limit.calls

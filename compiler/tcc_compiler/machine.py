@@ -1,4 +1,4 @@
-"""The value that most passes take and give: an automaton over letters, mostly deterministic.
+"""The value that the first passes take and give: an automaton over letters, mostly deterministic.
 
 A letter is a class of calls that no statement tells apart (:mod:`tcc_compiler.letters`).  An edge
 that is not there leads nowhere.  Cost: one tuple a state and one pair an edge.
@@ -7,7 +7,7 @@ that is not there leads nowhere.  Cost: one tuple a state and one pair an edge.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 Edges: TypeAlias = "tuple[tuple[int, int], ...]"
@@ -21,15 +21,12 @@ class Machine:
         start: the state of the empty prefix.
         accept: [n], whether a plan may stop.
         edges: [n], pairs (letter, target) with letters strictly increasing (see below).
-        sorted: True where every target is known to be less than its source, so that there is no
-            cycle and a pass can simply count up.
         nondeterministic: True where a letter may lead to several targets; no pair stands twice.
     """
 
     start: int
     accept: Sequence[bool]
     edges: Sequence[Edges]
-    sorted: bool = False
     nondeterministic: bool = False
 
     @property
@@ -40,14 +37,6 @@ class Machine:
     def targets(self, q: int) -> list[int]:
         """The targets of state `q`, once an edge."""
         return [target for _, target in self.edges[q]]
-
-
-def as_deterministic(machine: Machine) -> Machine:
-    """`machine`, and known to be deterministic where it is: its plans are counted exactly then."""
-    if not machine.nondeterministic:
-        return machine
-    twice = any(len({letter for letter, _ in edges}) < len(edges) for edges in machine.edges)
-    return machine if twice else replace(machine, nondeterministic=False)
 
 
 def components(size: int, successors: Callable[[int], Iterable[int]]) -> list[list[int]]:
@@ -98,24 +87,3 @@ def _close(root: int, open_nodes: list[int], low: list[int], closed: int) -> lis
         component.append(open_nodes.pop())
         low[component[-1]] = closed
     return component
-
-
-def targets_first(machine: Machine) -> Sequence[int] | None:
-    """The states, every target before its sources; None where there is a cycle.
-
-    A loop on one state is a cycle.
-    """
-    if machine.sorted:
-        return range(machine.states)
-    waiting = [len(edges) for edges in machine.edges]
-    sources: list[list[int]] = [[] for _ in waiting]
-    for q, edges in enumerate(machine.edges):
-        for _, target in edges:
-            sources[target].append(q)
-    order = [q for q, count in enumerate(waiting) if not count]
-    for q in order:
-        for source in sources[q]:
-            waiting[source] -= 1
-            if not waiting[source]:
-                order.append(source)
-    return order if len(order) == len(waiting) else None

@@ -1,10 +1,9 @@
 """The smallest machine of the same words: states with equal residual languages become one.
 
-Without cycles: bottom-up, two states are one when they agree on acceptance and on every edge.
-With cycles: partition refinement, splitting states by edges and edges by states in turn.
+Without cycles that is the table's business (:mod:`tcc_compiler.merge`); with cycles partitions are
+refined, splitting states by edges and edges by states in turn.
 Cost: linear in the edges without cycles, else edges times the logarithm of the states.
-Source: Revuz, Minimisation of acyclic deterministic automata in linear time, 1992; Valmari, Fast
-brief practical DFA minimization, 2012.
+Source: Valmari, Fast brief practical DFA minimization, 2012.
 """
 
 from __future__ import annotations
@@ -12,58 +11,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tcc_compiler.guard import Guard
-from tcc_compiler.machine import Edges, Machine, targets_first
+from tcc_compiler.machine import Edges, Machine
+from tcc_compiler.merge import merged
+from tcc_compiler.table import Table, as_table
 
 
-def minimise(machine: Machine, guard: Guard) -> Machine:
-    """The smallest machine of the same words; `machine` is trimmed.
+def minimise(machine: Machine, guard: Guard) -> Machine | Table:
+    """The smallest machine of the same words, a table without cycles; `machine` is trimmed.
 
-    Without cycles the result is sorted.  Of a nondeterministic machine states merge that go on
-    alike step by step (bisimulation), and only where there is no cycle.
+    Of a nondeterministic machine states merge that go on alike step by step (bisimulation), and
+    only where there is no cycle.
     """
-    order = targets_first(machine)
-    if order is None:
-        if machine.nondeterministic:
-            return machine
-        return _quotient(machine, _refine(machine, guard))
-    merged = Merger(machine.nondeterministic)
-    classes = [0] * machine.states
-    for q in order:
-        edges = machine.edges[q]
-        guard.tick(1 + len(edges))
-        row = tuple([(letter, classes[target]) for letter, target in edges])
-        classes[q] = merged.state(machine.accept[q], row)
-    return merged.machine(classes[machine.start])
-
-
-class Merger:
-    """States made bottom-up, equal ones once: the smallest machine grows with them."""
-
-    def __init__(self, nondeterministic: bool) -> None:
-        self._known: dict[tuple[bool, Edges], int] = {}
-        self._nondeterministic = nondeterministic
-
-    @property
-    def states(self) -> int:
-        """How many states there are."""
-        return len(self._known)
-
-    def state(self, accept: bool, edges: Edges) -> int:
-        """The state with this acceptance and these edges; their targets were made here before."""
-        if self._nondeterministic:
-            # Targets that have become one are one edge.
-            edges = tuple(sorted(set(edges)))
-        return self._known.setdefault((accept, edges), len(self._known))
-
-    def machine(self, start: int) -> Machine:
-        """The machine of all states that were made."""
-        return Machine(
-            start=start,
-            accept=[accept for accept, _ in self._known],
-            edges=[edges for _, edges in self._known],
-            sorted=True,
-            nondeterministic=self._nondeterministic,
-        )
+    table = as_table(machine)
+    if table is not None:
+        return merged(table, guard)
+    if machine.nondeterministic:
+        return machine
+    return _quotient(machine, _refine(machine, guard))
 
 
 class _Partition:

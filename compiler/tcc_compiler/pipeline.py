@@ -8,7 +8,7 @@ same, the passes are tried again for bounds in place of counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from tcc_certs.kernel import check
 from tcc_certs.manifest import MAX_ROUND_BITS
 from tcc_certs.weights import Beta
 from tcc_compiler.bounds import bound
-from tcc_compiler.certify import CallEdges, certify
+from tcc_compiler.certify import call_edges, certify
 from tcc_compiler.constrain import constrain
 from tcc_compiler.count import check_bits, count, used_calls, weigh
 from tcc_compiler.diagnostics import Diagnostic
@@ -29,10 +29,11 @@ from tcc_compiler.emit import emit
 from tcc_compiler.expectations import Compared, compare
 from tcc_compiler.explore import explore, explore_partial
 from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_text
+from tcc_compiler.gather import gathered
 from tcc_compiler.guard import Guard
 from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph
 from tcc_compiler.letters import Letters, partition
-from tcc_compiler.machine import Machine, as_deterministic, targets_first
+from tcc_compiler.machine import Machine
 from tcc_compiler.options import MAX_TILT, Options
 from tcc_compiler.refusal import Refused
 from tcc_compiler.relax.attempts import GUARDED, Attempt, Next, first_attempt, next_attempt
@@ -40,6 +41,7 @@ from tcc_compiler.relax.names import explain, named, without
 from tcc_compiler.relax.timer import Timer
 from tcc_compiler.source import Source
 from tcc_compiler.spans import Span
+from tcc_compiler.table import Table, as_deterministic, ranked
 from tcc_compiler.witness import find_cycle, infinite
 
 
@@ -125,7 +127,7 @@ def _compile(data: bytes, options: Options) -> tuple[Compared, list[Next]]:
         guard = Guard(options, timer.share(), attempt.patient)
         try:
             made = run_passes(core, value, beta, attempt, options, guard)
-            return made, [w for w in warnings if made.machine.nondeterministic or not w.apart]
+            return made, [w for w in warnings if made.table.nondeterministic or not w.apart]
         except Refused as refusal:
             # Of several guards the first is told of: it is the one of the exact attempt.
             stopped = stopped if stopped and refusal.code in GUARDED else refusal
@@ -152,26 +154,24 @@ def run_passes(
     Raises:
         Refused: a guard fired, the set of plans is empty or infinite, or a number is out of range.
     """
-    kept = without(core, attempt.relaxed)
+    kept = gathered(without(core, attempt.relaxed))
     letters = partition(kept)
     guard.enter("the plan expression", "plan")
     machine = (explore_partial if attempt.nondeterministic else explore)(kept, letters, guard)
-    machine = constrain(kept, letters, machine, guard)
-    machine = as_deterministic(machine)
-    order = _finite(kept, letters, machine)
+    table = _finite(kept, letters, constrain(kept, letters, machine, guard))
     guard.enter("the counts")
-    weights = weigh(core, used_calls(machine, letters), beta, options.tilt, guard)
-    counts = count(machine, order, letters, weights, guard, attempt.round_counts)
+    weights = weigh(core, used_calls(table, letters), beta, options.tilt, guard)
+    counts = count(table, letters, weights, guard, attempt.round_counts)
     if attempt.round_counts is None:
-        check_bits(counts, machine, options.count_bits)
-    bounds = bound(core, machine, order, letters, weights, guard)
+        check_bits(counts, options.count_bits)
+    bounds = bound(core, table, letters, weights, guard)
     guard.enter("the digests")
-    edges = CallEdges(machine, letters)
-    numbering = certify(core, machine, order, edges, counts.rank, guard)
+    edges = call_edges(table, letters, guard)
+    numbering = certify(core, table, edges, guard)
     artifact = emit(
         core,
         value,
-        machine,
+        table,
         edges,
         numbering,
         counts,
@@ -188,10 +188,10 @@ def run_passes(
         core=core,
         relaxed=attempt.relaxed,
         letters=letters,
-        machine=machine,
-        plans=counts.plans[machine.start],
-        min_cost=bounds.cost_to_go[machine.start],
-        max_depth=counts.rank[machine.start],
+        table=table,
+        plans=counts.total,
+        min_cost=int(bounds.cost_to_go[table.start]),
+        max_depth=len(table.levels) - 2,
     )
 
 
@@ -220,13 +220,11 @@ def _read(data: bytes) -> tuple[Core, Mapping[str, Json]]:
         raise Refused("TCC409", f"this is no core: {refusal}") from refusal
 
 
-def _finite(core: Core, letters: Letters, machine: Machine) -> Sequence[int]:
-    """The states, targets first, of a machine that has to be finite by now."""
-    order = targets_first(machine)
-    if order is not None:
-        return order
-    found = find_cycle(machine)
-    raise infinite(core, letters, *(found or ([], [])))
+def _finite(core: Core, letters: Letters, found: Machine | Table) -> Table:
+    """The table of a language that has to be finite by now, for the passes that count."""
+    if isinstance(found, Machine):
+        raise infinite(core, letters, *(find_cycle(found) or ([], [])))
+    return ranked(as_deterministic(found))
 
 
 def _check(artifact: bytes) -> None:

@@ -23,7 +23,7 @@ PACKAGES = {
 }
 OUTSIDE = {
     "tcc_certs": {"blake3"},
-    "tcc_compiler": {"lark", "networkx", "tcc_certs"},
+    "tcc_compiler": {"blake3", "lark", "networkx", "numpy", "tcc_certs"},
     "tcc_runtime": {"blake3", "gmpy2", "tcc_certs"},
     "tcc_experiments": {"blake3", "matplotlib", "tcc_certs", "tcc_compiler", "tcc_runtime"},
     "tcc": {

@@ -1,8 +1,8 @@
-"""The least weight of a word from each state of a trimmed machine, weights of any sign.
+"""The least weight of a word from each state of a machine with cycles, weights of any sign.
 
-Without cycles one pass; with cycles and no negative weight Dijkstra's algorithm; else labels are
-corrected until they hold, and a cycle of negative weight is found in the tree of best edges.
-Cost: linear; edges times log states; edges times states at worst.
+Without negative weights Dijkstra's algorithm; else labels are corrected until they hold, and a
+cycle of negative weight is found in the tree of best edges.
+Cost: edges times log states; edges times states at worst.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcc_compiler.guard import Guard
-from tcc_compiler.machine import Machine, targets_first
+from tcc_compiler.machine import Machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,23 +27,13 @@ class NegativeCycle:
 def least_to_go(
     machine: Machine, weights: Sequence[int], guard: Guard
 ) -> list[int] | NegativeCycle:
-    """[states], the least weight of a word from each state; or why there is none."""
-    order = targets_first(machine)
-    if order is not None:
-        return _one_pass(machine, weights, order)
+    """[states], the least weight of a word from each state; or why there is none.
+
+    Args: machine: trimmed.
+    """
     if all(weights[letter] >= 0 for edges in machine.edges for letter, _ in edges):
         return _dijkstra(machine, weights, guard)
     return _correct(machine, weights, guard)
-
-
-def _one_pass(machine: Machine, weights: Sequence[int], order: Sequence[int]) -> list[int]:
-    least = [0] * machine.states
-    for q in order:
-        ways = [weights[letter] + least[target] for letter, target in machine.edges[q]]
-        if machine.accept[q]:
-            ways.append(0)
-        least[q] = min(ways)
-    return least
 
 
 def _sources(machine: Machine) -> list[list[tuple[int, int]]]:

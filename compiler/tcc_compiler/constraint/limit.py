@@ -1,160 +1,98 @@
-"""Limits on sums: what is left of a limit rides along with the state, as little of it as can be.
+"""A limit on a sum, applied to a table: what is spent of it rides along with the state.
 
-For ``<=`` the machine's weights are first made non-negative by the least weight to go (a
-potential), so negative costs need no case of their own: every state keeps its slack, what is left
-beyond what the cheapest way to finish takes.  Slack is clamped to the most that can still be
-used and, without cycles, lowered to a sum that can be reached exactly, so that dead budget makes
-no states.  ``uses(P) >= n`` is the mirror image: what is still needed, raised to a sum that can be
-reached.
-Cost: edges times the slacks that occur (:mod:`tcc_compiler.constraint.unfold`); the sums that can
-be reached are bit sets.
+The weights are first made non-negative by the least weight to go (a potential), so negative costs
+need no case of their own, and ``>=`` is ``<=`` with the signs turned round: what counts is how much
+is spent beyond what the cheapest way to finish takes.
+Cost: a few passes over the edges, then that of :mod:`tcc_compiler.constraint.unfold`.
 Source: potentials as in Johnson, Efficient algorithms for shortest paths in sparse networks, 1977.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import gcd
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
-from tcc_compiler.constraint.unfold import Weighed, unfold
+import numpy as np
+
+from tcc_compiler.constraint.spent import pairs_spent
+from tcc_compiler.constraint.unfold import unfold
 from tcc_compiler.guard import Guard
-from tcc_compiler.machine import Machine, components, targets_first
+from tcc_compiler.table import Exact, Table
 
-_MAX_SUM_BITS = 1 << 14
-_MAX_TABLE_BITS = 1 << 30
+_SAFE = 1 << 62
 
 
-def at_most(
-    machine: Machine, weights: Sequence[int], bound: int, to_go: Sequence[int], guard: Guard
-) -> Machine | None:
-    """The words of `machine` whose letters weigh at most `bound` in all; None where there are none.
-
-    The result is trimmed, and minimal where `machine` is sorted.
+def at_most(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> Table | None:
+    """The smallest table of the words whose letters weigh at most `bound`; None without any.
 
     Args:
-        machine: trimmed.
+        table: minimal.
         weights: [letters], of any sign.
-        to_go: [states], the least weight of a word from each state (see :mod:`least`).
 
     Raises:
         Refused: TCC403, TCC404 from the guard.
     """
-    slack = bound - to_go[machine.start]
-    if slack < 0:
+    weight = exact(weights, len(table.levels) + 1, bound)[table.letter]
+    least = best_to_go(table, weight, np.minimum, guard)
+    spare = bound - int(least[table.start])
+    if spare < 0:
         return None
-    weighed = Weighed(
-        machine=machine,
-        steps=[
-            [weights[letter] + to_go[target] - to_go[q] for letter, target in edges]
-            for q, edges in enumerate(machine.edges)
-        ],
-        stop=[-to_go[q] if accepting else None for q, accepting in enumerate(machine.accept)],
-        order=targets_first(machine),
+    source = np.repeat(np.arange(table.states), np.diff(table.edge_start))
+    steps = weight + least[table.target] - least[source]
+    unit = int(np.gcd.reduce(steps, initial=int(np.gcd.reduce(least[table.accept])))) or 1
+    most = spare // unit
+    steps = steps // unit
+    stop = np.where(table.accept, -least // unit, 0)
+    to_go = best_to_go(table, steps, np.maximum, guard, stop)
+    if int(to_go[table.start]) <= most:
+        return table
+    # Beyond the limit all amounts are alike.
+    past = np.array(most + 1, dtype=np.int64 if most + 1 < _SAFE else object)
+    steps, stop, to_go = (
+        np.minimum(found, past).astype(past.dtype) for found in (steps, stop, to_go)
     )
-    most = most_to_go(weighed)
-    top = most[machine.start]
-    if top is not None and top <= slack:
-        return machine
-    sums = _reachable_sums(weighed, slack, guard)
-
-    def settle(q: int, left: int) -> int | None:
-        if left < 0:
-            return None
-        if sums is not None:
-            unit, masks = sums
-            return ((masks[q] & ((2 << (left // unit)) - 1)).bit_length() - 1) * unit
-        cap = most[q]
-        return left if cap is None or left < cap else cap
-
-    stops = weighed.stop
-    return unfold(weighed, slack, settle, lambda q, left: (stops[q] or 0) <= left, guard)
+    pairs = pairs_spent(table, steps, stop, to_go, most, guard)
+    return unfold(table, pairs, steps, stop, most, guard)
 
 
-def at_least(machine: Machine, weights: Sequence[int], bound: int, guard: Guard) -> Machine | None:
-    """The words of `machine` whose letters weigh at least `bound`; `weights` are not negative."""
-    weighed = Weighed(
-        machine=machine,
-        steps=[[weights[letter] for letter, _ in edges] for edges in machine.edges],
-        stop=[0 if accepting else None for accepting in machine.accept],
-        order=targets_first(machine),
-    )
-    most = most_to_go(weighed)
-    top = most[machine.start]
-    if top is not None and top < bound:
-        return None
-    sums = _reachable_sums(weighed, top, guard) if top is not None else None
-
-    def settle(q: int, needed: int) -> int | None:
-        cap = most[q]
-        if needed <= 0:
-            return 0
-        if cap is not None and cap < needed:
-            return None
-        if sums is not None:
-            unit, masks = sums
-            index = -(-needed // unit)
-            above = masks[q] >> index
-            return (index + (above & -above).bit_length() - 1) * unit
-        return needed
-
-    return unfold(weighed, bound, settle, lambda _, needed: needed == 0, guard)
+def at_least(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> Table | None:
+    """The smallest table of the words whose letters weigh at least `bound`; None without any."""
+    return at_most(table, [-weight for weight in weights], -bound, guard)
 
 
-def most_to_go(weighed: Weighed) -> list[int | None]:
-    """For each state the greatest weight of a word from it; None where there is no greatest."""
-    machine = weighed.machine
-    most: list[int | None] = [0] * machine.states
-    group = [-1] * machine.states
-    parts = [[q] for q in weighed.order] if weighed.order is not None else None
-    for number, part in enumerate(parts or components(machine.states, machine.targets)):
-        for q in part:
-            group[q] = number
-        best: int | None = 0
-        for q in part:
-            value = _most_below(weighed, q, group, most)
-            best = None if value is None or best is None else max(best, value)
-        for q in part:
-            most[q] = best
-    return most
+def exact(values: Sequence[int], times: int, other: int = 0) -> Exact:
+    """`values` as an array in which sums of so many of them are exact, `other` among them."""
+    greatest = max(map(abs, values), default=0) * times + abs(other)
+    return np.array(values, dtype=np.int64 if greatest < _SAFE else object)
 
 
-def _most_below(
-    weighed: Weighed, q: int, group: Sequence[int], most: Sequence[int | None]
-) -> int | None:
-    """The greatest weight by leaving the component of `q` from `q`; None where it has no bound."""
-    best = weighed.stop[q] or 0
-    for (_, target), step in zip(weighed.machine.edges[q], weighed.steps[q], strict=True):
-        if group[target] == group[q]:
-            if step:
-                return None
-            continue
-        below = most[target]
-        if below is None:
-            return None
-        best = max(best, step + below)
-    return best
+def best_to_go(
+    table: Table, weight: Exact, best: np.ufunc, guard: Guard, stop: Exact | None = None
+) -> Exact:
+    """[states], the least or greatest weight of a word from each state.
 
-
-def _reachable_sums(weighed: Weighed, limit: int, guard: Guard) -> tuple[int, list[int]] | None:
-    """The weights of the words from each state, as bits in units, up to `limit`.
-
-    None where there is a cycle, or where the bits would be too many.
+    Args:
+        weight: [edges], so small that sums over a word are exact.
+        best: ``minimum`` or ``maximum``.
+        stop: [states], the weight of stopping, looked at where a state accepts; 0 where left out.
     """
-    if weighed.order is None:
-        return None
-    unit = gcd(*(step for row in weighed.steps for step in row), *(s or 0 for s in weighed.stop))
-    unit = unit or 1
-    bits = limit // unit + 1
-    if bits > _MAX_SUM_BITS or bits * weighed.machine.states > _MAX_TABLE_BITS:
-        return None
-    keep = (1 << bits) - 1
-    masks = [0] * weighed.machine.states
-    for q in weighed.order:
-        stop = weighed.stop[q]
-        mask = 0 if stop is None or stop > limit else 1 << (stop // unit)
-        for (_, target), step in zip(weighed.machine.edges[q], weighed.steps[q], strict=True):
-            if step <= limit:
-                mask |= masks[target] << (step // unit)
-        masks[q] = mask & keep
-        guard.tick(1 + len(weighed.steps[q]))
-    return unit, masks
+    found: Exact = np.zeros(table.states, dtype=weight.dtype) if stop is None else stop.copy()
+    if table.is_narrow:
+        return _narrow_best(table, weight, best, found)
+    for states, edges in table.bands():
+        guard.tick(edges.stop - edges.start)
+        ways = weight[edges] + found[table.target[edges]]
+        ways = best.reduceat(ways, table.edge_start[states] - edges.start)
+        found[states] = np.where(table.accept[states], best(ways, found[states]), ways)
+    return found
+
+
+def _narrow_best(table: Table, weight: Exact, best: np.ufunc, stop: Exact) -> Exact:
+    """:func:`best_to_go` where levels have few states: one at a time."""
+    choose: Callable[[list[int]], int] = min if best is np.minimum else max
+    first, target, weights = table.edge_start.tolist(), table.target.tolist(), weight.tolist()
+    found, accept = stop.tolist(), table.accept.tolist()
+    for q, (begin, end) in enumerate(pairwise(first)):
+        ways = [weights[edge] + found[target[edge]] for edge in range(begin, end)]
+        found[q] = choose([*ways, found[q]] if accept[q] else ways)
+    return np.array(found, dtype=weight.dtype)

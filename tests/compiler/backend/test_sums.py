@@ -6,25 +6,40 @@ import random
 
 import pytest
 
+from tcc_compiler.constraint.cyclic import at_least_met, at_most_met
 from tcc_compiler.constraint.least import NegativeCycle, least_to_go
 from tcc_compiler.constraint.limit import at_least, at_most
 from tcc_compiler.guard import Guard
 from tcc_compiler.machine import Machine
 from tcc_compiler.minimise import minimise
 from tcc_compiler.options import Options
+from tcc_compiler.table import Table, as_machine, as_table
 from tcc_compiler.trim import trim
 from tests.compiler.backend.machines import random_machine, words
 
 MOST = 7
 
 
-def small(rng: random.Random, *, cycles: bool) -> Machine | None:
+def small(rng: random.Random, *, cycles: bool) -> Machine | Table | None:
     trimmed = trim(random_machine(rng, rng.randint(1, 6), 2, cycles=cycles))
     return None if trimmed is None else minimise(trimmed, Guard(Options()))
 
 
-def found(machine: Machine | None) -> frozenset[tuple[int, ...]]:
-    return frozenset() if machine is None else words(machine, MOST)
+def listed(machine: Machine | Table | None) -> frozenset[tuple[int, ...]]:
+    if machine is None:
+        return frozenset()
+    return words(as_machine(machine) if isinstance(machine, Table) else machine, MOST)
+
+
+def bounded(
+    machine: Machine | Table, weights: list[int], bound: int
+) -> Machine | Table | NegativeCycle | None:
+    if isinstance(machine, Table):
+        return at_most(machine, weights, bound, Guard(Options()))
+    to_go = least_to_go(machine, weights, Guard(Options()))
+    if isinstance(to_go, NegativeCycle):
+        return to_go
+    return at_most_met(machine, weights, bound, to_go, Guard(Options()))
 
 
 @pytest.mark.parametrize("cycles", [False, True])
@@ -38,19 +53,19 @@ def test_at_most_keeps_the_words_within_the_bound(cycles: bool, low: int) -> Non
             continue
         weights = [rng.randint(low, 5) for _ in range(2)]
         bound = rng.randint(-4, 14)
-        to_go = least_to_go(machine, weights, Guard(Options()))
-        if isinstance(to_go, NegativeCycle):
+        result = bounded(machine, weights, bound)
+        if isinstance(result, NegativeCycle):
             assert cycles
             continue
-        result = at_most(machine, weights, bound, to_go, Guard(Options()))
-        due = {w for w in words(machine, MOST) if sum(weights[x] for x in w) <= bound}
-        assert found(result) == due
+        due = {w for w in listed(machine) if sum(weights[x] for x in w) <= bound}
+        assert listed(result) == due
         kept += bool(due)
-        if result is not None:
+        if isinstance(result, Machine):
             assert trim(result) is not None
-            if machine.sorted and result.sorted:
-                residuals = [words(result, MOST, q) for q in range(result.states)]
-                assert len(set(residuals)) == result.states
+        if isinstance(result, Table):
+            found = as_machine(result)
+            residuals = [words(found, MOST, q) for q in range(found.states)]
+            assert len(set(residuals)) == found.states
     assert kept > 30
 
 
@@ -63,26 +78,33 @@ def test_at_least_keeps_the_words_that_reach_the_bound(cycles: bool) -> None:
             continue
         weights = [rng.randint(0, 2) for _ in range(2)]
         bound = rng.randint(0, 6)
-        result = at_least(machine, weights, bound, Guard(Options()))
-        due = {w for w in words(machine, MOST) if sum(weights[x] for x in w) >= bound}
-        assert found(result) == due
+        guard = Guard(Options())
+        if isinstance(machine, Table):
+            result: Machine | Table | None = at_least(machine, weights, bound, guard)
+        else:
+            result = at_least_met(machine, weights, bound, guard)
+        due = {w for w in listed(machine) if sum(weights[x] for x in w) >= bound}
+        assert listed(result) == due
 
 
-def test_sums_beyond_any_table_are_clamped_alone() -> None:
-    # Weights without a common unit: the sums that can be reached are no small bit set.
+@pytest.mark.parametrize("unit", [10**5, 10**18, 2**63])
+def test_sums_beyond_any_bit_set_are_exact(unit: int) -> None:
+    # Weights without a common unit: the sums that can be reached are no small bit set, and beyond
+    # 64 bits they are no machine integers either.
+    size = 9
     machine = Machine(
-        start=3,
-        accept=[True, True, True, True],
-        edges=[(), ((0, 0), (1, 0)), ((0, 1), (1, 1)), ((0, 2), (1, 2))],
-        sorted=True,
+        start=size,
+        accept=[True] * (size + 1),
+        edges=[(), *(((0, q), (1, q)) for q in range(size))],
     )
-    weights = [10**18 + 9, 10**17 + 3]
-    bound = 2 * weights[0] + weights[1]
-    to_go = least_to_go(machine, weights, Guard(Options()))
-    assert not isinstance(to_go, NegativeCycle)
-    result = at_most(machine, weights, bound, to_go, Guard(Options()))
-    due = {w for w in words(machine, 3) if sum(weights[x] for x in w) <= bound}
-    assert found(result) == due
+    table = as_table(machine)
+    assert table is not None
+    weights = [unit + 9, unit // 10 + 3]
+    for bound in (0, 2 * weights[0] + weights[1], 5 * weights[0] + 3 * weights[1] - 1):
+        result = at_most(table, weights, bound, Guard(Options()))
+        due = {w for w in words(machine, size) if sum(weights[x] for x in w) <= bound}
+        assert result is not None
+        assert words(as_machine(result), size) == due
 
 
 def test_a_negative_cycle_is_found_and_is_one() -> None:
@@ -90,7 +112,7 @@ def test_a_negative_cycle_is_found_and_is_one() -> None:
     cycles = 0
     for _ in range(200):
         machine = small(rng, cycles=True)
-        if machine is None:
+        if not isinstance(machine, Machine):
             continue
         weights = [rng.randint(-2, 2) for _ in range(2)]
         to_go = least_to_go(machine, weights, Guard(Options()))
@@ -105,4 +127,4 @@ def test_a_negative_cycle_is_found_and_is_one() -> None:
         following = (*to_go.states[1:], to_go.states[0])
         for q, letter, p in zip(to_go.states, to_go.letters, following, strict=True):
             assert (letter, p) in machine.edges[q]
-    assert cycles > 20
+    assert cycles > 10
