@@ -1,4 +1,4 @@
-"""Whichever way a pass over a table goes, one state at a time or a level at once, the bytes agree."""
+"""Whichever way a pass over a table goes, by states or by levels: the bytes agree."""
 
 from __future__ import annotations
 
