@@ -1,8 +1,9 @@
 """The one error of the trusted kernel, and the codes that it can carry.
 
 A code's first letter says what was being read: ``B`` bytes and container, ``M`` manifest,
-``C1``..``C8`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``D`` a
-decline.  Codes are stable: a released code keeps its meaning for ever, and is never used again.
+``C1``..``C8`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``Q`` a
+book of quotes, ``D`` a decline.  Codes are stable: a released code keeps its meaning for ever, and
+is never used again.
 """
 
 from __future__ import annotations
@@ -99,6 +100,15 @@ class Code(StrEnum):
     CLAIM = "L609"
     CLOSE_FIELD = "L610"
     TAIL = "L611"
+    REQUEUE = "L701"
+    ASK = "L702"
+    ANSWER = "L703"
+    SPENT = "L704"
+
+    # Q: a book of quotes.
+    QUOTES = "Q101"
+    QUOTED_TWICE = "Q102"
+    QUOTED_UNKNOWN = "Q103"
 
     # D: declined, neither valid nor invalid.
     UNKNOWN_FEATURE = "D101"

@@ -23,13 +23,35 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A way of asking what a call of a tool costs, where that is a range.
+
+    Attributes:
+        price: cents.  latency: milliseconds.  epsilon: nano.  Unsigned 64 bits.
+    """
+
+    name: str
+    price: int
+    latency: int
+    epsilon: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool: its parameters, and its signature where it has one (`takes` and `gives`)."""
+    """A tool.
+
+    Attributes:
+        takes, gives: its signature, where it has one.
+        models: the ways of asking for a cost, in the order of the grammar.
+        quotes_same: whether it promises one cost for each edge, whoever asks, when and how often.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
     takes: str | None = None
     gives: str | None = None
+    models: tuple[Model, ...] = ()
+    quotes_same: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

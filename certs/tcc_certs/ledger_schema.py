@@ -25,7 +25,7 @@ GUARDS = frozenset(
         "Timeout",
     }
 )  # fmt: skip
-LATER_KINDS = frozenset({"budget", "call", "guard", "refine", "requeue"})
+LATER_KINDS = frozenset({"call", "guard"})
 MAX_TIME = (1 << 48) - 1  # what a UUIDv7 holds
 
 
@@ -57,8 +57,20 @@ def _is_states(value: Json) -> bool:
 def _is_limits(value: Json) -> bool:
     return (
         isinstance(value, dict)
-        and set(value) <= {"max_expansions", "max_ms"}
-        and all(_is_size(limit) for limit in value.values())
+        and set(value) <= {"epsilon_cap", "max_expansions", "max_ms", "price_cap", "sla_ms"}
+        and all(
+            AMOUNT[1](limit) if name == "epsilon_cap" else _is_size(limit)
+            for name, limit in value.items()
+        )
+    )
+
+
+def _is_controller(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and sorted(value) == ["ask", "epsilon_weight", "latency_weight", "price_weight"]
+        and isinstance(value["ask"], str)
+        and all(DECIMAL[1](value[name]) for name in value if name != "ask")
     )
 
 
@@ -72,10 +84,11 @@ def _is_guards(value: Json) -> bool:
 def _is_plan(value: Json) -> bool:
     return (
         isinstance(value, dict)
-        and sorted(value) == ["calls", "cost", "leaf_id", "value"]
+        and sorted(set(value) - {"cost_high"}) == ["calls", "cost", "leaf_id", "value"]
         and isinstance(value["calls"], list)
         and all(isinstance(call, str) for call in value["calls"])
         and DECIMAL[1](value["cost"])
+        and DECIMAL[1](value.get("cost_high", "0"))
         and HEX[1](value["leaf_id"])
         and Q64[1](value["value"])
     )
@@ -85,6 +98,8 @@ TEXT: Format = ("a text", lambda value: isinstance(value, str))
 HEX = _matching("64 lower-case hex digits", "[0-9a-f]{64}")
 UUID = _matching("a UUIDv7", "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 DECIMAL = _matching("an exact decimal", r"(?!-0$)-?(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
+AMOUNT = _matching("an exact decimal of at least 0", r"(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
+WHOLE = _matching("an integer of at least 0, as text", r"0|[1-9][0-9]{0,39}")
 Q64 = _matching("a Q64.64 number", r"-?(0|[1-9][0-9]{0,18})\.[0-9]{20}")
 Q32 = _matching("a Q32.32 number", r"-?(0|[1-9][0-9]{0,9})\.[0-9]{10}")
 WORD: Format = ("an integer below 2^64, as text", _is_word)
@@ -97,13 +112,18 @@ TIME: Format = (
     "milliseconds below 2^48",
     lambda value: type(value) is int and 0 <= value <= MAX_TIME,
 )
-LIMITS: Format = ("an object of max_expansions, max_ms", _is_limits)
+LIMITS: Format = ("an object of max_expansions, max_ms, price_cap, sla_ms, epsilon_cap", _is_limits)
+CONTROLLER: Format = ("an object of ask, and the weights of three amounts", _is_controller)
 GUARD_LIST: Format = ("a list of guard names, strictly increasing, not empty", _is_guards)
 PLANS: Format = (
     "a list of plans: calls, cost, leaf_id, value",
     lambda value: isinstance(value, list) and all(_is_plan(plan) for plan in value),
 )
 
+_SPENT: Mapping[str, Format] = {
+    "price_spent": WHOLE, "latency_ms": WHOLE, "epsilon_used": AMOUNT,
+}  # fmt: skip
+_CAPS: Mapping[str, Format] = {"price_cap": SIZE, "sla_ms": SIZE, "epsilon_cap": AMOUNT}
 _REQUIRED: Mapping[str, Mapping[str, Format]] = {
     "open": {
         "kind": TEXT, "schema": TEXT, "run_id": UUID, "started_ms": TIME, "artifact": HEX,
@@ -123,6 +143,13 @@ _REQUIRED: Mapping[str, Mapping[str, Format]] = {
         "neg_log_t": Q64,
     },
     "draw": {"kind": TEXT, "node_id": UUID, "step": POSITIVE},
+    "requeue": {"kind": TEXT, "node_id": UUID, "key_raw": Q64},
+    "budget": {"kind": TEXT, "budget_event": TEXT, **_SPENT},
+    "refine": {
+        "kind": TEXT, "node_id": UUID, "ctx_digest": HEX, "call": TEXT, "model_id": TEXT,
+        "dkey_pred": Q32, "dkey_real": Q32, "price": WHOLE, "latency": WHOLE, "epsilon": AMOUNT,
+        **_SPENT,
+    },
     "downgrade": {"kind": TEXT, "mode": TEXT, "claim_type": TEXT, "guards": GUARD_LIST},
     "recovered": {"kind": TEXT, "dropped_bytes": SIZE, "records": SIZE},
     "close": {
@@ -131,7 +158,9 @@ _REQUIRED: Mapping[str, Mapping[str, Format]] = {
     },
 }  # fmt: skip
 _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
-    "open": {"beacon": PUBLIC, "client_nonce": PUBLIC, "guards": GUARD_LIST},
+    "open": {
+        "beacon": PUBLIC, "client_nonce": PUBLIC, "controller": CONTROLLER, "guards": GUARD_LIST,
+    },
     "node": {
         "parent_id": UUID, "call": TEXT, "state": STATES, "N": WORD, "Nub": WORD, "U": WORD,
         "neg_log_t": Q64, "tie_token": SIZE, "claim_type": TEXT, "guards": GUARD_LIST,
@@ -146,11 +175,19 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     },
     "rest": {"claim_type": TEXT, "guards": GUARD_LIST},
     "draw": {"W": WORD, "winner": TEXT, "dead_end": TRUE},
+    "requeue": {"step": POSITIVE, "claim_type": TEXT, "guards": GUARD_LIST},
+    "budget": {
+        "node_id": UUID, "ctx_digest": HEX, "call": TEXT, "model_id": TEXT, "dkey_pred": Q32,
+        "guards": GUARD_LIST, **_CAPS,
+    },
+    "refine": {
+        "cost_low": DECIMAL, "cost_high": DECIMAL, "claim_type": TEXT, "guards": GUARD_LIST,
+    },
     "downgrade": {},
     "recovered": {},
     "close": {
         "frontier_key": Q64, "gap": Q64, "materialised": SIZE, "tail_lse": Q64, "seed": HEX,
-        "opening_salt": HEX, "guards": GUARD_LIST,
+        "opening_salt": HEX, "guards": GUARD_LIST, **_SPENT, **_CAPS,
     },
 }  # fmt: skip
 _FIELDS: Mapping[str, Mapping[str, Format]] = {

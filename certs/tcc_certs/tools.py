@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from tcc_certs.codec import Json, decode, read_large
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.grammar import Call, Parameter, Tool
+from tcc_certs.grammar import Call, Model, Parameter, Tool
 from tcc_certs.limits import MAX_CALLS
 from tcc_certs.schema import as_list, as_name, as_object, as_text, as_whole, ensure_increasing
 
@@ -48,6 +48,8 @@ def _tool(value: Json, path: str) -> Tool:
         parameters=tuple(params),
         takes=as_name(item["in"], f"{path}.in", _SCHEMA) if signed else None,
         gives=as_name(item["out"], f"{path}.out", _SCHEMA) if signed else None,
+        models=_models(item, path),
+        quotes_same="quotes" in item,
     )
 
 
@@ -81,9 +83,6 @@ def _check_extras(item: Mapping[str, Json], path: str) -> None:
         require("same", item["quotes"], _SCHEMA, f"{path}.quotes")
     if "bind" in item:
         _check_bind(item["bind"], f"{path}.bind")
-    if "models" in item:
-        for i, model in enumerate(as_list(item["models"], f"{path}.models", _SCHEMA, 1)):
-            _check_model(model, f"{path}.models[{i}]")
 
 
 def _check_bind(value: Json, path: str) -> None:
@@ -95,14 +94,24 @@ def _check_bind(value: Json, path: str) -> None:
         as_text(item[name], f"{path}.{name}", _SCHEMA)
 
 
-def _check_model(value: Json, path: str) -> None:
+def _models(item: Mapping[str, Json], path: str) -> tuple[Model, ...]:
+    if "models" not in item:
+        return ()
+    values = as_list(item["models"], f"{path}.models", _SCHEMA, 1)
+    return tuple(_model(value, f"{path}.models[{i}]") for i, value in enumerate(values))
+
+
+def _model(value: Json, path: str) -> Model:
     numbers = ["epsilon", "latency_ms", "price"]
     item = as_object(value, path, _SCHEMA, ["name", *numbers], ["adapter"])
-    as_name(item["name"], f"{path}.name", _SCHEMA)
-    for name in numbers:
-        _amount(item[name], f"{path}.{name}")
     if "adapter" in item:
         as_text(item["adapter"], f"{path}.adapter", _SCHEMA)
+    return Model(
+        name=as_name(item["name"], f"{path}.name", _SCHEMA),
+        price=_amount(item["price"], f"{path}.price"),
+        latency=_amount(item["latency_ms"], f"{path}.latency_ms"),
+        epsilon=_amount(item["epsilon"], f"{path}.epsilon"),
+    )
 
 
 def _amount(value: Json, path: str) -> int:

@@ -42,6 +42,14 @@ class Anchored(Coupled):
         self._realise(leaf)
         return super().settle(leaf)
 
+    def rekey(self, node: Node) -> None:
+        """The same bound of its arrival, which is not realised yet, another cost.
+
+        Raises:
+            Undecided: a rounding stays open at 4096 bits.
+        """
+        self._rounding.anchor(node)
+
     def _realise(self, node: Node) -> None:
         """The same arrival that a finalized child is pushed with."""
         parent, reals = node.parent, self._reals

@@ -1,4 +1,4 @@
-"""What the runtime raises besides ``Rejected``: settings, roundings, ledgers gone wrong."""
+"""What the runtime raises besides ``Rejected``: settings, answers, roundings, ledgers at fault."""
 
 from __future__ import annotations
 
@@ -17,6 +17,22 @@ class SettingsError(ValueError):
         self.expected = expected
         self.found = str(found)[:80]
         super().__init__(f"{field}: expected {expected}, found {self.found}")
+
+
+class AnswerError(ValueError):
+    """What a quoter answered is no answer at all.
+
+    Args:
+        field: the part of the answer.
+        expected: what it may be.
+        found: what it was.
+    """
+
+    def __init__(self, field: str, expected: str, found: object) -> None:
+        self.field = field
+        self.expected = expected
+        self.found = str(found)[:80]
+        super().__init__(f"{field} of an answer: expected {expected}, found {self.found}")
 
 
 class Undecided(ArithmeticError):

@@ -21,9 +21,11 @@ class Guard(StrEnum):
     """Guards by the name under which a ledger has them."""
 
     ACYCLICITY = "AcyclicityFail"
+    BUDGET = "BudgetFail"
     CAP = "CapExceeded"
     CLAMP = "NumClamp"
     COUNT = "CountFail"
+    RANGE = "RangeFail"
     TIMEOUT = "Timeout"
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.load import Artifact
-from tcc_runtime.settings import Keys, Mode, Race, Settings
+from tcc_runtime.settings import Ask, Keys, Mode, Race, Settings
 
 
 class Claim(StrEnum):
@@ -32,6 +32,7 @@ class Terms:
         truncate: K, at most the root's rank.
         cut: whether K is less than the root's rank.
         claim: what a certified stop shows; ``NoCert`` where nothing can.
+        ask: when costs that are ranges are asked for; None where all costs are points.
     """
 
     settings: Settings
@@ -41,15 +42,20 @@ class Terms:
     truncate: int
     cut: bool
     claim: Claim
+    ask: Ask | None
 
 
-def terms_of(artifact: Artifact, settings: Settings) -> Terms:
+def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> Terms:
     """Settles what the settings leave open, and refuses what the artifact cannot give.
+
+    Args:
+        quoted: whether there is somebody to ask.
 
     Raises:
         SettingsError: ``exact`` without exact counts or with `inflate`; ``literal`` with another
             mode, other keys or a tilt; ``rest`` with anchored keys; ``rest``, `inflate`,
-            `truncate` or ``anchored`` where no race is run.
+            `truncate` or ``anchored`` where no race is run; a cap on asking, or a way of asking,
+            where there is nothing to ask, or nobody.
     """
     literal = settings.race == "literal"
     exact = artifact.manifest.counts == "exact" and settings.inflate == "1"
@@ -73,7 +79,21 @@ def terms_of(artifact: Artifact, settings: Settings) -> Terms:
         truncate=truncate,
         cut=truncate < longest,
         claim=_claim(artifact, mode, literal, truncate < longest),
+        ask=_ask(artifact, settings, quoted),
     )
+
+
+def _ask(artifact: Artifact, settings: Settings, quoted: bool) -> Ask | None:
+    asking = settings.ask not in (None, "never")
+    if artifact.cost_low == artifact.cost_high:
+        if asking:
+            raise SettingsError("ask", "nothing, as no cost is a range", settings.ask)
+        for name in settings.capped_asking:
+            raise SettingsError(name, "no cap, as no cost is a range", getattr(settings, name))
+        return None
+    if asking and not quoted:
+        raise SettingsError("ask", "never, as there is nobody to ask", settings.ask)
+    return (settings.ask or "leaf") if quoted else "never"
 
 
 def _claim(artifact: Artifact, mode: Mode, literal: bool, cut: bool) -> Claim:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tcc_certs.fixed import format_decimal, format_q64
+from tcc_runtime.controller import Spending
 from tcc_runtime.guards import Guard, Stop
 from tcc_runtime.modes import Claim
 from tcc_runtime.node import Node, prefix
@@ -17,12 +18,16 @@ _NANO_PLACES = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A plan that the run found: canonical calls, cost, value, and L in hex."""
+    """A plan that the run found: canonical calls, cost, value, and L in hex.
+
+    `cost_high` is above the cost where that of a call was never known, only its range; else None.
+    """
 
     calls: tuple[str, ...]
     cost: str
     value: str
     leaf_id: str
+    cost_high: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +60,8 @@ class Run:
     Attributes:
         mode: the one that the run ended in.
         claim_type: what the run shows of its plans.
-        law: ``softmax`` where the plans are draws of it, else ``none``.
+        law: ``softmax`` where the plans are draws of it; ``run_wise_only`` where a cost came from
+            a tool that does not promise one cost for each edge; else ``none``.
         stop: why it ended.
         plans: the best k found, best first.
         expansions, leaves: internal nodes expanded, leaves popped.
@@ -66,6 +72,7 @@ class Run:
         guards: those that fired, in the order of their first firing.
         seed: hex.
         ledger_head: hex head of the ledger's chain; None where nothing was recorded.
+        spent: what asking has taken; None where every cost is a point.
     """
 
     mode: str
@@ -82,13 +89,15 @@ class Run:
     guards: tuple[Guard, ...]
     seed: str
     ledger_head: str | None
+    spent: Spending | None = None
 
 
-def found(leaf: Node) -> Found:
-    """The plan of a leaf."""
+def found(leaf: Node, cost_high: int) -> Found:
+    """The plan of a leaf, the cost of which is at most `cost_high`."""
     return Found(
         calls=prefix(leaf),
         cost=format_decimal(leaf.cost, _NANO_PLACES),
         value=format_q64(leaf.value),
         leaf_id=leaf.digest.hex(),
+        cost_high=None if cost_high == leaf.cost else format_decimal(cost_high, _NANO_PLACES),
     )

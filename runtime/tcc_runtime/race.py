@@ -36,6 +36,9 @@ class Race(Protocol):
     def settle(self, leaf: Node) -> int:
         """U_P of a leaf that is popped; from then on its value is known."""
 
+    def rekey(self, node: Node) -> None:
+        """Gives an item of the frontier the key that it has at its cost."""
+
 
 def drawing(key: bytes) -> Draw:
     """The PRF of one run: x(purpose, id), keyed by K."""
@@ -99,6 +102,15 @@ class Coupled:
             Undecided: 4096 bits do not decide it.
         """
         return self._rounding.arrival_word(leaf)
+
+    def rekey(self, node: Node) -> None:
+        """The same arrival, another cost.
+
+        Raises:
+            Undecided: a rounding stays open at 4096 bits.
+        """
+        self._rounding.push(node)
+        node.value = node.key
 
     def _child(self, parent: Node, call: Call, target: State, place: int, won: bool) -> Node:
         node = bare_child(parent, call, target, place, won)

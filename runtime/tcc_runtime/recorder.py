@@ -13,6 +13,8 @@ from types import TracebackType
 
 from tcc_certs.codec import Json, encode
 from tcc_certs.digest import blake, uuid7
+from tcc_runtime.asking import AskLines
+from tcc_runtime.controller import Choice, Spending
 from tcc_runtime.guards import Descent, Guard
 from tcc_runtime.lines import Marks, NodeLines, leaf_line
 from tcc_runtime.load import Artifact
@@ -26,7 +28,8 @@ from tcc_runtime.records import (
     late_leaf_record,
     open_record,
 )
-from tcc_runtime.rest_item import Drawing
+from tcc_runtime.refine import Asked
+from tcc_runtime.rest_item import Drawing, Rest
 from tcc_runtime.rest_lines import draw_line, rest_line
 from tcc_runtime.settings import Mode, Settings
 from tcc_runtime.sinks import Sink
@@ -54,6 +57,7 @@ class Recorder:
         self._head = bytes(32)
         self._marks = Marks()
         self._nodes = NodeLines(started_ms)
+        self._asks = AskLines((0, 0), Settings(seed=bytes(32)))
 
     @property
     def head(self) -> str:
@@ -83,6 +87,7 @@ class Recorder:
         self._settings = terms.settings
         self._marks = Marks(terms.claim is Claim.NONE)
         self._nodes = NodeLines(self._started_ms, artifact.manifest.counts != "exact")
+        self._asks = AskLines(artifact.manifest.beta, terms.settings)
         record = open_record(artifact, terms, self._started_ms)
         run_id = uuid7(self._started_ms, blake(encode(record)))
         self._sink.open()
@@ -128,10 +133,34 @@ class Recorder:
         self._marks.lowered |= claim is Claim.NONE
         self._write(downgrade_record(mode, claim, guard))
 
+    def requeue(self, node: Node) -> None:
+        """Writes `requeue`."""
+        named = self._named(node.of if isinstance(node, Rest) else node)
+        self._write(self._asks.requeue(node, named, self._marks))
+
+    def reserve(self, edge: Node, choice: Choice, spent: Spending) -> None:
+        """Writes `budget`, before an ask; `spent` is what all asks before it took."""
+        self._write(self._asks.reserve(edge, self._named(edge), choice, spent, self._marks))
+
+    def refine(self, asked: Asked, spent: Spending) -> None:
+        """Writes `refine` and makes it durable: answers may cost money."""
+        self._write(self._asks.refine(asked, self._named(asked.node), spent, self._marks))
+        self._sink.sync()
+
+    def exhausted(self, edge: Node | None, spent: Spending) -> None:
+        """Writes `budget`, where no ask is left."""
+        named = None if edge is None else self._named(edge)
+        self._write(self._asks.exhausted(edge, named, spent, self._marks))
+
+    def _named(self, node: Node) -> str:
+        return self._nodes.node_id(node.digest.hex())
+
     def close(self, run: Run) -> Run:
         """Writes `close`, makes the ledger durable, and gives the run back with its head."""
-        record: Mapping[str, Json] = close_record(run)
-        if not self._withhold and self._settings is not None:
+        if self._settings is None:
+            raise ValueError("a recorder closes what it has opened")
+        record: Mapping[str, Json] = close_record(run, self._settings)
+        if not self._withhold:
             salt = self._settings.salt
             opened = {"seed": self._settings.seed.hex(), "opening_salt": salt.hex()}
             record = {**record, **opened}

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from tcc_certs.codec import Json
 from tcc_certs.fixed import format_decimal, format_q32
+from tcc_runtime.asking import cap_fields, controller_field, spent_fields
 from tcc_runtime.guards import Descent, Guard, Stop
 from tcc_runtime.lines import Marks, q64_text
 from tcc_runtime.load import Artifact
@@ -48,16 +49,17 @@ def open_record(artifact: Artifact, terms: Terms, started_ms: int) -> dict[str, 
         "run_limits": _caps(settings),
         "privacy_scope": "post_processing_only",
         **_public(settings),
+        **controller_field(terms),
     }
 
 
-def _caps(settings: Settings) -> dict[str, Json]:
+def _caps(settings: Settings) -> Mapping[str, Json]:
     limits: dict[str, Json] = {}
     if settings.max_expansions is not None:
         limits["max_expansions"] = settings.max_expansions
     if settings.max_ms is not None:
         limits["max_ms"] = settings.max_ms
-    return limits
+    return {**limits, **cap_fields(settings)}
 
 
 def _public(settings: Settings) -> dict[str, Json]:
@@ -112,7 +114,7 @@ def _realised(node: Node) -> dict[str, Json]:
     return found
 
 
-def close_record(run: Run) -> dict[str, Json]:
+def close_record(run: Run, settings: Settings) -> dict[str, Json]:
     """`close`, without the seed."""
     record: dict[str, Json] = {
         "kind": "close",
@@ -124,6 +126,7 @@ def close_record(run: Run) -> dict[str, Json]:
                 "cost": plan.cost,
                 "leaf_id": plan.leaf_id,
                 "value": plan.value,
+                **({} if plan.cost_high is None else {"cost_high": plan.cost_high}),
             }
             for plan in run.plans
         ],
@@ -139,6 +142,8 @@ def close_record(run: Run) -> dict[str, Json]:
         record["materialised"] = run.materialised
     if run.tail_lse is not None:
         record["tail_lse"] = run.tail_lse
+    if run.spent is not None:
+        record |= {**spent_fields(run.spent), **cap_fields(settings)}
     ending = _ending_guard(run)
     if ending is not None:
         record["guards"] = [ending.value]

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import format_q64
 from tcc_runtime.anchored import Anchored, Literal
 from tcc_runtime.constraints import Constraints, constraints_of
@@ -26,9 +25,11 @@ from tcc_runtime.modes import Claim, Terms, terms_of
 from tcc_runtime.node import Expansion, Node
 from tcc_runtime.numbers import clamped
 from tcc_runtime.opening import race_key_of
-from tcc_runtime.outcome import Progress, Run, found
+from tcc_runtime.outcome import Found, Progress, Run, found
+from tcc_runtime.quotes import Quoter
 from tcc_runtime.race import Coupled, Draw, Race, drawing
 from tcc_runtime.recorder import Recorder
+from tcc_runtime.refine import Refinement, refinement_of
 from tcc_runtime.rest import Successive, all_left
 from tcc_runtime.rest_item import Rest
 from tcc_runtime.settings import Mode, Settings
@@ -44,6 +45,7 @@ def search(
     recorder: Recorder | None = None,
     on_expand: OnExpand | None = None,
     clock: Callable[[], float] = time.monotonic,
+    quoter: Quoter | None = None,
 ) -> Run:
     """Finds the best plans of one realised race, and shows that no other is better.
 
@@ -53,29 +55,24 @@ def search(
         recorder: writes the ledger; None records nothing.
         on_expand: called after each expansion and each draw of what is left; True, or
             KeyboardInterrupt, ends the run.
-        clock: seconds, from any origin, never falling; only `max_seconds` looks at it.
+        clock: seconds, from any origin, never falling; `max_seconds` looks at it, and an answer
+            that does not say how long it took is timed by it.
+        quoter: is asked what calls cost whose cost is a range; None: nobody is.  What it raises
+            ends the run and leaves a ledger that can be resumed.
 
     Raises:
         SettingsError: the artifact does not allow these settings.
         LedgerError: the ledger could not be written; what it holds is a valid prefix.
-        Rejected: D101, a call's cost is a range, which nothing here refines; or an unverified
-            artifact leads out of its ranges.
+        AnswerError: the quoter gave something that is no answer.
+        Rejected: an unverified artifact leads out of its ranges.
     """
-    _require_points(artifact)
-    terms = terms_of(artifact, settings)
+    terms = terms_of(artifact, settings, quoted=quoter is not None)
     with held_interrupts() as interrupted:
-        loop = _Search(artifact, terms, recorder, on_expand, clock, interrupted)
+        loop = _Search(artifact, terms, recorder, on_expand, clock, interrupted, quoter)
         if recorder is None:
             return loop.run()
         with recorder:
             return loop.run()
-
-
-def _require_points(artifact: Artifact) -> None:
-    low, high = artifact.cost_low, artifact.cost_high
-    if low != high:
-        at = next(i for i, pair in enumerate(zip(low, high, strict=True)) if pair[0] != pair[1])
-        raise Rejected(Code.UNKNOWN_FEATURE, f"call_cost_high[{at}]", low[at], high[at])
 
 
 def race_of(terms: Terms, tables: Tables, draw: Draw, constraints: Constraints | None) -> Race:
@@ -99,6 +96,7 @@ class _Search:
         on_expand: OnExpand | None,
         clock: Callable[[], float],
         interrupted: Callable[[], bool],
+        quoter: Quoter | None,
     ) -> None:
         settings = terms.settings
         longest = artifact.rank(artifact.root)
@@ -112,6 +110,7 @@ class _Search:
         self._tables = tables_of(artifact, settings.recipe, settings.inflate)
         self._draw = drawing(race_key_of(artifact, terms))
         self._constraints = constraints_of(artifact, terms.truncate if terms.cut else None)
+        self._refinement = refinement_of(artifact, terms, quoter, clock)
         self._race = race_of(terms, self._tables, self._draw, self._constraints)
         self._mode: Mode = terms.mode
         self._claim = terms.claim
@@ -147,20 +146,74 @@ class _Search:
     def _step(self) -> Stop | None:
         """Pops one item, or says why none is popped."""
         node, best = self._frontier.top(), self._incumbent.value
+        refinement = self._refinement
+        if refinement is not None and refinement.overspent:
+            self._exhaust(refinement, None)
+            return None
         if node is None:
             return Stop.EXHAUSTED
         if best is not None and node.key <= best:
             return Stop.BOUND
         if self._interrupted():
             return Stop.INTERRUPTED
+        if refinement is not None and self._requeue(refinement, node):
+            return None
         if isinstance(node, Rest):
             return self._take_rest(node)
         if node.state is None:
-            self._take_leaf(node)
-            return None
+            return self._take_leaf(node)
         return self._take_node(node, node.state)
 
-    def _take_leaf(self, leaf: Node) -> None:
+    def _requeue(self, refinement: Refinement, node: Node) -> bool:
+        """Pushes the top again, where answers have brought its key down."""
+        before = node.key
+        if not refinement.refresh(node):
+            return False
+        self._race.rekey(node)
+        if node.key == before:
+            return False
+        self._frontier.pop()
+        self._frontier.push(node)
+        self._note_clamps([node])
+        if self._recorder is not None:
+            self._recorder.requeue(node)
+        return True
+
+    def _ask(self, refinement: Refinement, edge: Node) -> Stop | None:
+        """Asks what the call costs that leads to `edge`, where a model is left that fits."""
+        if self._caps.is_late(self._clock() - self._started):
+            self._fire(Guard.TIMEOUT)
+            return Stop.MAX_SECONDS
+        choice = refinement.choice(edge)
+        if choice is None:
+            self._exhaust(refinement, edge)
+            return None
+        if self._recorder is not None:
+            self._recorder.reserve(edge, choice, refinement.controller.spent)
+        asked = refinement.ask(edge, choice)
+        if asked.fails:
+            self._fire(Guard.RANGE)
+            self._claim = Claim.NONE
+        if self._recorder is not None:
+            self._recorder.refine(asked, refinement.controller.spent)
+        return None
+
+    def _exhaust(self, refinement: Refinement, edge: Node | None) -> None:
+        """Nothing more is asked; what is left of the run is fallback."""
+        refinement.closed = True
+        self._fire(Guard.BUDGET)
+        falls = self._mode != "fallback"
+        if falls:
+            self._rekey_all()
+        if self._recorder is not None:
+            self._recorder.exhausted(edge, refinement.controller.spent)
+        if falls:
+            self._downgrade(Claim.NONE, Guard.BUDGET)
+
+    def _take_leaf(self, leaf: Node) -> Stop | None:
+        edge = None if self._refinement is None else self._refinement.due(leaf)
+        if self._refinement is not None and edge is not None:
+            return self._ask(self._refinement, edge)
         word = self._race.settle(leaf)
         self._frontier.pop()
         self._found.append(leaf)
@@ -170,6 +223,7 @@ class _Search:
             self._note_clamps([leaf])
         if self._recorder is not None:
             self._recorder.leaf(leaf, word, self._incumbent.value, late)
+        return None
 
     def _take_node(self, node: Node, state: State) -> Stop | None:
         elapsed = self._clock() - self._started
@@ -188,6 +242,9 @@ class _Search:
                 return None
             if counts is Counts.UPPER and self._mode == "exact":
                 self._to_surrogate()
+        edge = None if self._refinement is None else self._refinement.due(node)
+        if self._refinement is not None and edge is not None:
+            return self._ask(self._refinement, edge)
         return self._expand(node)
 
     def _take_rest(self, rest: Rest) -> Stop | None:
@@ -226,13 +283,20 @@ class _Search:
     def _to_surrogate(self) -> None:
         """Exact counts turn out to be bounds; only an unverified artifact has such ones."""
         self._mode = "surrogate"
-        self._downgrade(self._claim)
+        self._downgrade(self._claim, Guard.COUNT)
 
     def _fall_back(self) -> None:
-        """No counts from here on: every leaf gets its heuristic value, every node its bound."""
+        """No counts from here on."""
+        self._rekey_all()
+        self._downgrade(Claim.NONE, Guard.COUNT)
+
+    def _rekey_all(self) -> None:
+        """Fallback from here on: every leaf gets its heuristic value, every node its bound."""
         race = Fallback(self._tables, self._draw, self._settings.tau, self._constraints)
         items, self._frontier = self._frontier.nodes(), Frontier()
         for node in [*items, *self._found]:
+            if self._refinement is not None:
+                self._refinement.refresh(node)
             race.rekey(node)
         for node in items:
             self._frontier.push(node)
@@ -240,13 +304,12 @@ class _Search:
         for leaf in self._found:
             self._incumbent.offer(leaf)
         self._race, self._mode = race, "fallback"
-        self._downgrade(Claim.NONE)
 
-    def _downgrade(self, claim: Claim) -> None:
-        self._fire(Guard.COUNT)
+    def _downgrade(self, claim: Claim, guard: Guard) -> None:
+        self._fire(guard)
         self._claim = claim
         if self._recorder is not None:
-            self._recorder.downgrade(self._mode, claim, Guard.COUNT)
+            self._recorder.downgrade(self._mode, claim, guard)
 
     def _report(self) -> Stop | None:
         if self._on_expand is None:
@@ -284,13 +347,12 @@ class _Search:
         top, best = self._frontier.top(), self._incumbent.value
         claim = self._claim if stop.certifies else Claim.NONE
         tail = tail_lse(self._artifact, self._terms.truncate) if self._terms.cut else None
-        unlawful = self._mode == "fallback" or self._terms.race == "literal"
         run = Run(
             mode=self._mode,
             claim_type=claim,
-            law="none" if unlawful else "softmax",
+            law=self._law(),
             stop=stop,
-            plans=tuple(found(leaf) for leaf in self._incumbent.leaves()),
+            plans=tuple(self._plan(leaf) for leaf in self._incumbent.leaves()),
             expansions=self._expansions,
             leaves=len(self._found),
             frontier_key=None if top is None else format_q64(top.key),
@@ -300,5 +362,16 @@ class _Search:
             guards=tuple(self._fired),
             seed=self._settings.seed.hex(),
             ledger_head=None,
+            spent=None if self._refinement is None else self._refinement.controller.spent,
         )
         return run if self._recorder is None else self._recorder.close(run)
+
+    def _law(self) -> str:
+        """What the best plans are draws of."""
+        if self._mode == "fallback" or self._terms.race == "literal":
+            return "none"
+        return "softmax" if self._refinement is None or self._refinement.same else "run_wise_only"
+
+    def _plan(self, leaf: Node) -> Found:
+        high = leaf.cost if self._refinement is None else self._refinement.costs(leaf)[1]
+        return found(leaf, high)

@@ -18,6 +18,8 @@ from tcc_runtime.errors import SettingsError
 Mode: TypeAlias = Literal["exact", "surrogate", "fallback"]
 Keys: TypeAlias = Literal["finalized", "anchored"]
 Race: TypeAlias = Literal["coupled", "rest", "literal"]
+Ask: TypeAlias = Literal["leaf", "node", "never"]
+_NANO_PLACES = 9
 _MAX_SIZE = 1 << 53
 _MAX_PUBLIC = 1 << 16
 
@@ -45,6 +47,14 @@ class Settings:
         alpha, eta: of the potential Phi, exact decimals, alpha >= 0, 0 < eta <= 1.
         opening_salt: opens the seed commitment, 32 bytes; None derives it from the seed.
         beacon, client_nonce: public randomness and the client's, mixed into the race's key.
+        ask: where costs are ranges, ``leaf`` asks for those of a plan before it counts, ``node``
+            also once for the call that leads to a node before it is expanded, ``never`` not at all.
+            None is leaf where there is somebody to ask.
+        price_cap, sla_ms: the most cents and milliseconds that asking may take; None is no cap.
+        epsilon_cap: the most epsilon, an exact decimal of at most nine places; None is no cap.
+        price_weight, latency_weight, epsilon_weight: what a cent, a millisecond and one epsilon
+            weigh against each other in the choice of a model; exact decimals, the first two above
+            0.
 
     Raises:
         SettingsError: one of them is out of its range.
@@ -67,6 +77,13 @@ class Settings:
     opening_salt: bytes | None = None
     beacon: bytes | None = None
     client_nonce: bytes | None = None
+    ask: Ask | None = None
+    price_cap: int | None = None
+    sla_ms: int | None = None
+    epsilon_cap: str | None = None
+    price_weight: str = "1"
+    latency_weight: str = "0.001"
+    epsilon_weight: str = "1"
 
     def __post_init__(self) -> None:
         self._check_names()
@@ -82,6 +99,7 @@ class Settings:
         _one_of("race", self.race, ("coupled", "rest", "literal"))
         _one_of("keys", self.keys, (None, "finalized", "anchored"))
         _one_of("recipe", self.recipe, ("r1", "r2"))
+        _one_of("ask", self.ask, (None, "leaf", "node", "never"))
 
     def _check_sizes(self) -> None:
         _hold(len(self.seed) == 32, "seed", "32 bytes", f"{len(self.seed)} bytes")
@@ -95,6 +113,9 @@ class Settings:
         seconds = self.max_seconds
         legal = seconds is None or (math.isfinite(seconds) and 0.001 <= seconds <= 1e12)
         _hold(legal, "max_seconds", "0.001 or more", seconds)
+        for name in ("price_cap", "sla_ms"):
+            most = getattr(self, name)
+            _hold(most is None or 0 <= most < _MAX_SIZE, name, "0 or more", most)
         _hold(0 <= self.count_bits < _MAX_SIZE, "count_bits", "0 or more", self.count_bits)
 
     def _check_decimals(self) -> None:
@@ -104,11 +125,34 @@ class Settings:
         _hold(_decimal("alpha", self.alpha)[0] >= 0, "alpha", "0 or more", self.alpha)
         eta, places = _decimal("eta", self.eta)
         _hold(0 < eta <= 10**places, "eta", "above 0, at most 1", self.eta)
+        for name in ("price_weight", "latency_weight"):
+            _hold(_decimal(name, getattr(self, name))[0] > 0, name, "above 0", getattr(self, name))
+        epsilon = _decimal("epsilon_weight", self.epsilon_weight)[0]
+        _hold(epsilon >= 0, "epsilon_weight", "0 or more", self.epsilon_weight)
+        if self.epsilon_cap is not None:
+            number, places = _decimal("epsilon_cap", self.epsilon_cap)
+            legal = number >= 0 and places <= _NANO_PLACES
+            _hold(legal, "epsilon_cap", "0 or more, with at most 9 places", self.epsilon_cap)
 
     @property
     def max_ms(self) -> int | None:
         """The time cap in whole milliseconds."""
         return None if self.max_seconds is None else max(1, round(self.max_seconds * 1000))
+
+    @property
+    def nano_epsilon_cap(self) -> int | None:
+        """The cap on epsilon in nano-units."""
+        if self.epsilon_cap is None:
+            return None
+        number, places = _decimal("epsilon_cap", self.epsilon_cap)
+        scale: int = 10 ** (_NANO_PLACES - places)
+        return number * scale
+
+    @property
+    def capped_asking(self) -> tuple[str, ...]:
+        """The names of the caps on asking that are set."""
+        names = ("price_cap", "sla_ms", "epsilon_cap")
+        return tuple(name for name in names if getattr(self, name) is not None)
 
     @property
     def salt(self) -> bytes:

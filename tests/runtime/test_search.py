@@ -290,12 +290,14 @@ def test_precision_is_added_until_every_rounding_is_decided():
     assert search(artifact, Settings(seed=SEED, top=12)) == due
 
 
-def test_a_call_whose_cost_is_a_range_is_declined():
+def test_a_range_that_nobody_is_asked_about_leads_to_fallback():
     core = free_core([10**9, 5], 2, highs=[2 * 10**9, 5])
     rows = [(True, []), (False, [(0, 0), (1, 0)])]
-    with pytest.raises(Rejected) as refusal:
-        search(load(build(core, rows)), Settings(seed=SEED))
-    assert (refusal.value.code, refusal.value.path) == (Code.UNKNOWN_FEATURE, "call_cost_high[0]")
+    run = search(load(build(core, rows)), Settings(seed=SEED, top=2))
+    assert (run.mode, run.claim_type, run.guards) == ("fallback", "NoCert", ("BudgetFail",))
+    assert [(plan.cost, plan.cost_high) for plan in run.plans if plan.calls == ("a",)] == [
+        ("1", "2")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,15 @@ from tcc_certs.fixed import format_q64
 from tcc_certs.ledger import Record
 from tcc_certs.ledger_schema import text
 from tcc_certs.race import clamp
+from tcc_certs.replay.asking import cap_fields, spent_fields
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.guards import CAP, TIMEOUT
 from tcc_certs.replay.records import compare, plan_record
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.seeds import Seed
 from tcc_certs.replay.tail import tail_lse
-from tcc_certs.replay.tree import share
+from tcc_certs.replay.tree import Node, share
+from tcc_certs.replay.turn import Turn
 
 _CERTIFIES = ("bound", "exhausted")
 _ALWAYS_POSSIBLE = ("interrupted", "precision")
@@ -31,15 +33,13 @@ def possible_stops(run: Run) -> tuple[str, ...]:
     """Why a run may have ended here; where the stop rule holds, that is the only reason."""
     if run.nodes == 0:
         return ("precision",)
-    top = run.frontier.top
-    if top is None:
-        return ("exhausted",)
-    if run.bounded:
-        return ("bound",)
+    turn = run.turn
+    if turn is Turn.CLOSE:
+        return ("exhausted",) if run.frontier.top is None else ("bound",)
     stops = [*_ALWAYS_POSSIBLE]
-    if top.states is not None and run.header.timed:
+    if run.header.timed and turn not in (Turn.REQUEUE, Turn.LEAF):
         stops.append("max_seconds")
-    if run.is_capped:
+    if turn is Turn.CAP:
         stops.append("max_expansions")
     return tuple(stops)
 
@@ -65,11 +65,14 @@ def close_record(run: Run, stop: str, seed: Seed | None) -> dict[str, Json]:
         "kind": "close",
         "stop": stop,
         "claim_type": run.claim if stop in _CERTIFIES else NO_CERT,
-        "plans": [plan_record(leaf, -value) for value, _, leaf in run.best.ranked],
+        "plans": [_plan(run, leaf, -value) for value, _, leaf in run.best.ranked],
         "expansions": run.expansions,
         "leaves": run.leaves,
-        "law": run.policy.law,
+        "law": _law(run),
     }
+    if run.refinement is not None:
+        record |= spent_fields(run.refinement.controller.spent)
+        record |= cap_fields(run.header.caps)
     top, incumbent = run.frontier.top, run.best.incumbent
     if top is not None:
         record["frontier_key"] = format_q64(top.key)
@@ -85,6 +88,20 @@ def close_record(run: Run, stop: str, seed: Seed | None) -> dict[str, Json]:
         record["seed"] = seed.seed.hex()
         record["opening_salt"] = seed.salt.hex()
     return record
+
+
+def _plan(run: Run, leaf: Node, value: int) -> dict[str, Json]:
+    refinement = run.refinement
+    high = leaf.cost_low if refinement is None else refinement.costs(leaf)[1]
+    return plan_record(leaf, value, high)
+
+
+def _law(run: Run) -> str:
+    """The law of the race, where each edge has one cost, whoever asks for it and when."""
+    refinement, law = run.refinement, run.policy.law
+    if law == "softmax" and refinement is not None and not refinement.same:
+        return "run_wise_only"
+    return law
 
 
 def check_close(record: Record, line: int, run: Run, seed: Seed | None, findings: Findings) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tcc_certs.codec import Json
 from tcc_certs.digest import FIRST_ARRIVAL, RESIDUAL
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import format_q64
 from tcc_certs.race import Arrival, arrive, leaf_uniform, publish
 from tcc_certs.replay.language import Language
@@ -40,6 +41,18 @@ def push_anchored(language: Language, recipe: str, parent: Arrival, node: Node) 
     published = publish(least, language.bound(recipe, node.states, node.cost_low))
     fields: dict[str, Json] = {"key_raw": format_q64(published.key)}
     return Pushed(key=published.key, arrival=None, fields=fields, clamped=published.key_clamped)
+
+
+def again_anchored(language: Language, recipe: str, node: Node) -> Pushed:
+    """A child whose arrival is not realised yet, at another cost.
+
+    Raises:
+        Rejected: L104 it has no parent: the root's arrival is known from the start.
+    """
+    before = None if node.parent is None else node.parent.arrival
+    if before is None:
+        raise Rejected(Code.LEDGER_ORDER, "kind", "a child of a popped node", "the root")
+    return push_anchored(language, recipe, before, node)
 
 
 def _pushed(language: Language, recipe: str, node: Node, arrival: Arrival, x: int | None) -> Pushed:
@@ -92,6 +105,18 @@ class Coupled:
         x = None if node.won else word(RESIDUAL, node.digest, "U")
         return _pushed(
             self.language, self.recipe, node, _arrival(self.language, before, node, x), x
+        )
+
+    def again(self, node: Node) -> Pushed:
+        """See :class:`tcc_certs.replay.policy.Policy`."""
+        if node.arrival is None:
+            return again_anchored(self.language, self.recipe, node)
+        published = publish(
+            node.arrival, self.language.bound(self.recipe, node.states, node.cost_low)
+        )
+        fields: dict[str, Json] = {"key_raw": format_q64(published.key)}
+        return Pushed(
+            key=published.key, arrival=node.arrival, fields=fields, clamped=published.key_clamped
         )
 
     def pop(self, node: Node, word: Word) -> Popped:

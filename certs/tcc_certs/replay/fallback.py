@@ -6,7 +6,7 @@ Cost: four logarithms a leaf.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tcc_certs.codec import Json
 from tcc_certs.digest import PER_LEAF
@@ -37,17 +37,31 @@ class Fallback:
 
     def push(self, node: Node, word: Word) -> Pushed:
         """See :class:`tcc_certs.replay.policy.Policy`."""
-        fields: dict[str, Json] = {}
-        if node.states is None:
-            x = word(PER_LEAF, node.digest, "U")
-            fields["U"] = str(x)
-            exact = heuristic_value(x, score(self.language.beta, node.cost_low), self.tau)
+        if node.states is not None:
+            return self._keyed(node, None)
+        x = word(PER_LEAF, node.digest, "U")
+        pushed = self._keyed(node, x)
+        return replace(pushed, fields={"U": str(x), **pushed.fields})
+
+    def again(self, node: Node) -> Pushed:
+        """See :class:`tcc_certs.replay.policy.Policy`."""
+        return self._keyed(node, node.word)
+
+    def _keyed(self, node: Node, x: int | None) -> Pushed:
+        """A node has its bound for a key; a leaf, whose uniform is `x`, its value."""
+        if x is None:
+            ahead = 0 if node.states is None else self.language.least_cost(node.states)
+            exact = heuristic_key(score(self.language.beta, node.cost_low + ahead))
         else:
-            cost = node.cost_low + self.language.least_cost(node.states)
-            exact = heuristic_key(score(self.language.beta, cost))
+            exact = heuristic_value(x, score(self.language.beta, node.cost_low), self.tau)
         key = clamp(exact)
-        fields["key_raw"] = format_q64(key)
-        return Pushed(key=key, arrival=None, fields=fields, clamped=key != exact)
+        return Pushed(
+            key=key,
+            arrival=None,
+            fields={"key_raw": format_q64(key)},
+            clamped=key != exact,
+            word=x,
+        )
 
     def pop(self, node: Node, word: Word) -> Popped:
         """See :class:`tcc_certs.replay.policy.Policy`."""

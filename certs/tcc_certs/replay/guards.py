@@ -14,8 +14,8 @@ from tcc_certs.replay.header import Header
 from tcc_certs.replay.tree import Node
 from tcc_certs.weights import NANO
 
-ACYCLICITY, CAP, CLAMP, COUNT, TIMEOUT = (
-    "AcyclicityFail", "CapExceeded", "NumClamp", "CountFail", "Timeout",
+ACYCLICITY, BUDGET, CAP, CLAMP, COUNT, RANGE, TIMEOUT = (
+    "AcyclicityFail", "BudgetFail", "CapExceeded", "NumClamp", "CountFail", "RangeFail", "Timeout",
 )  # fmt: skip
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tcc_certs.errors import Code
+from tcc_certs.codec import Json
+from tcc_certs.errors import Code, ensure
 from tcc_certs.fixed import parse_decimal
 from tcc_certs.ledger import Record
 from tcc_certs.ledger_schema import size, text
+from tcc_certs.replay.budgets import Caps, Rule
 from tcc_certs.replay.findings import (
     NO_CERT,
     RUN_WISE_EXACT,
@@ -38,6 +40,8 @@ class Header:
         count_bits: 0 is no limit.
         max_expansions: None is no cap.
         timed: whether there is a cap on the time.
+        rule: of asking what calls cost; None where the header has none.
+        caps: on what asking may spend.
     """
 
     started_ms: int
@@ -56,6 +60,8 @@ class Header:
     count_bits: int
     max_expansions: int | None
     timed: bool
+    rule: Rule | None
+    caps: Caps
 
     def full_claim(self, root_rank: int) -> str:
         """The claim of a certified stop of a run with these settings that claims what it can."""
@@ -74,6 +80,7 @@ def read_header(record: Record) -> Header:
     """
     limits = record["run_limits"]
     cap = limits.get("max_expansions") if isinstance(limits, dict) else None
+    caps = _caps(limits)
     return Header(
         started_ms=size(record, "started_ms"),
         seed_commitment=bytes.fromhex(text(record, "seed_commitment")),
@@ -91,6 +98,46 @@ def read_header(record: Record) -> Header:
         count_bits=size(record, "count_bits"),
         max_expansions=cap if type(cap) is int else None,
         timed=isinstance(limits, dict) and "max_ms" in limits,
+        rule=_rule(record.get("controller"), caps),
+        caps=caps,
+    )
+
+
+def _caps(limits: Json) -> Caps:
+    found = limits if isinstance(limits, dict) else {}
+    price, latency, epsilon = (found.get(name) for name in ("price_cap", "sla_ms", "epsilon_cap"))
+    return Caps(
+        price=price if type(price) is int else None,
+        latency=latency if type(latency) is int else None,
+        epsilon=nano(epsilon, "epsilon_cap") if isinstance(epsilon, str) else None,
+    )
+
+
+def nano(value: str, name: str) -> int:
+    """An exact decimal of at most nine places as an integer of nano-units.
+
+    Raises:
+        Rejected: L103 it has more places.
+    """
+    number, places = parse_decimal(value, name, Code.LEDGER_SCHEMA)
+    ensure(places <= 9, Code.LEDGER_SCHEMA, name, "at most 9 decimal places", value)
+    scale: int = 10 ** (9 - places)
+    return number * scale
+
+
+def _rule(controller: Json | None, caps: Caps) -> Rule | None:
+    if not isinstance(controller, dict):
+        return None
+    price, latency, epsilon = (
+        parse_decimal(text(controller, name), f"controller.{name}", Code.LEDGER_SCHEMA)
+        for name in ("price_weight", "latency_weight", "epsilon_weight")
+    )
+    return Rule(
+        ask=text(controller, "ask"),
+        price_weight=price,
+        latency_weight=latency,
+        epsilon_weight=epsilon,
+        caps=caps,
     )
 
 

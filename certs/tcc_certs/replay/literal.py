@@ -13,7 +13,7 @@ from tcc_certs.codec import Json
 from tcc_certs.digest import PER_LEAF, RESIDUAL
 from tcc_certs.fixed import format_q64
 from tcc_certs.race import arrive, publish
-from tcc_certs.replay.coupled import push_anchored, push_first
+from tcc_certs.replay.coupled import again_anchored, push_anchored, push_first
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.policy import Popped, Pushed, Word
 from tcc_certs.replay.tree import Node
@@ -37,6 +37,10 @@ class Literal:
         if before is None:
             return push_first(self.language, self.recipe, node, word)
         return push_anchored(self.language, self.recipe, before, node)
+
+    def again(self, node: Node) -> Pushed:
+        """See :class:`tcc_certs.replay.policy.Policy`."""
+        return again_anchored(self.language, self.recipe, node)
 
     def pop(self, node: Node, word: Word) -> Popped:
         """See :class:`tcc_certs.replay.policy.Policy`."""

@@ -12,16 +12,19 @@ from typing import TypeAlias
 
 from tcc_certs.codec import Json, encode
 from tcc_certs.digest import blake, uuid7
-from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.errors import Code, ensure
 from tcc_certs.fixed import format_decimal
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.ledger import Record
 from tcc_certs.ledger_schema import PRF_DOMAIN, SCHEMA, size, text
+from tcc_certs.replay.budgets import Caps
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import Header
+from tcc_certs.replay.refinement import ranged
 
 Rule: TypeAlias = "tuple[str, bool, object]"  # field, whether it holds, what is due
 
+_ASKS = ("leaf", "node", "never")
 _KNOWN: Mapping[str, tuple[str, ...]] = {
     "mode": ("exact", "surrogate", "fallback"),
     "race": ("coupled", "literal", "rest"),
@@ -57,8 +60,8 @@ def check_header(
         header: the values of the same record.
 
     Raises:
-        Rejected: L202 it is another artifact's ledger; D101 an artifact with a call whose cost is
-            a range; L201 a setting that no run can have.
+        Rejected: L202 it is another artifact's ledger; D101 a way of asking that this version has
+            no rules for; L201 a setting that no run can have.
     """
     body = encode({name: value for name, value in record.items() if name != "run_id"})
     run_id = uuid7(size(record, "started_ms"), blake(body))
@@ -66,7 +69,6 @@ def check_header(
     digest = artifact.file.digest.hex()
     found = text(record, "artifact")
     ensure(found == digest, Code.LEDGER_ARTIFACT, "artifact", digest, found)
-    _require_points(artifact)
     manifest = artifact.file.manifest
     due: dict[str, Json] = {
         "grammar": manifest.grammar,
@@ -80,6 +82,8 @@ def check_header(
     rank = artifact.automaton.rank[artifact.automaton.root]
     for name, holds, expected in _rules(header, manifest.counts, manifest.tilt, rank):
         ensure(holds, Code.LEDGER_HEADER, name, expected, record[name])
+    for name, holds, expected in _asking_rules(header, ranged(artifact)):
+        ensure(holds, Code.LEDGER_HEADER, name, expected, record.get(name, "no field"))
     claims = (header.full_claim(rank), NO_CERT)
     if header.claim_type not in claims:
         findings.add(Code.CLAIM, 1, "claim_type", " or ".join(claims), header.claim_type)
@@ -112,11 +116,19 @@ def _rules(header: Header, counts: str, tilt: int, rank: int) -> Iterator[Rule]:
     yield "truncate", least <= header.truncate <= rank, f"{least} .. {rank}"
 
 
-def _require_points(artifact: CheckedArtifact) -> None:
-    columns = artifact.file.columns
-    low, high = columns["call_cost_low"].items(), columns["call_cost_high"].items()
-    ranged = next((i for i in range(len(low)) if low[i] != high[i]), None)
-    if ranged is not None:
-        raise Rejected(
-            Code.UNKNOWN_FEATURE, "artifact", "costs that are points", artifact.calls[ranged]
-        )
+def _asking_rules(header: Header, has_ranges: bool) -> Iterator[Rule]:
+    """What section 6 asks of the settings about costs that are ranges.
+
+    Raises:
+        Rejected: D101 a way of asking that this version has no rules for.
+    """
+    rule = header.rule
+    there = "a controller, as costs are ranges" if has_ranges else "no field"
+    yield "controller", (rule is not None) == has_ranges, there
+    yield "run_limits", has_ranges or header.caps == Caps(), "no caps on asking"
+    if rule is None:
+        return
+    known = " or ".join(_ASKS)
+    ensure(rule.ask in _ASKS, Code.UNKNOWN_FEATURE, "controller.ask", known, rule.ask)
+    weights = (rule.price_weight[0] > 0, rule.latency_weight[0] > 0, rule.epsilon_weight[0] >= 0)
+    yield "controller", all(weights), "weights above 0; of epsilon, at least 0"

@@ -11,6 +11,9 @@
     expand      the greatest item of the frontier; no guard held it back; uniforms, winner, Phi
     leaf        the greatest item of the frontier; value, incumbent
     rest, draw  what is left of a node's children: uniforms, arrival, key, the one that is next
+    requeue     the greatest item, whose key answers have brought down: its key now
+    budget      the ask that is due: the edge, the model, what it is taken to gain and to spend
+    refine      its answer: strictly inside, or RangeFail; what it gained and took
     downgrade   the guard that asks for it fired; every key and value is another one from here on
     recovered   how many records it stands behind
     close       the stop rule, coverage of the root, best plans, counts, tail, claim, seed

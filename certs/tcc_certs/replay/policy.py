@@ -8,7 +8,7 @@ where no seed is known, as the record in hand has it in the field that is named.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from tcc_certs.codec import Json
@@ -27,12 +27,14 @@ class Pushed:
         arrival: t, where it is realised at the push.
         fields: what the ``node`` record has beyond names and places.
         clamped: whether a number of these had to be clamped.
+        word: the uniform that the key was made with, where there is no arrival.
     """
 
     key: int
     arrival: Arrival | None
     fields: Mapping[str, Json]
     clamped: bool
+    word: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,11 @@ class Popped:
     value: int
     fields: Mapping[str, Json]
     clamped: bool
+
+
+def with_key(node: Node, pushed: Pushed) -> Node:
+    """The node as it enters the frontier."""
+    return replace(node, key=pushed.key, arrival=pushed.arrival, word=pushed.word)
 
 
 class Policy(Protocol):
@@ -76,6 +83,9 @@ class Policy(Protocol):
 
     def push(self, node: Node, word: Word) -> Pushed:
         """What `node`, whose parent was popped, enters the frontier with."""
+
+    def again(self, node: Node) -> Pushed:
+        """What `node`, which was pushed before, has for a key at the cost that it has now."""
 
     def pop(self, node: Node, word: Word) -> Popped:
         """What the pop of `node` makes known."""

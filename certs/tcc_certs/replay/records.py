@@ -15,7 +15,6 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import format_decimal, format_q64
 from tcc_certs.ledger import Record
 from tcc_certs.replay.findings import NO_CERT, Findings
-from tcc_certs.replay.guards import COUNT
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.tree import Node
 
@@ -37,6 +36,15 @@ _CODES: Mapping[str, Code] = {
     "guards": Code.GUARD,
     "claim_type": Code.CLAIM,
     "tail_lse": Code.TAIL,
+    "model_id": Code.ASK,
+    "dkey_pred": Code.ASK,
+    "dkey_real": Code.ANSWER,
+    "price_spent": Code.SPENT,
+    "latency_ms": Code.SPENT,
+    "epsilon_used": Code.SPENT,
+    "price_cap": Code.SPENT,
+    "sla_ms": Code.SPENT,
+    "epsilon_cap": Code.SPENT,
     "seed": Code.SEED,
     "opening_salt": Code.OPENING,
 }
@@ -109,17 +117,21 @@ def guarded(record: dict[str, Json], guards: Sequence[str], lowers: bool) -> dic
     return record
 
 
-def downgrade_record() -> dict[str, Json]:
-    """The ``downgrade`` record: the only one that this version has."""
-    return {"kind": "downgrade", "mode": "fallback", "claim_type": NO_CERT, "guards": [COUNT]}
+def downgrade_record(guard: str) -> dict[str, Json]:
+    """The ``downgrade`` record, by the guard that asked for it."""
+    return {"kind": "downgrade", "mode": "fallback", "claim_type": NO_CERT, "guards": [guard]}
 
 
-def due_pop(started_ms: int, node: Node) -> str:
-    """The record that the pop of `node` wants, by its kind, id and step."""
-    if node.left is not None:
-        return f"draw {uuid7(started_ms, node.left.context)} {node.left.step}"
-    kind = "leaf" if node.states is None else "expand"
-    return f"{kind} {uuid7(started_ms, node.digest)}"
+def due_pop(started_ms: int, node: Node, again: bool) -> str:
+    """What the pop of `node` wants a record to be about: its kind, id and step.
+
+    Args:
+        again: whether it is pushed again at once.
+    """
+    place = uuid7(started_ms, node.digest if node.left is None else node.left.context)
+    step = "" if node.left is None else f" {node.left.step}"
+    kind = "draw" if step else "leaf" if node.states is None else "expand"
+    return f"{'requeue' if again else kind} {place}{step}"
 
 
 def check_place(record: Record, due: Node) -> None:
@@ -133,11 +145,14 @@ def check_place(record: Record, due: Node) -> None:
         raise Rejected(Code.MISSING_CHILD, "call", f"{due.position} {due.call}", found)
 
 
-def plan_record(node: Node, value: int) -> dict[str, Json]:
-    """A plan of ``close``."""
-    return {
+def plan_record(node: Node, value: int, cost_high: int) -> dict[str, Json]:
+    """A plan of ``close``; `cost_high` is above its cost where a call's cost is still a range."""
+    record: dict[str, Json] = {
         "calls": node.calls(),
         "cost": format_decimal(node.cost_low, 9),
         "leaf_id": node.digest.hex(),
         "value": format_q64(value),
     }
+    if cost_high != node.cost_low:
+        record["cost_high"] = format_decimal(cost_high, 9)
+    return record

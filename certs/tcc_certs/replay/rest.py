@@ -22,6 +22,7 @@ from tcc_certs.replay.policy import Pushed, Word
 from tcc_certs.replay.records import popped_record
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.tree import Node
+from tcc_certs.replay.turn import Turn
 from tcc_certs.replay.words import words
 
 
@@ -31,7 +32,7 @@ def replay_draw(run: Run, record: Record, line: int) -> None:
     Raises:
         Rejected: as :meth:`tcc_certs.replay.run.Run.pop`.
     """
-    item = run.pop(record)
+    item = run.pop(Turn.DRAW, record)
     left = item.left
     if left is None:
         raise Rejected(Code.POP_ORDER, "kind", "leaf or expand", "draw")

@@ -29,12 +29,12 @@ from tcc_certs.replay.draws import drawn
 from tcc_certs.replay.expansion import Expansion, expand
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.frontier import Frontier
-from tcc_certs.replay.guards import ACYCLICITY, CLAMP, capped, potential, too_wide
+from tcc_certs.replay.guards import ACYCLICITY, CLAMP, potential
 from tcc_certs.replay.header import Header
 from tcc_certs.replay.kappa import Kappa
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.left import Left, Listing, whole
-from tcc_certs.replay.policy import Policy
+from tcc_certs.replay.policy import Policy, with_key
 from tcc_certs.replay.records import (
     check_place,
     compare,
@@ -43,7 +43,9 @@ from tcc_certs.replay.records import (
     node_record,
     popped_record,
 )
+from tcc_certs.replay.refinement import Ask, Refinement
 from tcc_certs.replay.tree import Node, Slot, below, child_digest, root_node, share
+from tcc_certs.replay.turn import Turn, at_cost, next_turn, refuser
 from tcc_certs.replay.words import words
 
 
@@ -54,6 +56,9 @@ class Run:
         frontier: what was pushed and not popped.
         best: the leaves found.
         policy: the race and the keys in force.
+        refinement: where costs are ranges, what is known of them; else None.
+        ask: the question whose answer is due.
+        falls_back: whether the downgrade after `BudgetFail` is due.
         claim: what a certified stop would claim now.
         nodes, leaf_nodes, expansions: how many there were.
         outside: shares of what left the frontier for good: popped leaves, brackets and forbidden
@@ -67,6 +72,7 @@ class Run:
         constraints: Constraints,
         header: Header,
         policy: Policy,
+        refinement: Refinement | None,
         key: bytes | None,
         kappa: Kappa,
         findings: Findings,
@@ -75,6 +81,9 @@ class Run:
         self.constraints = constraints
         self.header = header
         self.policy = policy
+        self.refinement = refinement
+        self.ask: Ask | None = None
+        self.falls_back = False
         self.key = key
         self.kappa = kappa
         self.findings = findings
@@ -97,33 +106,28 @@ class Run:
         return self.best.number
 
     @property
-    def bounded(self) -> bool:
-        """Whether the stop rule holds with a frontier that is not empty."""
-        top, incumbent = self.frontier.top, self.best.incumbent
-        return top is not None and incumbent is not None and top.key <= incumbent
-
-    @property
     def awaits(self) -> str | None:
         """The kind of record that has to come next, where only one may."""
         if self.nodes == 0 or self._due:
             return "node"
-        return None if self._left is None else "rest"
+        if self._left is not None:
+            return "rest"
+        if self.ask is not None:
+            return "refine"
+        return "downgrade" if self.falls_back else None
 
     @property
-    def is_capped(self) -> bool:
-        """Whether an internal node is next and the cap on expansions holds it back."""
-        top = self.frontier.top
-        return top is not None and top.internal and capped(self.header, self.expansions)
-
-    @property
-    def must_downgrade(self) -> bool:
-        """Whether `CountFail` holds back the pop that is next, and fallback begins."""
-        top = self.frontier.top
-        if top is None or top.states is None or top.left is not None:
-            return False
-        if self.bounded or self.is_capped:
-            return False
-        return self.policy.uses_counts and too_wide(self.header, self.language.count(top.states))
+    def turn(self) -> Turn:
+        """What comes next."""
+        return next_turn(
+            self.frontier.top,
+            best=self.best,
+            header=self.header,
+            language=self.language,
+            policy=self.policy,
+            refinement=self.refinement,
+            expansions=self.expansions,
+        )
 
     def node(self, record: Record, line: int) -> None:
         """A ``node`` record: the root, or the next child of the node just expanded.
@@ -162,7 +166,7 @@ class Run:
         self.nodes += 1
         self.leaf_nodes += node.states is None
         self.kappa.note(node)
-        self.frontier.push(replace(node, key=pushed.key, arrival=pushed.arrival))
+        self.frontier.push(with_key(node, pushed))
 
     def hold(
         self, due: dict[str, Json], guards: list[str], fails: bool, record: Record, line: int
@@ -173,36 +177,33 @@ class Run:
         if lowers:
             self.claim = NO_CERT
 
-    def pop(self, record: Record) -> Node:
-        """The item that leaves the frontier next, which `record` must be about.
+    def pop(self, turn: Turn, record: Record) -> Node:
+        """The item that leaves the frontier, at the cost that it has now; `turn` comes next.
 
         Raises:
-            Rejected: L607 the search had to stop before; L604 it had to go down to fallback before;
-                L601 another item is due.
+            Rejected: L607 the search had to stop before; L601 another item is due; L604, L701, L702
+                a guard, a requeue or an ask comes before, or does not come.
         """
-        node = self.frontier.top
-        if node is None or self.bounded:
+        node, due = self.frontier.top, self.turn
+        if node is None or due is Turn.CLOSE:
             raise Rejected(Code.STOP_RULE, "kind", "close", record["kind"])
-        due = due_pop(self.header.started_ms, node)
+        named = due_pop(self.header.started_ms, node, turn is Turn.REQUEUE)
         found = f"{record['kind']} {record['node_id']}"
-        if record["kind"] == "draw":
+        if "step" in record:
             found += f" {record['step']}"
-        ensure(found == due, Code.POP_ORDER, "node_id", due, found)
-        ensure(not self.must_downgrade, Code.GUARD, "kind", "downgrade", record["kind"])
+        ensure(found == named, Code.POP_ORDER, "node_id", named, found)
+        if due is not turn:
+            raise Rejected(refuser(due, turn), "kind", due.value, record["kind"])
         self.frontier.pop()
-        return node
+        return at_cost(node, self.refinement)
 
     def expand(self, record: Record, line: int) -> None:
         """An ``expand`` record: the top of the frontier, an internal node.
 
         Raises:
-            Rejected: as :meth:`pop`; L604 a cap had to end the run before.
+            Rejected: as :meth:`pop`.
         """
-        held = self.is_capped
-        node = self.pop(record)
-        if node.states is None:
-            raise Rejected(Code.POP_ORDER, "kind", "leaf", "expand")
-        ensure(not held, Code.GUARD, "kind", "close, by CapExceeded", "expand")
+        node = self.pop(Turn.EXPAND, record)
         word = words(self.key, record)
         popped = self.policy.pop(node, word)
         node = replace(node, arrival=popped.arrival)
@@ -237,7 +238,7 @@ class Run:
         Raises:
             Rejected: as :meth:`pop`.
         """
-        node = self.pop(record)
+        node = self.pop(Turn.LEAF, record)
         popped = self.policy.pop(node, words(self.key, record))
         self.best.add(node, popped.value)
         due = popped_record("leaf", self.header.started_ms, node, popped.fields)

@@ -13,6 +13,7 @@ from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.ledger import LedgerReader, Record
 from tcc_certs.ledger_schema import check_record, size, text
+from tcc_certs.replay.asking import budget, refine, requeue
 from tcc_certs.replay.closing import check_close
 from tcc_certs.replay.commitment import check_public, race_salt
 from tcc_certs.replay.constraints import residual_constraints
@@ -26,9 +27,12 @@ from tcc_certs.replay.language import Language, read_language
 from tcc_certs.replay.literal import Literal
 from tcc_certs.replay.opening import check_header, check_version
 from tcc_certs.replay.policy import Policy
+from tcc_certs.replay.refinement import Refinement, read_asking
 from tcc_certs.replay.rest import replay_draw, replay_rest
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.seeds import Seed
+
+_AWAITED = {"refine": Code.ASK, "downgrade": Code.GUARD}  # what refuses another kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +96,9 @@ class Replay:
         self.claim = header.claim_type
         check_public(record, opened=trust.opening, beacon=trust.beacon, nonce=trust.nonce)
         language = read_language(trust.artifact, header.inflate, header.recipe)
-        key = None
+        key = refinement = None
+        if header.rule is not None:
+            refinement = Refinement(language, read_asking(trust.artifact), header.rule)
         if trust.seed is not None:
             trust.seed.check(header.seed_commitment)
             key = race_key(trust.seed.seed, race_salt(record, language.root_digest))
@@ -101,6 +107,7 @@ class Replay:
             constraints=residual_constraints(trust.artifact, header.truncate),
             header=header,
             policy=policy_of(header, language),
+            refinement=refinement,
             key=key,
             kappa=_kappa(trust, language),
             findings=self.findings,
@@ -116,7 +123,7 @@ class Replay:
         undecided = kind == "close" and run.nodes == 0 and record["stop"] == "precision"
         awaited = run.awaits
         if awaited is not None and kind != awaited and not undecided:
-            raise Rejected(Code.MISSING_CHILD, "kind", awaited, kind)
+            raise Rejected(_AWAITED.get(awaited, Code.MISSING_CHILD), "kind", awaited, kind)
         if kind == "close":
             self._close(run, record)
         elif kind == "node":
@@ -129,6 +136,12 @@ class Replay:
             replay_rest(run, record, self.line)
         elif kind == "draw":
             replay_draw(run, record, self.line)
+        elif kind == "requeue":
+            requeue(run, record, self.line)
+        elif kind == "budget":
+            budget(run, record, self.line)
+        elif kind == "refine":
+            refine(run, record, self.line)
         else:
             replay_downgrade(run, record, self.line)
 

@@ -40,6 +40,7 @@ class Node:
         arrival: t, once it is known.
         left: in the rest race: the node stands for the children that were not drawn yet, and
             `digest`, `key` and `arrival` are those of that item.
+        word: the uniform of its key, where there is no arrival.
     """
 
     digest: bytes
@@ -58,6 +59,7 @@ class Node:
     key: int = 0
     arrival: Arrival | None = None
     left: Left | None = None
+    word: int | None = None
 
     @property
     def internal(self) -> bool:

@@ -19,6 +19,7 @@ from tcc_certs.replay.language import read_language
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.steps import policy_of
 from tcc_certs.replay.tree import root_node
+from tcc_certs.replay.turn import Turn
 from tests.oracle_ledger.artifacts import drawn, small, vectors
 from tests.oracle_ledger.writer import chained, reference_ledger, reference_records, with_run_id
 
@@ -225,14 +226,15 @@ def test_a_header_field_meets_its_code(name, value, code):
     assert found.verdict == (2 if code.startswith("D") else 1)
 
 
-def test_calls_whose_cost_is_a_range_are_declined():
+def test_a_ledger_over_ranges_says_how_the_run_asks():
     from tests.oracle.build import build
     from tests.oracle.cores import letters, make_core
 
     core = make_core(**letters(1, cost=[1], high=[2]), plan=["call", {0}])
     artifact = check(build(core, [(0,)]))
     found = validate(reference_ledger(artifact), artifact)
-    assert (found.verdict, codes(found)) == (2, ["D101"])
+    assert (found.verdict, codes(found)) == (1, ["L201"])
+    assert found.findings[0].field == "controller"
 
 
 def test_the_root_may_be_a_leafy_automaton_of_the_empty_plan_alone():
@@ -266,16 +268,15 @@ def test_the_stop_rule_holds_at_a_key_equal_to_the_incumbent(key, stops):
         constraints=constraints,
         header=header,
         policy=policy_of(header, language),
+        refinement=None,
         key=None,
         kappa=Kappa(language, None),
         findings=Findings(),
     )
     root = root_node(language, constraints, None)
-    assert not run.bounded
     run.best.add(root, 42)
-    assert not run.bounded
     run.frontier.push(replace(root, key=key))
-    assert run.bounded is stops
+    assert (run.turn is Turn.CLOSE) is stops
 
 
 def test_coverage_is_a_check_of_its_own(monkeypatch):

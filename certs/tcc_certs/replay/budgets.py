@@ -1,0 +1,192 @@
+"""The controller and its budgets: which model is asked next, and what has been spent.
+
+Normative text: docs/spec/race.md, section 18.  Every choice is one between exact rationals, made
+from what the ledger says before it; so it is derived again here, never taken from the ledger.
+Cost: a few products of integers for each model of a tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tcc_certs.fixed import Q32_MAX, Q32_MIN, divide_nearest
+from tcc_certs.grammar import Model
+from tcc_certs.weights import NANO, Beta
+
+Decimal: TypeAlias = "tuple[int, int]"  # numerator, places
+
+UNNAMED = Model(name="quote", price=0, latency=0, epsilon=0)  # of a tool without models
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amounts:
+    """Cents, milliseconds and nano-epsilon: what an ask costs, or all of them so far."""
+
+    price: int = 0
+    latency: int = 0
+    epsilon: int = 0
+
+    def plus(self, other: Amounts) -> Amounts:
+        """The sum."""
+        return Amounts(
+            price=self.price + other.price,
+            latency=self.latency + other.latency,
+            epsilon=self.epsilon + other.epsilon,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """The most that a run may spend; None is no cap."""
+
+    price: int | None = None
+    latency: int | None = None
+    epsilon: int | None = None
+
+    def hold(self, spent: Amounts) -> bool:
+        """Whether `spent` is within all three."""
+        pairs = (
+            (spent.price, self.price),
+            (spent.latency, self.latency),
+            (spent.epsilon, self.epsilon),
+        )
+        return all(cap is None or found <= cap for found, cap in pairs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What a run's header says of asking.
+
+    Attributes:
+        ask: ``never``, ``leaf`` or ``node``.
+        price_weight, latency_weight, epsilon_weight: a, b > 0 and c >= 0, exact decimals.
+        caps: of the run.
+    """
+
+    ask: str
+    price_weight: Decimal
+    latency_weight: Decimal
+    epsilon_weight: Decimal
+    caps: Caps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The model that is asked next.
+
+    Attributes:
+        number: its index among the tool's models.
+        reserved: what it is taken to spend.
+        gain: what it is taken to raise the low cost by, nano-units: a fraction.
+    """
+
+    number: int
+    model: Model
+    reserved: Amounts
+    gain: tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The answers of one model: observed latencies; sums of widths asked about, and of gains."""
+
+    latencies: list[int]
+    width: int = 0
+    gained: int = 0
+
+
+class Controller:
+    """Chooses models, and keeps account of what they spent.
+
+    Attributes:
+        spent: by all asks that were settled.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self._seen: dict[tuple[int, int], _Seen] = {}
+        self.spent = Amounts()
+
+    @property
+    def overspent(self) -> bool:
+        """Whether the settled asks took more than a cap allows."""
+        return not self._rule.caps.hold(self.spent)
+
+    def choose(
+        self, tool: int, models: Sequence[Model], tried: Sequence[int], width: int
+    ) -> Choice | None:
+        """The best model that was not tried and fits the caps; None: there is none.
+
+        Args:
+            tried: numbers of the models that the edge was asked by.
+            width: of the edge's interval, above 0, nano-units.
+        """
+        best: Choice | None = None
+        for number, model in enumerate(models):
+            choice = self._offer(tool, number, model, width)
+            fits = self._rule.caps.hold(self.spent.plus(choice.reserved))
+            if number in tried or not fits:
+                continue
+            if best is None or self._rank(choice, best):
+                best = choice
+        return best
+
+    def settle(self, tool: int, choice: Choice, took: Amounts, width: int, gained: int) -> None:
+        """Note what an ask took, and how much it raised the low cost of a `width`."""
+        self.spent = self.spent.plus(took)
+        seen = self._seen.setdefault((tool, choice.number), _Seen([]))
+        seen.latencies.append(took.latency)
+        seen.width += width
+        seen.gained += gained
+
+    def _offer(self, tool: int, number: int, model: Model, width: int) -> Choice:
+        seen = self._seen.get((tool, number), _Seen([]))
+        latency = model.latency
+        if seen.latencies:
+            # P95 by nearest rank.
+            latency = sorted(seen.latencies)[-(-95 * len(seen.latencies) // 100) - 1]
+        return Choice(
+            number=number,
+            model=model,
+            reserved=Amounts(
+                price=model.price, latency=-(-12 * latency // 10), epsilon=model.epsilon
+            ),
+            gain=(width * (width + 2 * seen.gained), 2 * (width + seen.width)),
+        )
+
+    def _rank(self, one: Choice, other: Choice) -> bool:
+        """Whether `one`, later in the grammar, is better than `other`."""
+        burden, others = self._burden(one.reserved), self._burden(other.reserved)
+        (gain, unit), (gained, others_unit) = one.gain, other.gain
+        score, others_score = gain * others_unit * others, gained * unit * burden
+        if score != others_score:
+            return score > others_score
+        if gain * others_unit != gained * unit:
+            return gain * others_unit > gained * unit
+        return burden < others
+
+    def _burden(self, amounts: Amounts) -> int:
+        """a * price + b * latency + c * epsilon, in units that all offers of a run share."""
+        rule = self._rule
+        weights = (rule.price_weight, rule.latency_weight, rule.epsilon_weight)
+        places = max([weight[1] for weight in weights])
+        price, latency, epsilon = [_at_places(weight, places) for weight in weights]
+        whole = price * amounts.price + latency * amounts.latency
+        return whole * NANO + epsilon * amounts.epsilon
+
+
+def _at_places(weight: Decimal, places: int) -> int:
+    """An exact decimal as an integer of that many decimal places."""
+    scale: int = 10 ** (places - weight[1])
+    return weight[0] * scale
+
+
+def slack(beta: Beta, gain: tuple[int, int]) -> tuple[int, bool]:
+    """beta * gain (nano-units, a fraction) as Q32.32, and whether it had to be clamped."""
+    numerator, denominator = gain
+    unit = NANO * 10 ** beta[1] * denominator
+    exact = divide_nearest(beta[0] * numerator << 32, unit)
+    held = min(max(exact, Q32_MIN), Q32_MAX)
+    return held, held != exact
