@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tcc_compiler.diagnostics import Diagnostic
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
+    from tcc_runtime.quotes import Quoter
 
 
 class CompileError(Exception):
@@ -196,6 +197,7 @@ def search(
     overwrite: bool = False,
     started_ms: int | None = None,
     on_expand: Callable[[Progress], bool | None] | None = None,
+    quoter: Quoter | None = None,
     **settings: Any,
 ) -> Run:
     """Find the best plans of one realised race, and prove that no other is better.
@@ -207,13 +209,15 @@ def search(
         overwrite: replace a ledger that is there.
         started_ms: UTC milliseconds for the ledger; None asks the clock.
         on_expand: called after each expansion; returning True ends the run.
+        quoter: is asked what calls cost whose cost is a range: any callable from a
+            :class:`tcc_runtime.quotes.Question` to an :class:`tcc_runtime.quotes.Answer`.
         settings: those of :class:`tcc_runtime.settings.Settings`, by name: ``top``, ``mode``,
             ``max_expansions``, ``max_seconds`` and so on.
 
     Raises:
         tcc_runtime.errors.SettingsError: a setting is out of its range.
         tcc_runtime.errors.LedgerError: the ledger cannot be written.
-        tcc_certs.errors.Rejected: D101, the artifact has calls whose cost is a range.
+        tcc_runtime.errors.AnswerError: the quoter gave something that is no answer.
     """
     from tcc_runtime.recorder import Recorder
     from tcc_runtime.search import search as run
@@ -222,10 +226,10 @@ def search(
 
     chosen = Settings(seed=os.urandom(32) if seed is None else seed, **settings)
     if ledger is None:
-        return run(artifact, chosen, on_expand=on_expand)
+        return run(artifact, chosen, on_expand=on_expand, quoter=quoter)
     started = time.time_ns() // 1_000_000 if started_ms is None else started_ms
     recorder = Recorder(LedgerFile(Path(ledger), overwrite=overwrite), started_ms=started)
-    return run(artifact, chosen, recorder, on_expand)
+    return run(artifact, chosen, recorder, on_expand, quoter=quoter)
 
 
 def validate(

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tcc import screen
+from tcc_certs.fixed import format_decimal
 from tcc_runtime.outcome import Run
 
 _STOPS = {
@@ -27,7 +28,13 @@ _CLAIMS = {
 def run_fields(run: Run) -> dict[str, Any]:
     """The JSON fields of a run; those that have no value are left out."""
     plans = [
-        {"calls": list(p.calls), "cost": p.cost, "value": p.value, "leaf_id": p.leaf_id}
+        {
+            "calls": list(p.calls),
+            "cost": p.cost,
+            **({} if p.cost_high is None else {"cost_high": p.cost_high}),
+            "value": p.value,
+            "leaf_id": p.leaf_id,
+        }
         for p in run.plans
     ]
     fields = {
@@ -45,15 +52,28 @@ def run_fields(run: Run) -> dict[str, Any]:
         "guards": [str(guard) for guard in run.guards],
         "seed": run.seed,
         "ledger_head": run.ledger_head,
+        **_spent(run),
     }
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _spent(run: Run) -> dict[str, Any]:
+    """What asking has taken: cents, milliseconds, epsilon; nothing where costs are points."""
+    if run.spent is None:
+        return {}
+    return {
+        "price_spent": run.spent.price,
+        "latency_ms": run.spent.latency,
+        "epsilon_used": format_decimal(run.spent.epsilon, 9),
+    }
 
 
 def print_run(run: Run, ledger: Path | None) -> None:
     """The same for people: the plans, what it took, and what is claimed."""
     for place, plan in enumerate(run.plans, 1):
         click.echo(screen.clean(f"{place:>3}. {' '.join(plan.calls) or '(the empty plan)'}"))
-        click.echo(click.style(f"     value {plan.value}, cost {plan.cost}", dim=True))
+        cost = plan.cost if plan.cost_high is None else f"{plan.cost} .. {plan.cost_high}"
+        click.echo(click.style(f"     value {plan.value}, cost {cost}", dim=True))
     if not run.plans:
         click.echo("no plan was found")
     screen.print_fields(_rows(run, ledger))
@@ -73,6 +93,9 @@ def _rows(run: Run, ledger: Path | None) -> list[tuple[str, object]]:
         rows.append(("gap", run.gap))
     if run.tail_lse is not None:
         rows.append(("longer plans", f"log-sum-exp of their scores at most {run.tail_lse}"))
+    if run.spent is not None:
+        amounts = "{price_spent} cents, {latency_ms} ms, epsilon {epsilon_used}"
+        rows.append(("asking took", amounts.format(**_spent(run))))
     if run.guards:
         rows.append(("guards", ", ".join(str(guard) for guard in run.guards)))
     rows.append(("seed", run.seed))
@@ -87,6 +110,8 @@ def _why(run: Run) -> str:
         return f"{stop}; another plan may score higher, by up to the gap"
     if stop is not None:
         return stop
+    if "BudgetFail" in run.guards:
+        return "what plans cost could not all be asked (--quotes, caps); nothing is claimed"
     if run.guards:
         return f"{', '.join(str(guard) for guard in run.guards)}; nothing is claimed"
     return "this mode claims nothing of the plans that it did not visit"

@@ -1,6 +1,6 @@
 """The controller: which model to ask next, and what asking has spent.
 
-Text: docs/spec/race.md, section 18.  Integers and exact fractions alone, made of what the ledger
+Text: docs/spec/race.md, section 19.  Integers and exact fractions alone, made of what the ledger
 has; so a validator makes each choice again.  Reserve first, reconcile after: an ask is made only
 where the caps hold all that it is expected to take.
 Cost: a few fractions for each model of a tool.
@@ -15,8 +15,6 @@ from fractions import Fraction
 
 from tcc_certs.grammar import Model
 from tcc_runtime.settings import Settings
-
-UNNAMED = Model(name="quote", price=0, latency=0, epsilon=0)  # of a tool without models
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

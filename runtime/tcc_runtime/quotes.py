@@ -1,6 +1,6 @@
 """Asking what a call costs: the question, the answer, and who is asked.
 
-Text: docs/spec/race.md, section 18.  A question says which call and which model, what is known, and
+Text: docs/spec/race.md, section 19.  A question says which call and which model, what is known, and
 a number that tells one occurrence from another.  It says nothing of the race: no key, gap, arrival
 or place in the frontier, so that an answer cannot depend on them.
 """
@@ -12,9 +12,11 @@ from typing import Protocol
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import parse_decimal
+from tcc_certs.grammar import Model, Tool
 from tcc_runtime.errors import AnswerError
 
 NANO_PLACES = 9
+UNNAMED = Model(name="quote", price=0, latency=0, epsilon=0)  # of a tool without models
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,11 @@ class Quoter(Protocol):
 
     def __call__(self, question: Question, /) -> Answer | None:
         """The answer; None: no more is known than before."""
+
+
+def models_of(tool: Tool) -> tuple[Model, ...]:
+    """The models of a tool; one that takes nothing where it names none."""
+    return tool.models or (UNNAMED,)
 
 
 def nano(text: str, field: str = "cost") -> int:

@@ -1,6 +1,6 @@
 """Costs that are ranges: what is known of each edge, and what has to be asked before a pop.
 
-Text: docs/spec/race.md, section 18.  An edge is one occurrence of a call, named by the digest of
+Text: docs/spec/race.md, section 19.  An edge is one occurrence of a call, named by the digest of
 the node that it leads to.  Answers only ever narrow it, so the cost of a prefix only rises, and a
 key that was published stays an upper bound.
 Cost: a walk up the prefix for each item on top; memory: the edges that were asked about.
@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tcc_certs.grammar import Model, Tool
-from tcc_runtime.controller import UNNAMED, Choice, Controller, Spending
+from tcc_certs.grammar import Model
+from tcc_runtime.controller import Choice, Controller, Spending
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Terms
 from tcc_runtime.node import Node
-from tcc_runtime.quotes import Answer, Question, Quoter
+from tcc_runtime.quotes import Answer, Question, Quoter, models_of
 from tcc_runtime.rest_item import Rest
 from tcc_runtime.tables import Call
 
@@ -208,11 +208,6 @@ def refinement_of(
         return None
     asked = None if terms.ask == "never" else quoter
     return Refinement(artifact, terms, asked, clock)
-
-
-def models_of(tool: Tool) -> tuple[Model, ...]:
-    """The models of a tool; one that is free where it names none."""
-    return tool.models or (UNNAMED,)
 
 
 def _taken(answer: Answer, model: Model, seconds: float) -> Spending:

@@ -3,14 +3,15 @@
 Text: docs/spec/race.md, section 17.  A run is a function of its header, its seed and its artifact:
 it is played again from the start, each record held against the one that is there, and goes on
 writing where the verified prefix ends.  So a prefix that is not this run's is never continued, and
-the result is that of a run that nothing cut.
+the result is that of a run that nothing cut.  What calls cost is not asked again: answers that the
+ledger has are taken from it.
 Cost: the run so far, once more, and two passes over its ledger.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,11 @@ from tcc_certs.codec import Json
 from tcc_certs.errors import Code, ensure, require
 from tcc_certs.ledger import LedgerReader
 from tcc_certs.ledger_schema import check_record
+from tcc_runtime.answered import Answered, answer_of
 from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.load import Artifact
 from tcc_runtime.outcome import Run
+from tcc_runtime.quotes import Answer, Quoter
 from tcc_runtime.recorder import Recorder
 from tcc_runtime.search import OnExpand, search
 from tcc_runtime.settings import Settings
@@ -39,6 +42,7 @@ def resume(
     withhold: bool = False,
     on_expand: OnExpand | None = None,
     sync_ms: int = 1000,
+    quoter: Quoter | None = None,
 ) -> Run:
     """Takes a run up again; one whose ledger is closed is only played again.
 
@@ -52,6 +56,7 @@ def resume(
         withhold: leave the seed out of `close`.
         on_expand: as in a search; it is told of the expansions of the prefix too.
         sync_ms: as of the ledger's file.
+        quoter: is asked where the answers of the ledger end.
 
     Raises:
         ResumeError: the ledger holds no record, or not this artifact's run with this seed.
@@ -67,7 +72,8 @@ def resume(
         _require_same(prefix.header, artifact, settings)
         with path.open("rb") as handle:
             recorder = Replaying(prefix, handle, path, withhold=withhold, sync_ms=sync_ms)
-            return search(artifact, settings, recorder, on_expand, _clock(recorder))
+            asked = Answered(prefix.answers, quoter)
+            return search(artifact, settings, recorder, on_expand, _clock(recorder), asked)
     except LedgerError:
         raise
     except OSError as error:
@@ -82,12 +88,14 @@ class Prefix:
         header: its `open`.
         records: whole records, `size` bytes.
         dropped: bytes after them.
+        answers: those of its `refine` records.
     """
 
     header: Mapping[str, Json]
     records: int
     size: int
     dropped: int
+    answers: Sequence[Answer]
 
 
 def read_prefix(path: Path) -> Prefix:
@@ -101,6 +109,7 @@ def read_prefix(path: Path) -> Prefix:
     with path.open("rb") as handle:
         reader = LedgerReader(iter(lambda: handle.read(_CHUNK), b""))
         header: Mapping[str, Json] | None = None
+        answers: list[Answer] = []
         kind = ""
         for record in reader:
             _require_open(kind, reader.records)
@@ -108,13 +117,21 @@ def read_prefix(path: Path) -> Prefix:
             if header is None:
                 header = record
                 require("open", kind, Code.LEDGER_ORDER, "line 1: kind")
+            if kind == "refine":
+                answers.append(answer_of(record, reader.records))
         if reader.tail:
             _require_open(kind, reader.records + 1)
         size = handle.tell()
     if header is None:
         raise ResumeError("line 1", "a whole record", "none")
     dropped = len(reader.tail)
-    return Prefix(header=header, records=reader.records, size=size - dropped, dropped=dropped)
+    return Prefix(
+        header=header,
+        records=reader.records,
+        size=size - dropped,
+        dropped=dropped,
+        answers=answers,
+    )
 
 
 def _require_open(kind: str, line: int) -> None:
@@ -133,7 +150,10 @@ def _settings(header: Mapping[str, Json], seed: bytes, salt: bytes | None) -> Se
         if name in header:
             told[name] = bytes.fromhex(str(header[name]))
     limits: Any = header["run_limits"]
-    told["max_expansions"] = limits.get("max_expansions")
+    for name in ("max_expansions", "price_cap", "sla_ms", "epsilon_cap"):
+        told[name] = limits.get(name)
+    controller: Any = header.get("controller", {})
+    told.update(controller)
     told["max_seconds"] = limits["max_ms"] / 1000 if "max_ms" in limits else None
     # A cut at the root's rank and none are one; the modes without a cut take only none.
     if header["mode"] != "fallback" and header["race"] != "literal":

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import pytest
 
-from tcc_certs.replay import run as replayed
+from tcc_certs.replay import turn as replayed
 from tcc_certs.replay import validate
 from tcc_runtime import search as searching
 from tcc_runtime.guards import Counts

@@ -1,6 +1,6 @@
 """The controller and its budgets: which model is asked next, and what has been spent.
 
-Normative text: docs/spec/race.md, section 18.  Every choice is one between exact rationals, made
+Normative text: docs/spec/race.md, section 19.  Every choice is one between exact rationals, made
 from what the ledger says before it; so it is derived again here, never taken from the ledger.
 Cost: a few products of integers for each model of a tool.
 """

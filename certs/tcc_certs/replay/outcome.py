@@ -76,7 +76,8 @@ def _claim_text(run: Run, claim: str) -> str:
         who = f"no other plan{within}"
     else:
         who = f"no plan{within} but these {run.header.top}"
-    return f"claim upheld: {who} could have scored above V = {value} in this run"
+    ranges = "" if run.refinement is None else ", whatever it costs within its range"
+    return f"claim upheld: {who} could have scored above V = {value} in this run{ranges}"
 
 
 def _no_claim_text(run: Run) -> str:

@@ -1,6 +1,6 @@
 """Costs that are ranges: what is known of each edge, and what has to be asked before a pop.
 
-Normative text: docs/spec/race.md, section 18.  An edge is an occurrence of a call, named by the
+Normative text: docs/spec/race.md, section 19.  An edge is an occurrence of a call, named by the
 digest of the node that it leads to.  An answer narrows its interval strictly or counts for nothing,
 so costs of prefixes only rise, and a key that was pushed before stays an upper bound.
 Cost: one step for each call of a prefix, at each pop; memory: the edges that were asked about.

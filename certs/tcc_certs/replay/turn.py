@@ -1,6 +1,6 @@
 """What comes next in a run, told by the item that is on top of the frontier.
 
-Normative text: docs/spec/race.md, sections 9, 10 and 18.  Cost: where costs are ranges, one step
+Normative text: docs/spec/race.md, sections 9, 10 and 19.  Cost: where costs are ranges, one step
 for each call of the item's prefix.
 """
 

@@ -30,6 +30,7 @@ from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.load import Artifact
 from tcc_runtime.opening import opening_digest
 from tcc_runtime.outcome import Run
+from tcc_runtime.quote_book import QuoteBook, read_quotes
 from tcc_runtime.recorder import Recorder
 from tcc_runtime.resume import resume
 from tcc_runtime.search import search
@@ -61,6 +62,24 @@ from tcc_runtime.sinks import HashOnly, LedgerFile
 @click.option("--eta", default="1", show_default=True, help="of the potential, a decimal")
 @click.option("--max-expansions", type=click.IntRange(1), help="stop there, with the gap")
 @click.option("--max-seconds", type=float, help="stop then, with the gap")
+@click.option(
+    "--quotes",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="a book of quotes: what calls cost whose cost is a range",
+)
+@click.option(
+    "--ask",
+    type=click.Choice(("leaf", "node", "never")),
+    help="about the calls of a plan before it counts, or already about that of each node",
+)
+@click.option("--price-cap", type=click.IntRange(0), help="most cents that asking may take")
+@click.option("--sla-ms", type=click.IntRange(0), help="most milliseconds that asking may take")
+@click.option("--epsilon-cap", help="most epsilon that asking may take, a decimal")
+@click.option("--price-weight", default="1", show_default=True, help="of a cent, against a gain")
+@click.option(
+    "--latency-weight", default="0.001", show_default=True, help="of a millisecond, against a gain"
+)
+@click.option("--epsilon-weight", default="1", show_default=True, help="of one epsilon")
 @digest_option("--seed", "drawn where it is not given")
 @digest_option("--opening-salt", "of the seed's commitment; derived where it is not given")
 @bytes_option("--beacon", "public randomness, mixed into the race")
@@ -78,6 +97,7 @@ def command(
     /,
     artifact: Path,
     ledger: Path | None,
+    quotes: Path | None,
     overwrite: bool,
     resumes: bool,
     opening_only: bool,
@@ -89,24 +109,26 @@ def command(
 
     Exit code 0: certified. 2: nothing is claimed: a limit was reached, or the mode claims nothing.
 
-    --resume takes the settings of the run from the ledger; it needs the seed, and nothing else.
+    --resume takes the settings of the run from the ledger; it needs the seed, and where it has more
+    to ask the --quotes.
     """
-    if ledger is not None and same_file(ledger, [artifact]):
+    if ledger is not None and same_file(ledger, [artifact, *([quotes] if quotes else [])]):
         raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
     settings = _settings(given)
     opened = open_artifact(artifact, command="run", options=options_of(**given))
+    quoter = None if quotes is None else _book(quotes, opened)
     try:
         if opening_only:
             click.echo(opening_digest(opened, settings).hex())
             ctx.exit(CLEAN)
         with live_line(quiet=as_json) as on_expand:
             if resumes:
-                run = _resume(opened, ledger, settings, withhold_seed, on_expand)
+                run = _resume(opened, ledger, settings, withhold_seed, on_expand, quoter)
             else:
                 sink = HashOnly() if ledger is None else LedgerFile(ledger, overwrite=overwrite)
                 started = time.time_ns() // 1_000_000
                 recorder = Recorder(sink, started_ms=started, withhold=withhold_seed)
-                run = search(opened, settings, recorder, on_expand)
+                run = search(opened, settings, recorder, on_expand, quoter=quoter)
     except SettingsError as error:
         raise _bad_setting(error) from None
     except ResumeError as error:
@@ -139,6 +161,13 @@ _SETTINGS = (
     "max_seconds",
     "opening_salt",
     "beacon",
+    "ask",
+    "price_cap",
+    "sla_ms",
+    "epsilon_cap",
+    "price_weight",
+    "latency_weight",
+    "epsilon_weight",
 )
 
 
@@ -158,6 +187,15 @@ def _settings(given: dict[str, Any]) -> Settings:
         raise _bad_setting(error) from None
 
 
+def _book(path: Path, artifact: Artifact) -> QuoteBook:
+    try:
+        return read_quotes(path.read_bytes(), artifact)
+    except Rejected as refusal:
+        refuse(path, refusal)
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror}") from None
+
+
 def _bad_setting(error: SettingsError) -> click.BadParameter:
     return click.BadParameter(
         f"expected {error.expected}, found {error.found}",
@@ -171,6 +209,7 @@ def _resume(
     settings: Settings,
     withhold: bool,
     on_expand: OnExpand | None,
+    quoter: QuoteBook | None,
 ) -> Run:
     ctx = click.get_current_context()
     if ledger is None or ctx.get_parameter_source("seed") != ParameterSource.COMMANDLINE:
@@ -182,4 +221,5 @@ def _resume(
         opening_salt=settings.opening_salt,
         withhold=withhold,
         on_expand=on_expand,
+        quoter=quoter,
     )
