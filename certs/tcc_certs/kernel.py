@@ -81,7 +81,7 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     automaton = listed(file)
     check_partition(automaton, manifest.calls, manifest.nondeterministic)
     plans = unpack_limbs(columns["plans"])
-    race_count, race_rule = _race(file, automaton, table, plans)
+    race_count = race_counts(file, plans)
     raw = bytes(columns["state_digest"].data)
     digests = [raw[at : at + 32] for at in range(0, len(raw), 32)]
     accept, ends = automaton.accept, manifest.nondeterministic
@@ -92,7 +92,7 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
         lambda block: check_targets(block, automaton.edge_start[block.states.start]),
         lambda block: check_ranks(block, automaton.rank),
         lambda block: check_plans(block, accept, plans),
-        race_rule,
+        race_rule(file, automaton, table, race_count),
         lambda block: check_cost_to_go(block, accept, table.cost_low, cost_to_go),
         lambda block: check_residual_to_go(block, accept, table.residual, residual_to_go),
         lambda block: check_digests(block, accept, table.digest, digests, ends),
@@ -116,25 +116,29 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     )
 
 
-def _race(
-    file: ArtifactFile, automaton: Automaton, table: CallTable, plans: Sequence[int]
-) -> tuple[Sequence[int], Rule]:
-    """The race counts, and C4 over them: the column where there is one, else ``plans``."""
-    columns, bits, weight = file.columns, file.manifest.fraction_bits, table.weight
+def race_counts(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
+    """The race counts: rounded, in a column of their own, or `plans` where there is none."""
+    columns = file.columns
+    if file.manifest.round_counts is not None:
+        mantissa = columns["race_mantissa"].items().tolist()
+        return RoundedCounts(mantissa, columns["race_exponent"].items().tolist())
+    return unpack_limbs(columns["race_count"]) if "race_count" in columns else plans
+
+
+def race_rule(
+    file: ArtifactFile, automaton: Automaton, table: CallTable, counts: Sequence[int]
+) -> Rule:
+    """C4 over :func:`race_counts`."""
+    bits, weight = file.manifest.fraction_bits, table.weight
     accept, scale = automaton.accept, [bits * rank for rank in automaton.rank]
     rounding = file.manifest.round_counts
-    if rounding is not None:
-        mantissa = columns["race_mantissa"].items().tolist()
-        exponent = columns["race_exponent"].items().tolist()
-        return RoundedCounts(mantissa, exponent), lambda block: check_rounded(
+    if rounding is not None and isinstance(counts, RoundedCounts):
+        mantissa, exponent = counts.mantissa, counts.exponent
+        return lambda block: check_rounded(
             block, accept, scale, mantissa, exponent, weight, bits, rounding
         )
-    column = columns.get("race_count", columns["plans"])
-    counts = unpack_limbs(column) if "race_count" in columns else plans
-    width = column.shape[1]
-    return counts, lambda block: check_race_counts(
-        block, accept, scale, counts, weight, bits, width
-    )
+    width = file.columns.get("race_count", file.columns["plans"]).shape[1]
+    return lambda block: check_race_counts(block, accept, scale, counts, weight, bits, width)
 
 
 def check_documents(file: ArtifactFile, table: CallTable) -> tuple[Core, tuple[int, ...]]:

@@ -217,14 +217,19 @@ def load(data: bytes | Path, *, verify: bool = True) -> Artifact:
         Rejected: the artifact is refused or declined.
         OSError: the file cannot be opened.
     """
-    raw = _mapped(data) if isinstance(data, Path) else memoryview(data)
+    raw = mapped(data) if isinstance(data, Path) else memoryview(data)
     if not verify:
         return Artifact(read_artifact(raw, digests=False), verified=False, texts=None)
     checked = check(raw)
     return Artifact(checked.file, verified=True, texts=checked.calls)
 
 
-def _mapped(path: Path) -> memoryview:
+def mapped(path: Path) -> memoryview:
+    """The bytes of a file, mapped; it must not be cut while they are in use.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
     with path.open("rb") as handle:
         # An empty file cannot be mapped; the reader refuses it all the same.
         if handle.seek(0, 2) == 0:

@@ -87,16 +87,20 @@ def round_up(terms: Iterable[tuple[int, int]], bits: int) -> tuple[int, int]:
 
 
 class RoundedCounts(Sequence[int]):
-    """Race counts as integers, each written out when it is asked for."""
+    """Race counts as integers, each written out when it is asked for.
 
-    __slots__ = ("_exponent", "_mantissa")
+    Attributes:
+        mantissa, exponent: [n], the columns.
+    """
+
+    __slots__ = ("exponent", "mantissa")
 
     def __init__(self, mantissa: Sequence[int], exponent: Sequence[int]) -> None:
-        self._mantissa = mantissa
-        self._exponent = exponent
+        self.mantissa = mantissa
+        self.exponent = exponent
 
     def __len__(self) -> int:
-        return len(self._mantissa)
+        return len(self.mantissa)
 
     @overload
     def __getitem__(self, q: int) -> int: ...
@@ -107,4 +111,4 @@ class RoundedCounts(Sequence[int]):
     def __getitem__(self, q: int | slice) -> int | list[int]:
         if isinstance(q, slice):
             return [self[at] for at in range(*q.indices(len(self)))]
-        return self._mantissa[q] << self._exponent[q]
+        return self.mantissa[q] << self.exponent[q]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -18,6 +19,13 @@ from tcc_certs.verbs.check import document
 @click.option("--core", is_flag=True, help="prove the automaton against its core, by residuals")
 @input_option("--source", "the grammar file that it has to be made from")
 @digest_option("--pin", "the artifact digest that is trusted")
+@click.option(
+    "--kernel",
+    type=click.Choice(("pure", "fast")),
+    default="pure",
+    show_default=True,
+    help="fast: the same equations with numpy, for large artifacts",
+)
 @json_option
 @click.pass_context
 def command(
@@ -26,6 +34,7 @@ def command(
     core: bool,
     source: Path | None,
     pin: bytes | None,
+    kernel: Literal["pure", "fast"],
     as_json: bool,
 ) -> None:
     """Verify the certificates of ARTIFACT.
@@ -34,10 +43,15 @@ def command(
     is the one in a file.
     """
     try:
-        report = check(artifact, core=core, source=source, pin=None if pin is None else pin.hex())
+        pinned = None if pin is None else pin.hex()
+        report = check(artifact, core=core, source=source, pin=pinned, kernel=kernel)
     except CompileError as error:
         click.echo(f"{source} has errors, so nothing can be made from it: {error}", err=True)
         ctx.exit(FINDINGS)
+    except ImportError as error:
+        raise click.UsageError(
+            f"--kernel fast: {error.msg}; it comes with tcc[fast]", ctx
+        ) from None
     except OSError as error:
         raise click.ClickException(f"cannot read {artifact}: {error.strerror or error}") from None
     if as_json:

@@ -1,0 +1,217 @@
+"""The two kernels agree on every artifact and every mutant: verdict, code, place, what was due.
+
+The vectorised kernel hands over what it does not show, so their findings are equal wherever it does
+not say VALID by mistake; :func:`shown` looks at what it says by itself.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import pytest
+
+from tcc_certs import kernel as pure
+from tcc_certs.artifact import read_artifact
+from tcc_certs.errors import Rejected
+from tcc_certs.rules.calls import check_calls
+from tcc_runtime.fastcheck import kernel as fast
+from tcc_runtime.fastcheck import spans as room
+from tests.certs.rules.test_minimal import _digest, automaton
+from tests.forgery.artifacts import Forge, Mutant, column_mutants, manifest_mutants
+from tests.forgery.test_artifact_forgeries import KINDS
+from tests.oracle.build import Node, build, build_graph
+from tests.oracle.cores import depth, letters, make_core, random_core
+from tests.oracle.examples import example
+from tests.oracle.network import build_network
+from tests.oracle.plans import plans
+
+
+def verdict(kernel: object, data: bytes) -> tuple[str, ...]:
+    try:
+        checked = kernel.check(data)  # type: ignore[attr-defined]
+    except Rejected as refusal:
+        return refusal.code.value, refusal.path, refusal.expected, refusal.found
+    return (
+        "VALID",
+        str(list(checked.plans)),
+        str(list(checked.race_count)),
+        str(checked.core_calls),
+    )
+
+
+def shown(data: bytes) -> bool:
+    """Whether the vectorised kernel would answer VALID by itself."""
+    file = read_artifact(data)
+    return fast.holds(file, check_calls(file))
+
+
+def agree(mutants: Iterable[Mutant]) -> int:
+    """How many mutants both kernels answer alike, none of those refused being shown."""
+    total = 0
+    for mutant in mutants:
+        due = verdict(pure, mutant.data)
+        assert verdict(fast, mutant.data) == due, (mutant.field, mutant.how)
+        total += 1
+    return total
+
+
+@pytest.fixture(params=[1, 5, 1 << 15])
+def edges(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Sizes of spans: of a state each, of a few, of all."""
+    monkeypatch.setattr(room, "_EDGES", request.param)
+    size: int = request.param
+    return size
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_valid_artifact_of_any_kind_is_shown_without_being_handed_over(
+    kind: str, edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = KINDS[kind]
+    due = verdict(pure, data)
+    monkeypatch.setattr(pure, "check", lambda *_, **__: pytest.fail("handed over"))
+    assert verdict(fast, data) == due
+    assert due[0] == "VALID"
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_mutants_of_any_kind_get_one_finding(kind: str) -> None:
+    mutants = [*column_mutants(KINDS[kind]), *manifest_mutants(KINDS[kind])]
+    some = random.Random(kind).sample(mutants, min(50, len(mutants)))
+    assert agree(some) == len(some)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_mutant_of_any_kind_gets_one_finding(kind: str, edges: int) -> None:
+    total = agree(column_mutants(KINDS[kind])) + agree(manifest_mutants(KINDS[kind]))
+    print(f"{total} mutants of {kind}, spans of {edges} edges: the kernels agree")
+
+
+def test_artifacts_of_random_cores_are_answered_alike() -> None:
+    rng = random.Random(6)
+    agreed = 0
+    for number in range(25):
+        data, core = random_core(rng, 3)
+        words = plans(core, 3)
+        if not words:
+            continue
+        tilt = rng.choice((0, 3, 8, 64))
+        made = (
+            build_network(data, 3, tilt=tilt) if number % 3 == 0 else build(data, words, tilt=tilt)
+        )
+        if made is None:
+            continue
+        assert verdict(fast, made) == verdict(pure, made)
+        agreed += agree(rng.sample(list(column_mutants(made)), 10))
+    assert agreed > 50
+
+
+def chain(length: int, tilt: int, cost: int, beta: str = "1") -> bytes:
+    """Counts that are wide: two calls at every step, one that skips to the end."""
+    end = node = Node(accept=True)
+    for at in range(length):
+        node = Node(children={0: node, 1: node, 2: end}, accept=at % 3 == 0)
+    letter = letters(3, cost=[0, cost, 2 * cost])
+    plan = ["repeat", ["call", {0, 1, 2}], 0]
+    core = make_core(**letter, plan=plan, limits=[depth(length)])
+    return build_graph(core, node, tilt=tilt, beta=beta)
+
+
+WIDE = [
+    (70, 0, 0, "1"),  # plans of two limbs, race counts the same
+    (70, 8, 10**9, "1"),  # race counts of many limbs
+    (40, 8, 10**9, "20"),  # weights of more than 31 bits: in pieces
+    (40, 20, 10**9, "30"),
+    (30, 64, 10**9, "1"),  # F = 64, the widest weights
+    (200, 1, 7 * 10**8, "1"),
+]
+
+
+@pytest.mark.parametrize(("length", "tilt", "cost", "beta"), WIDE)
+def test_wide_counts_are_shown_digit_by_digit(
+    length: int, tilt: int, cost: int, beta: str, edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = chain(length, tilt, cost, beta)
+    due = verdict(pure, data)
+    assert due[0] == "VALID"
+    monkeypatch.setattr(fast, "sweep", lambda *_: pytest.fail("handed over"))
+    assert shown(data)
+    assert verdict(fast, data) == due
+
+
+@pytest.mark.parametrize(("length", "tilt", "cost", "beta"), WIDE)
+def test_a_bit_of_a_wide_count_is_missed_nowhere(
+    length: int, tilt: int, cost: int, beta: str
+) -> None:
+    rng = random.Random(length)
+    data = chain(length, tilt, cost, beta)
+    for _ in range(20):
+        forge = Forge(data)
+        name = rng.choice([name for name in ("plans", "race_count") if name in forge.columns])
+        raw = bytearray(forge.columns[name][2])
+        raw[rng.randrange(len(raw))] ^= 1 << rng.randrange(8)
+        forge.columns[name][2] = bytes(raw)
+        sealed = forge.seal()
+        due = verdict(pure, sealed)
+        assert due[0] in ("C301", "C401")
+        assert verdict(fast, sealed) == due
+
+
+def with_a_limb(name: str) -> Forge:
+    forge = Forge(example())
+    rows = [limb for count in forge.values(name) for limb in (count, 0)]
+    return forge.put(name, rows, shape=(len(rows) // 2, 2))
+
+
+def with_plans_again() -> Forge:
+    forge = Forge(example(tilt=0))
+    forge.columns["race_count"] = list(forge.columns["plans"])
+    return forge
+
+
+ROWS = [(1, []), (0, [(0, 0), (1, 0)]), (1, [(0, 0), (1, 0)])]
+WHOLE = {
+    "plans too wide": ("C302", with_a_limb("plans")),
+    "race counts too wide": ("C402", with_a_limb("race_count")),
+    "race counts that repeat the plans": ("C402", with_plans_again()),
+    "no race counts": ("C401", Forge(example())),
+    "a state that nothing reaches": ("C603", automaton([ROWS[0], *sorted(ROWS[1:], key=_digest)])),
+    "two states without edges": ("C602", automaton([(1, []), (1, []), (0, [(0, 0), (1, 1)])])),
+    "a call on no edge": ("C605", automaton([(1, []), (0, [(1, 0)])])),
+    "one state alone": ("C605", automaton([(1, [])])),
+    "another root": ("M102", Forge(example()).member("root", value="0" * 64)),
+    "another greatest cost": ("C503", Forge(example()).member("cost_max", value=7)),
+}
+del WHOLE["no race counts"][1].columns["race_count"]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_only_the_whole_artifact_shows_is_found_by_both(name: str) -> None:
+    code, forge = WHOLE[name]
+    data = forge.seal()
+    due = verdict(pure, data)
+    assert due[0] == code
+    assert verdict(fast, data) == due
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_states_in_and_out_of_order_are_told_apart(swap: bool) -> None:
+    rows: list[tuple[int, list[tuple[int, int]]]] = [(1, []), (0, [(0, 0)]), (1, [(0, 0)])]
+    rows[1:] = sorted(rows[1:], key=_digest, reverse=swap)
+    data = automaton([*rows, (0, [(0, 1), (1, 2)])]).seal()
+    due = verdict(pure, data)
+    assert due[0] == ("C602" if swap else "VALID")
+    assert verdict(fast, data) == due
+    assert shown(data) is not swap
+
+
+def test_a_pin_and_a_broken_column_are_refused_by_both() -> None:
+    data = bytearray(example())
+    for kernel in (pure, fast):
+        with pytest.raises(Rejected, match="P101"):
+            kernel.check(bytes(data), pin="0" * 64)
+    data[-1] ^= 1
+    assert verdict(fast, bytes(data)) == verdict(pure, bytes(data))
+    assert verdict(pure, bytes(data))[0] == "M203"
