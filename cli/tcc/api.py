@@ -174,7 +174,6 @@ def check(
     Raises:
         CompileError: `source` has errors.
         OSError: the artifact cannot be read.
-        ImportError: the fast kernel was asked for, and numpy is not installed.
     """
     from tcc_certs.report import check_artifact
 

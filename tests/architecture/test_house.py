@@ -23,9 +23,8 @@ PACKAGES = {
 }
 OUTSIDE = {
     "tcc_certs": {"blake3"},
-<<<<<<< HEAD
     "tcc_compiler": {"blake3", "lark", "networkx", "numpy", "tcc_certs"},
-    "tcc_runtime": {"blake3", "gmpy2", "tcc_certs"},
+    "tcc_runtime": {"blake3", "gmpy2", "numpy", "tcc_certs"},
     "tcc_experiments": {"blake3", "matplotlib", "tcc_certs", "tcc_compiler", "tcc_runtime"},
     "tcc": {
         "click",
@@ -36,11 +35,6 @@ OUTSIDE = {
         "tcc_experiments",
         "tcc_runtime",
     },
-=======
-    "tcc_compiler": {"lark", "networkx", "tcc_certs"},
-    "tcc_runtime": {"blake3", "gmpy2", "numpy", "tcc_certs"},
-    "tcc": {"click", "gmpy2", "rich", "tcc_certs", "tcc_compiler", "tcc_runtime"},
->>>>>>> e7b6e43 (runtime: a vectorised kernel checks large artifacts; tcc check --kernel fast)
 }
 PRINTERS = {"tcc_certs": {"__main__.py"}, "tcc_compiler": {"catalogue/__main__.py"}}
 

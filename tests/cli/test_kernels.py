@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -29,16 +28,3 @@ def test_both_kernels_give_one_document(tmp_path: Path, broken: bool) -> None:
     assert due[0] == int(broken)
     assert answer(path, "--kernel", "fast") == due
     assert answer(path, "--kernel", "fast", "--core")[0] == due[0]
-
-
-def test_without_numpy_the_fast_kernel_is_bad_usage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "a.tcca"
-    path.write_bytes(example())
-    for name in [name for name in sys.modules if name.startswith("tcc_runtime.fastcheck")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    code, output = answer(path, "--kernel", "fast")
-    assert code == 2
-    assert "tcc[fast]" in output

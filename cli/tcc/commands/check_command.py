@@ -48,10 +48,6 @@ def command(
     except CompileError as error:
         click.echo(f"{source} has errors, so nothing can be made from it: {error}", err=True)
         ctx.exit(FINDINGS)
-    except ImportError as error:
-        raise click.UsageError(
-            f"--kernel fast: {error.msg}; it comes with tcc[fast]", ctx
-        ) from None
     except OSError as error:
         raise click.ClickException(f"cannot read {artifact}: {error.strerror or error}") from None
     if as_json:
