@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tcc_compiler.diagnostics import Diagnostic
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
+    from tcc_runtime.predict import Prediction
     from tcc_runtime.quotes import Quoter
 
 
@@ -238,6 +239,26 @@ def search(
     started = time.time_ns() // 1_000_000 if started_ms is None else started_ms
     recorder = Recorder(LedgerFile(Path(ledger), overwrite=overwrite), started_ms=started)
     return run(artifact, chosen, recorder, on_expand, quoter=quoter)
+
+
+def predict(artifact: Artifact, **settings: Any) -> Prediction | None:
+    """How many expansions a search with these settings takes, on average over all seeds.
+
+    Args:
+        artifact: as for :func:`search`.
+        settings: those of :func:`search`, without the seed.
+
+    Returns:
+        an enclosure of the mean; None where it is not known: for more than one plan, anchored
+        keys, cuts, bounds that other plans count in, or beyond the range of floats.
+
+    Raises:
+        tcc_runtime.errors.SettingsError: a setting is out of its range.
+    """
+    from tcc_runtime.predict import predict as predicted
+    from tcc_runtime.settings import Settings
+
+    return predicted(artifact, Settings(seed=bytes(32), **settings))
 
 
 def validate(

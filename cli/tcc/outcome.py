@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from tcc import screen
+from tcc.forecast import text
 from tcc_certs.fixed import format_decimal
 from tcc_runtime.outcome import Run
+from tcc_runtime.predict import Prediction
 
 _STOPS = {
     "max_expansions": "the limit on expansions was reached",
@@ -25,8 +27,13 @@ _CLAIMS = {
 }
 
 
-def run_fields(run: Run) -> dict[str, Any]:
-    """The JSON fields of a run; those that have no value are left out."""
+def run_fields(run: Run, predicted: Prediction | None = None) -> dict[str, Any]:
+    """The JSON fields of a run; those that have no value are left out.
+
+    Args:
+        predicted: what was predicted before it.
+    """
+    known = None if predicted is None else {"lower": predicted.lower, "upper": predicted.upper}
     plans = [
         {
             "calls": list(p.calls),
@@ -44,6 +51,7 @@ def run_fields(run: Run) -> dict[str, Any]:
         "stop": str(run.stop),
         "plans": plans,
         "expansions": run.expansions,
+        "predicted_expansions": known,
         "leaves": run.leaves,
         "materialised": run.materialised,
         "tail_lse": run.tail_lse,
@@ -68,7 +76,7 @@ def _spent(run: Run) -> dict[str, Any]:
     }
 
 
-def print_run(run: Run, ledger: Path | None) -> None:
+def print_run(run: Run, ledger: Path | None, predicted: Prediction | None = None) -> None:
     """The same for people: the plans, what it took, and what is claimed."""
     for place, plan in enumerate(run.plans, 1):
         click.echo(screen.clean(f"{place:>3}. {' '.join(plan.calls) or '(the empty plan)'}"))
@@ -76,7 +84,7 @@ def print_run(run: Run, ledger: Path | None) -> None:
         click.echo(click.style(f"     value {plan.value}, cost {cost}", dim=True))
     if not run.plans:
         click.echo("no plan was found")
-    screen.print_fields(_rows(run, ledger))
+    screen.print_fields(_rows(run, ledger, predicted))
     if run.claim_type == "NoCert":
         screen.doubtful(f"NoCert: {_why(run)}")
         return
@@ -84,10 +92,11 @@ def print_run(run: Run, ledger: Path | None) -> None:
     screen.good(f"{run.claim_type}: {_CLAIMS[run.claim_type].format(these=these)}")
 
 
-def _rows(run: Run, ledger: Path | None) -> list[tuple[str, object]]:
+def _rows(run: Run, ledger: Path | None, predicted: Prediction | None) -> list[tuple[str, object]]:
+    beside = "" if predicted is None else f" ({text(predicted)} predicted)"
     rows: list[tuple[str, object]] = [
         ("mode", run.mode),
-        ("expansions", f"{run.expansions}, {run.leaves} leaves"),
+        ("expansions", f"{run.expansions}{beside}, {run.leaves} leaves"),
     ]
     if run.gap is not None:
         rows.append(("gap", run.gap))

@@ -55,6 +55,11 @@ def doubtful(text: str) -> None:
     click.secho(clean(text), fg="yellow", bold=True)
 
 
+def warn(text: str) -> None:
+    """Print a warning, apart from what was asked for."""
+    click.secho(clean(text), fg="yellow", err=True)
+
+
 def decimal(value: int) -> str:
     """The decimal text of an integer of any size (Python's own conversion stops at 4300 digits)."""
     import gmpy2

@@ -154,6 +154,23 @@ def test_run_prints_the_fields_of_a_certified_run(tcc: Tcc, artifact: Path) -> N
     assert tcc("run", artifact, "--seed", "00" * 32, "--json").json["plans"] == run["plans"]
 
 
+def test_run_predicts_its_expansions_and_warns_of_a_cap_below_them(
+    tcc: Tcc, artifact: Path
+) -> None:
+    ended = tcc("run", artifact)
+    told = [line for line in ended.out.splitlines() if "expansions" in line]
+    assert told[0].startswith("predicted") and told[1].endswith("predicted), 1 leaves")
+    fields = tcc("run", artifact, "--json", "--race", "rest").json
+    known = fields["predicted_expansions"]
+    assert 1 <= known["lower"] <= known["upper"] < 100
+    capped = tcc("run", artifact, "--max-expansions", 2)
+    assert "--max-expansions is 2" in capped.err and capped.code == 2
+    assert "predicted" not in tcc("run", artifact, "--no-predict").out
+    assert "predicted_expansions" not in tcc("run", artifact, "--top", 2, "--json").json
+    asked = tcc("run", artifact, "--top", 2, "--predict")
+    assert asked.err == "no prediction: it is known for one plan alone\n" and asked.code == 0
+
+
 def test_run_compiles_a_grammar_on_the_spot(tcc: Tcc, artifact: Path, grammar: Path) -> None:
     seed = ("--seed", "22" * 32, "--json")
     assert tcc("run", grammar, *seed).json["plans"] == tcc("run", artifact, *seed).json["plans"]

@@ -35,6 +35,13 @@ def test_a_callback_ends_a_run_without_a_claim() -> None:
     assert (run.claim_type, run.stop, run.expansions) == ("NoCert", "interrupted", 1)
 
 
+def test_the_work_of_a_run_is_predicted() -> None:
+    artifact = tcc.compile_text(GRAMMAR)
+    found = tcc.predict(artifact, race="rest")
+    assert found is not None and 2 <= found.lower <= found.upper <= 4
+    assert tcc.predict(artifact, top=3) is None
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError):
         tcc.nothing  # noqa: B018

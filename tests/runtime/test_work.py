@@ -1,5 +1,6 @@
-"""What a run does, counted: expansions, uniforms, logarithms, edges.  A change of these figures is a
-change of what a run costs, and wants a reason.
+"""What a run does, counted: expansions, uniforms, logarithms, edges.
+
+A change of these figures is a change of what a run costs, and wants a reason.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from tcc import screen
 from tcc.exits import CLEAN, DECLINED
 from tcc.files import same_file
+from tcc.forecast import announce, forecast
 from tcc.opening import (
     artifact_argument,
     bytes_option,
@@ -80,6 +81,12 @@ from tcc_runtime.sinks import HashOnly, LedgerFile
     "--latency-weight", default="0.001", show_default=True, help="of a millisecond, against a gain"
 )
 @click.option("--epsilon-weight", default="1", show_default=True, help="of one epsilon")
+@click.option(
+    "--predict/--no-predict",
+    "asked",
+    default=None,
+    help="say first how many expansions are predicted; by default for small artifacts",
+)
 @digest_option("--seed", "drawn where it is not given")
 @digest_option("--opening-salt", "of the seed's commitment; derived where it is not given")
 @bytes_option("--beacon", "public randomness, mixed into the race")
@@ -102,6 +109,7 @@ def command(
     resumes: bool,
     opening_only: bool,
     withhold_seed: bool,
+    asked: bool | None,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -114,13 +122,17 @@ def command(
     """
     if ledger is not None and same_file(ledger, [artifact, *([quotes] if quotes else [])]):
         raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
-    settings = _settings(given)
+    settings, predicted = _settings(given), None
     opened = open_artifact(artifact, command="run", options=options_of(**given))
     quoter = None if quotes is None else _book(quotes, opened)
     try:
         if opening_only:
             click.echo(opening_digest(opened, settings).hex())
             ctx.exit(CLEAN)
+        if not resumes:
+            predicted = forecast(opened, settings, asked)
+        if predicted is not None:
+            announce(predicted, settings.max_expansions, quiet=as_json)
         with live_line(quiet=as_json) as on_expand:
             if resumes:
                 run = _resume(opened, ledger, settings, withhold_seed, on_expand, quoter)
@@ -140,9 +152,9 @@ def command(
         hint = "; give --overwrite to replace it, --resume to go on with it" if there else ""
         raise click.ClickException(f"{error.path}: {error.cause.strerror}{hint}") from None
     if as_json:
-        screen.print_json("run", run_fields(run))
+        screen.print_json("run", run_fields(run, predicted))
     else:
-        print_run(run, ledger)
+        print_run(run, ledger, predicted)
     ctx.exit(DECLINED if run.claim_type == "NoCert" else CLEAN)
 
 
