@@ -132,14 +132,24 @@ def _artifact(compiled: Compiled) -> Artifact:
     return _load(compiled.artifact)
 
 
-def load(source: str | Path | bytes, *, verify: bool = True) -> Artifact:
+def load(
+    source: str | Path | bytes, *, verify: bool = True, checked: str | None = None
+) -> Artifact:
     """Open an artifact, a file or its bytes; by default every certificate is checked first.
 
+    Args:
+        source: a file, which is mapped and must not be changed while in use, or bytes.
+        verify: False opens at once, whatever the size; a run over it claims nothing.
+        checked: the digest of an artifact whose certificates were checked before, hex; it is
+            opened as soon as its bytes are shown to have that digest.
+
     Raises:
-        tcc_certs.errors.Rejected: the artifact is refused or declined.
+        tcc_certs.errors.Rejected: the artifact is refused or declined, or is not the one that was
+            checked.
         OSError: the file cannot be read.
     """
-    return _load(source if isinstance(source, bytes) else Path(source), verify=verify)
+    data = source if isinstance(source, bytes) else Path(source)
+    return _load(data, verify=verify, checked=checked)
 
 
 def save(artifact: Artifact, path: str | Path) -> None:

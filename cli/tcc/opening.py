@@ -162,10 +162,41 @@ def show_or_exit(
         click.get_current_context().exit(DECLINED if guarded else FINDINGS)
 
 
-def open_artifact(path: Path, *, command: str, options: Options | None = None) -> Artifact:
-    """The artifact in `path`, checked; a grammar is compiled first."""
+def trust_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands that run an artifact: what of it to check first."""
+    for option in (
+        digest_option(
+            "--checked",
+            "the digest of an artifact whose certificates were checked before: "
+            "only that it is that one is checked",
+        ),
+        click.option(
+            "--no-verify", is_flag=True, help="check nothing and open at once: nothing is claimed"
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def open_artifact(
+    path: Path,
+    *,
+    command: str,
+    options: Options | None = None,
+    checked: bytes | None = None,
+    no_verify: bool = False,
+) -> Artifact:
+    """The artifact in `path`, checked; a grammar is compiled first.
+
+    Args:
+        checked, no_verify: of :func:`trust_options`.
+    """
+    if checked is not None and no_verify:
+        raise click.UsageError("--checked and --no-verify exclude each other")
     if path.suffix not in GRAMMAR_ENDINGS:
         _refuse_compile_options()
+    elif checked is not None or no_verify:
+        raise click.UsageError("--checked and --no-verify are for artifacts, and this is a grammar")
     else:
         from tcc_compiler.options import Options
         from tcc_compiler.pipeline import compile_file
@@ -175,7 +206,7 @@ def open_artifact(path: Path, *, command: str, options: Options | None = None) -
         if compiled.artifact is not None:
             return load(compiled.artifact)
     try:
-        return load(path)
+        return load(path, verify=not no_verify, checked=None if checked is None else checked.hex())
     except Rejected as refusal:
         refuse(path, refusal)
     except OSError as error:

@@ -96,6 +96,50 @@ def test_an_unverified_artifact_that_leads_nowhere_is_refused_where_it_is_read(
     assert refusal.value.code == code
 
 
+def test_an_artifact_known_by_its_digest_is_opened_without_checking_it_again(
+    vec, tmp_path, monkeypatch
+):
+    path = tmp_path / "vec.tcca"
+    path.write_bytes(vec)
+    due = load(path)
+    monkeypatch.setattr("tcc_runtime.load.check", lambda *_: pytest.fail("checked again"))
+    known = load(path, checked=due.digest.hex())
+    assert search(known, Settings(seed=SEED)) == search(due, Settings(seed=SEED))
+    assert search(known, Settings(seed=SEED)).claim_type == "RunWiseExact"
+
+
+def test_another_artifact_than_the_one_that_was_checked_is_refused(vec):
+    with pytest.raises(Rejected) as refused:
+        load(vec, checked="0" * 64)
+    assert (refused.value.code, refused.value.path) == (Code.PIN, "artifact digest")
+
+
+@pytest.mark.parametrize("name", ["plans", "edge_target", "core", "state_digest"])
+def test_a_known_digest_does_not_let_a_changed_column_through(vec, name):
+    digest = load(vec).digest.hex()
+    tensor = read_container(vec)[name]
+    at = vec.index(bytes(tensor.data)) + len(tensor.data) - 1
+    changed = vec[:at] + bytes([vec[at] ^ 1]) + vec[at + 1 :]
+    with pytest.raises(Rejected) as refused:
+        load(changed, checked=digest)
+    assert refused.value.code == Code.COLUMN_DIGEST
+
+
+def test_without_verification_a_known_digest_raises_no_claim(vec):
+    artifact = load(vec, verify=False, checked=load(vec).digest.hex())
+    assert search(artifact, Settings(seed=SEED)).claim_type == "NoCert"
+
+
+def test_a_large_artifact_is_checked_in_bulk_with_the_same_answer(vec, monkeypatch):
+    due = search(load(vec), Settings(seed=SEED))
+    broken = vec[:-1] + bytes([vec[-1] ^ 1])
+    monkeypatch.setattr("tcc_runtime.load._LARGE", 0)
+    monkeypatch.setattr("tcc_runtime.load.check", lambda *_: pytest.fail("not in bulk"))
+    assert search(load(vec), Settings(seed=SEED)) == due
+    with pytest.raises(Rejected, match="M203"):
+        load(broken)
+
+
 def test_a_run_makes_only_the_states_and_calls_that_it_meets():
     rng = random.Random(1)
     costs = [rng.randrange(10**9) for _ in range(8)]

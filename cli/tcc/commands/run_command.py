@@ -23,6 +23,7 @@ from tcc.opening import (
     open_artifact,
     options_of,
     refuse,
+    trust_options,
 )
 from tcc.outcome import print_run, run_fields
 from tcc.progress import OnExpand, live_line
@@ -96,6 +97,7 @@ from tcc_runtime.sinks import HashOnly, LedgerFile
 @click.option("--ledger", type=click.Path(dir_okay=False, path_type=Path), help="a new file")
 @click.option("--overwrite", is_flag=True, help="replace a ledger that is there")
 @click.option("--resume", "resumes", is_flag=True, help="go on where the ledger was cut off")
+@trust_options
 @compile_options
 @json_option
 @click.pass_context
@@ -123,7 +125,8 @@ def command(
     if ledger is not None and same_file(ledger, [artifact, *([quotes] if quotes else [])]):
         raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
     settings, predicted = _settings(given), None
-    opened = open_artifact(artifact, command="run", options=options_of(**given))
+    trust = {name: given.pop(name) for name in ("checked", "no_verify")}
+    opened = open_artifact(artifact, command="run", options=options_of(**given), **trust)
     quoter = None if quotes is None else _book(quotes, opened)
     try:
         if opening_only:
