@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tcc_experiments import (
     adversarial,
+    arithmetic,
     diameter,
     distribution,
     fallback,
@@ -31,5 +32,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         truncation,
         fallback,
         ledger,
+        arithmetic,
     )
 }

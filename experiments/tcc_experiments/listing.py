@@ -12,7 +12,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import ceil, exp, inf, log, log1p
 
 from blake3 import blake3
@@ -170,51 +170,52 @@ def _counts(listing: Listing, inflate: str) -> Counts:
 
 
 class Race:
-    """One realised race over a listing.
-
-    Attributes:
-        arrival: t of every place.
-        value: V of the leaves, minus infinity elsewhere.
-        greatest: the realised subtree maximum of every place.
-    """
+    """One realised race over a listing; each kind of values is drawn when it is asked for."""
 
     def __init__(self, listing: Listing, seed: bytes, counts: Counts) -> None:
         self.listing = listing
         self._counts = counts
         self._key = race_key(seed, listing.places[0].digest)
-        self.arrival = [0.0] * len(listing.places)
-        self.winner: list[int | None] = [None] * len(listing.places)
-        self._realise()
-        self.value = [
-            place.score - log(self.arrival[at]) if place.state is None else -inf
-            for at, place in enumerate(listing.places)
-        ]
-        self.greatest = greatest_below(listing, self.value)
 
     def word(self, purpose: int, digest: bytes) -> int:
         """x(purpose, id)."""
         block = blake3(bytes((purpose,)) + digest, key=self._key).digest(8)
         return int.from_bytes(block, "little")
 
-    def _realise(self) -> None:
-        places, counts, arrival, word = self.listing.places, self._counts, self.arrival, self.word
-        arrival[0] = exponential(word(1, places[0].digest)) / counts.rate[-1]
+    @cached_property
+    def arrival(self) -> list[float]:
+        """t of every place."""
+        places, counts, word = self.listing.places, self._counts, self.word
+        found = [0.0] * len(places)
+        found[0] = exponential(word(1, places[0].digest)) / counts.rate[-1]
         for at, place in enumerate(places):
             state = place.state
             if state is None:
                 continue
             drawn = (2 * word(2, place.digest) + 1) * counts.whole[state] >> 65
             won = place.first + bisect_right(counts.running[state], drawn)
-            self.winner[at] = won if won < place.last else None
             for child in range(place.first, place.last):
                 below = places[child]
-                t = below.weight * arrival[at]
+                t = below.weight * found[at]
                 if child != won:
-                    drawn_late = exponential(word(3, below.digest))
-                    t += (
-                        drawn_late if below.state is None else drawn_late / counts.rate[below.state]
-                    )
-                arrival[child] = t
+                    late = exponential(word(3, below.digest))
+                    t += late if below.state is None else late / counts.rate[below.state]
+                found[child] = t
+        return found
+
+    @cached_property
+    def value(self) -> list[float]:
+        """V of the leaves, minus infinity elsewhere."""
+        arrival = self.arrival
+        return [
+            place.score - log(arrival[at]) if place.state is None else -inf
+            for at, place in enumerate(self.listing.places)
+        ]
+
+    @cached_property
+    def greatest(self) -> list[float]:
+        """The realised subtree maximum of every place."""
+        return greatest_below(self.listing, self.value)
 
     def best(self, top: int = 1) -> list[int]:
         """The places of the `top` leaves of greatest value, best first."""
@@ -230,13 +231,22 @@ class Race:
             for place in self.listing.places
         ]
 
-    def fallback(self) -> list[float]:
-        """The heuristic values of the fallback, tau = 1."""
+    def fallback(self, tau: float = 1.0, arrivals: bool = True) -> list[float]:
+        """The heuristic values of the fallback, G / tau + score - ln E.
+
+        Args:
+            tau: above 0.
+            arrivals: False leaves out ln E.
+        """
         return [
-            gumbel(word) + place.score - log(exponential(word)) if place.state is None else -inf
+            -inf if place.state is not None else self._heuristic(place, tau, arrivals)
             for place in self.listing.places
-            for word in [self.word(4, place.digest) if place.state is None else 0]
         ]
+
+    def _heuristic(self, place: Place, tau: float, arrivals: bool) -> float:
+        word = self.word(4, place.digest)
+        value = gumbel(word) / tau + place.score
+        return value - log(exponential(word)) if arrivals else value
 
 
 def greatest_below(listing: Listing, value: list[float]) -> list[float]:

@@ -27,7 +27,9 @@ _INTRODUCTION = """# Results
 What the paper's tables and figures claim, beside what this implementation measures. Written by
 `tcc experiments`; not edited by hand. The tables are in `csv/`, the figures in `figures/`, PNG and
 SVG. *Surrogate, as printed* is the surrogate race as the paper has it (`--race literal`); it stands
-wherever the paper has Surrogate. What the differences are about: docs/errata.md.
+wherever the paper has Surrogate. What the differences are about: docs/errata.md. The text of the
+paper that this was written against has captions in the place of its plots, so claims are compared,
+not curves.
 
 Each seed is the BLAKE3 digest of the name of its experiment and of its numbers, so every run can be
 made again. Intervals are 95 %, limits of rates are exact (Clopper and Pearson).

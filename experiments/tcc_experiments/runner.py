@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -35,8 +36,10 @@ class Store:
     folder: Path
 
     def path(self, experiment: Experiment, part: Part) -> Path:
-        """The file of a part: its name binds the experiment, its revision and the part."""
-        text = json.dumps([experiment.name, experiment.revision, dict(part)], sort_keys=True)
+        """The file of a part: its name binds version, experiment, revision and part."""
+        text = json.dumps(
+            [_version(), experiment.name, experiment.revision, dict(part)], sort_keys=True
+        )
         return self.folder / f"{experiment.name}-{blake3(text.encode()).hexdigest()[:24]}.json"
 
     def load(self, experiment: Experiment, part: Part) -> list[Row] | None:
@@ -54,6 +57,13 @@ class Store:
             OSError: they cannot be written.
         """
         write_whole(self.path(experiment, part), json.dumps(rows).encode())
+
+
+def _version() -> str:
+    try:
+        return version("tcc")
+    except PackageNotFoundError:
+        return ""
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -122,37 +122,29 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
 def draw(conclusion: Conclusion, plt: Any) -> Any:
     """Expansions by depth, a line for each tilt."""
     rows = [r for r in conclusion.table("tilt") if not str(r["plans"]).startswith("any{0")]
-    figure, axes = plt.subplots(figsize=(WIDTH, HEIGHT))
+    figure, axes = plt.subplots(figsize=(WIDTH, HEIGHT + 0.5))
     for at, bits in enumerate(TILTS):
         mine = [row for row in rows if row["tilt"] == bits]
         depths = [int(row["depth"] or 0) for row in mine]
         means = [float(row["expansions"] or 0) for row in mine]
         axes.plot(depths, means, MARKS[at] + "-", color=COLOURS[at], label=f"tilt {bits}")
-        cut = [(d, m) for d, m, row in zip(depths, means, mine, strict=True) if row["cut_off"]]
-        if cut:
-            axes.plot(
-                *zip(*cut, strict=True),
-                "^",
-                color=COLOURS[at],
-                markersize=6,
-                fillstyle="none",
-                label="cut off: at least this",
-            )
     axes.plot(
-        DEPTHS,
-        [d + 1 for d in DEPTHS],
-        color=COLOURS[6],
-        linewidth=0.8,
-        linestyle="--",
+        DEPTHS, [d + 1 for d in DEPTHS], "--", color=COLOURS[6], linewidth=0.8,
         label="least possible",
-    )
+    )  # fmt: skip
+    cut = [(row["depth"], row["expansions"]) for row in rows if row["cut_off"]]
+    if cut:
+        axes.plot(
+            *zip(*cut, strict=True), "^", color=COLOURS[6], markersize=7, fillstyle="none",
+            label="cut off: at least this",
+        )  # fmt: skip
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(DEPTHS, [str(d) for d in DEPTHS])
     axes.minorticks_off()
     axes.set_xlabel("depth of the plans (calls)")
     axes.set_ylabel("mean expansions (internal nodes)")
-    axes.legend(loc="upper left", ncols=2)
+    figure.legend(loc="outside lower center", ncols=3)
     return figure
 
 
