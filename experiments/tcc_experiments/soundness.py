@@ -36,7 +36,6 @@ BOUNDS: dict[str, Any] = {"mode": "surrogate", "inflate": INFLATE}
 OURS: dict[str, tuple[int, dict[str, Any]]] = {
     "Exact": (0, {}),
     "Exact, tilt 8": (8, {}),
-    "Exact, tilt 8, best three": (8, {"top": 3}),
     "Surrogate, coupled": (0, BOUNDS),
     "Surrogate, coupled, anchored": (0, {**BOUNDS, "keys": "anchored"}),
 }

@@ -148,8 +148,8 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             }
         )
     caption = (
-        "Suite A: balanced trees of `size` calls, three a node; suite B: partition graphs of `size` "
-        "layers. `plans`: mean number. `expansions`: mean until the method stops, +- half of its "
+        "Suite A: balanced trees of `size` calls, three a node; suite B: partition graphs of `size`"
+        " layers. `plans`: mean number. `expansions`: mean until the method stops, +- half of its "
         "95 % interval. `missed`: the plan given is not the winner of its race, with exact 95 % "
         "limits (Fallback and the printed surrogate have races of their own). `to_winner`: mean "
         "expansions until the winner was popped, had the method not stopped; empty where it never "

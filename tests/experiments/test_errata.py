@@ -21,7 +21,7 @@ def test_each_point_has_a_command(section: str) -> None:
 
 
 def test_points_are_numbered_in_order() -> None:
-    assert NUMBERED == [str(at + 1) for at in range(len(NUMBERED))] and len(NUMBERED) >= 8
+    assert [str(at + 1) for at in range(len(NUMBERED))] == NUMBERED and len(NUMBERED) >= 8
 
 
 def test_the_experiments_named_are_there() -> None:
