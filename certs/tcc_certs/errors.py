@@ -141,6 +141,9 @@ class Rejected(Exception):
         self.found = clip(found)
         super().__init__(f"{code.value} at {path}: expected {self.expected}, found {self.found}")
 
+    def __reduce__(self) -> tuple[type[Rejected], tuple[Code, str, str, str]]:
+        return Rejected, (self.code, self.path, self.expected, self.found)
+
 
 def clip(value: object, width: int = 200) -> str:
     """``str(value)`` for a message, cut in the middle past `width` characters."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -269,6 +269,52 @@ def predict(artifact: Artifact, **settings: Any) -> Prediction | None:
     from tcc_runtime.settings import Settings
 
     return predicted(artifact, Settings(seed=bytes(32), **settings))
+
+
+def runs(
+    artifact: Artifact,
+    seeds: Iterable[bytes],
+    *,
+    processes: int | None = None,
+    ledgers: str | Path | None = None,
+    started_ms: int | None = None,
+    overwrite: bool = False,
+    **settings: Any,
+) -> Iterator[Run]:
+    """Make one run for each seed, several at a time, and give them in the order of the seeds.
+
+    Each is the run that :func:`search` makes. All processes map one file of the artifact.
+
+    Args:
+        artifact: from :func:`load` or :func:`compile_file`.
+        seeds: 32 bytes each; taken as they are needed.
+        processes: how many at a time; None is one for each processor.
+        ledgers: a folder for the ledgers, ``00000001.ledger`` and on; None keeps none.
+        started_ms: UTC milliseconds for the ledgers; None asks the clock.
+        overwrite: replace ledgers that are there.
+        settings: as for :func:`search`, the same for all.
+
+    Raises:
+        tcc_runtime.errors.SettingsError: a setting is out of its range.
+        tcc_runtime.errors.LedgerError: a ledger cannot be written.
+        tcc_runtime.errors.WorkerLost: a process was killed.
+        tcc_certs.errors.Rejected: the file of the artifact was changed since it was opened.
+    """
+    from tcc_runtime.pool import Request
+    from tcc_runtime.pool import runs as pooled
+    from tcc_runtime.settings import Settings
+
+    started = time.time_ns() // 1_000_000 if started_ms is None else started_ms
+    requests = (
+        Request(
+            settings=Settings(seed=seed, **settings),
+            ledger=None if ledgers is None else files.ledger_name(Path(ledgers), number),
+            started_ms=started,
+            overwrite=overwrite,
+        )
+        for number, seed in enumerate(seeds, 1)
+    )
+    return pooled(artifact, requests, processes=processes or os.cpu_count() or 1)
 
 
 def validate(

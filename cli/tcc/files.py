@@ -22,6 +22,11 @@ def same_file(path: Path, others: Iterable[Path]) -> bool:
     return path.exists() and any(other.exists() and path.samefile(other) for other in others)
 
 
+def ledger_name(folder: Path, number: int) -> Path:
+    """The ledger of a batch's run of that number, from 1."""
+    return folder.resolve() / f"{number:08d}.ledger"
+
+
 def write_atomically(path: Path, data: bytes | memoryview) -> None:
     """Write `data` so that after a crash at any moment `path` holds the old bytes or the new ones.
 

@@ -18,6 +18,9 @@ class SettingsError(ValueError):
         self.found = str(found)[:80]
         super().__init__(f"{field}: expected {expected}, found {self.found}")
 
+    def __reduce__(self) -> tuple[type[SettingsError], tuple[str, str, str]]:
+        return SettingsError, (self.field, self.expected, self.found)
+
 
 class AnswerError(ValueError):
     """What a quoter answered is no answer at all.
@@ -33,6 +36,9 @@ class AnswerError(ValueError):
         self.expected = expected
         self.found = str(found)[:80]
         super().__init__(f"{field} of an answer: expected {expected}, found {self.found}")
+
+    def __reduce__(self) -> tuple[type[AnswerError], tuple[str, str, str]]:
+        return AnswerError, (self.field, self.expected, self.found)
 
 
 class Undecided(ArithmeticError):
@@ -51,6 +57,21 @@ class LedgerError(OSError):
         self.path = path
         self.cause = cause
         super().__init__(cause.errno, f"the ledger cannot be written: {cause.strerror}", path)
+
+    def __reduce__(self) -> tuple[type[LedgerError], tuple[str, OSError]]:
+        return LedgerError, (self.path, self.cause)
+
+
+class WorkerLost(RuntimeError):
+    """A process that made runs ended before it answered.
+
+    Args:
+        how: what is known of its end.
+    """
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+        super().__init__(f"a worker process was lost: {how}")
 
 
 class ResumeError(ValueError):

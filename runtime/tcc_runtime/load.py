@@ -32,12 +32,21 @@ class Artifact:
 
     Attributes:
         file: the columns, as views of the bytes.
+        path: the file that is mapped; None where the bytes were given.
         verified: True where every certificate was checked, here or, by its digest, before.
         kept: what other rooms made of it and keep for the next run, by their own names.
     """
 
-    def __init__(self, file: ArtifactFile, *, verified: bool, texts: Sequence[str] | None) -> None:
+    def __init__(
+        self,
+        file: ArtifactFile,
+        *,
+        verified: bool,
+        texts: Sequence[str] | None,
+        path: Path | None = None,
+    ) -> None:
         self.file = file
+        self.path = path
         self.verified = verified
         self._given_texts = texts
         self.kept: dict[str, object] = {}
@@ -218,21 +227,22 @@ def load(data: bytes | Path, *, verify: bool = True, checked: str | None = None)
             read, and a run claims nothing.
         checked: the digest, lower-case hex, of an artifact whose certificates were checked before,
             by whoever says so.  It must be this one's, and so must the digests of the columns;
-            equal bytes have equal certificates, so these are not checked again.  With `verify`.
+            equal bytes have equal certificates, so these are not checked again.  Without `verify`
+            the columns' digests are not looked at, and a run claims nothing.
 
     Raises:
         Rejected: the artifact is refused or declined; P101, it is not the one that was checked.
         OSError: the file cannot be opened.
     """
+    path = data if isinstance(data, Path) else None
     raw = mapped(data) if isinstance(data, Path) else memoryview(data)
-    if not verify:
-        return Artifact(read_artifact(raw, digests=False), verified=False, texts=None)
-    if checked is not None:
-        file = read_artifact(raw)
-        require(checked, file.digest.hex(), Code.PIN, "artifact digest")
-        return Artifact(file, verified=True, texts=None)
+    if not verify or checked is not None:
+        file = read_artifact(raw, digests=verify)
+        if checked is not None:
+            require(checked, file.digest.hex(), Code.PIN, "artifact digest")
+        return Artifact(file, verified=verify, texts=None, path=path)
     shown = _check(raw)
-    return Artifact(shown.file, verified=True, texts=shown.calls)
+    return Artifact(shown.file, verified=True, texts=shown.calls, path=path)
 
 
 def _check(raw: memoryview) -> CheckedArtifact:

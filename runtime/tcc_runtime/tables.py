@@ -17,6 +17,8 @@ from tcc_runtime.keys import residual_bound
 from tcc_runtime.load import Artifact
 from tcc_runtime.numbers import FIRST_BITS, Real, Reals
 
+_MOST_STATES = 1 << 16
+
 
 class Call:
     """A call as the race uses it.
@@ -162,6 +164,11 @@ class Tables:
         self._calls: dict[int, Call] = {}
         self._states: dict[tuple[int, ...], State] = {}
 
+    @property
+    def size(self) -> int:
+        """How many states were made."""
+        return len(self._states)
+
     def call(self, index: int) -> Call:
         """The call of that number."""
         found = self._calls.get(index)
@@ -181,6 +188,7 @@ def tables_of(artifact: Artifact, recipe: str, inflate: str) -> Tables:
     """The tables of an artifact, a recipe and an inflation, kept with the artifact."""
     name = f"tables.{recipe}.{inflate}"
     found = artifact.kept.get(name)
-    if not isinstance(found, Tables):
+    # Of many runs over a large artifact, the states that all of them touch may be too many to keep.
+    if not isinstance(found, Tables) or found.size > _MOST_STATES:
         found = artifact.kept[name] = Tables(artifact, recipe, inflate=inflate)
     return found

@@ -1,0 +1,89 @@
+"""The requests of a batch: one JSON object a line, the settings of a run by their names.
+
+``seed`` (64 hexadecimal digits) has to be there; ``opening_salt``, ``beacon`` and ``nonce`` are
+hexadecimal too, exact decimals are texts, all else is as :class:`tcc_runtime.settings.Settings` has
+it.  Cost: linear in the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tcc_runtime.errors import SettingsError
+from tcc_runtime.settings import Settings
+
+_BYTES = ("seed", "opening_salt", "beacon", "nonce")
+_WHOLE = ("top", "truncate", "max_expansions", "count_bits")
+_TEXTS = ("mode", "race", "keys", "recipe", "inflate", "tau", "alpha", "eta")
+_HEX = re.compile(r"([0-9a-fA-F]{2})+")
+_MOST_LINE = 1 << 20
+
+
+class RequestError(ValueError):
+    """A line of requests that is none.
+
+    Args:
+        line: its number, from 1.
+        what: what is wrong with it.
+    """
+
+    def __init__(self, line: int, what: str) -> None:
+        self.line = line
+        super().__init__(f"{line}: {what}")
+
+
+def read_requests(lines: Iterable[bytes]) -> Iterator[Settings]:
+    """The settings of each line that is not blank.
+
+    Raises:
+        RequestError: a line is no object of settings, or a setting is out of its range.
+    """
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield _request(number, line)
+
+
+def _request(number: int, line: bytes) -> Settings:
+    try:
+        if len(line) > _MOST_LINE:
+            raise ValueError(f"longer than {_MOST_LINE} bytes")
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(number, f"no JSON: {error}") from None
+    if not isinstance(value, dict) or "seed" not in value:
+        raise RequestError(number, "an object with a seed is needed")
+    try:
+        return Settings(**{_field(name): _read(name, item) for name, item in value.items()})
+    except (SettingsError, TypeError) as error:
+        raise RequestError(number, str(error)) from None
+
+
+def _field(name: str) -> str:
+    return "client_nonce" if name == "nonce" else name
+
+
+def _read(name: str, item: Any) -> Any:
+    """A member as the setting has it.
+
+    Raises:
+        TypeError: there is no such setting, or it is of another type.
+    """
+    if name in _BYTES:
+        if not isinstance(item, str) or _HEX.fullmatch(item) is None:
+            raise TypeError(f"{name}: pairs of hexadecimal digits are needed")
+        return bytes.fromhex(item)
+    if name in _WHOLE:
+        if type(item) is not int:
+            raise TypeError(f"{name}: a whole number is needed")
+    elif name == "max_seconds":
+        if type(item) not in (int, float):
+            raise TypeError(f"{name}: a number is needed")
+    elif name in _TEXTS:
+        if not isinstance(item, str):
+            raise TypeError(f"{name}: a text is needed")
+    else:
+        raise TypeError(f"there is no setting {name[:40]!r}")
+    return item
