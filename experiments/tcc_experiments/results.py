@@ -134,7 +134,8 @@ def _cell(value: Cell) -> str:
 
 def _made(size: Size) -> str:
     """What the figures were made with."""
-    parts = [f"size {size}", f"Python {platform.python_version()}"]
+    parts = [f"size {size}", f"{platform.system()} {platform.machine()}"]
+    parts.append(f"Python {platform.python_version()}")
     for name in ("tcc", "gmpy2", "matplotlib"):
         try:
             parts.append(f"{name} {version_of(name)}")

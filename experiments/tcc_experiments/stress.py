@@ -27,7 +27,7 @@ from tcc_runtime.settings import Settings
 FACTORS = ("1", "2", "3", "4", "6", "8", "12", "16")
 NUMBERS = {Size.QUICK: (1, 10), Size.FULL: (20, 50)}
 GRAPH = ("A", 4)
-EFFORT = 100_000
+EFFORT = 20_000
 PRINTED = "Surrogate, as printed"
 METHODS: dict[str, dict[str, Any]] = {
     "Surrogate, coupled": {},

@@ -22,7 +22,7 @@ from tcc_runtime.settings import Settings
 TILTS = (0, 2, 4, 8, 16)
 DEPTHS = (2, 4, 8, 16, 32, 64)
 CALLS = 6
-EFFORT = 400_000  # of the prediction: a bucket pushed over an edge
+EFFORT = 30_000  # of the prediction: a bucket pushed over an edge
 RUNS = {Size.QUICK: 2, Size.FULL: 50}
 CAP = {Size.QUICK: 200, Size.FULL: 5_000}
 
