@@ -155,3 +155,7 @@ def check_tables(folder: Path) -> None:
     assert [row["appends"] for row in rows("ledger")][:5] == ["6", "24", "31", "68", "203"]
     assert all(row["stop_slack"] == "0.0" for row in rows("diameter"))
     assert all(row["bound_holds"] == "True" for row in rows("truncation"))
+    wrong = [row["what"] for row in rows("arithmetic") if row["agrees"] == "False"]
+    assert len(wrong) == 9 and {"-ln t(r)", "Key(u2)", "-ln t(v)"} <= set(wrong)
+    assert all(row["false_keys"] == "0 %" for row in rows("tightness")[:4])
+    assert all(row["ours_popped"] in {"1.0", ""} for row in rows("fallback"))
