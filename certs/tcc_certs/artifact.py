@@ -86,7 +86,8 @@ def read_artifact(data: bytes | memoryview, *, digests: bool = True) -> Artifact
         _check_shape(name, columns[name], manifest)
     if digests:
         for name, due in manifest.columns.items():
-            require(due, blake(columns[name].data), Code.COLUMN_DIGEST, f"manifest.columns.{name}")
+            found = blake(columns[name].data).hex()
+            require(due.hex(), found, Code.COLUMN_DIGEST, f"manifest.columns.{name}")
     return ArtifactFile(digest=blake(raw), manifest=manifest, columns=columns)
 
 

@@ -61,7 +61,9 @@ def decode(data: bytes, path: str) -> Json:
     except RecursionError:
         raise Rejected(Code.LIMIT, path, "nesting that the stack holds", "deeper") from None
     if again != data:
-        at = next((i for i, (x, y) in enumerate(zip(again, data, strict=False)) if x != y), 0)
+        pairs = enumerate(zip(again, data, strict=False))
+        # Where one is the beginning of the other, the place is the end of the shorter.
+        at = next((i for i, (x, y) in pairs if x != y), min(len(again), len(data)))
         raise Rejected(
             Code.JSON_NOT_CANONICAL, f"{path} byte {at}", again[at : at + 24], data[at : at + 24]
         )
@@ -91,6 +93,8 @@ def read_large(value: Json, path: str, code: Code, bits: int = 64) -> int:
 
 
 def _integer(text: str) -> int:
+    if len(text) <= 15:  # nearly every number; so many digits are within 2^53 whatever they are
+        return int(text)
     ensure(len(text) <= 17, Code.JSON_VALUE, "", "an integer within 2^53", text[:24])
     number = int(text)
     ensure(abs(number) <= MAX_SAFE_INTEGER, Code.JSON_VALUE, "", "an integer within 2^53", text)
@@ -119,14 +123,15 @@ def _check_depth(data: bytes, path: str) -> None:
 
 
 def _check_values(value: Json, path: str) -> None:
-    todo: list[Json] = [value]
+    todo: list[list[Json]] = [[value]]
     while todo:
-        item = todo.pop()
-        if item is None:
+        items = todo.pop()
+        if None in items:
             raise Rejected(Code.JSON_VALUE, path, "no null", "null")
-        if isinstance(item, dict):
-            if not all(map(str.isascii, item)):
-                raise Rejected(Code.JSON_VALUE, path, "ASCII keys", sorted(item))
-            todo.extend(item.values())
-        elif isinstance(item, list):
-            todo.extend(item)
+        for item in items:
+            if isinstance(item, list):
+                todo.append(item)
+            elif isinstance(item, dict):
+                if not all(map(str.isascii, item)):
+                    raise Rejected(Code.JSON_VALUE, path, "ASCII keys", sorted(item))
+                todo.append(list(item.values()))

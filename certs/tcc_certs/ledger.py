@@ -68,6 +68,7 @@ class LedgerReader:
 
     def _verify(self, line: bytes) -> Record:
         path = f"line {self.records + 1}"
+        ensure(not line.endswith(b"\r"), Code.LEDGER_LINE, path, "LF alone at its end", "CR LF")
         try:
             value = decode(line, path)
         except Rejected as refusal:

@@ -38,6 +38,21 @@ def test_refuses(data: bytes, code: str) -> None:
     assert refusal.value.code == code
 
 
+@pytest.mark.parametrize(
+    ("data", "place", "due", "found"),
+    [
+        (b'{"a": 1}', "x byte 5", "b'1}'", "b' 1}'"),
+        (b"{}\r", "x byte 2", "b''", "b'\\r'"),
+        (b'"\\u0041"', "x byte 1", "b'A\"'", "b'\\\\u0041\"'"),
+    ],
+)
+def test_the_first_byte_that_differs_is_named(data: bytes, place, due, found) -> None:
+    with pytest.raises(Rejected) as refusal:
+        decode(data, "x")
+    told = refusal.value
+    assert (told.code, told.path, told.expected, told.found) == ("B102", place, due, found)
+
+
 def test_brackets_in_strings_are_no_nesting() -> None:
     data = b'"' + b"[" * 5000 + b'"'
     assert decode(data, "x") == "[" * 5000

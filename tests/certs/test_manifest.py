@@ -8,7 +8,9 @@ import pytest
 
 from tcc_certs.artifact import read_artifact
 from tcc_certs.container import read_container, write_container
+from tcc_certs.digest import blake
 from tcc_certs.errors import Rejected
+from tcc_certs.kernel import check
 from tcc_certs.manifest import Relaxed, read_manifest
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
@@ -126,6 +128,11 @@ def test_types_shapes_and_digests_are_held_to() -> None:
     raw = forge.columns["core"][2]
     forge.columns["core"][2] = raw[:-1] + b" "
     assert refusal(forge.seal(digests=False)) == ("M203", "manifest.columns.core")
+    with pytest.raises(Rejected) as caught:
+        check(forge.seal(digests=False))
+    # Both digests as they stand in the manifest, in hex.
+    assert caught.value.expected == forge.manifest["columns"]["core"]
+    assert caught.value.found == blake(forge.columns["core"][2]).hex()
 
 
 def test_relaxed_statements_are_three_lists() -> None:

@@ -39,11 +39,11 @@ def conclude(findings: Findings, replay: Replay, reader: LedgerReader) -> Valida
         },
         kappa=NO_KAPPA if run is None else run.kappa.document(),
         head=reader.head.hex(),
-        summary=_summary(findings, replay, upheld),
+        summary=_summary(findings, replay, reader, upheld),
     )
 
 
-def _summary(findings: Findings, replay: Replay, upheld: bool) -> str:
+def _summary(findings: Findings, replay: Replay, reader: LedgerReader, upheld: bool) -> str:
     verdict, run, trust = findings.verdict, replay.run, replay.trust
     if verdict == VALID and run is not None:
         said = _claim_text(run, replay.claim) if upheld else _no_claim_text(run)
@@ -53,6 +53,8 @@ def _summary(findings: Findings, replay: Replay, upheld: bool) -> str:
     if verdict == INVALID:
         return f"invalid ({len(findings.items)} findings); first {first.code}, {what}"
     codes = [item.code for item in findings.items]
+    if Code.INCOMPLETE in codes and reader.records == 0:
+        return f"incomplete: not one whole line that ends in an LF; {first.found}"
     if Code.INCOMPLETE in codes:
         seeded = trust is not None and trust.seed is not None
         uniforms = "" if seeded else ", its uniforms unchecked for want of the seed"

@@ -163,6 +163,8 @@ class Replay:
             raise Rejected(Code.LEDGER_ORDER, "line", "nothing after close", reader.tail[:40])
         if not self._closed:
             known = f"{reader.records} verified records, head {reader.head.hex()}"
+            if reader.tail:
+                known += f", then {len(reader.tail)} bytes without an LF"
             raise Rejected(Code.INCOMPLETE, "close", "a close record", known)
 
 

@@ -164,7 +164,25 @@ def test_every_cut_is_incomplete_with_its_verified_prefix():
         assert (found.verdict, codes(found)) == (2, ["D301"]), at
         known = sum(end <= at for end in ends)
         assert found.checked["records"] == known
-        assert found.findings[0].found == f"{known} verified records, head {found.head}"
+        left = at - max([0, *(end for end in ends if end <= at)])
+        more = f", then {left} bytes without an LF" if left else ""
+        assert found.findings[0].found == f"{known} verified records, head {found.head}{more}"
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00\xff\xfe", b"no ledger", b"\x89PNG\r"])
+def test_what_has_no_whole_line_is_said_to_have_none(data):
+    found = validate(data, small())
+    assert (found.verdict, codes(found)) == (2, ["D301"])
+    assert found.summary.startswith("incomplete: not one whole line that ends in an LF; 0 verified")
+    assert found.summary.endswith(f"then {len(data)} bytes without an LF" if data else "0")
+    assert "replays" not in found.summary
+
+
+def test_line_endings_of_other_systems_are_named():
+    data = reference_ledger(small()).replace(b"\n", b"\r\n")
+    found = validate(data, small()).findings[-1]
+    assert (found.code, found.line) == ("L101", 1)
+    assert (found.expected, found.found) == ("LF alone at its end", "CR LF")
 
 
 def test_nothing_follows_close():
