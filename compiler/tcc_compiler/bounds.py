@@ -5,7 +5,7 @@ Specification: docs/spec/artifact.md, C5.  Cost: one pass over the edges each, o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,9 +44,12 @@ def bound(core: Core, table: Table, letters: Letters, weights: Weights, guard: G
     steps = len(table.levels)
     cost = best_to_go(table, exact(low, steps)[table.letter], np.minimum, guard)
     residual = best_to_go(table, exact(best, steps)[table.letter], np.maximum, guard)
-    _check_range("the least cost to go", (cost.min(), cost.max()))
-    _check_range("the best residual to go", (residual.min(), residual.max()))
-    _check_range("the residual of a call", weights.residual.values())
+    # The tool behind it, for people: that of the call with the largest number of its kind.
+    costs = {call: core.calls[call].cost_low for call in weights.weight}
+    _check_range("the least cost to go", (cost.min(), cost.max()), _tool(core, costs))
+    place = _tool(core, weights.residual)
+    _check_range("the best residual to go", (residual.min(), residual.max()), place)
+    _check_range("the residual of a call", weights.residual.values(), place)
     return Bounds(
         cost_to_go=cost.astype(np.int64),
         residual_to_go=residual.astype(np.int64),
@@ -54,11 +57,20 @@ def bound(core: Core, table: Table, letters: Letters, weights: Weights, guard: G
     )
 
 
-def _check_range(what: str, values: Iterable[int]) -> None:
+def _tool(core: Core, amounts: Mapping[int, int]) -> str | None:
+    """The place of the tool with the call of the largest amount."""
+    if not amounts:
+        return None
+    worst = max(sorted(amounts), key=lambda call: abs(amounts[call]))
+    return f"tool {core.tools[core.calls[worst].tool].name}"
+
+
+def _check_range(what: str, values: Iterable[int], place: str | None) -> None:
     worst = max(map(int, values), key=abs, default=0)
     if not _LEAST <= worst <= _MOST:
         raise Refused(
             "TCC405",
             f"{what} leaves 64 bits: {worst}",
             hint="make the costs or --beta smaller",
+            place=place,
         )

@@ -65,6 +65,7 @@ class Guard:
         self._before = 0
         self._clock = options.clock
         self._allowed = allowed
+        self._timeout = options.timeout if options.timeout is not None else allowed
         self._progress = options.progress
         watched = allowed is not None or self._progress is not None
         self._started = self._told = options.clock() if watched else 0.0
@@ -165,9 +166,15 @@ class Guard:
             self._told = now
             self._progress(self.pass_name, self.reached)
         if self._allowed is not None and now - self._started > self._allowed:
-            raise Refused(
-                "TCC404",
-                f"the time limit of {self._allowed:.3g} s ran out at {self.pass_name}",
-                hint="raise --timeout, add a limit, or make the grammar smaller",
-                place=self.place,
-            )
+            raise out_of_time(self._timeout, self.pass_name, self.place)
+
+
+def out_of_time(timeout: float | None, pass_name: str, place: str | None = None) -> Refused:
+    """The refusal of a pass that is not done in its share of `timeout`, the whole limit."""
+    limit = "" if timeout is None else f" of {timeout:.3g} s"
+    return Refused(
+        "TCC404",
+        f"the time limit{limit} ran out at {pass_name}",
+        hint="raise --timeout, add a limit, or make the grammar smaller",
+        place=place,
+    )

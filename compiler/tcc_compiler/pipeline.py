@@ -66,7 +66,7 @@ class Compiled:
 def compile_core(core: bytes, options: Options) -> Compiled:
     """Compile the canonical bytes of a core (docs/spec/core.md)."""
     try:
-        made, warnings = _compile(core, options)
+        made, warnings = _compile(core, options, Timer(options))
     except Refused as refusal:
         return Compiled(artifact=None, diagnostics=(_diagnostic(refusal, {}),))
     return Compiled(
@@ -76,12 +76,14 @@ def compile_core(core: bytes, options: Options) -> Compiled:
 
 def compile_file(path: Path, options: Options) -> Compiled:
     """Compile a grammar file or a graph, and hold it to its own examples and expectations."""
-    return _compile_frontend(read_source(path), options)
+    timer = Timer(options)
+    return _compile_frontend(read_source(path), options, timer)
 
 
 def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
     """Compile the text of a grammar; see :func:`compile_file`."""
-    return _compile_frontend(read_grammar_text(text, name), options)
+    timer = Timer(options)
+    return _compile_frontend(read_grammar_text(text, name), options, timer)
 
 
 def read_source(path: Path) -> Frontend:
@@ -89,12 +91,13 @@ def read_source(path: Path) -> Frontend:
     return read_graph(path) if path.suffix.lower() in GRAPH_SUFFIXES else read_grammar(path)
 
 
-def _compile_frontend(front: Frontend, options: Options) -> Compiled:
+def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compiled:
     found: list[Diagnostic] = []
     artifact = None
     if front.core is not None:
         try:
-            made, warnings = _compile(front.core, options)
+            timer.look("reading the grammar")
+            made, warnings = _compile(front.core, options, timer)
             found = [_warning(warning, front.places) for warning in warnings]
             found += compare(made, front.examples, front.expects)
             failed = any(diagnostic.severity == "error" for diagnostic in found)
@@ -110,8 +113,10 @@ def _compile_frontend(front: Frontend, options: Options) -> Compiled:
     )
 
 
-def _compile(data: bytes, options: Options) -> tuple[Compared, list[Next]]:
+def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Compared, list[Next]]:
     """Attempts, exact as asked for at first, until one gets past the guards; what each gave up.
+
+    The time of `timer` has begun before the grammar was read.
 
     Raises:
         Refused: nothing helps; or the set of plans is empty or infinite, a number is out of range.
@@ -120,7 +125,6 @@ def _compile(data: bytes, options: Options) -> tuple[Compared, list[Next]]:
     core, value = _read(data)
     asked = named(core, options.relax)
     attempt = first_attempt(asked, options)
-    timer = Timer(options)
     stopped: Refused | None = None
     warnings: list[Next] = []
     while True:

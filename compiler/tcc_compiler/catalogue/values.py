@@ -85,4 +85,9 @@ VALUES: Mapping[str, Entry] = {
         "different patterns of a grammar hold 1 million calls together. Use fewer values,\n"
         "shorter arithmetic, or fewer different patterns over large domains.",
     ),
+    "TCC315": Entry(
+        "version too long",
+        "The text of a version takes at most 1024 bytes in UTF-8: it stands in the artifact's\n"
+        "manifest and in the first line of every ledger.",
+    ),
 }

@@ -64,6 +64,7 @@ def at_most_met(
     top = most[machine.start]
     if top is not None and top <= slack:
         return machine
+    _look_ahead(machine, weights, bound, guard)
 
     def settle(q: int, left: int) -> int | None:
         if left < 0:
@@ -73,6 +74,20 @@ def at_most_met(
 
     stops = weighed.stop
     return _meet(weighed, slack, settle, lambda q, left: (stops[q] or 0) <= left, guard)
+
+
+def _look_ahead(machine: Machine, weights: Sequence[int], bound: int, guard: Guard) -> None:
+    """Refuse at once what is too large to be made, where the limit is one on the number of calls.
+
+    A trimmed machine with a cycle has a word of any length up to one cycle: a simple path to the
+    cycle and one from it, with rounds between.  No acyclic machine has fewer states than its
+    longest word has calls.
+
+    Raises:
+        Refused: TCC403 from the guard.
+    """
+    if all(weight == 1 for weight in weights) and bound > 2 * machine.states:
+        guard.states(min(bound - machine.states, guard.max_states + 1))
 
 
 def at_least_met(

@@ -1,13 +1,14 @@
 """Which rule makes the determinised plan expression large: the innermost that does so alone.
 
-Cost: a few thousand state sets for each rule, at most `_MOST_RULES` rules.
+Cost: linear in the expressions, and a few thousand state sets for each of at most `_MOST_RULES`
+rules.
 """
 
 from __future__ import annotations
 
 from tcc_certs.expressions import walk
 from tcc_certs.grammar import Core, RuleRef
-from tcc_compiler.determinise import determinise
+from tcc_compiler.determinise import Driver, determinise
 from tcc_compiler.explore import find_driver
 from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters
@@ -22,7 +23,8 @@ _CAP = 1 << 12
 
 def find_culprit(core: Core, letters: Letters) -> str | None:
     """The name of that rule; None where no rule is too large by itself."""
-    large = [name for name in list(core.rules)[:_MOST_RULES] if _is_large(core, letters, name)]
+    names = list(core.rules)[:_MOST_RULES]
+    large = _large(core, letters, names) if names else []
     inner = {name: _named(core, name) for name in large}
     for name in large:
         if not any(other in inner[name] for other in large if other != name):
@@ -30,7 +32,8 @@ def find_culprit(core: Core, letters: Letters) -> str | None:
     return large[0] if large else None
 
 
-def _is_large(core: Core, letters: Letters, name: str) -> bool:
+def _large(core: Core, letters: Letters, names: list[str]) -> list[str]:
+    """Those of `names` whose state sets pass the cap; the expressions are taken in once for all."""
     driver = find_driver(core, letters)
     weights = driver.weights if driver else [1] * len(letters.calls)
     guard = Guard(Options(max_states=16 * _CAP))
@@ -38,8 +41,15 @@ def _is_large(core: Core, letters: Letters, name: str) -> bool:
         nodes = Nodes([[weights[letter] for letter in p] for p in letters.patterns], guard)
         rules = nodes.add_rules(core.rules)
         nodes.settle()
-        network = Network(nodes, letters.patterns, guard)
-        return determinise(network, network.initial(rules[name]), driver, _CAP, guard) is None
+    except Refused:
+        return names
+    network = Network(nodes, letters.patterns, guard)
+    return [name for name in names if _is_large(network, rules[name], driver, guard)]
+
+
+def _is_large(network: Network, rule: int, driver: Driver | None, guard: Guard) -> bool:
+    try:
+        return determinise(network, network.initial(rule), driver, _CAP, guard) is None
     except Refused:
         return True
 

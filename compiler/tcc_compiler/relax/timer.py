@@ -5,6 +5,7 @@ So there is always time for another attempt, while an exact one has the most.  C
 
 from __future__ import annotations
 
+from tcc_compiler.guard import out_of_time
 from tcc_compiler.options import Options
 
 _SHARE = 0.5
@@ -24,6 +25,15 @@ class Timer:
     def share(self) -> float | None:
         """Seconds for the next attempt, None for no limit."""
         return None if self._timeout is None else self._share * self._left(self._timeout)
+
+    def look(self, pass_name: str) -> None:
+        """A pass that is bounded in itself, and looks at no clock, is done.
+
+        Raises:
+            Refused: TCC404 where that took all the time there is.
+        """
+        if self._timeout is not None and self._left(self._timeout) <= 0:
+            raise out_of_time(self._timeout, pass_name)
 
     def is_over(self) -> bool:
         """Whether too little is left for another attempt."""

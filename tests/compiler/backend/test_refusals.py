@@ -6,6 +6,7 @@ from itertools import count
 
 import pytest
 
+from tcc_certs.kernel import check
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_text
 from tests.compiler.backend.compiling import ABC, A, B, C, compiled, core, refused, wide
@@ -105,6 +106,44 @@ def test_states_past_the_limit() -> None:
 
 def test_a_shortest_plan_past_the_limit_is_seen_at_once() -> None:
     assert refused(core(["repeat", ["repeat", A, 10**9], 10**9])).code == "TCC403"
+
+
+def test_a_depth_past_the_limit_on_states_is_seen_at_once() -> None:
+    looks = count()
+    options = Options(auto_relax=False, timeout=1e9, clock=lambda: 1e-9 * next(looks))
+    text = HEAD + "tool a\ntool b\nplan = a* b\nlimit depth <= 100000000\n"
+    (diagnostic,) = compile_text(text, options).diagnostics
+    assert diagnostic.code == "TCC403" and diagnostic.span is not None and diagnostic.span.line == 5
+    assert "takes more than 2000000 states" in diagnostic.message
+    assert next(looks) < 100  # made, so many states ask the clock five hundred times
+
+
+@pytest.mark.parametrize("plan", ["any*", "a* b", "(a b)*", "a (b (a | b))* a", "(a b | a a)* b"])
+def test_a_depth_is_refused_at_once_only_where_it_takes_so_many_states(plan: str) -> None:
+    for most in range(8, 24):
+        text = HEAD + f"tool a\ntool b\nplan = {plan}\nlimit depth <= {most}\n"
+        whole = compile_text(text, Options(auto_relax=False)).artifact
+        assert whole is not None
+        states = check(whole).file.manifest.states
+        assert (
+            compile_text(text, Options(auto_relax=False, max_states=4 * states)).artifact == whole
+        )
+        assert at_once(text.removeprefix(HEAD), max_states=states - 1) == [("TCC403", 5)]
+
+
+def test_the_front_end_counts_towards_the_time_limit() -> None:
+    ticks = count()
+    options = Options(timeout=0.5, clock=lambda: float(next(ticks)))
+    (diagnostic,) = compile_text(HEAD + "tool a\nplan = a\n", options).diagnostics
+    assert diagnostic.code == "TCC404"
+    assert diagnostic.message == "the time limit of 0.5 s ran out at reading the grammar"
+
+
+def test_a_bound_that_leaves_64_bits_has_the_place_of_its_tool() -> None:
+    text = "tool cheap { cost 1 }\ntool dear { cost 9000000000 }\nplan = any{2,3}\n"
+    assert at_once(text) == [("TCC405", 3)]
+    small = "tool a { cost 1 }\ntool b { cost 5 }\nplan = any\n"
+    assert at_once(small, beta="1000000000000", tilt=0) == [("TCC405", 3)]
 
 
 def test_edges_past_the_limit() -> None:

@@ -129,3 +129,9 @@ def test_past_200_errors_one_says_so() -> None:
     found = codes(HEAD + "rule r = |\n" * 300)
     assert len(found) == 201
     assert found[-1][0] == "TCC112"
+
+
+def test_a_version_takes_at_most_1024_bytes() -> None:
+    for version, due in (("1" * 1024, []), ("1" * 1025, ["TCC315"]), ("é" * 513, ["TCC315"])):
+        found = codes(f'grammar g version "{version}"\ntool a\n')
+        assert [code for code, _, _ in found] == due
