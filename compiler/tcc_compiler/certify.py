@@ -22,7 +22,7 @@ from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters
 from tcc_compiler.table import Bools, Ints, Numbers, Table, spread, starts
 
-# Rows of 32 bytes, as four numbers each whose order is that of the bytes.
+# Rows of 32 bytes, as four numbers each that are looked at as bytes alone.
 Digests: TypeAlias = NDArray[np.uint64]
 
 _PORTION = 1 << 17
@@ -47,7 +47,7 @@ class Numbering:
 
     def digest_bytes(self) -> bytes:
         """S of every state in the artifact's order."""
-        return self.digest[self.order].astype(">u8").tobytes()
+        return self.digest.take(self.order, axis=0).tobytes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,9 +65,16 @@ class CallEdges:
 
     def of_states(self, states: Ints) -> CallEdges:
         """The edges of these states, in their order."""
-        degree = np.diff(self.start)[states]
-        chosen = spread(self.start[:-1][states], degree)
-        return CallEdges(start=starts(degree), call=self.call[chosen], target=self.target[chosen])
+        degree = np.diff(self.start).take(states)
+        chosen = spread(self.start.take(states), degree)
+        call, target = self.call.take(chosen), self.target.take(chosen)
+        return CallEdges(start=starts(degree), call=call, target=target)
+
+    def between(self, first: int, last: int) -> CallEdges:
+        """The edges of the states `first` .. `last`-1."""
+        edges = slice(self.start[first], self.start[last])
+        start = self.start[first : last + 1] - edges.start
+        return CallEdges(start=start, call=self.call[edges], target=self.target[edges])
 
     def sorted_by(self, key: Ints | Numbers) -> CallEdges:
         """The same, those of one call in the order of `key`: [states], of their targets."""
@@ -84,12 +91,15 @@ def call_edges(table: Table, letters: Letters, guard: Guard) -> CallEdges:
     """
     sizes = np.fromiter(map(len, letters.calls), dtype=np.int64)
     flat = np.array([call for group in letters.calls for call in group], dtype=np.int32)
-    width = sizes[table.letter]
+    width = sizes.take(table.letter)
     start = starts(width)
     guard.room(int(start[-1]))
-    call = flat[spread(starts(sizes)[:-1][table.letter], width)]
-    target = np.repeat(table.target, width)
-    start = start[table.edge_start]
+    if len(flat) == len(sizes):
+        call, target = flat.take(table.letter), table.target
+    else:
+        call = flat.take(spread(starts(sizes).take(table.letter), width))
+        target = np.repeat(table.target, width)
+    start = start.take(table.edge_start)
     if not _increasing(start, call, strictly=not table.nondeterministic):
         row = np.repeat(np.arange(table.states), np.diff(start))
         order = np.argsort(row * len(flat) + call, kind="stable")
@@ -117,7 +127,7 @@ def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numberi
     number = np.zeros(table.states, dtype=np.int32)
     for first, last in pairwise(table.levels.tolist()):
         for begin, end in _portions(edges.start, first, last):
-            rows = edges.of_states(np.arange(begin, end))
+            rows = edges.between(begin, end)
             if table.nondeterministic:
                 rows = rows.sorted_by(_places(digest[:first]))
             guard.tick(end - begin + len(rows.call))
@@ -139,30 +149,31 @@ def _level_digests(accept: Bools, rows: CallEdges, atoms: Digests, digest: Diges
     size = len(accept)
     # Every state has a cell before those of its edges.
     first = rows.start + np.arange(size + 1)
-    cells = np.zeros((int(first[-1]), _WIDTH), dtype=">u8")
-    cells[first[:-1], -1] = 0x1000 + accept
-    inner = np.ones(len(cells), dtype=np.bool_)
-    inner[first[:-1]] = False
-    at = np.flatnonzero(inner)
-    cells[at, :4] = atoms[rows.call]
-    cells[at, 4:] = digest[rows.target]
-    view = cells.reshape(-1).view(np.uint8).data
+    cells = np.zeros((int(first[-1]), _WIDTH), dtype=np.uint64)
+    at = np.delete(np.arange(len(cells)), first[:-1])
+    cells[at, :4] = atoms.take(rows.call, axis=0)
+    cells[at, 4:] = digest.take(rows.target, axis=0)
+    octets = cells.view(np.uint8)
+    octets[first[:-1], -2] = 0x10
+    octets[first[:-1], -1] = accept
+    data = cells.tobytes()
     ends = (first * _CELL).tolist()
     head = _CELL - 2
-    return _digests([blake3(view[a + head : b]).digest() for a, b in pairwise(ends)])
+    return _digests([blake3(data[a + head : b]).digest() for a, b in pairwise(ends)])
 
 
 def _digests(found: Sequence[bytes]) -> Digests:
-    return np.frombuffer(b"".join(found), dtype=">u8").reshape(-1, 4).astype(np.uint64)
+    return np.frombuffer(b"".join(found), dtype=np.uint64).reshape(-1, 4)
 
 
 def _by_digest(digest: Digests) -> Ints:
     """The order of the digests as bytes."""
-    order = np.argsort(digest[:, 0])
-    leading = digest[order, 0]
+    leading = digest[:, 0].view(">u8").astype(np.uint64)
+    order = np.argsort(leading)
+    leading = leading[order]
     if np.all(leading[1:] != leading[:-1]):
         return order
-    return np.lexsort(digest.T[::-1])
+    return np.lexsort(digest.view(">u8").T[::-1])
 
 
 def _places(digest: Digests) -> Ints:

@@ -89,7 +89,7 @@ def _states(table: Table, numbering: Numbering, counts: Counts, bounds: Bounds) 
 
 
 def _limbs(limbs: Limbs, order: Ints) -> bytes:
-    return narrowed(limbs)[order].astype("<u8", copy=False).tobytes()
+    return narrowed(limbs).take(order, axis=0).astype("<u8", copy=False).tobytes()
 
 
 def _edges(
@@ -102,8 +102,8 @@ def _edges(
     index[list(calls)] = np.arange(len(calls))
     return {
         "edge_start": rows.start.astype("<u8").tobytes(),
-        "edge_call": index[rows.call].tobytes(),
-        "edge_target": numbering.number[rows.target].astype("<u4").tobytes(),
+        "edge_call": index.take(rows.call).tobytes(),
+        "edge_target": numbering.number.take(rows.target).astype("<u4", copy=False).tobytes(),
     }
 
 

@@ -12,13 +12,14 @@ place of his sort of every level.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcc_compiler.guard import Guard
-from tcc_compiler.table import Ints, Numbers, Table, spread, starts
+from tcc_compiler.table import Ints, Table, spread, starts
 
 Hashes: TypeAlias = NDArray[np.uint64]
 
@@ -101,48 +102,52 @@ def _twins(hashes: Hashes) -> Ints | None:
 def _agree(table: Table, twin: Ints) -> bool:
     """Whether every state goes on as its twin does, targets taken for theirs."""
     members = np.flatnonzero(twin != np.arange(table.states))
-    firsts = twin[members]
-    start, letter, target = _rows(table, twin)
-    degree = np.diff(start)
-    alike = np.array_equal(table.accept[members], table.accept[firsts]) and np.array_equal(
-        degree[members], degree[firsts]
-    )
-    if not alike:
+    firsts = twin.take(members)
+    found = _identified(table, twin)
+    degree = np.diff(found.edge_start)
+    sizes = degree.take(members)
+    same = table.accept.take(members) == table.accept.take(firsts)
+    if not np.all(same & (sizes == degree.take(firsts))):
         return False
-    mine = spread(start[members], degree[members])
-    other = spread(start[firsts], degree[members])
-    return bool(
-        np.array_equal(letter[mine], letter[other]) and np.array_equal(target[mine], target[other])
-    )
+    mine = spread(found.edge_start.take(members), sizes)
+    other = spread(found.edge_start.take(firsts), sizes)
+    if not np.array_equal(found.letter.take(mine), found.letter.take(other)):
+        return False
+    return np.array_equal(twin.take(found.target.take(mine)), twin.take(found.target.take(other)))
 
 
-def _rows(table: Table, twin: Ints) -> tuple[Ints, Numbers, Ints]:
-    """Starts, letters and targets of all edges, targets taken for their twins, each pair once."""
-    target = twin[table.target]
+def _identified(table: Table, twin: Ints) -> Table:
+    """`table`; of a nondeterministic one, edges whose targets have become one are one edge."""
     if not table.nondeterministic:
-        return table.edge_start, table.letter, target
+        return table
+    target = twin.take(table.target)
     row = np.repeat(np.arange(table.states), np.diff(table.edge_start))
     order = np.lexsort((target, table.letter, row))
     letter, target = table.letter[order], target[order]
     kept = np.ones(len(row), dtype=np.bool_)
     kept[1:] = (row[1:] != row[:-1]) | (letter[1:] != letter[:-1]) | (target[1:] != target[:-1])
-    degree = np.bincount(row[kept], minlength=table.states)
-    return starts(degree), letter[kept], target[kept]
+    return replace(
+        table,
+        edge_start=starts(np.bincount(row[kept], minlength=table.states)),
+        letter=letter[kept],
+        target=target[kept].astype(np.int32),
+    )
 
 
 def _quotient(table: Table, twin: Ints) -> Table:
     """The table of the states that stand for others."""
     kept = twin == np.arange(table.states)
-    before = starts(kept.astype(np.int64))
-    start, letter, target = _rows(table, twin)
-    degree = np.diff(start)
-    edges = np.repeat(kept, degree)
+    before = starts(kept)
+    number = before.take(twin).astype(np.int32)
+    found = _identified(table, twin)
+    degree = np.diff(found.edge_start)
+    edges = np.flatnonzero(np.repeat(kept, degree))
     return Table(
         accept=table.accept[kept],
         edge_start=starts(degree[kept]),
-        letter=letter[edges],
-        target=before[target[edges]].astype(np.int32),
-        levels=np.unique(before[table.levels]),
+        letter=found.letter.take(edges),
+        target=number.take(found.target.take(edges)),
+        levels=np.unique(before.take(table.levels)),
         nondeterministic=table.nondeterministic,
     )
 

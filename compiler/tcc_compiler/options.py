@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tcc_certs.kernel import check
+
 MAX_TILT = 64
 
 
@@ -25,6 +27,7 @@ class Options:
         auto_relax: past one of the limits above, compile to bounds in place of counts; False makes
             it an error.
         clock: monotonic seconds; asked every few thousand steps.
+        check: refuses an artifact that is not what it says, by raising Rejected; asked last.
         progress: told the pass and its states so far, a few times a second at most.
     """
 
@@ -37,4 +40,5 @@ class Options:
     round_counts: int | None = None
     auto_relax: bool = True
     clock: Callable[[], float] = time.monotonic
+    check: Callable[[bytes], object] = check
     progress: Callable[[str, int], None] | None = None

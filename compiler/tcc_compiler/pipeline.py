@@ -17,7 +17,6 @@ from tcc_certs.core import core_of, decode_core
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import parse_decimal
 from tcc_certs.grammar import Core
-from tcc_certs.kernel import check
 from tcc_certs.manifest import MAX_ROUND_BITS
 from tcc_certs.weights import Beta
 from tcc_compiler.bounds import bound
@@ -186,7 +185,7 @@ def run_passes(
         attempt.relaxed,
     )
     guard.enter("the check of the artifact")
-    _check(artifact)
+    _check(artifact, options)
     return Compared(
         artifact=artifact,
         core=core,
@@ -231,10 +230,10 @@ def _finite(core: Core, letters: Letters, found: Machine | Table) -> Table:
     return ranked(as_deterministic(found))
 
 
-def _check(artifact: bytes) -> None:
+def _check(artifact: bytes, options: Options) -> None:
     """Hand out nothing that the kernel refuses: the certificates are checked as a reader would."""
     try:
-        check(artifact)
+        options.check(artifact)
     except Rejected as refusal:
         raise Refused(
             "TCC410", f"the artifact does not pass its own certificates: {refusal}"

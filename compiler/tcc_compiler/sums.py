@@ -88,23 +88,30 @@ class _Digits:
         whole, part = divmod(self._fraction, self._bits)
         accepting = table.accept[states].astype(np.int64) << part
         sums[whole] = sums[whole] + accepting if whole in sums else accepting
-        for place, values in self._shifted(sums).items():
+        self._carry(sums)
+        for place, values in (self._shifted(sums) if self._fraction else sums).items():
             if place not in self.place:
                 if not values.any():
                     continue
                 self.place[place] = np.zeros(table.states, dtype=np.int64)
             self.place[place][states] = values
 
-    def _shifted(self, sums: dict[int, Ints]) -> dict[int, Ints]:
-        """`sums` over 2^F, and their carries where they belong."""
+    def _carry(self, sums: dict[int, Ints]) -> None:
+        """Bring every digit below 2^bits."""
         mask = (1 << self._bits) - 1
         place, last = min(sums), max(sums)
-        carry = np.zeros_like(sums[last])
-        while place <= last or carry.any():
-            value = sums[place] + carry if place in sums else carry
-            carry = value >> self._bits
-            sums[place] = value & mask
+        while place <= last:
+            value = sums.get(place)
+            if value is not None and int(value.max()) > mask:
+                carry = value >> self._bits
+                sums[place] = value & mask
+                sums[place + 1] = sums[place + 1] + carry if place + 1 in sums else carry
+                last = max(last, place + 1)
             place += 1
+
+    def _shifted(self, sums: dict[int, Ints]) -> dict[int, Ints]:
+        """`sums` over 2^F."""
+        mask = (1 << self._bits) - 1
         whole, part = divmod(self._fraction, self._bits)
         found: dict[int, Ints] = {}
         for place, value in sums.items():

@@ -136,22 +136,24 @@ def ranked(table: Table) -> Table:
     for states, edges in table.bands():
         below = rank[table.target[edges]]
         rank[states] = 1 + np.maximum.reduceat(below, table.edge_start[states] - edges.start)
-    order = np.argsort(rank, kind="stable")
-    return reordered(replace(table, levels=starts(np.bincount(rank))), order)
+    found = replace(table, levels=starts(np.bincount(rank)))
+    if np.all(rank[1:] >= rank[:-1]):
+        return found
+    return reordered(found, np.argsort(rank.astype(np.int32), kind="stable"))
 
 
 def reordered(table: Table, order: Ints) -> Table:
     """The states of `table` in `order`, for which its levels were made."""
     number = np.empty(len(order), dtype=np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
-    degree = np.diff(table.edge_start)[order]
-    edges = spread(table.edge_start[:-1][order], degree)
+    degree = np.diff(table.edge_start).take(order)
+    edges = spread(table.edge_start.take(order), degree)
     return replace(
         table,
         accept=table.accept[order],
         edge_start=starts(degree),
-        letter=table.letter[edges],
-        target=number[table.target[edges]],
+        letter=table.letter.take(edges),
+        target=number.take(table.target.take(edges)),
     )
 
 
@@ -159,16 +161,24 @@ def _levels(degree: Ints, target: Numbers) -> list[Ints] | None:
     """The states by the length of the longest word; None where there is a cycle."""
     into = np.bincount(target, minlength=len(degree))
     first_in = starts(into)
-    source = np.repeat(np.arange(len(degree)), degree)[_by_number(target)]
+    source = np.repeat(np.arange(len(degree)), degree).take(_by_number(target))
     waiting = degree.copy()
+    place = np.empty(len(degree), dtype=np.int64)
     level = np.flatnonzero(degree == 0)
     found = []
     while len(level):
         found.append(level)
-        sources = source[spread(first_in[:-1][level], into[level])]
+        sources = source.take(spread(first_in.take(level), into.take(level)))
         np.subtract.at(waiting, sources, 1)
-        level = np.unique(sources[waiting[sources] == 0])
+        level = _once(sources[waiting.take(sources) == 0], place)
     return found if sum(map(len, found)) == len(degree) else None
+
+
+def _once(states: Ints, place: Ints) -> Ints:
+    """`states`, each once; `place` is room to work in, a number for each state there is."""
+    at = np.arange(len(states))
+    place[states] = at
+    return states[place.take(states) == at]
 
 
 def _few_levels(degree: Ints, target: Numbers) -> list[Ints] | None:
@@ -204,7 +214,7 @@ def _by_number(target: Numbers) -> Ints:
     return low[np.argsort(high[low], kind="stable")]
 
 
-def starts(sizes: Ints) -> Ints:
+def starts(sizes: Ints | Bools) -> Ints:
     """Where groups of these sizes begin when they stand side by side, and the end of the last."""
     found = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=found[1:])

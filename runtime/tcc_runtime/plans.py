@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import TypeAlias
 
 from blake3 import blake3
@@ -82,6 +83,35 @@ def _cheapest_step(artifact: Artifact, states: States, due: int) -> tuple[int, S
         if kept:
             return call, kept, left
     raise ValueError(f"no edge of the states {states} attains their cost to go")
+
+
+def cheapest_plans(artifact: Artifact, limit: int) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The `limit` plans of least cost, each with its cost, cheapest first, then in call order.
+
+    A prefix is followed in the order of what its cheapest plan costs, which the stored cost to go
+    says: with exact counts nothing is looked at that is not the beginning of one of these plans.
+    Costs are those of the artifact (`cost_low`), nano-units.  D * B steps a plan; more where
+    the artifact leaves statements to a run, and so costs to go are bounds.
+    """
+    statements = _statements(artifact)
+    root: States = (artifact.root,)
+    # A prefix, then how it is due: 0 as a plan, 1 to be followed; and where it leads.
+    frontier: list[tuple[int, tuple[int, ...], int, States, Held]]
+    frontier = [(artifact.cost_to_go(artifact.root), (), 1, root, statements.start)]
+    given = 0
+    while frontier and given < limit:
+        due, calls, open_, states, held = heappop(frontier)
+        if not open_:
+            yield due, tuple(artifact.texts[call] for call in calls)
+            given += 1
+            continue
+        spent = due - min(map(artifact.cost_to_go, states))
+        if _may_stop(artifact, statements, states, held):
+            heappush(frontier, (spent, calls, 0, states, held))
+        for call, targets, after in _steps(artifact, statements, states, held):
+            least = min(map(artifact.cost_to_go, targets))
+            cost = spent + artifact.cost_low[call] + least
+            heappush(frontier, (cost, (*calls, call), 1, targets, after))
 
 
 def enumerate_plans(artifact: Artifact, limit: int | None = None) -> Iterator[tuple[str, ...]]:

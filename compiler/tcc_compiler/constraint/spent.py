@@ -11,8 +11,9 @@ Cost: a shift and an `or` an edge, over as many words as the sums take.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -27,6 +28,8 @@ _CHUNK_BYTES = 1 << 22
 _BELOW = ((1 << np.arange(8)) - 1).astype(np.uint8)
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.int64)
 
+# The targets of a state and what is spent on the way there.
+_Row: TypeAlias = "list[tuple[int, int]]"
 Locate: TypeAlias = "Callable[[Numbers, Exact], Ints]"
 
 
@@ -58,47 +61,46 @@ def pairs_spent(
     Raises:
         Refused: TCC403, TCC404 from the guard.
     """
+    moves = list(zip(table.target.tolist(), steps.tolist(), strict=True))
+    rows = [moves[first:last] for first, last in pairwise(table.edge_start.tolist())]
     bits = most + 1
     if bits > _MAX_SUM_BITS or bits * table.states > _MAX_TABLE_BITS:
-        return _listed(table, steps, to_go, most, guard)
-    ends = _end_masks(table, steps, stop, most, guard)
-    masks = _spent_masks(table, steps.tolist(), ends, most, guard)
-    return _unpacked(masks, most)
+        return _listed(rows, to_go, most, guard)
+    ends = _end_masks(table, rows, stop, most, guard)
+    return _unpacked(_spent_masks(rows, ends, most, guard), most)
 
 
-def _end_masks(table: Table, steps: Exact, stop: Exact, most: int, guard: Guard) -> list[int]:
+def _end_masks(
+    table: Table, rows: Sequence[_Row], stop: Exact, most: int, guard: Guard
+) -> list[int]:
     """For each state the amounts from which a word comes out at exactly `most`, as bits."""
-    first, target, step = table.edge_start.tolist(), table.target.tolist(), steps.tolist()
-    masks = [0] * table.states
+    masks: list[int] = []
     ends = np.where(table.accept & (stop <= most), most - stop, -1).tolist()
-    for q, end in enumerate(ends):
+    for end, row in zip(ends, rows, strict=True):
         mask = 0 if end < 0 else 1 << end
-        for edge in range(first[q], first[q + 1]):
-            mask |= masks[target[edge]] >> step[edge]
-        masks[q] = mask
+        for target, step in row:
+            mask |= masks[target] >> step
+        masks.append(mask)
     guard.tick(table.edges)
     return masks
 
 
-def _spent_masks(
-    table: Table, step: list[int], ends: list[int], most: int, guard: Guard
-) -> list[int]:
+def _spent_masks(rows: Sequence[_Row], ends: Sequence[int], most: int, guard: Guard) -> list[int]:
     """For each state the amounts that occur there, raised, as bits."""
-    first, target = table.edge_start.tolist(), table.target.tolist()
     keep = (1 << most + 1) - 1
-    masks = [0] * table.states
-    masks[table.start] = 1
+    masks = [0] * len(rows)
+    masks[-1] = 1
     pairs = 0
-    for q in range(table.states - 1, -1, -1):
-        seen, end = masks[q], ends[q]
+    for q in range(len(rows) - 1, -1, -1):
+        seen, end, row = masks[q] & keep, ends[q], rows[q]
         gaps = keep & ~end
         # A carry starts at every amount in a gap, and stops at the first amount after the gap.
         masks[q] = mask = (((seen & gaps) + gaps) | seen) & end
         pairs += mask.bit_count()
         guard.states(pairs)
-        guard.tick(1 + first[q + 1] - first[q])
-        for edge in range(first[q], first[q + 1]):
-            masks[target[edge]] |= mask << step[edge] & keep
+        guard.tick(1 + len(row))
+        for target, step in row:
+            masks[target] |= mask << step
     return masks
 
 
@@ -121,30 +123,28 @@ def _unpacked(masks: list[int], most: int) -> Pairs:
     return Pairs(spent=np.concatenate(found), start=before[::width], locate=locate)
 
 
-def _listed(table: Table, steps: Exact, to_go: Exact, most: int, guard: Guard) -> Pairs:
+def _listed(rows: Sequence[_Row], to_go: Exact, most: int, guard: Guard) -> Pairs:
     """The pairs where sums are too many for bits: sets of amounts, raised by `to_go` alone."""
-    first, target, step = table.edge_start.tolist(), table.target.tolist(), steps.tolist()
     least = [max(0, most - left) for left in to_go.tolist()]
-    seen: list[set[int]] = [set() for _ in least]
-    seen[table.start].add(least[table.start])
+    seen: list[set[int]] = [set() for _ in rows]
+    seen[-1].add(least[-1])
     pairs = 0
-    for q in range(table.states - 1, -1, -1):
-        amounts = seen[q]
+    for q in range(len(rows) - 1, -1, -1):
+        amounts, row = seen[q], rows[q]
         pairs += len(amounts)
         guard.states(pairs)
-        guard.tick(1 + len(amounts) * (first[q + 1] - first[q]))
-        for edge in range(first[q], first[q + 1]):
-            below, due = seen[target[edge]], least[target[edge]]
+        guard.tick(1 + len(amounts) * len(row))
+        for target, step in row:
+            below, due = seen[target], least[target]
             for amount in amounts:
-                spent = amount + step[edge]
+                spent = amount + step
                 if spent <= most:
                     below.add(spent if spent > due else due)
-    rows = [sorted(amounts) for amounts in seen]
-    return _searched(rows, steps.dtype, np.array(least, dtype=steps.dtype))
+    return _searched([sorted(amounts) for amounts in seen], np.array(least, dtype=to_go.dtype))
 
 
-def _searched(rows: list[list[int]], dtype: np.dtype[np.generic], least: Exact) -> Pairs:
-    spent = np.array([amount for row in rows for amount in row], dtype=dtype)
+def _searched(rows: Sequence[Sequence[int]], least: Exact) -> Pairs:
+    spent = np.array([amount for row in rows for amount in row], dtype=least.dtype)
     values, place = np.unique(spent, return_inverse=True)
     start = starts(np.fromiter(map(len, rows), dtype=np.int64))
     state = np.repeat(np.arange(len(rows)), np.diff(start))

@@ -28,7 +28,7 @@ def unfold(table: Table, pairs: Pairs, steps: Exact, stop: Exact, most: int, gua
     count = np.diff(pairs.start)
     state = np.repeat(np.arange(table.states), count)
     left = most - pairs.spent
-    degree = np.diff(table.edge_start)[state]
+    degree = np.diff(table.edge_start).take(state)
     before = starts(degree)
     cuts = np.searchsorted(before, np.arange(0, before[-1], _PORTION)).tolist()
     letters: list[Numbers] = []
@@ -37,19 +37,21 @@ def unfold(table: Table, pairs: Pairs, steps: Exact, stop: Exact, most: int, gua
     held = 0
     for first, last in zip(cuts, [*cuts[1:], len(state)], strict=True):
         sizes = degree[first:last]
-        edges = spread(table.edge_start[state[first:last]], sizes)
-        room = np.repeat(left[first:last], sizes) - steps[edges]
+        edges = spread(table.edge_start.take(state[first:last]), sizes)
+        room = np.repeat(left[first:last], sizes) - steps.take(edges)
         fits = room >= 0
-        passed = starts(fits.astype(np.int64))
-        degrees.append(np.diff(passed[before[first : last + 1] - before[first]]))
-        edges, spent = edges[fits], most - room[fits]
-        letters.append(table.letter[edges])
-        targets.append(pairs.locate(table.target[edges], spent).astype(np.int32))
+        passed = starts(fits)
+        degrees.append(np.diff(passed.take(before[first : last + 1] - before[first])))
+        kept = np.flatnonzero(fits)
+        edges = edges.take(kept)
+        letters.append(table.letter.take(edges))
+        spent = most - room.take(kept)
+        targets.append(pairs.locate(table.target.take(edges), spent).astype(np.int32))
         held += len(edges)
         guard.tick(len(fits))
         guard.room(held >> 2)
     found = Table(
-        accept=table.accept[state] & (stop[state] <= left),
+        accept=table.accept.take(state) & (stop.take(state) <= left),
         edge_start=starts(np.concatenate(degrees)),
         letter=np.concatenate(letters),
         target=np.concatenate(targets),

@@ -131,5 +131,6 @@ def test_weighted_sums_are_those_of_long_integers(weight: int, fraction_bits: in
 
 
 def test_digests_that_agree_in_their_first_bytes_are_ordered_by_the_rest() -> None:
-    rows = np.array([[5, 0, 0, 2], [5, 0, 0, 1], [4, 9, 9, 9], [5, 1, 0, 0]], dtype=np.uint64)
+    rows = np.array([[5, 0, 0, 2], [5, 0, 0, 1], [4, 9, 9, 9], [5, 1, 0, 0]], dtype=">u8")
+    rows = np.frombuffer(rows.tobytes(), dtype=np.uint64).reshape(-1, 4)
     assert _by_digest(rows).tolist() == [2, 1, 0, 3]

@@ -1,0 +1,126 @@
+"""From a grammar to its minimal automaton, and on to the file, beside OpenFst and automata-lib.
+
+The front end is left out on both sides (it has a table of its own): here the program starts from
+the resolved core, there from a Python program that builds acceptors.  "Automaton" ends at the
+minimal one; "file" adds counts, race counts, bounds, digests and the bytes on disk; "checked" adds
+the pure kernel's check of what was written.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import dfa, openfst
+from benchmarks.family import THREE_HUNDRED, TWELVE, Shape
+from benchmarks.measure import head, machine, ratio, row, side_by_side
+from tcc_certs.artifact import read_artifact, unpack_limbs
+from tcc_certs.core import read_core
+from tcc_certs.grammar import Core
+from tcc_compiler.constrain import constrain
+from tcc_compiler.explore import explore
+from tcc_compiler.frontend import read_grammar_text
+from tcc_compiler.gather import gathered
+from tcc_compiler.guard import Guard
+from tcc_compiler.letters import Letters, partition
+from tcc_compiler.options import Options
+from tcc_compiler.pipeline import compile_core
+from tcc_compiler.table import Table
+
+ROOMY = Options(max_states=10_000_000)
+UNCHECKED = Options(max_states=10_000_000, check=len)
+# Beyond so many edges the slower programs would take minutes, and are left out.
+_LONG = 1_000_000
+COLUMNS = ("tools", "states", "edges", "automaton", "file", "checked", "OpenFst", "as written",
+           "at once", "automata-lib", "automaton / OpenFst", "file / OpenFst", "as written",
+           "at once", "automata-lib")  # fmt: skip
+
+
+def minimal(core: Core) -> tuple[Table, Letters]:
+    """The minimal automaton of a core, over letters."""
+    kept = gathered(core)
+    letters = partition(kept)
+    guard = Guard(ROOMY)
+    guard.enter("the plan expression", "plan")
+    found = constrain(kept, letters, explore(kept, letters, guard), guard)
+    if not isinstance(found, Table):
+        raise ValueError("the plans are not finitely many")
+    return found, letters
+
+
+def core_bytes(shape: Shape) -> bytes:
+    """The core of a shape's grammar."""
+    found = read_grammar_text(shape.text()).core
+    if found is None:
+        raise ValueError("the front end refuses the grammar")
+    return found
+
+
+def table() -> Iterator[str]:
+    """The rows, Markdown."""
+    yield machine()
+    yield ""
+    yield from head(*COLUMNS)
+    for shape in (*TWELVE, *THREE_HUNDRED):
+        yield compared(shape)
+
+
+def compared(shape: Shape) -> str:
+    """One shape by every program; the answers are compared."""
+    data = core_bytes(shape)
+    core = read_core(data)
+    found, letters = minimal(core)
+    sizes = np.array([len(group) for group in letters.calls])
+    edges = int(sizes[found.letter].sum())
+    programs: dict[str, Callable[[], Any]] = {
+        "automaton": lambda: minimal(core),
+        "file": lambda: written(data, UNCHECKED),
+        "OpenFst": lambda: openfst.best_order(shape),
+    }
+    if edges < _LONG:
+        programs["as written"] = lambda: openfst.written_order(shape)
+        programs["at once"] = lambda: openfst.at_once(shape)
+        programs["checked"] = lambda: written(data, ROOMY)
+    if edges < _LONG // 2:
+        programs["automata-lib"] = lambda: dfa.best_order(shape)
+    times, results = side_by_side(programs, 15 if edges < 20_000 else 3 if edges < _LONG else 1)
+    check_equal(results)
+    ours = [str(times[name]) if name in times else "" for name in ("automaton", "file", "checked")]
+    peers = ("OpenFst", "as written", "at once", "automata-lib")
+    theirs = [str(times[name]) if name in times else "not run" for name in peers]
+    ratios = [ratio(times[name], times["automaton"]) if name in times else "" for name in peers]
+    ratios.insert(1, ratio(times["OpenFst"], times["file"]))
+    return row(shape.tools, found.states, edges, *ours, *theirs, *ratios)
+
+
+def written(data: bytes, options: Options) -> bytes:
+    """Compile a core and write the artifact to disk."""
+    artifact = compile_core(data, options).artifact
+    if artifact is None:
+        raise ValueError("the compiler refuses the core")
+    handle, name = tempfile.mkstemp()
+    os.close(handle)
+    Path(name).write_bytes(artifact)
+    Path(name).unlink()
+    return artifact
+
+
+def check_equal(results: dict[str, Any]) -> None:
+    """All programs have found the same number of states, and of plans."""
+    file = read_artifact(results["file"], digests=False)
+    due = (file.manifest.states, unpack_limbs(file.columns["plans"])[-1])
+    found = {"automaton": (results["automaton"][0].states, due[1])}
+    for name in ("OpenFst", "as written", "at once"):
+        if name in results:
+            found[name] = (results[name].num_states(), openfst.plans(results[name]))
+    if "automata-lib" in results:
+        peer = results["automata-lib"]
+        found["automata-lib"] = (len(peer.states), peer.cardinality())
+    wrong = {name: answer for name, answer in found.items() if answer != due}
+    if wrong:
+        raise ValueError(f"answers differ from {due}: {wrong}")

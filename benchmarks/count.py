@@ -1,0 +1,92 @@
+"""Exact counts beside graphillion: subsets of tools whose prices sum up to at most a bound.
+
+Each tool may be used once, in a fixed order, so plans are subsets; graphillion holds the same
+subsets as a zero-suppressed decision diagram under one linear constraint.  "Count" is the pass over
+the finished structure; "all" makes it first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from graphillion import GraphSet
+
+from benchmarks.compile import minimal
+from benchmarks.measure import head, machine, ratio, row, side_by_side
+from tcc_certs.core import read_core
+from tcc_certs.grammar import Core
+from tcc_compiler.frontend import read_grammar_text
+from tcc_compiler.guard import Guard
+from tcc_compiler.letters import Letters
+from tcc_compiler.options import Options
+from tcc_compiler.sums import integer, weighted_sums
+from tcc_compiler.table import Table, ranked
+
+SIZES = ((40, 150), (100, 800), (150, 1200))
+
+
+def table() -> Iterator[str]:
+    """The rows, Markdown."""
+    yield machine()
+    yield ""
+    yield from head("tools", "bound", "plans", "states", "count: ours", "graphillion", "ours / "
+                    "graphillion", "all: ours", "graphillion", "ours / graphillion")  # fmt: skip
+    for tools, bound in SIZES:
+        core = knapsack(tools, bound)
+        found, letters = minimal(core)
+        made = ranked(found)
+        sets = subsets(tools, bound)
+        times, results = side_by_side(
+            {
+                "ours": lambda made=made, letters=letters: counted(made, letters),
+                "theirs": lambda sets=sets: sets.len(),
+                "all": lambda core=core: from_core(core),
+                "their all": lambda tools=tools, bound=bound: subsets(tools, bound).len(),
+            },
+            5,
+        )
+        if len(set(results.values())) != 1:
+            raise ValueError(f"answers differ: {results}")
+        yield row(
+            tools, bound, f"{float(results['ours']):.2e}", found.states,
+            times["ours"], times["theirs"], ratio(times["theirs"], times["ours"]),
+            times["all"], times["their all"], ratio(times["their all"], times["all"]),
+        )  # fmt: skip
+
+
+def price(tool: int) -> int:
+    """What a tool costs."""
+    return 1 + (tool * 7) % 23
+
+
+def knapsack(tools: int, bound: int) -> Core:
+    """The grammar of those subsets."""
+    lines = ['grammar subsets version "1"']
+    lines += [f"tool t{at:03d} {{ price {price(at)} }}" for at in range(tools)]
+    lines.append("plan = " + " ".join(f"t{at:03d}?" for at in range(tools)))
+    lines.append(f"limit price <= {bound}")
+    core = read_grammar_text("\n".join(lines) + "\n").core
+    if core is None:
+        raise ValueError("the front end refuses the grammar")
+    return read_core(core)
+
+
+def counted(found: Table, letters: Letters) -> int:
+    """How many plans there are: one pass over a ranked table, every state's number exact."""
+    sizes = [len(group) for group in letters.calls]
+    return integer(weighted_sums(found, sizes, 0, Guard(Options())), found.start)
+
+
+def from_core(core: Core) -> int:
+    """How many plans a core has."""
+    found, letters = minimal(core)
+    return counted(ranked(found), letters)
+
+
+def subsets(tools: int, bound: int) -> Any:
+    """The same subsets in graphillion: of the edges of a star."""
+    edges = [(0, at + 1) for at in range(tools)]
+    GraphSet.set_universe(edges)
+    weights = [(0, at + 1, price(at)) for at in range(tools)]
+    return GraphSet.graphs(linear_constraints=[(weights, (0, bound))])

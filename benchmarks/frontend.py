@@ -1,0 +1,75 @@
+"""The front end on grammars of many rules: parsed, resolved, diagnosed, and Lark's part of that.
+
+The tokens are ours; Lark's parser takes them one by one and calls what builds the trees, so its
+part is what parsing takes beyond the tokens, trees included.
+Every rule is used, and names two tools and the rule after the next; with a mistake in every
+hundredth rule the same text is diagnosed instead of resolved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.measure import head, machine, row, side_by_side
+from tcc_compiler.diagnostics import Report
+from tcc_compiler.frontend import read_grammar_text
+from tcc_compiler.source import source_of
+from tcc_compiler.syntax.parse import parse
+from tcc_compiler.syntax.tokens import split
+
+SIZES = (100, 1000, 10_000)
+
+
+def table() -> Iterator[str]:
+    """The rows, Markdown."""
+    yield machine()
+    yield ""
+    yield from head(
+        "rules",
+        "bytes",
+        "front end, s",
+        "tokens",
+        "Lark and trees",
+        "rest",
+        "with mistakes",
+        "errors",
+    )
+    for rules in SIZES:
+        text, broken = grammar(rules, mistakes=False), grammar(rules, mistakes=True)
+        times, results = side_by_side(
+            {
+                "whole": lambda text=text: read_grammar_text(text),
+                "tokens": lambda text=text: tokens(text),
+                "parse": lambda text=text: parsed(text),
+                "broken": lambda broken=broken: read_grammar_text(broken),
+            },
+            3,
+        )
+        if results["whole"].core is None:
+            raise ValueError(results["whole"].diagnostics[0].message)
+        errors = sum(found.severity == "error" for found in results["broken"].diagnostics)
+        whole, token, parse_ = (times[name].cpu for name in ("whole", "tokens", "parse"))
+        parts = (whole, token, parse_ - token, whole - parse_, times["broken"].cpu)
+        yield row(rules, len(text), *(f"{part:.3f}" for part in parts), errors)
+
+
+def tokens(text: str) -> int:
+    """How many statements the text splits into."""
+    return len(split(text, 0, Report([source_of(text, "<text>")])))
+
+
+def parsed(text: str) -> int:
+    """How many statements the text has."""
+    source = source_of(text, "<text>")
+    return len(parse(source, 0, Report([source])))
+
+
+def grammar(rules: int, mistakes: bool) -> str:
+    """A grammar of so many rules, in a tree so that nesting stays small."""
+    lines = ['grammar many version "1"', *(f"tool t{at} {{ cost 0.{at + 1} }}" for at in range(9))]
+    for at in range(rules):
+        inner = [f"r{next_}" for next_ in (2 * at + 1, 2 * at + 2) if next_ < rules]
+        tool = "unknown" if mistakes and at % 100 == 99 else f"t{at % 9}"
+        rest = f" ({' | '.join(inner)})?" if inner else ""
+        lines.append(f"rule r{at} = {tool} t{(at + 1) % 9}{{0,2}}{rest}")
+    return "\n".join([*lines, "plan = r0", "limit depth <= 8", ""])

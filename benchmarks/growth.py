@@ -1,0 +1,130 @@
+"""How the cost grows with the minimal automaton: time, memory, and a picture of both.
+
+Each size is compiled to the file in a process of its own, so that its peak of memory is its own;
+the same sizes go through OpenFst.  Besides the rows this writes ``benchmarks/growth.svg``.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.family import Shape, shape
+from benchmarks.measure import head, machine, row
+
+PICTURE = Path(__file__).with_name("growth.svg")
+SHAPES = (
+    shape(12, 6, 4, 16, 40, 2),
+    shape(12, 8, 6, 22, 58, 2),
+    shape(12, 10, 8, 30, 80, 3),
+    shape(12, 14, 12, 40, 112, 3),
+    shape(12, 18, 16, 50, 160, 3),
+    shape(12, 26, 22, 74, 250, 3),
+    shape(12, 36, 30, 100, 370, 4),
+)
+# Colours that stay apart for every kind of colour blindness (Okabe and Ito), and marks besides.
+_STYLES = (("#0072B2", "o"), ("#009E73", "s"), ("#D55E00", "^"))
+
+
+def table() -> Iterator[str]:
+    """The rows, Markdown; writes the picture."""
+    yield machine()
+    yield ""
+    yield from head("states", "edges", "automaton, s", "file, s", "us a state", "peak, MB",
+                    "OpenFst, s", "us a state")  # fmt: skip
+    found = []
+    for one in SHAPES:
+        ours, theirs = _apart(one, "ours"), _apart(one, "OpenFst")
+        if ours["states"] != theirs["states"]:
+            raise ValueError(f"{ours} and {theirs}")
+        states = ours["states"]
+        found.append((states, ours["automaton"], ours["file"], theirs["OpenFst"]))
+        yield row(
+            states, ours["edges"], f"{ours['automaton']:.3f}", f"{ours['file']:.3f}",
+            f"{ours['file'] / states * 1e6:.1f}", ours["peak"], f"{theirs['OpenFst']:.3f}",
+            f"{theirs['OpenFst'] / states * 1e6:.1f}",
+        )  # fmt: skip
+    draw(found)
+
+
+def _apart(one: Shape, which: str) -> dict[str, Any]:
+    """What :func:`measured` says in a process of its own."""
+    numbers = [one.tools, one.gather, one.steps, one.depth, one.price, one.uses]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.growth", which, *map(str, numbers)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def measured(which: str, one: Shape) -> dict[str, Any]:
+    """CPU seconds, the better of two, and the peak of memory in megabytes."""
+    if which == "OpenFst":
+        from benchmarks import openfst
+
+        seconds, fst = _best(lambda: openfst.best_order(one))
+        return {"states": fst.num_states(), "OpenFst": seconds}
+    from benchmarks.compile import UNCHECKED, core_bytes, minimal, written
+    from tcc_certs.artifact import read_artifact
+    from tcc_certs.core import read_core
+
+    data = core_bytes(one)
+    core = read_core(data)
+    automaton = _best(lambda: minimal(core))[0]
+    file, artifact = _best(lambda: written(data, UNCHECKED))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    manifest = read_artifact(artifact, digests=False).manifest
+    return {
+        "states": manifest.states,
+        "edges": manifest.edges,
+        "automaton": automaton,
+        "file": file,
+        "peak": peak,
+    }
+
+
+def _best(program: Callable[[], Any]) -> tuple[float, Any]:
+    times = []
+    for _ in range(2):
+        started = time.process_time()
+        result = program()
+        times.append(time.process_time() - started)
+    return min(times), result
+
+
+def draw(rows: Sequence[tuple[int, float, float, float]]) -> None:
+    """CPU time over minimal states, both logarithmic, with a line of slope one."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "growth"
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(5.2, 3.6))
+    states = [found[0] for found in rows]
+    names = ("to the minimal automaton", "to the file", "OpenFst, to the minimal automaton")
+    for at, (name, (colour, mark)) in enumerate(zip(names, _STYLES, strict=True), 1):
+        axes.loglog(
+            states, [r[at] for r in rows], color=colour, marker=mark, ms=4, lw=1, label=name
+        )
+    linear = [rows[-1][2] * n / states[-1] for n in states]
+    axes.loglog(states, linear, color="0.6", ls=":", lw=1, label="slope one: linear")
+    axes.set_xlabel("states of the minimal automaton")
+    axes.set_ylabel("CPU time in seconds")
+    axes.legend(frameon=False, fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    figure.savefig(PICTURE, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    print(json.dumps(measured(sys.argv[1], shape(*map(int, sys.argv[2:])))))

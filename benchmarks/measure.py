@@ -1,0 +1,73 @@
+"""Side by side: programs that do the same work take turns, and medians are compared.
+
+Both clocks are read: the machine may be busy, and then CPU time says more than wall time; ratios
+are of CPU time, as every program here runs on one core.
+"""
+
+from __future__ import annotations
+
+import gc
+import platform
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Medians, in seconds."""
+
+    wall: float
+    cpu: float
+
+    def __str__(self) -> str:
+        return f"{self.cpu:.4f}" if self.cpu < 0.1 else f"{self.cpu:.2f}"
+
+
+def side_by_side(
+    programs: Mapping[str, Callable[[], Any]], rounds: int
+) -> tuple[dict[str, Timing], dict[str, Any]]:
+    """Run every program `rounds` times, in turn; its timing, and what it gave last."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
+    results: dict[str, Any] = {}
+    for _ in range(rounds):
+        for name, program in programs.items():
+            results.pop(name, None)
+            gc.collect()
+            wall, cpu = time.perf_counter(), time.process_time()
+            results[name] = program()
+            times[name].append((time.perf_counter() - wall, time.process_time() - cpu))
+    timings = {
+        name: Timing(wall=median(w for w, _ in pairs), cpu=median(c for _, c in pairs))
+        for name, pairs in times.items()
+    }
+    return timings, results
+
+
+def ratio(other: Timing, ours: Timing) -> str:
+    """How many times faster ours is, by CPU time."""
+    return f"{other.cpu / ours.cpu:.1f}x"
+
+
+def machine() -> str:
+    """The machine that figures were measured on."""
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        lines = info.read_text(encoding="utf-8").splitlines()
+        models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+        cpu = f"{len(models)} x {models[0]}" if models else cpu
+    return f"{cpu}; {platform.system()}, Python {platform.python_version()}"
+
+
+def row(*cells: object) -> str:
+    """A row of a Markdown table."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def head(*cells: str) -> list[str]:
+    """The first rows of a Markdown table."""
+    return [row(*cells), "| --- " * len(cells) + "|"]
