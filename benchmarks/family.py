@@ -51,6 +51,7 @@ class Shape:
     def text(self) -> str:
         """The grammar."""
         each = self.tools // ROLES
+        last = f"({_any(self.names(10))}) ({_any(self.names(11))})"
         lines = ['grammar family version "1"']
         for number, (name, price) in enumerate(self.prices().items()):
             role, at = divmod(number, each)
@@ -60,8 +61,7 @@ class Shape:
             f"rule gather = ({_any(self.names(0, 1, 2))}){{1,{self.gather}}}",
             f"rule step = ({_any(self.names(3))}) ({_any(self.names(4, 5))})?",
             f"rule refine = ({_any(self.names(6))}) ({_any(self.names(7, 8))}){{0,2}}",
-            f"rule finish = ({_any(self.names(9))})"
-            f" | ({_any(self.names(10))}) ({_any(self.names(11))})",
+            f"rule finish = ({_any(self.names(9))}) | {last}",
             f"plan = gather step{{0,{self.steps}}} refine{{0,{self.steps}}} finish",
             f"limit depth <= {self.depth}",
             f"limit price <= {self.price}",

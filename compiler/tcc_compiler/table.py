@@ -178,7 +178,8 @@ def _once(states: Ints, place: Ints) -> Ints:
     """`states`, each once; `place` is room to work in, a number for each state there is."""
     at = np.arange(len(states))
     place[states] = at
-    return states[place.take(states) == at]
+    found: Ints = states[place.take(states) == at]
+    return found
 
 
 def _few_levels(degree: Ints, target: Numbers) -> list[Ints] | None:

@@ -10,6 +10,7 @@ import pytest
 from tcc_runtime.load import load
 from tcc_runtime.plans import (
     cheapest_plan,
+    cheapest_plans,
     contains,
     enumerate_plans,
     next_calls,
@@ -188,3 +189,24 @@ def test_where_counts_are_bounds_plans_have_no_places():
         plan_at(artifact, 0)
     with pytest.raises(ValueError, match="bounds"):
         uniform_plan(artifact, bytes(32))
+
+
+def test_the_cheapest_plans_are_those_of_the_whole_list(drawn):
+    for artifact, core, words in drawn:
+        costs = [(sum(core.calls[call].cost_low for call in word), word) for word in words]
+        due = [(cost, texts(core, word)) for cost, word in sorted(costs)]
+        assert list(cheapest_plans(artifact, len(words) + 1)) == due
+        assert list(cheapest_plans(artifact, 3)) == due[:3]
+
+
+def test_the_cheapest_plans_of_a_relaxed_artifact_meet_what_it_leaves_to_a_run():
+    rng = random.Random(29)
+    seen = 0
+    for _ in range(20):
+        relaxed = random_relaxed(rng, 60)
+        artifact = opened(relaxed.data, relaxed.rows, relaxed=relaxed.named)
+        cost = {call.text: call.cost_low for call in relaxed.core.calls}
+        due = sorted((sum(cost[call] for call in plan), plan) for plan in relaxed.plans)
+        assert list(cheapest_plans(artifact, len(due) + 1)) == due
+        seen += len(due) > 1
+    assert seen > 2

@@ -94,7 +94,7 @@ def _too_large(_core: object, _letters: object, guard: Guard) -> Machine:
 
 def test_state_sets_that_multiply_are_seen_early() -> None:
     _, (warning,) = compiled(f"plan = {LATE}\nlimit depth <= 60\n")
-    assert "multiplies: 65" in warning.message and "state sets over 37 positions" in warning.message
+    assert "multiplies: 65" in warning.message and "state sets over 19 positions" in warning.message
 
 
 def test_patience_is_an_option() -> None:
