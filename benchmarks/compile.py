@@ -88,7 +88,9 @@ def compared(shape: Shape) -> str:
         programs["checked"] = lambda: written(data, ROOMY)
     if edges < _LONG // 2:
         programs["automata-lib"] = lambda: dfa.best_order(shape)
-    times, results = side_by_side(programs, 15 if edges < 20_000 else 3 if edges < _LONG // 5 else 1)
+    times, results = side_by_side(
+        programs, 15 if edges < 20_000 else 3 if edges < _LONG // 5 else 1
+    )
     check_equal(results)
     ours = [str(times[name]) if name in times else "" for name in ("automaton", "file", "checked")]
     peers = ("OpenFst", "as written", "at once", "automata-lib")
