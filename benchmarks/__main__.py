@@ -6,7 +6,18 @@ import importlib
 import sys
 
 # Imported when asked for: some need the packages of the extra `bench`.
-TABLES = ("main_job", "compile", "minimise", "count", "cheapest", "frontend", "growth")
+TABLES = (
+    "main_job",
+    "check",
+    "load",
+    "runs",
+    "compile",
+    "minimise",
+    "count",
+    "cheapest",
+    "frontend",
+    "growth",
+)
 
 
 def main() -> int:

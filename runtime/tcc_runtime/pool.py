@@ -210,7 +210,8 @@ class _Worker:
 
 def serve() -> None:
     """A worker: reads an opening and requests from its input, answers each with its run."""
-    incoming, outgoing = sys.stdin.buffer, sys.stdout.buffer
+    # A pipe of its own: what the parent no longer reads must not be flushed at the end again.
+    incoming, outgoing = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     artifact: Artifact | None = None
     opening: _Opening | None = None
     while True:
@@ -230,8 +231,11 @@ def serve() -> None:
             answer = _run(artifact, request)
         except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
             answer = error
-        outgoing.write(pickle.dumps(answer))
-        outgoing.flush()
+        try:
+            outgoing.write(pickle.dumps(answer))
+            outgoing.flush()
+        except BrokenPipeError:
+            os._exit(0)
 
 
 def _opened(opening: _Opening) -> Artifact:

@@ -188,3 +188,22 @@ def test_ctrl_c_ends_the_workers_and_then_the_batch(mapped: Artifact) -> None:
     out, err = child.communicate(timeout=60)
     assert (out.splitlines()[-1], err, child.returncode) == ("interrupted", "", 0)
     assert time.monotonic() - begin < 30
+
+
+def test_a_worker_whose_parent_is_gone_ends_without_a_word(mapped: Artifact) -> None:
+    worker = subprocess.Popen(
+        [sys.executable, "-c", "from tcc_runtime.pool import serve; serve()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert worker.stdin is not None and worker.stdout is not None and worker.stderr is not None
+    worker.stdout.close()
+    opening = pool._Opening(path=str(mapped.path), digest=mapped.digest.hex(), verified=True)
+    for item in (opening, requests(1)[0]):
+        pickle.dump(item, worker.stdin)
+    worker.stdin.close()
+    said = worker.stderr.read()
+    worker.stderr.close()
+    assert (said, worker.wait(60)) == (b"", 0)

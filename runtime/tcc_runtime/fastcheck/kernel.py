@@ -120,10 +120,10 @@ def _spans_hold(file: ArtifactFile, table: CallTable) -> bool:
         return False
     counts = _Counts(file, table)
     entered, used = np.zeros(manifest.states, np.bool_), np.zeros(manifest.calls, np.bool_)
+    all_used = False
     for span in spans(file):
         shown = (
             rows.ordered(span, manifest.nondeterministic)
-            and rows.falling(span)
             and rows.ranked(span, rank)
             and bounded(span, np.minimum, accept, low, cost_to_go)
             and bounded(span, np.maximum, accept, residual, residual_to_go)
@@ -133,8 +133,10 @@ def _spans_hold(file: ArtifactFile, table: CallTable) -> bool:
             return False
         counts.note(span, accept)
         entered[span.targets] = True
-        used[span.calls] = True
-    if not (entered[:-1].all() and used.all()):
+        if not all_used:
+            used[span.calls] = True
+            all_used = bool(used.all())
+    if not (entered[:-1].all() and all_used):
         return False
     counts.finish()
     return True

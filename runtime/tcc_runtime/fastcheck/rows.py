@@ -1,6 +1,6 @@
 """C1, C2 and the order of C6: rows, ranks, and states as the numbering has them.
 
-Cost: one pass over the edges; a gather and a fold of them for the ranks.
+Cost: one pass over the edges, a fold of them for the ranks.
 """
 
 from __future__ import annotations
@@ -39,20 +39,19 @@ def ordered(span: Span, nondeterministic: bool) -> bool:
     return bool(rises.all())
 
 
-def falling(span: Span) -> bool:
-    """Targets are less than their sources (C201)."""
-    if int(span.targets.max()) < span.first:
-        return True
-    greatest = np.maximum.reduceat(span.targets, span.starts)
-    return bool((greatest < np.arange(span.first, span.last)).all())
-
-
 def ranked(span: Span, rank: Array) -> bool:
-    """The rank is one more than the greatest of a target (C202)."""
-    below = np.maximum.reduceat(span.at_targets(rank), span.starts)
-    due = span.of(rank)
+    """Targets are less than their sources (C201), and the rank is one more than the greatest of a
+    target (C202).
+
+    Args:
+        rank: [n], not falling (:func:`numbered`), so the greatest target has the greatest rank.
+    """
+    greatest = np.maximum.reduceat(span.targets, span.starts)
+    if not (greatest < np.arange(span.first, span.last)).all():
+        return False
     # In a column of 32 bits one more than the greatest could wrap: it is one less that is compared.
-    return bool((due > 0).all() and (below == due - 1).all())
+    due = span.of(rank)
+    return bool((due > 0).all() and (rank[greatest] == due - 1).all())
 
 
 def numbered(rank: Array, digests: Array) -> bool:

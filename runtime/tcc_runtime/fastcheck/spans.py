@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tcc_certs.artifact import ArtifactFile
 
 Array: TypeAlias = NDArray[Any]
-_EDGES = 1 << 15
+_EDGES = 1 << 16
 _TYPES = {"I64": "<i8", "U64": "<u8", "U32": "<u4", "U8": "u1"}
 
 
