@@ -1,7 +1,8 @@
 """Exact counts beside graphillion: subsets of tools whose prices sum up to at most a bound.
 
-Each tool may be used once, in a fixed order, so plans are subsets; graphillion holds the same
-subsets as a zero-suppressed decision diagram under one linear constraint.  "Count" is the pass over
+Each tool is used or passed over, in a fixed order, so plans are subsets and every state has two
+edges; graphillion holds the same subsets as a zero-suppressed decision diagram under one linear
+constraint.  "Count" is the pass over
 the finished structure; "all" makes it first.
 """
 
@@ -23,7 +24,7 @@ from tcc_compiler.options import Options
 from tcc_compiler.sums import integer, weighted_sums
 from tcc_compiler.table import Table, ranked
 
-SIZES = ((40, 150), (100, 800), (150, 1200))
+SIZES = ((40, 150), (100, 800), (120, 1300))
 
 
 def table() -> Iterator[str]:
@@ -63,8 +64,8 @@ def price(tool: int) -> int:
 def knapsack(tools: int, bound: int) -> Core:
     """The grammar of those subsets."""
     lines = ['grammar subsets version "1"']
-    lines += [f"tool t{at:03d} {{ price {price(at)} }}" for at in range(tools)]
-    lines.append("plan = " + " ".join(f"t{at:03d}?" for at in range(tools)))
+    lines += [f"tool t{at:03d} {{ price {price(at)} }} tool no{at:03d}" for at in range(tools)]
+    lines.append("plan = " + " ".join(f"(t{at:03d} | no{at:03d})" for at in range(tools)))
     lines.append(f"limit price <= {bound}")
     core = read_grammar_text("\n".join(lines) + "\n").core
     if core is None:

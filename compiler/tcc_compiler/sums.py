@@ -74,7 +74,10 @@ class _Digits:
         self._bits = bits
         self._fraction = fraction_bits
         self._table = table
+        self._whole, self._part = divmod(fraction_bits, bits)
         self.place: dict[int, Ints] = {0: table.accept.astype(np.int64)}
+        # What acceptance adds, before sums are taken over 2^F.
+        self._accepting = self.place[0] << self._part
 
     def add_level(self, states: slice, edges: slice, factor: Ints) -> None:
         """Set the digits of the states of a level; those below are set."""
@@ -85,8 +88,7 @@ class _Digits:
             place: np.add.reduceat(values.take(target) * factor, firsts)
             for place, values in self.place.items()
         }
-        whole, part = divmod(self._fraction, self._bits)
-        accepting = table.accept[states].astype(np.int64) << part
+        whole, accepting = self._whole, self._accepting[states]
         sums[whole] = sums[whole] + accepting if whole in sums else accepting
         self._carry(sums)
         for place, values in (self._shifted(sums) if self._fraction else sums).items():
@@ -112,7 +114,7 @@ class _Digits:
     def _shifted(self, sums: dict[int, Ints]) -> dict[int, Ints]:
         """`sums` over 2^F."""
         mask = (1 << self._bits) - 1
-        whole, part = divmod(self._fraction, self._bits)
+        whole, part = self._whole, self._part
         found: dict[int, Ints] = {}
         for place, value in sums.items():
             high = value >> part
