@@ -111,10 +111,16 @@ def options_of(
     round_counts: int | None,
     auto_relax: bool,
 ) -> Options:
-    """The compiler's options; `max_states` None is its own limit."""
+    """The compiler's options; `max_states` None is its own limit.
+
+    What is compiled is checked by the fast kernel before it is handed out: the pure one would take
+    longer than the compiler itself.
+    """
     from tcc_compiler.options import Options
+    from tcc_runtime.fastcheck.kernel import check as fast
 
     options = Options(
+        check=fast,
         beta=beta,
         tilt=tilt,
         timeout=timeout,
