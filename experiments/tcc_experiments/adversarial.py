@@ -21,7 +21,7 @@ from tcc_experiments.sums import rate
 from tcc_runtime.search import search
 from tcc_runtime.settings import Settings
 
-RUNS = {Size.QUICK: 100, Size.FULL: 5_000}
+RUNS = {Size.QUICK: 100, Size.FULL: 3_000}
 BLOCK = 1000
 
 

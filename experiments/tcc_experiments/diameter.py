@@ -22,7 +22,7 @@ from tcc_runtime.settings import Settings
 
 DEPTHS = (2, 4, 8, 16, 32, 64)
 CALLS = 3
-RUNS = {Size.QUICK: 3, Size.FULL: 200}
+RUNS = {Size.QUICK: 3, Size.FULL: 100}
 PRINTED = "Surrogate, as printed"
 # (tilt, greatest depth, settings): without weights deep graphs are out of reach.
 METHODS: dict[str, tuple[int, int, dict[str, Any]]] = {

@@ -21,7 +21,7 @@ from tcc_experiments.sums import merged
 from tcc_runtime.search import search
 from tcc_runtime.settings import Settings
 
-RUNS = {Size.QUICK: 300, Size.FULL: 10_000}
+RUNS = {Size.QUICK: 300, Size.FULL: 6_000}
 BLOCK = 2000
 BOUNDS = {"mode": "surrogate", "inflate": "2"}
 PRINTED = "Surrogate, as printed"

@@ -31,7 +31,7 @@ CALLS = 2
 # The value that leaves are ranked by: (tau, whether it has - ln E).
 TEXT, RACE, ALGORITHM = "G - ln E", "G/100 - ln E", "G"
 NOISE = {TEXT: ("1", True), RACE: ("100", True), ALGORITHM: ("1", False)}
-NUMBERS = {Size.QUICK: (1, 20), Size.FULL: (20, 50)}
+NUMBERS = {Size.QUICK: (1, 20), Size.FULL: (5, 50)}
 
 
 def parts(size: Size) -> list[Part]:

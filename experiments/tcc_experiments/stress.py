@@ -25,7 +25,7 @@ from tcc_runtime.settings import Settings
 
 # Whole numbers: at the end of a plan the count is 1, and rounded up 1.7 is 2.
 FACTORS = ("1", "2", "3", "4", "6", "8", "12", "16")
-NUMBERS = {Size.QUICK: (1, 10), Size.FULL: (20, 50)}
+NUMBERS = {Size.QUICK: (1, 10), Size.FULL: (10, 50)}
 GRAPH = ("A", 4)
 EFFORT = 20_000
 PRINTED = "Surrogate, as printed"

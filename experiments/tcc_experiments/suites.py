@@ -27,7 +27,7 @@ from tcc_runtime.settings import Settings
 INFLATE = "2"
 WIDTHS = (1, 2, 4, 8, 16)
 GRAPHS = (("A", 3), ("A", 4), ("A", 5), ("B", 3), ("B", 4))
-NUMBERS = {Size.QUICK: (1, 10), Size.FULL: (20, 50)}
+NUMBERS = {Size.QUICK: (1, 10), Size.FULL: (10, 50)}
 PRINTED = "Surrogate, as printed (literal)"
 
 

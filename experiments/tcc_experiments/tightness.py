@@ -21,7 +21,7 @@ from tcc_experiments.tracing import Trace
 from tcc_runtime.search import search
 from tcc_runtime.settings import Settings
 
-NUMBERS = {Size.QUICK: (2, 8), Size.FULL: (40, 25)}
+NUMBERS = {Size.QUICK: (2, 8), Size.FULL: (20, 25)}
 GRAPHS = (("A", 4), ("B", 4))
 BINS = 50  # a unit
 EDGE = 10

@@ -23,8 +23,8 @@ TILTS = (0, 2, 4, 8, 16)
 DEPTHS = (2, 4, 8, 16, 32, 64)
 CALLS = 6
 EFFORT = 30_000  # of the prediction: a bucket pushed over an edge
-RUNS = {Size.QUICK: 2, Size.FULL: 50}
-CAP = {Size.QUICK: 200, Size.FULL: 5_000}
+RUNS = {Size.QUICK: 2, Size.FULL: 25}
+CAP = {Size.QUICK: 200, Size.FULL: 3_000}
 
 
 def parts(size: Size) -> list[Part]:
