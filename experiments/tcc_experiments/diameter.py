@@ -127,7 +127,7 @@ def draw(conclusion: Conclusion, plt: Any) -> Any:
     axes.text(log(64), 0.02, "max(0, slack), all", fontsize=6.5, ha="right", va="bottom")
     axes.set_xlabel("ln D, D the depth of the graph in calls")
     axes.set_ylabel("greatest key left $-$ B* (score units)")
-    axes.set_ylim(None, 0.25)
+    axes.set_ylim(-2, 0.25)
     axes.legend(loc="lower right")
     return figure
 

@@ -15,7 +15,17 @@ from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import compiled_file
 from tcc_experiments.intervals import chi_square, chi_square_tail
 from tcc_experiments.listing import Listing
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
+from tcc_experiments.model import (
+    Cell,
+    Conclusion,
+    Experiment,
+    Finding,
+    Part,
+    Row,
+    Size,
+    Table,
+    Verdict,
+)
 from tcc_experiments.seeds import seed_of
 from tcc_experiments.sums import merged
 from tcc_runtime.search import search
@@ -152,7 +162,8 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ),
             Finding(
                 claim="Surrogate mode realises the same race",
-                found=f"as printed: p = {printed['first_p']} for the first, {printed['second_p']} "
+                found=f"as printed: p {_tail(printed['first_p'])} for the first, "
+                f"{_tail(printed['second_p'])} "
                 "for "
                 "the second",
                 verdict=Verdict.FAILS
@@ -164,6 +175,11 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ),
         ),
     )
+
+
+def _tail(area: Cell) -> str:
+    """A tail area, that may be too small for a number."""
+    return f"= {area}" if area else "below 1e-300"
 
 
 def draw(conclusion: Conclusion, plt: Any) -> Any:

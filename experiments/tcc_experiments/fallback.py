@@ -144,7 +144,8 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ),
             Finding(
                 claim="Fallback explores the most (Tab. real pipeline)",
-                found="with tau = 1 it expands the nodes of one plan and no other, in every run"
+                found="with tau = 1 it expands the nodes of one plan and no other, in every run "
+                "of these trees"
                 if greedy
                 else "with tau = 1 some runs turn back",
                 verdict=Verdict.FAILS if greedy else Verdict.HOLDS,

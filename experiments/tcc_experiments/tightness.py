@@ -183,7 +183,7 @@ def draw(conclusion: Conclusion, plt: Any) -> Any:
     """The distribution functions."""
     points = conclusion.table("tightness_cdf")
     figure, axes = plt.subplots(figsize=(WIDTH, HEIGHT))
-    styles = ("-", "--", "-", "--", "-.")
+    styles = ("-", "--", ":", (0, (3, 1, 1, 1, 1, 1)), "-.")
     for at, method in enumerate(METHODS):
         mine = [row for row in points if row["method"] == method]
         xs = [float(row["difference"] or 0) for row in mine]
