@@ -204,7 +204,7 @@ def draw(conclusion: Conclusion, plt: Any) -> Any:
         axes.plot([low, high], [at, at], color=colour, linewidth=3, solid_capstyle="butt")
         axes.plot([share], [at], "s" if printed else "o", color=colour)
         axes.text(
-            max(high, share) + 2, at, f"{share:.1f} %" if share else "0", va="center", fontsize=6.5
+            max(high, share) + 3, at, f"{share:.1f} %" if share else "0", va="center", fontsize=6.5
         )
         names.append(f"{row['method']}, {row['steps']} steps" if printed else str(row["method"]))
     axes.set_yticks(range(len(names)), names)
