@@ -57,6 +57,16 @@ def leaf_line(leaf: Node, node_id: str, word: int, incumbent: int | None) -> byt
     return (f'{{"U_P":"{word}","V":"{value}",{best}"kind":"leaf","node_id":"{node_id}"}}').encode()
 
 
+def expand_line(expansion: Expansion, node_id: str) -> bytes:
+    """`expand`, of a node whose arrival was published when it was pushed, without Phi."""
+    winner = "phantom" if expansion.winner is None else expansion.winner
+    dead = '"dead_end":true,' if expansion.dead_end else ""
+    return (
+        f'{{"W":"{expansion.word}",{dead}"kind":"expand","node_id":"{node_id}",'
+        f'"winner":"{winner}"}}'
+    ).encode()
+
+
 class NodeLines:
     """Renders `node` records of one run.
 

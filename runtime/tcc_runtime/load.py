@@ -19,6 +19,7 @@ from tcc_certs.automaton import Automaton, view
 from tcc_certs.codec import decode
 from tcc_certs.container import Tensor
 from tcc_certs.core import read_core
+from tcc_certs.digest import root_context
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.grammar import Core
 from tcc_certs.kernel import CheckedArtifact, check
@@ -65,6 +66,11 @@ class Artifact:
     def root(self) -> int:
         """The state of the empty prefix."""
         return self.file.manifest.states - 1
+
+    @cached_property
+    def root_digest(self) -> bytes:
+        """D(root)."""
+        return root_context(self.manifest.root_document)
 
     @cached_property
     def automaton(self) -> Automaton:

@@ -8,7 +8,7 @@ Cost: a few hashes.
 from __future__ import annotations
 
 from tcc_certs.codec import Json, encode
-from tcc_certs.digest import blake, race_key, root_context
+from tcc_certs.digest import blake, race_key
 from tcc_certs.fixed import format_decimal
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Terms, terms_of
@@ -27,7 +27,7 @@ def opening_digest(artifact: Artifact, settings: Settings) -> bytes:
 def race_key_of(artifact: Artifact, terms: Terms) -> bytes:
     """K, the PRF key of the run."""
     settings = terms.settings
-    root = root_context(artifact.manifest.root_document)
+    root = artifact.root_digest
     if settings.beacon is None and settings.client_nonce is None:
         return race_key(settings.seed, root)
     parts = [settings.beacon or b"", settings.client_nonce or b""]

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 from blake3 import blake3
 
-from tcc_certs.digest import FIRST_ARRIVAL, RESIDUAL, WINNER, leaf_digest, root_context
+from tcc_certs.digest import FIRST_ARRIVAL, RESIDUAL, WINNER, leaf_digest
 from tcc_certs.errors import Code, ensure
 from tcc_runtime.constraints import Constraints, Held
 from tcc_runtime.node import Expansion, Node
@@ -41,10 +41,13 @@ class Race(Protocol):
 
 
 def drawing(key: bytes) -> Draw:
-    """The PRF of one run: x(purpose, id), keyed by K."""
+    """The PRF of one run: x(purpose, id), keyed by K; one hasher, so not for two threads."""
+    hasher = blake3(key=key)
 
     def draw(purpose: int, identity: bytes) -> int:
-        return int.from_bytes(blake3(b"%c%b" % (purpose, identity), key=key).digest(8), "little")
+        hasher.reset()
+        hasher.update(b"%c%b" % (purpose, identity))
+        return int.from_bytes(hasher.digest(8), "little")
 
     return draw
 
@@ -155,7 +158,7 @@ def bare_root(tables: Tables, constraints: Constraints | None) -> Node:
     node.units = units(0)
     node.state = tables.state((tables.artifact.root,))
     node.held = None if constraints is None else constraints.start
-    node.digest = root_context(tables.artifact.manifest.root_document)
+    node.digest = tables.artifact.root_digest
     node.depth = node.cost = node.place = 0
     node.won = False
     return node

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
 
+from blake3 import blake3
+
 from tcc_certs.codec import Json, encode
 from tcc_certs.digest import blake, uuid7
 from tcc_runtime.asking import AskLines
 from tcc_runtime.controller import Choice, Spending
 from tcc_runtime.guards import Descent, Guard
-from tcc_runtime.lines import Marks, NodeLines, leaf_line
+from tcc_runtime.lines import Marks, NodeLines, expand_line, leaf_line
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Claim, Terms
 from tcc_runtime.node import Expansion, Node
@@ -55,6 +57,7 @@ class Recorder:
         self._withhold = withhold
         self._settings: Settings | None = None
         self._head = bytes(32)
+        self._hasher = blake3()
         self._marks = Marks()
         self._nodes = NodeLines(started_ms)
         self._asks = AskLines((0, 0), Settings(seed=bytes(32)))
@@ -101,7 +104,10 @@ class Recorder:
     def expand(self, expansion: Expansion, descent: Descent | None) -> None:
         """Writes `expand` and the `node` of every child."""
         node_id = self._nodes.node_id(expansion.node.digest.hex())
-        self._write(expand_record(expansion, node_id, descent, self._marks))
+        if descent is None and expansion.word is not None and not expansion.late:
+            self._append(expand_line(expansion, node_id))
+        else:
+            self._write(expand_record(expansion, node_id, descent, self._marks))
         self._pushed(expansion, node_id)
 
     def _pushed(self, expansion: Expansion, node_id: str) -> None:
@@ -172,5 +178,9 @@ class Recorder:
         self._append(encode(record))
 
     def _append(self, body: bytes) -> None:
-        self._head = blake(self._head + body)
+        hasher = self._hasher
+        hasher.reset()
+        hasher.update(self._head)
+        hasher.update(body)
+        self._head = hasher.digest()
         self._sink.write(b'%b,"~":"%b"}\n' % (body[:-1], self._head.hex().encode()))

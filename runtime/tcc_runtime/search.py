@@ -33,9 +33,11 @@ from tcc_runtime.refine import Refinement, refinement_of
 from tcc_runtime.rest import Successive, all_left
 from tcc_runtime.rest_item import Rest
 from tcc_runtime.settings import Mode, Settings
+from tcc_runtime.swift import Swift, Unfit, fits
 from tcc_runtime.tables import State, Tables, tables_of
 from tcc_runtime.tail import tail_lse
 
+ENDING = {Stop.MAX_EXPANSIONS: Guard.CAP, Stop.MAX_SECONDS: Guard.TIMEOUT}
 OnExpand: TypeAlias = Callable[[Progress], "bool | None"]
 
 
@@ -108,7 +110,8 @@ class _Search:
         self._clock = clock
         self._interrupted = interrupted
         self._tables = tables_of(artifact, settings.recipe, settings.inflate)
-        self._draw = drawing(race_key_of(artifact, terms))
+        self._key = race_key_of(artifact, terms)
+        self._draw = drawing(self._key)
         self._constraints = constraints_of(artifact, terms.truncate if terms.cut else None)
         self._refinement = refinement_of(artifact, terms, quoter, clock)
         self._race = race_of(terms, self._tables, self._draw, self._constraints)
@@ -128,13 +131,51 @@ class _Search:
         if self._recorder is not None:
             self._recorder.open(self._artifact, self._terms)
         try:
-            self._push_root()
-            stop = None
-            while stop is None:
-                stop = self._step()
+            stop = self._stepped() if self._is_told else self._untold()
         except Undecided:
             stop = Stop.PRECISION
         return self._finish(stop)
+
+    @property
+    def _is_told(self) -> bool:
+        """Whether anybody is told of the steps, or they need more than comparisons of keys."""
+        return (
+            self._recorder is not None
+            or self._on_expand is not None
+            or not fits(self._artifact, self._terms)
+        )
+
+    def _untold(self) -> Stop:
+        """The same, decided by enclosures where they do (:mod:`tcc_runtime.swift`)."""
+        swift = Swift(
+            self._tables,
+            self._key,
+            self._terms,
+            None if self._settings.max_ms is None else self._is_late,
+            self._interrupted,
+        )
+        try:
+            stop, top = swift.run(), swift.top()
+        except Unfit:
+            return self._stepped()
+        if top is not None:
+            self._frontier.push(top)
+        self._expansions, self._found = swift.expansions, swift.found
+        for leaf in swift.found:
+            self._incumbent.offer(leaf)
+        if stop in ENDING:
+            self._fire(ENDING[stop])
+        return stop
+
+    def _is_late(self) -> bool:
+        return self._caps.is_late(self._clock() - self._started)
+
+    def _stepped(self) -> Stop:
+        self._push_root()
+        stop = None
+        while stop is None:
+            stop = self._step()
+        return stop
 
     def _push_root(self) -> None:
         root = self._race.root()

@@ -41,8 +41,10 @@ def network() -> Artifact:
     return opened(free_core(costs, 9), rows, tilt=2, nondeterministic=True)
 
 
-def work(artifact: Artifact, monkeypatch, **told) -> dict[str, int]:
-    """The counts of one run on fresh tables."""
+def work(
+    artifact: Artifact, monkeypatch, on_expand=lambda progress: None, **told
+) -> dict[str, int]:
+    """The counts of one run on fresh tables; one that somebody follows, if not told otherwise."""
     counts: Counter = Counter()
     settings = Settings(seed=SEED, **told)
     reals = tables_of(artifact, settings.recipe, settings.inflate).reals
@@ -74,7 +76,7 @@ def work(artifact: Artifact, monkeypatch, **told) -> dict[str, int]:
     monkeypatch.setattr(searching, "drawing", counted_drawing)
     monkeypatch.setattr(Artifact, "edges", counted_edges)
     monkeypatch.setattr(Reals, "__init__", no_more)
-    run = searching.search(artifact, settings)
+    run = searching.search(artifact, settings, on_expand=on_expand)
     assert run.claim_type != "NoCert"
     return {"expansions": run.expansions, "leaves": run.leaves, **counts}
 
@@ -165,6 +167,15 @@ def test_the_work_of_a_run(made, race, top, monkeypatch):
     artifact = {"deep": deep, "wide": wide, "network": network}[made]()
     told = {"keys": "anchored"} if race == "anchored" else {"race": race}
     assert work(artifact, monkeypatch, top=top, **told) == CASES[made, race, top]
+
+
+@pytest.mark.parametrize(("race", "logarithms"), [("coupled", 42), ("rest", 42)])
+def test_a_run_that_nobody_follows_takes_exact_logarithms_for_its_plans_alone(
+    race, logarithms, monkeypatch
+):
+    found = work(deep(), monkeypatch, on_expand=None, top=16, race=race)
+    expansions = CASES["deep", race, 16]["expansions"]
+    assert (found["expansions"], found["logarithms"]) == (expansions, logarithms)
 
 
 @pytest.mark.parametrize("calls", [2, 30, 400])
