@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from blake3 import blake3
 
@@ -89,6 +90,21 @@ def uniform(key: bytes, purpose: int, identity: bytes) -> int:
     return int.from_bytes(word, "little")
 
 
+class Uniforms:
+    """x(p, id) of one race key, by one hasher that is used again; not for two threads at once."""
+
+    __slots__ = ("_hasher",)
+
+    def __init__(self, key: bytes) -> None:
+        self._hasher = blake3(key=key)
+
+    def __call__(self, purpose: int, identity: bytes) -> int:
+        hasher = self._hasher
+        hasher.reset()
+        hasher.update(bytes((purpose,)) + identity)
+        return int.from_bytes(hasher.digest(8), "little")
+
+
 def opening_salt(seed: bytes) -> bytes:
     """The default opening salt of a seed commitment."""
     return hkdf(seed, b"", b"tcc.opening.v1")
@@ -99,6 +115,7 @@ def seed_commitment(seed: bytes, salt: bytes) -> bytes:
     return blake(b"tcc.seed.v1\x00" + seed + salt)
 
 
+@lru_cache(maxsize=256)
 def uuid7(milliseconds: int, digest: bytes) -> str:
     """A UUIDv7 of a time and of the first 16 bytes of a digest (RFC 9562), in its usual text."""
     raw = bytearray(digest[:16])

@@ -13,6 +13,8 @@ from tcc_certs.errors import Code, Rejected
 Q64_MIN, Q64_MAX = -(1 << 127), (1 << 127) - 1
 Q32_MIN, Q32_MAX = -(1 << 63), (1 << 63) - 1
 
+_DIGITS, _HALF, _FRACTION = 10**20, 1 << 63, (1 << 64) - 1
+
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,39})\.([0-9]{1,20})")
 _EXACT = re.compile(r"-?(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
 
@@ -31,8 +33,13 @@ def format_q(value: int, bits: int, digits: int) -> str:
 
 
 def format_q64(value: int) -> str:
-    """Q64.64 text, 20 fractional digits."""
-    return format_q(value, 64, 20)
+    """Q64.64 text, 20 fractional digits: :func:`format_q` with shifts for its divisions."""
+    product = abs(value) * _DIGITS + _HALF
+    scaled = product >> 64
+    if product & _FRACTION == 0:
+        scaled &= -2  # a tie, and it goes to the even one
+    whole, part = divmod(scaled, _DIGITS)
+    return f"{'-' if value < 0 else ''}{whole}.{part:020d}"
 
 
 def format_q32(value: int) -> str:

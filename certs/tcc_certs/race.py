@@ -12,9 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tcc_certs.fixed import Q64_MAX, Q64_MIN, divide_nearest
-from tcc_certs.numbers import Enclosure, decide, exp_enclosure, log_enclosure
-from tcc_certs.weights import enclose_fraction
+from tcc_certs.numbers import Enclosure, log_enclosure
 
 Fraction: TypeAlias = "tuple[int, int]"
 Scaled: TypeAlias = "tuple[int, int, int]"  # low, high, scale: low <= value * 2^scale <= high
@@ -57,9 +55,11 @@ def winner(x: int, total: int, masses: Sequence[int]) -> int | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Arrival:
     """t of a node: weight * t(parent), and E(x) / n on top where the node did not win.
+
+    Never changed; not frozen, as there is one a record.
 
     Attributes:
         parent: the parent's arrival; None at the root.
@@ -164,70 +164,3 @@ def neg_log(arrival: Arrival, bits: int) -> Enclosure:
     # ln high <= ln low + (high - low) / low
     wide = -((low - high << bits) // low)
     return -(log_high + wide), -log_low
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """What a ledger says of a node: Q64.64 numbers, and which of them had to be clamped."""
-
-    neg_log_t: int
-    key: int
-    neg_log_t_clamped: bool
-    key_clamped: bool
-
-    @property
-    def clamped(self) -> bool:
-        """Whether either was."""
-        return self.neg_log_t_clamped or self.key_clamped
-
-
-def clamp(value: int) -> int:
-    """The nearest number that Q64.64 has."""
-    return min(max(value, Q64_MIN), Q64_MAX)
-
-
-def publish(arrival: Arrival, bound: Fraction) -> Published:
-    """-ln t, and the key `bound` - ln t, each rounded once; at a leaf the key is its value.
-
-    Args:
-        arrival: t of the node.
-        bound: M of the node, exact: numerator and positive denominator.
-
-    Raises:
-        Rejected: D202 where 4096 bits do not decide a rounding.
-    """
-    base = neg_log(arrival, BASE_BITS)
-
-    def rounded(bits: int, numerator: int, denominator: int) -> Enclosure:
-        low, high = base if bits == BASE_BITS else neg_log(arrival, bits)
-        more_low, more_high = enclose_fraction(numerator, denominator, bits)
-        unit = 1 << bits - WORD
-        return divide_nearest(low + more_low, unit), divide_nearest(high + more_high, unit)
-
-    plain = decide(lambda bits: rounded(bits, 0, 1), "neg_log_t", BASE_BITS)
-    key = decide(lambda bits: rounded(bits, *bound), "key_raw", BASE_BITS)
-    return Published(
-        neg_log_t=clamp(plain),
-        key=clamp(key),
-        neg_log_t_clamped=clamp(plain) != plain,
-        key_clamped=clamp(key) != key,
-    )
-
-
-def leaf_uniform(arrival: Arrival) -> int:
-    """U_P = floor(2^64 * (1 - exp(-t))) of a leaf.
-
-    Raises:
-        Rejected: D202 where 4096 bits do not decide it.
-    """
-
-    def enclose(bits: int) -> Enclosure:
-        low, high, scale = arrival.enclose(bits)
-        if (low >> scale if scale >= 0 else low << -scale) >= 46:
-            return (1 << WORD) - 1, (1 << WORD) - 1  # 0 < e^-46 < 2^-64
-        if scale > WORD and high >> scale - WORD - 1 == 0:
-            return 0, 0  # 1 - e^-t < t < 2^-65
-        least, most = exp_enclosure((-high, -low), scale, bits)
-        return ((1 << bits) - most) >> bits - WORD, ((1 << bits) - least) >> bits - WORD
-
-    return decide(enclose, "U_P", BASE_BITS)

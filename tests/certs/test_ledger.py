@@ -9,6 +9,7 @@ from tcc_certs.digest import blake
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.ledger import FIRST_HEAD, LedgerReader, seal
 from tcc_certs.ledger_schema import check_record
+from tcc_certs.replay import validate
 from tests.oracle_ledger.artifacts import canonical, small
 from tests.oracle_ledger.writer import chained, reference_ledger, reference_records
 
@@ -155,3 +156,38 @@ def _is_free_text(name: str, bad: object) -> bool:
 
 def test_the_writer_of_the_tests_chains_as_the_reader_does():
     assert read(chained([{"a": 1}, {"b": 2}])).records == 2
+
+
+def test_a_line_says_a_record_by_its_bytes():
+    data, _ = seal({"a": 1, "kind": "node"}, FIRST_HEAD)
+    (line,) = LedgerReader([data]).lines()
+    assert line.says({"kind": "node", "a": 1})
+    assert not line.says({"kind": "node", "a": True})
+    assert (line.kind, line.names("a", "1"), line.names("a", "2")) == ("node", True, False)
+    assert dict(line) == {"a": 1, "kind": "node"}
+
+
+def test_a_line_that_is_not_canonical_is_no_part_of_the_prefix_once_it_is_looked_into():
+    first, head = seal({"a": 1}, FIRST_HEAD)
+    body = b'{"b": 2}'
+    second = body[:-1] + b',"~":"%s"}' % blake(head + body).hex().encode()
+    reader = LedgerReader([first + second + b"\n"])
+    found = list(reader.lines())
+    assert reader.records == 2
+    with pytest.raises(Rejected) as caught:
+        len(found[1])
+    assert caught.value.code is Code.LEDGER_LINE
+    assert (reader.records, reader.head) == (1, head)
+
+
+def test_a_valid_ledger_is_parsed_where_it_says_something_new_alone(monkeypatch):
+    parsed, seen = lines.parsed, []
+
+    def counted(line, number, **told):
+        seen.append(number)
+        return parsed(line, number, **told)
+
+    artifact, ledger = small(), reference_ledger(small())
+    monkeypatch.setattr(lines, "parsed", counted)
+    assert validate(ledger, artifact).verdict == 0
+    assert seen == [1, ledger.count(b"\n")]

@@ -20,6 +20,7 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay.constraints import Constraints
 from tcc_certs.replay.coupled import Coupled as Definition
 from tcc_certs.replay.language import Language, read_language
+from tcc_certs.replay.left import Listing
 from tcc_certs.replay.tree import Node, below, child_digest, root_node, slots
 from tcc_runtime.load import Artifact, load
 from tcc_runtime.race import Coupled
@@ -81,6 +82,7 @@ def agree_on_a_path(
     tables = tables_of(loaded, recipe, "1")
     race = Coupled(tables, lambda purpose, identity: extreme(salt, purpose, identity))
     definition = Definition(language=language, recipe=recipe, anchored=False)
+    listing = Listing(language)
 
     def word(purpose: int, identity: bytes, field: str) -> int:
         return extreme(salt, purpose, identity)
@@ -92,7 +94,7 @@ def agree_on_a_path(
         expansion = race.expand(fast)
         children = []
         for slot, child in zip(
-            slots(language, FREE, slow.states, ()), expansion.children, strict=True
+            slots(listing.children(slow.states), FREE, ()), expansion.children, strict=True
         ):
             digest = child_digest(language, slow.digest, slot)
             made = below(language, slow, slot, digest, child.won, None)

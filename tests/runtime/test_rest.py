@@ -45,7 +45,9 @@ def test_draws_find_the_child_that_the_definition_names(size):
         cumulative = list(accumulate(masses))
         pool, left = Pool(cumulative), list(range(size))
         steps = tuple((at, (0,)) for at in range(size))
-        children = Children(steps=steps, running=tuple(cumulative), total=cumulative[-1] + phantom)
+        children = Children(
+            steps=steps, masses=masses, running=tuple(cumulative), total=cumulative[-1] + phantom
+        )
         theirs, extra = whole(bytes(32), children), phantom
         while left:
             mass = sum(masses[at] for at in left) + extra

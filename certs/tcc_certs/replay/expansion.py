@@ -13,7 +13,7 @@ from tcc_certs.digest import WINNER
 from tcc_certs.race import winner
 from tcc_certs.replay.constraints import Constraints
 from tcc_certs.replay.language import Language
-from tcc_certs.replay.left import Left
+from tcc_certs.replay.left import Children, Left
 from tcc_certs.replay.policy import Word
 from tcc_certs.replay.tree import Node, Slot, scale, slots
 
@@ -41,13 +41,15 @@ class Expansion:
 
 
 def expand(
-    language: Language, constraints: Constraints, node: Node, draws_winner: bool, word: Word
+    language: Language,
+    constraints: Constraints,
+    node: Node,
+    listed: Children,
+    draws_winner: bool,
+    word: Word,
 ) -> Expansion:
-    """The expansion of `node`; a leaf has nothing below it."""
-    states = node.states
-    children = [] if states is None else slots(language, constraints, states, node.tally)
-    total = 0 if states is None else language.count(states)
-    masses = [slot.mass for slot in children]
+    """The expansion of `node`, an internal one, whose children are `listed`."""
+    children, masses, total = slots(listed, constraints, node.tally), listed.masses, listed.total
     pushed = tuple([slot for slot in children if slot.tally is not None])
     fields: dict[str, Json] = {}
     won = None

@@ -6,13 +6,13 @@ Cost: four logarithms a leaf.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tcc_certs.codec import Json
 from tcc_certs.digest import PER_LEAF
 from tcc_certs.fixed import format_q64
 from tcc_certs.heuristic import heuristic_key, heuristic_value
-from tcc_certs.race import clamp
+from tcc_certs.published import clamp
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.policy import Popped, Pushed, Word
 from tcc_certs.replay.tree import Node
@@ -41,7 +41,7 @@ class Fallback:
             return self._keyed(node, None)
         x = word(PER_LEAF, node.digest, "U")
         pushed = self._keyed(node, x)
-        return replace(pushed, fields={"U": str(x), **pushed.fields})
+        return pushed._replace(fields={"U": str(x), **pushed.fields})
 
     def again(self, node: Node) -> Pushed:
         """See :class:`tcc_certs.replay.policy.Policy`."""

@@ -87,6 +87,7 @@ class Kappa:
     def __init__(self, language: Language, exact: Exact | None) -> None:
         self._language = language
         self._exact = exact
+        self._same = exact is not None and exact.counts is language.race_count
         self._nodes = self._tightened = self._sum = 0
 
     @property
@@ -103,7 +104,7 @@ class Kappa:
         if self._exact is None or node.exact is None:
             return
         self._nodes += 1
-        if node.states is not None:
+        if node.states is not None and not self._same:
             rank = self._exact.automaton.rank[node.exact]
             used, unit = self._language.count(node.states), self._language.unit(node.states)
             ahead = unit - self._language.fraction_bits * rank

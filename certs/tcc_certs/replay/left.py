@@ -25,11 +25,13 @@ class Children:
 
     Attributes:
         steps: calls and where they lead.
+        masses: of each, in units of the race count.
         running: sums of the masses up to and with each child, in units of the race count.
         total: the race count.
     """
 
     steps: Sequence[tuple[int, States]]
+    masses: Sequence[int]
     running: Sequence[int]
     total: int
 
@@ -40,7 +42,7 @@ class Children:
 
     def mass(self, place: int) -> int:
         """The mass of one child."""
-        return self.running[place] - (self.running[place - 1] if place else 0)
+        return self.masses[place]
 
 
 class Listing:
@@ -77,7 +79,8 @@ class Listing:
             language.fraction_bits,
         )
         running = tuple(accumulate(masses))
-        return Children(steps=steps, running=running, total=language.count(states))
+        total = language.count(states)
+        return Children(steps=steps, masses=masses, running=running, total=total)
 
 
 class Taken:

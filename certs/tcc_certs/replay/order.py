@@ -80,7 +80,7 @@ def validate(
             nonce=nonce,
             counts=check(counts) if isinstance(counts, bytes) else counts,
         )
-        for record in reader:
+        for record in reader.lines():
             replay.step(record, reader.records)
         replay.end(reader)
     except Rejected as refusal:

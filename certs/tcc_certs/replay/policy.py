@@ -8,8 +8,7 @@ where no seed is known, as the record in hand has it in the field that is named.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from tcc_certs.codec import Json
 from tcc_certs.race import Arrival
@@ -18,8 +17,7 @@ from tcc_certs.replay.tree import Node
 Word: TypeAlias = "Callable[[int, bytes, str], int]"  # purpose, D or L, field of the record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pushed:
+class Pushed(NamedTuple):
     """What a node enters the frontier with.
 
     Attributes:
@@ -37,8 +35,7 @@ class Pushed:
     word: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Popped:
+class Popped(NamedTuple):
     """What the pop of an item makes known.
 
     Attributes:
@@ -56,7 +53,8 @@ class Popped:
 
 def with_key(node: Node, pushed: Pushed) -> Node:
     """The node as it enters the frontier."""
-    return replace(node, key=pushed.key, arrival=pushed.arrival, word=pushed.word)
+    node.key, node.arrival, node.word = pushed.key, pushed.arrival, pushed.word
+    return node
 
 
 class Policy(Protocol):

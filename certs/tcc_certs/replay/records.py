@@ -7,13 +7,14 @@ Cost: the text of two or three numbers a record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tcc_certs.codec import Json
 from tcc_certs.digest import uuid7
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import format_decimal, format_q64
-from tcc_certs.ledger import Record
+from tcc_certs.ledger import Line, Record
+from tcc_certs.ledger_schema import check_record, text
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.tree import Node
@@ -66,6 +67,38 @@ def compare(due: Record, found: Record, line: int, rest: Code, findings: Finding
     for name in found:
         if name not in due:
             findings.add(Code.LEDGER_SCHEMA, line, name, "no field", found[name])
+
+
+def hold_against(
+    due: Record, record: Record, line: int, place: Node | None, findings: Findings
+) -> None:
+    """Note every field in which a record of the run differs from the one that is due.
+
+    Args:
+        place: the child that it has to be about, whatever else it gets wrong.
+
+    Raises:
+        Rejected: as :func:`looked_into` and :func:`check_place`.
+    """
+    if isinstance(record, Line) and record.says(due):
+        return
+    found = looked_into(record, line)
+    if place is not None:
+        check_place(found, place)
+    compare(due, found, line, Code.NODE_FIELD, findings)
+
+
+def looked_into(record: Record, line: int) -> Record:
+    """The record with its fields in their form.
+
+    Raises:
+        Rejected: L101 the line is not canonical; D101, L103 its record is none of the schema.
+    """
+    if not isinstance(record, Line):
+        return record
+    found = record.record
+    check_record(found, line)
+    return found
 
 
 def context_text(node: Node) -> str:
@@ -134,6 +167,21 @@ def due_pop(started_ms: int, node: Node, again: bool) -> str:
     return f"{'requeue' if again else kind} {place}{step}"
 
 
+def is_about(record: Record, named: str) -> bool:
+    """Whether a record is about what :func:`due_pop` names."""
+    if isinstance(record, Line):
+        kind, place, *step = named.split(" ")
+        about = record.kind == kind and record.names("node_id", f'"{place}"')
+        return about and (not step or record.names("step", step[0]))
+    return pop_of(record) == named
+
+
+def pop_of(record: Record) -> str:
+    """What a record is about, in the words of :func:`due_pop`."""
+    step = f" {record['step']}" if "step" in record else ""
+    return f"{record.get('kind')} {record.get('node_id')}{step}"
+
+
 def check_place(record: Record, due: Node) -> None:
     """The record is about the child that is due, whatever else it gets wrong.
 
@@ -143,6 +191,14 @@ def check_place(record: Record, due: Node) -> None:
     if record.get("tie_token") != due.position and record.get("call") != due.call:
         found = f"{record.get('tie_token')} {record.get('call')}"
         raise Rejected(Code.MISSING_CHILD, "call", f"{due.position} {due.call}", found)
+
+
+def no_node_due(frontier: Iterable[Node], record: Record) -> Rejected:
+    """What refuses a ``node`` where none is due: L603 one that is in the frontier, else L104."""
+    found = text(record, "ctx_digest")
+    twice = any(node.digest.hex() == found for node in frontier)
+    code = Code.REPEATED_CONTEXT if twice else Code.LEDGER_ORDER
+    return Rejected(code, "kind", "expand, leaf or close", f"node {found}")
 
 
 def plan_record(node: Node, value: int, cost_high: int) -> dict[str, Json]:

@@ -13,7 +13,8 @@ from tcc_certs.digest import REST_ARRIVAL, rest_digest, rest_place
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import format_q64
 from tcc_certs.ledger import Record
-from tcc_certs.race import arrive, publish
+from tcc_certs.published import publish
+from tcc_certs.race import arrive
 from tcc_certs.replay.draws import drawn, remaining
 from tcc_certs.replay.guards import CLAMP
 from tcc_certs.replay.language import Language

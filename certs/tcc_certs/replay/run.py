@@ -19,10 +19,10 @@ from collections import deque
 from dataclasses import replace
 
 from tcc_certs.codec import Json
-from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.digest import Uniforms
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import format_q64
 from tcc_certs.ledger import Record
-from tcc_certs.ledger_schema import text
 from tcc_certs.replay.best import Best
 from tcc_certs.replay.constraints import Constraints
 from tcc_certs.replay.draws import drawn
@@ -36,11 +36,13 @@ from tcc_certs.replay.language import Language
 from tcc_certs.replay.left import Left, Listing, whole
 from tcc_certs.replay.policy import Policy, with_key
 from tcc_certs.replay.records import (
-    check_place,
-    compare,
     due_pop,
     guarded,
+    hold_against,
+    is_about,
+    no_node_due,
     node_record,
+    pop_of,
     popped_record,
 )
 from tcc_certs.replay.refinement import Ask, Refinement
@@ -73,7 +75,7 @@ class Run:
         header: Header,
         policy: Policy,
         refinement: Refinement | None,
-        key: bytes | None,
+        key: Uniforms | None,
         kappa: Kappa,
         findings: Findings,
     ) -> None:
@@ -140,7 +142,8 @@ class Run:
             exact = self.kappa.root
             self._enter(root_node(self.language, self.constraints, exact), record, line)
             return
-        self._check_due(record)
+        if not self._due:
+            raise no_node_due(self.frontier, record)
         parent, slot = self.parent, self._due.popleft()
         if parent is None:
             raise Rejected(Code.LEDGER_ORDER, "kind", "expand, leaf or close", "node")
@@ -148,32 +151,29 @@ class Run:
         exact = self.kappa.step(parent.exact, slot)
         won = slot.position == self._won
         child = below(self.language, parent, slot, digest, won, exact)
-        check_place(record, child)
-        self._enter(child, record, line)
+        self._enter(child, record, line, child)
 
-    def _check_due(self, record: Record) -> None:
-        if self._due:
-            return
-        found = text(record, "ctx_digest")
-        twice = any(node.digest.hex() == found for node in self.frontier)
-        code = Code.REPEATED_CONTEXT if twice else Code.LEDGER_ORDER
-        raise Rejected(code, "kind", "expand, leaf or close", f"node {found}")
-
-    def _enter(self, node: Node, record: Record, line: int) -> None:
+    def _enter(self, node: Node, record: Record, line: int, place: Node | None = None) -> None:
         pushed = self.policy.push(node, words(self.key, record))
         due = node_record(self.language, self.header.started_ms, node, pushed.fields)
-        self.hold(due, [CLAMP] * pushed.clamped, pushed.clamped, record, line)
+        self.hold(due, [CLAMP] * pushed.clamped, pushed.clamped, record, line, place)
         self.nodes += 1
         self.leaf_nodes += node.states is None
         self.kappa.note(node)
         self.frontier.push(with_key(node, pushed))
 
     def hold(
-        self, due: dict[str, Json], guards: list[str], fails: bool, record: Record, line: int
+        self,
+        due: dict[str, Json],
+        guards: list[str],
+        fails: bool,
+        record: Record,
+        line: int,
+        place: Node | None = None,
     ) -> None:
         """Hold a record against the one that is due, with its guards; they may lower the claim."""
         lowers = fails and self.claim != NO_CERT
-        compare(guarded(due, guards, lowers), record, line, Code.NODE_FIELD, self.findings)
+        hold_against(guarded(due, guards, lowers), record, line, place, self.findings)
         if lowers:
             self.claim = NO_CERT
 
@@ -186,14 +186,12 @@ class Run:
         """
         node, due = self.frontier.top, self.turn
         if node is None or due is Turn.CLOSE:
-            raise Rejected(Code.STOP_RULE, "kind", "close", record["kind"])
+            raise Rejected(Code.STOP_RULE, "kind", "close", record.get("kind"))
         named = due_pop(self.header.started_ms, node, turn is Turn.REQUEUE)
-        found = f"{record['kind']} {record['node_id']}"
-        if "step" in record:
-            found += f" {record['step']}"
-        ensure(found == named, Code.POP_ORDER, "node_id", named, found)
+        if not is_about(record, named):
+            raise Rejected(Code.POP_ORDER, "node_id", named, pop_of(record))
         if due is not turn:
-            raise Rejected(refuser(due, turn), "kind", due.value, record["kind"])
+            raise Rejected(refuser(due, turn), "kind", due.value, record.get("kind"))
         self.frontier.pop()
         return at_cost(node, self.refinement)
 
@@ -206,12 +204,15 @@ class Run:
         node = self.pop(Turn.EXPAND, record)
         word = words(self.key, record)
         popped = self.policy.pop(node, word)
-        node = replace(node, arrival=popped.arrival)
-        if self.policy.one_by_one and node.states is not None:
-            left = whole(node.digest, self._listing.children(node.states))
-            made = drawn(self.language, self.constraints, node, left, word)
+        if popped.arrival is not node.arrival:
+            node = replace(node, arrival=popped.arrival)
+        language, constraints = self.language, self.constraints
+        children = self._listing.children(node.states or ())
+        if self.policy.one_by_one:
+            made = drawn(language, constraints, node, whole(node.digest, children), word)
         else:
-            made = expand(self.language, self.constraints, node, self.policy.draws_winner, word)
+            draws = self.policy.draws_winner
+            made = expand(language, constraints, node, children, draws, word)
         phi = potential(self.header, self.root_rank, node)
         due = popped_record(
             "expand", self.header.started_ms, node, {**popped.fields, **made.fields, **phi.fields}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tcc_certs.digest import race_key
+from tcc_certs.digest import Uniforms, race_key
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.ledger import LedgerReader, Record
+from tcc_certs.ledger import LedgerReader, Line, Record
 from tcc_certs.ledger_schema import check_record, size, text
 from tcc_certs.replay.asking import budget, refine, requeue
 from tcc_certs.replay.closing import check_close
@@ -27,11 +27,13 @@ from tcc_certs.replay.language import Language, read_language
 from tcc_certs.replay.literal import Literal
 from tcc_certs.replay.opening import check_header, check_version
 from tcc_certs.replay.policy import Policy
+from tcc_certs.replay.records import looked_into
 from tcc_certs.replay.refinement import Refinement, read_asking
 from tcc_certs.replay.rest import replay_draw, replay_rest
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.seeds import Seed
 
+_DERIVED = ("draw", "expand", "leaf", "node", "rest")  # a seed says all of what these have to say
 _AWAITED = {"refine": Code.ASK, "downgrade": Code.GUARD}  # what refuses another kind
 
 
@@ -72,15 +74,23 @@ class Replay:
         self.line = 0
         self._closed = False
 
-    def step(self, record: Record, line: int) -> None:
-        """One verified record."""
+    def step(self, record: Line, line: int) -> None:
+        """One line whose chain holds.
+
+        Where it has the bytes of the record that is due it is not parsed.  A refusal of the line
+        itself comes before all others.
+        """
         self.line = line
         if self._closed:
             raise Rejected(Code.LEDGER_ORDER, "kind", "nothing after close", record.get("kind"))
         if self.run is None:
-            self._open(record)
+            self._open(record.record)
         else:
-            self._replay(self.run, record, check_record(record, line))
+            try:
+                self._looked_at(self.run, record)
+            except Rejected:
+                looked_into(record, line)
+                raise
         self.line = line + 1
 
     def _open(self, record: Record) -> None:
@@ -101,7 +111,7 @@ class Replay:
             refinement = Refinement(language, read_asking(trust.artifact), header.rule)
         if trust.seed is not None:
             trust.seed.check(header.seed_commitment)
-            key = race_key(trust.seed.seed, race_salt(record, language.root_digest))
+            key = Uniforms(race_key(trust.seed.seed, race_salt(record, language.root_digest)))
         self.run = Run(
             language=language,
             constraints=residual_constraints(trust.artifact, header.truncate),
@@ -112,6 +122,14 @@ class Replay:
             kappa=_kappa(trust, language),
             findings=self.findings,
         )
+
+    def _looked_at(self, run: Run, record: Line) -> None:
+        kind = record.kind
+        if run.key is not None and kind in _DERIVED:
+            self._replay(run, record, kind)
+        else:
+            found = looked_into(record, self.line)
+            self._replay(run, found, text(found, "kind"))
 
     def _replay(self, run: Run, record: Record, kind: str) -> None:
         if kind == "open":

@@ -19,7 +19,8 @@ from tcc_certs.numbers import (
     log_two,
     multiple_of_log_two,
 )
-from tcc_certs.race import WORD, clamp
+from tcc_certs.published import clamp
+from tcc_certs.race import WORD
 from tcc_certs.replay.language import Language
 from tcc_certs.weights import enclose_fraction, score
 

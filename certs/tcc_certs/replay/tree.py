@@ -9,19 +9,23 @@ Cost: one digest a node; memory: the nodes that are alive, and their ancestors.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tcc_certs.digest import child_context, leaf_digest
-from tcc_certs.race import Arrival, child_masses
+from tcc_certs.race import Arrival
 from tcc_certs.replay.constraints import Constraints, Tally
 from tcc_certs.replay.language import Language, States
-from tcc_certs.replay.left import Left
+from tcc_certs.replay.left import Children, Left
 
 STOP = "stop"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Node:
     """A node of the prefix tree, or a leaf.
+
+    One a record: not frozen, which would make it several times as dear; nothing is changed but by
+    :func:`tcc_certs.replay.policy.with_key`, before a node enters the frontier.
 
     Attributes:
         digest: D, or L at a leaf.
@@ -76,8 +80,7 @@ class Node:
         return found[::-1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
+class Slot(NamedTuple):
     """A child: its place in canonical order, and what the artifact says of it.
 
     Attributes:
@@ -95,31 +98,16 @@ class Slot:
     tally: Tally | None
 
 
-def slots(language: Language, constraints: Constraints, states: States, tally: Tally) -> list[Slot]:
-    """The children of a node at `states`, in canonical order, forbidden ones too."""
-    steps = language.steps(states)
-    accept = language.accepts(states)
-    masses = child_masses(
-        language.rank(states),
-        accept,
-        [(language.weight[call], language.rank(to), language.count(to)) for call, to in steps],
-        language.fraction_bits,
-    )
+def slots(children: Children, constraints: Constraints, tally: Tally) -> list[Slot]:
+    """The children of a node in canonical order, forbidden ones too."""
+    steps, masses = children.steps, children.masses
     found = [
-        Slot(
-            position=i,
-            call=call,
-            states=to,
-            mass=masses[i],
-            tally=constraints.after(tally, call),
-        )
+        Slot(i, call, to, masses[i], constraints.after(tally, call))
         for i, (call, to) in enumerate(steps)
     ]
-    if accept:
+    if len(masses) > len(steps):
         stays = tally if constraints.may_stop(tally) else None
-        found.append(
-            Slot(position=len(steps), call=None, states=None, mass=masses[-1], tally=stays)
-        )
+        found.append(Slot(len(steps), None, None, masses[-1], stays))
     return found
 
 

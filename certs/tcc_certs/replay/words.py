@@ -5,20 +5,20 @@ Normative text: docs/spec/ledger.md, section 7.
 
 from __future__ import annotations
 
-from tcc_certs.digest import uniform
+from tcc_certs.digest import Uniforms
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.ledger import Record
 from tcc_certs.replay.policy import Word
 
 
-def words(key: bytes | None, record: Record) -> Word:
+def words(key: Uniforms | None, record: Record) -> Word:
     """Uniforms of the race with this key; without one, those that `record` has in its fields."""
     if key is None:
         return lambda purpose, identity, name: _logged(record, name)
-    return lambda purpose, identity, name: uniform(key, purpose, identity)
+    return lambda purpose, identity, name: key(purpose, identity)
 
 
-def unlogged_words(key: bytes | None) -> Word:
+def unlogged_words(key: Uniforms | None) -> Word:
     """Uniforms that no record has: without a key, asking for one is refused (D302)."""
     if key is None:
         return lambda purpose, identity, name: _withheld()
