@@ -17,6 +17,8 @@ TABLES = (
     "cheapest",
     "frontend",
     "growth",
+    "search",
+    "validate",
 )
 
 
