@@ -6,8 +6,10 @@
 A mutant is the kernel with one check less: a call that refuses is not made, the condition of a
 refusal is never true, one part of a condition is left out, or a bound is off by its own end.  The
 changed module is put in the place of its file by the importer of a forked process, which then runs
-the tests of that module, and, where those pass, all others of the list.  A mutant that passes them
-all has survived: docs/trust.md says of each why it may.
+the tests of that module, and, where those pass, all others of the list.  Each line of the output
+names the test that saw its mutant.  A mutant that passes them all has survived: docs/trust.md says
+of each why it may.  Before all mutants the tests are run on the kernel as it is: they have to pass,
+or what a mutant fails says nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ KERNEL = ("container", "codec", "manifest", "artifact", "automaton", "rules/", "
           "corecheck", "residual/", "expressions", "statements", "tools", "schema",
           "report")  # fmt: skip
 MEMORY = 4 << 30
-REFUSALS = ("ensure", "require", "refuse", "spend")
+REFUSALS = ("ensure", "require", "refuse", "spend", "compare")
 BOUNDS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 
 
@@ -63,6 +65,22 @@ class Mutant:
     line: int
     how: str
     tree: ast.Module
+
+    def __str__(self) -> str:
+        return f"{self.module}.py:{self.line} {self.how}"
+
+
+class First:
+    """A plugin that keeps the name of the first test that fails, or of the file that does."""
+
+    def __init__(self) -> None:
+        self.name = ""
+
+    def _note(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.failed and not self.name:
+            self.name = report.nodeid
+
+    pytest_runtest_logreport = pytest_collectreport = _note
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
@@ -119,6 +137,8 @@ def _name(call: ast.Call) -> str:
 
 def _refuses(call: ast.Call) -> bool:
     name = _name(call).lstrip("_")
+    if name == "add":  # of the findings of a validation
+        return isinstance(call.func, ast.Attribute) and "findings" in ast.unparse(call.func.value)
     return name in REFUSALS or name.startswith(("check_", "ensure_", "require_", "refuse"))
 
 
@@ -138,57 +158,84 @@ class Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(self.code, module.__dict__)
 
 
-def fails(mutant: Mutant, near: bool) -> bool:
-    """Whether a test fails, with `near` of those of its module alone.
+def tests_of(module: str) -> list[str]:
+    """The tests that know a module best."""
+    return [f"tests/certs/{test}" for test in next(t for s, t in TESTS if module.startswith(s))]
 
-    The kernel of this process is the mutant from now on.
+
+def failing(suites: Sequence[Sequence[str]]) -> str:
+    """The first test that fails, empty where none does.
+
+    The kernel of this process is from now on the one that it has imported here.
     """
-    name = "tcc_certs." + mutant.module.replace("/", ".")
-    sys.meta_path.insert(0, Importer(name, mutant.tree, PACKAGE / f"{mutant.module}.py"))
-    known = next(tests for start, tests in TESTS if mutant.module.startswith(start))
-    known = [f"tests/certs/{test}" for test in known]
-    some = ["-x", "-q", "-p", "no:cacheprovider"]
-    for tests in (known,) if near else (known, OTHERS):
-        code = pytest.main([*some, *(str(ROOT / test) for test in tests)])
+    for tests in suites:
+        first = First()
+        some = ["-x", "-q", "-p", "no:cacheprovider", *(str(ROOT / test) for test in tests)]
+        code = pytest.main(some, plugins=[first])
         if code:
-            return True
-    return False
+            return first.name or f"exit code {int(code)}"
+    return ""
 
 
-def start(mutant: Mutant, seconds: int, near: bool) -> int:
-    """A forked process whose exit code is 1 where a test fails."""
+def start(mutant: Mutant | None, seconds: int, suites: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """A forked process: its id, and the pipe that it writes the name of the failing test to."""
+    seen, told = os.pipe()
     child = os.fork()
     if child:
-        return child
+        os.close(told)
+        return child, seen
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
     os.chdir(ROOT)
     sys.argv = ["pytest"]
+    if mutant is not None:
+        name = "tcc_certs." + mutant.module.replace("/", ".")
+        importer = Importer(name, mutant.tree, PACKAGE / f"{mutant.module}.py")
+        sys.meta_path.insert(0, importer)
     # A mutant that hangs, or wants all memory, ends here: that is seen as well.
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    os._exit(1 if fails(mutant, near) else 0)
+    found = failing(suites)
+    os.write(told, found.encode())
+    os._exit(1 if found else 0)
 
 
-def campaign(found: Sequence[Mutant], processes: int, seconds: int, near: bool) -> list[Mutant]:
-    """The survivors."""
-    running: dict[int, Mutant] = {}
+def ended(running: dict[int, tuple[Mutant | None, int]]) -> tuple[Mutant | None, str]:
+    """The next mutant that is done, and the test that saw it, empty where none did."""
+    child, status = os.wait()
+    mutant, seen = running.pop(child)
+    with os.fdopen(seen, "rb") as pipe:
+        name = pipe.read().decode()
+    return mutant, "" if status == 0 else name or f"an end by signal {os.WTERMSIG(status)}"
+
+
+def campaign(found: Sequence[Mutant], told: argparse.Namespace) -> list[Mutant]:
+    """The survivors.
+
+    Raises:
+        SystemExit: a test fails without any mutant.
+    """
+    modules = sorted({mutant.module for mutant in found})
+    others = () if told.near else OTHERS
+    control = sorted({test for module in modules for test in tests_of(module)} | set(others))
+    child, seen = start(None, 10 * told.seconds, [control])
+    _, name = ended({child: (None, seen)})
+    if name:
+        raise SystemExit(f"fails without a mutant: {name}")
+    running: dict[int, tuple[Mutant | None, int]] = {}
     survivors = []
-    done = 0
     todo = list(reversed(found))
     while todo or running:
-        while todo and len(running) < processes:
+        while todo and len(running) < told.processes:
             mutant = todo.pop()
-            running[start(mutant, seconds, near)] = mutant
-        child, status = os.wait()
-        mutant = running.pop(child)
-        done += 1
-        if status == 0:
-            survivors.append(mutant)
-            print(f"survived: {mutant.module}.py:{mutant.line} {mutant.how}", flush=True)
-        if done % 20 == 0:
-            print(f"{done} of {len(found)}", file=sys.stderr, flush=True)
+            suites = [tests_of(mutant.module)] + ([others] if others else [])
+            child, seen = start(mutant, told.seconds, suites)
+            running[child] = mutant, seen
+        done, name = ended(running)
+        if done is not None and not name:
+            survivors.append(done)
+        print(f"{done}: seen by {name}" if name else f"{done}: SURVIVED", flush=True)
     return survivors
 
 
@@ -211,10 +258,10 @@ def main() -> int:
     ]
     if told.list:
         for mutant in found:
-            print(f"{mutant.module}.py:{mutant.line} {mutant.how}")
+            print(mutant)
         return 0
     begin = time.monotonic()
-    survivors = campaign(found, told.processes, told.seconds, told.near)
+    survivors = campaign(found, told)
     print(f"{len(found)} mutants, {len(survivors)} survived, {time.monotonic() - begin:.0f} s")
     return 1 if survivors else 0
 
