@@ -67,3 +67,14 @@ def test_rejects_a_huge_unit_of_a_state_without_making_it() -> None:
     )
     with pytest.raises(Rejected, match="C401"):
         check_race_counts(next(blocks(states)), [1, 1], [0, 64 * 10**10], [1, 1], [], 64, 1)
+
+
+@pytest.mark.parametrize(("bits", "place"), [(63, "race_count[1]"), (64, "race_count")])
+def test_a_shift_by_all_the_bits_of_a_row_is_not_made(bits: int, place: str) -> None:
+    # An edge past one rank: its term is shifted by F, and rows have one limb.
+    end = Node(accept=True)
+    node = Node(children={0: Node(children={0: end}), 1: end})
+    core = make_core(**letters(2), plan=["repeat", ["call", {0, 1}], 0], limits=[depth(2)])
+    forge = Forge(build_graph(core, node, tilt=0)).member("options", "tilt", value=bits)
+    forge.member("options", "fraction_bits", value=bits)
+    assert refusal(forge.put("call_weight", [2**63 - 1] * 2)) == ("C401", place)
