@@ -19,6 +19,9 @@ TABLES = (
     "growth",
     "search",
     "validate",
+    "wide",
+    "races",
+    "predicted",
 )
 
 

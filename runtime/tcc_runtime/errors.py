@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 
 class SettingsError(ValueError):
     """A setting of a run is out of its range.
@@ -72,6 +74,17 @@ class WorkerLost(RuntimeError):
     def __init__(self, how: str) -> None:
         self.how = how
         super().__init__(f"a worker process was lost: {how}")
+
+
+class LedgerBusy(LedgerError):
+    """Another run writes this ledger, or has written it since it was read.  Nothing was changed.
+
+    Args:
+        path: the ledger.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, OSError(errno.EBUSY, "another run writes it"))
 
 
 class ResumeError(ValueError):

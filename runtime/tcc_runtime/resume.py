@@ -191,7 +191,7 @@ class Replaying(Recorder):
         sync_ms: int,
     ) -> None:
         started: Any = prefix.header["started_ms"]
-        self._tail = LedgerTail(path, prefix.size, sync_ms=sync_ms)
+        self._tail = LedgerTail(path, prefix.size, prefix.size + prefix.dropped, sync_ms=sync_ms)
         super().__init__(self._tail, started_ms=started, withhold=withhold)
         self._prefix = prefix
         self._lines = lines

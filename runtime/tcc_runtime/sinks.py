@@ -2,7 +2,8 @@
 
 Text: docs/spec/ledger.md, section 1.  One writer, append only.  Lines are committed in groups: a
 write for 64 KiB of them, an fsync at open, at close, and when `sync_ms` have passed since the
-last.  After an error nothing more is written; the file keeps its prefix.
+last.  After an error nothing more is written; the file keeps its prefix.  A file is locked while it
+is written, so that no two runs write one ledger.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from tcc_runtime.errors import LedgerError
+from tcc_runtime.errors import LedgerBusy, LedgerError
+from tcc_runtime.locks import locked
 
 _GROUP = 1 << 16
 
@@ -105,11 +107,11 @@ class LedgerFile:
         """Creates the file.
 
         Raises:
-            LedgerError: it is there already, or cannot be made.
+            LedgerError: it is there already, or cannot be made; LedgerBusy: another run writes it.
         """
         if self._overwrite:
-            # A new file, not a truncated one: another writer's ledger is not cut.
-            self._guarded(lambda: self._path.unlink(missing_ok=True))
+            # A new file, not a truncated one, and none that is being written.
+            self._guarded(self._remove)
         self._take(os.O_CREAT | os.O_EXCL)
         self._sync_folder()
         self._synced = self._clock()
@@ -150,6 +152,20 @@ class LedgerFile:
             self._handle = os.open(self._path, flags, 0o644)
         except OSError as error:
             raise LedgerError(str(self._path), error) from error
+        if not locked(self._handle):
+            self._release()
+            raise LedgerBusy(str(self._path))
+
+    def _remove(self) -> None:
+        """Unlinks the file that is there, if it is a file that nobody writes."""
+        if self._path.is_file():
+            handle = os.open(self._path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            try:
+                if not locked(handle):
+                    raise LedgerBusy(str(self._path))
+            finally:
+                os.close(handle)
+        self._path.unlink(missing_ok=True)
 
     def _sync_folder(self) -> None:
         """Makes the new name durable, on systems that let a folder be synced."""
@@ -168,6 +184,8 @@ class LedgerFile:
     def _guarded(self, action: Callable[[], None]) -> None:
         try:
             action()
+        except LedgerError:
+            raise
         except OSError as error:
             # No second try: what the disk has after a failed write or fsync is not known.
             self._release()
@@ -185,6 +203,7 @@ class LedgerTail(LedgerFile):
     Args:
         path: the ledger.
         size: bytes to keep; what follows them is cut off by :meth:`begin`.
+        whole: bytes that the file had when it was read.
         sync_ms, clock: as of a new file.
     """
 
@@ -192,12 +211,14 @@ class LedgerTail(LedgerFile):
         self,
         path: Path,
         size: int,
+        whole: int,
         *,
         sync_ms: int = 1000,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(path, sync_ms=sync_ms, clock=clock)
         self._size = size
+        self._whole = whole
 
     @property
     def untouched(self) -> bool:
@@ -211,9 +232,12 @@ class LedgerTail(LedgerFile):
         """Opens the file and cuts it to its size.
 
         Raises:
-            LedgerError: the system refuses.
+            LedgerError: the system refuses; LedgerBusy: another run writes it, or has since.
         """
         self._take(0)
+        if os.fstat(self._handle).st_size != self._whole:
+            self._release()
+            raise LedgerBusy(str(self._path))
         self._guarded(lambda: os.ftruncate(self._handle, self._size))
         self.sync()
 
