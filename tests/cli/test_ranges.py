@@ -140,3 +140,21 @@ def test_the_library_takes_any_callable(tmp_path):
     records = [json.loads(line) for line in ledger.read_text(encoding="utf-8").splitlines()]
     assert sum(record["kind"] == "refine" for record in records) == len(asked) > 0
     assert records[-1]["price_spent"] == str(run.spent.price)
+
+
+def test_an_answer_outside_the_declared_range_costs_the_claim(tmp_path):
+    artifact = library.compile_file(GRAMMAR)
+    path = tmp_path / "research.tcca"
+    library.save(artifact, path)
+    # What reading five pages costs is declared to be at most 0.45.
+    ledger = tmp_path / "run.ledger"
+    run = library.search(
+        artifact, seed=bytes.fromhex(SEED), quoter=lambda asked: point("1.05"), ledger=ledger
+    )
+    assert run.guards[0] == "RangeFail"
+    assert (run.claim_type, run.mode) == ("NoCert", "fallback")
+    records = [json.loads(line) for line in ledger.read_text(encoding="utf-8").splitlines()]
+    broken = [record for record in records if "RangeFail" in record.get("guards", [])]
+    assert broken[0]["kind"] == "refine"
+    found = library.validate(ledger, path)
+    assert (found.verdict, found.claim_type, found.findings) == (0, "NoCert", ())
