@@ -76,7 +76,7 @@ def work(part: Part) -> list[Row]:
             leaf = ancestral(listing, listing.race(seed)).leaf
             first[leaves.index(leaf or 0)] += 1
             continue
-        run = search(artifact, Settings(seed=seed, top=2, **told))
+        run = search(artifact, Settings(**{"seed": seed, "top": 2, "race": "coupled", **told}))
         first[names[run.plans[0].leaf_id]] += 1
         second[names[run.plans[1].leaf_id]] += 1
     chance = [listing.total(at) / listing.total(0) for at in leaves]

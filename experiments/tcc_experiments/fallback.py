@@ -54,7 +54,7 @@ def work(part: Part) -> list[Row]:
     rows: list[Row] = []
     for at in range(int(part["seeds"])):
         seed = seed_of("fallback", branching, number, at)
-        run = search(artifact, Settings(seed=seed, mode="fallback", tau=tau))
+        run = search(artifact, Settings(seed=seed, race="coupled", mode="fallback", tau=tau))
         expanded, made = printed(listing, listing.race(seed).fallback(float(tau), arrivals))
         rows.append(
             {

@@ -67,7 +67,7 @@ def _ours(method: str, number: int, seeds: int) -> Iterator[Row]:
     tilt, settings = OURS[method]
     listing = Listing(suite(*GRAPHS[number % len(GRAPHS)], number, tilt))
     for at in range(seeds):
-        told = Settings(seed=seed_of("soundness", number, at), **settings)
+        told = Settings(**{"seed": seed_of("soundness", number, at), "race": "coupled", **settings})
         yield judged(method, 0, listing, listing.race(told.seed, told.inflate).value, told)
 
 
@@ -75,7 +75,7 @@ def _cut(number: int, seeds: int) -> Iterator[Row]:
     rng = random_of("soundness cut", number)
     listing = Listing(compiled(any_of([cost(rng) for _ in range(3)], 0, 3), tilt=8))
     for at in range(seeds):
-        told = Settings(seed=seed_of("soundness cut", number, at), truncate=2)
+        told = Settings(seed=seed_of("soundness cut", number, at), race="coupled", truncate=2)
         yield judged(CUT, 0, listing, listing.race(told.seed).value, told)
 
 

@@ -49,12 +49,20 @@ def work(part: Part) -> list[Row]:
     rows: list[Row] = []
     for factor in FACTORS:
         due = predicted(listing, factor)
-        told = Settings(seed=bytes(32), mode="surrogate", inflate=factor)
+        told = Settings(seed=bytes(32), race="coupled", mode="surrogate", inflate=factor)
         forecast = predict(listing.artifact, told, effort=EFFORT)
         for at in range(int(part["seeds"])):
             seed = seed_of("stress", number, at)
             for method, keys in METHODS.items():
-                settings = Settings(seed=seed, mode="surrogate", inflate=factor, **keys)
+                settings = Settings(
+                    **{
+                        "seed": seed,
+                        "mode": "surrogate",
+                        "inflate": factor,
+                        "race": "coupled",
+                        **keys,
+                    }
+                )
                 trace = Trace()
                 run = search(listing.artifact, settings, trace)
                 ratio = listing.counts(factor).inflation

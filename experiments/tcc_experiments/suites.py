@@ -80,15 +80,19 @@ def _methods(
 ) -> Iterator[tuple[str, _Seen, str, float]]:
     """(method, what it saw, the winner it should have found, seconds)."""
     race, bounded, tilted = listing.race(seed), listing.race(seed, INFLATE), weighed.race(seed)
-    yield _ran("Exact", listing, Settings(seed=seed), race.value)
-    yield _ran("Exact, tilt 8", weighed, Settings(seed=seed), tilted.value)
-    surrogate = Settings(seed=seed, mode="surrogate", inflate=INFLATE)
+    yield _ran("Exact", listing, Settings(seed=seed, race="coupled"), race.value)
+    yield _ran("Exact, tilt 8", weighed, Settings(seed=seed, race="coupled"), tilted.value)
+    surrogate = Settings(seed=seed, race="coupled", mode="surrogate", inflate=INFLATE)
     yield _ran("Surrogate, coupled", listing, surrogate, bounded.value)
-    anchored = Settings(seed=seed, mode="surrogate", inflate=INFLATE, keys="anchored")
+    anchored = Settings(
+        seed=seed, race="coupled", mode="surrogate", inflate=INFLATE, keys="anchored"
+    )
     yield _ran("Surrogate, coupled, anchored", listing, anchored, bounded.value)
     literal = Settings(seed=seed, mode="surrogate", inflate=INFLATE, race="literal")
     yield _ran(PRINTED, listing, literal, race.literal())
-    yield _ran("Fallback", listing, Settings(seed=seed, mode="fallback"), race.fallback())
+    yield _ran(
+        "Fallback", listing, Settings(seed=seed, race="coupled", mode="fallback"), race.fallback()
+    )
     for method, act in _baselines(listing, race).items():
         yield _looked(method, race, act)
 

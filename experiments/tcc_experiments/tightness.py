@@ -55,7 +55,7 @@ def work(part: Part) -> list[Row]:
     for number_of in range(int(part["seeds"])):
         seed = seed_of(f"tightness {name}", depth, number, number_of)
         for method, (tilt, told) in METHODS.items():
-            settings = Settings(seed=seed, **told)
+            settings = Settings(**{"seed": seed, "race": "coupled", **told})
             race = listings[tilt].race(seed, settings.inflate)
             greatest = race.greatest
             if method == PRINTED:

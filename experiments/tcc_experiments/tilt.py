@@ -44,7 +44,7 @@ def work(part: Part) -> list[Row]:
     costs = [cost(rng) for _ in range(CALLS)]
     least = depth if part["least"] == "depth" else 0
     artifact = compiled(any_of(costs, least, depth), tilt=bits)
-    due = predict(artifact, Settings(seed=bytes(32)), effort=EFFORT)
+    due = predict(artifact, Settings(seed=bytes(32), race="coupled"), effort=EFFORT)
     row: Row = {
         "plans": f"any{{{depth}}}" if least else f"any{{0,{depth}}}",
         "depth": depth,
@@ -59,7 +59,7 @@ def work(part: Part) -> list[Row]:
     }
     for number in range(int(part["runs"])):
         seed = seed_of("tilt", depth, number)
-        run = search(artifact, Settings(seed=seed, max_expansions=cap))
+        run = search(artifact, Settings(seed=seed, race="coupled", max_expansions=cap))
         whole = run.claim_type != "NoCert"
         seen: Row = {
             "runs": 1,

@@ -65,16 +65,19 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
         raise SettingsError("mode", "surrogate or fallback, as counts are bounds", mode)
     longest = artifact.rank(artifact.root)
     truncate = longest if settings.truncate is None else min(settings.truncate, longest)
+    race: Race = settings.race or (
+        "rest" if mode != "fallback" and keys == "finalized" else "coupled"
+    )
     if literal:
         _require_literal(artifact, mode, keys, settings.truncate)
-    if settings.race == "rest" and keys != "finalized":
+    if race == "rest" and keys != "finalized":
         raise SettingsError("keys", "finalized with the rest race", keys)
     if mode == "fallback":
         _require_no_race(settings)
     return Terms(
         settings=settings,
         mode=mode,
-        race=settings.race,
+        race=race,
         keys=keys,
         truncate=truncate,
         cut=truncate < longest,

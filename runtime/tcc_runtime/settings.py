@@ -32,8 +32,9 @@ class Settings:
         seed: 32 bytes; the race is a function of these and of the artifact (and of `inflate`,
             `beacon` and `client_nonce`, where given).
         mode: ``exact``, ``surrogate`` or ``fallback``; None is the best that the counts allow.
-        race: ``coupled``; ``rest``, where the children of a node are drawn one at a time; or
-            ``literal``, the printed surrogate race, which certifies nothing.
+        race: ``rest``: the children of a node are drawn one at a time; ``coupled``: each has an
+            arrival of its own; ``literal``: the printed surrogate race, which certifies nothing.
+            None is rest, where it is known: not with anchored keys and not in fallback.
         keys: ``finalized``: a child is pushed with its own arrival; ``anchored``: with what its
             parent's arrival bounds.  None is finalized, with the literal race anchored.
         recipe: the bound, ``r1`` per-step envelope or ``r2`` monotone remainder.
@@ -62,7 +63,7 @@ class Settings:
 
     seed: bytes
     mode: Mode | None = None
-    race: Race = "coupled"
+    race: Race | None = None
     keys: Keys | None = None
     recipe: Literal["r1", "r2"] = "r2"
     top: int = 1
@@ -96,7 +97,7 @@ class Settings:
 
     def _check_names(self) -> None:
         _one_of("mode", self.mode, (None, "exact", "surrogate", "fallback"))
-        _one_of("race", self.race, ("coupled", "rest", "literal"))
+        _one_of("race", self.race, (None, "coupled", "rest", "literal"))
         _one_of("keys", self.keys, (None, "finalized", "anchored"))
         _one_of("recipe", self.recipe, ("r1", "r2"))
         _one_of("ask", self.ask, (None, "leaf", "node", "never"))

@@ -140,7 +140,7 @@ def quoted(data: bytes, low: int, high: int, **told: Any) -> list[dict[str, Any]
         )
 
     sink = Memory()
-    settings = Settings(**{"seed": bytes(32), **told})
+    settings = Settings(**{"race": "coupled", "seed": bytes(32), **told})
     search(load(data), settings, Recorder(sink, started_ms=1_700_000_000_000), quoter=quoter)
     records = [json.loads(line) for line in bytes(sink.data).splitlines()]
     return [{k: v for k, v in record.items() if k != "~"} for record in records]

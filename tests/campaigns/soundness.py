@@ -160,7 +160,7 @@ def tree_trial(task: tuple[int, int]) -> Counter[str]:
         run = search(artifact, Settings(seed=seed, race=race, mode="surrogate", inflate="1.7"))
         found[f"{race} violations"] += violations(run, leaves, 1) > 0
         found[f"{race} pops"] += run.expansions + run.leaves
-    run = search(artifact, Settings(seed=seed))
+    run = search(artifact, Settings(seed=seed, race="coupled"))
     found["exact pops"] += run.expansions + run.leaves
     return found
 

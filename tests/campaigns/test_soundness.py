@@ -39,7 +39,7 @@ def test_a_run_that_stops_too_early_is_a_violation():
     seen = 0
     for number in range(40):
         artifact, tree = soundness.automaton(random.Random(number))
-        told = Settings(seed=bytes(32), mode="surrogate")
+        told = Settings(seed=bytes(32), race="coupled", mode="surrogate")
         leaves = Oracle(tree, told.seed, races=("coupled",)).numbers.coupled
         run = search(artifact, told)
         assert violations(run, leaves, 1) == 0

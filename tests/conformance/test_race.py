@@ -132,7 +132,11 @@ def test_the_search_of_the_rest_race_finds_the_best_leaves_in_order(case, top):
     told = {"race": "rest", "inflate": case["inflate"], "top": top}
     artifact, sink = opened(case), Memory()
     recorder = Recorder(sink, started_ms=7)
-    run = search(artifact, Settings(seed=bytes.fromhex(case["seed"]), **told), recorder)
+    run = search(
+        artifact,
+        Settings(**{"seed": bytes.fromhex(case["seed"]), "race": "coupled", **told}),
+        recorder,
+    )
     found = [{"calls": list(plan.calls), "value": plan.value} for plan in run.plans]
     assert found == case["leaves"][:top]
     due = "RunWiseExact" if case["inflate"] == "1" else "RunWiseSurrogate"
@@ -145,7 +149,7 @@ def test_the_search_of_the_rest_race_finds_the_best_leaves_in_order(case, top):
 @pytest.mark.parametrize("case", COUPLED, ids=name)
 def test_the_search_finds_all_leaves_in_order(case, keys):
     seed = bytes.fromhex(case["seed"])
-    settings = Settings(seed=seed, top=12, inflate=case["inflate"], keys=keys)
+    settings = Settings(seed=seed, race="coupled", top=12, inflate=case["inflate"], keys=keys)
     run = search(opened(case), settings)
     found = [{"calls": list(plan.calls), "value": plan.value} for plan in run.plans]
     assert found == case["leaves"]

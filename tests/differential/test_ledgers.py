@@ -32,7 +32,11 @@ STARTED = 1_700_000_000_000
 
 def runtime_ledger(artifact: Artifact, *, withhold: bool = False, **told: Any) -> bytes:
     sink = Memory()
-    search(artifact, Settings(**told), Recorder(sink, started_ms=STARTED, withhold=withhold))
+    search(
+        artifact,
+        Settings(**{"race": "coupled", **told}),
+        Recorder(sink, started_ms=STARTED, withhold=withhold),
+    )
     return bytes(sink.data)
 
 
@@ -148,7 +152,12 @@ def test_a_run_that_is_interrupted_is_valid_and_claims_nothing():
     loaded = load(_small_bytes())
     sink = Memory()
     recorder = Recorder(sink, started_ms=STARTED)
-    search(loaded, Settings(seed=bytes(32), top=9), recorder, on_expand=lambda p: p.expansions == 2)
+    search(
+        loaded,
+        Settings(seed=bytes(32), race="coupled", top=9),
+        recorder,
+        on_expand=lambda p: p.expansions == 2,
+    )
     found = validate(bytes(sink.data), small())
     assert (found.verdict, found.claim_type, found.claim_upheld) == (0, "NoCert", False)
 
@@ -156,7 +165,7 @@ def test_a_run_that_is_interrupted_is_valid_and_claims_nothing():
 def test_a_run_out_of_time_is_valid_and_claims_nothing():
     ticks = iter(range(10**6))
     sink = Memory()
-    told = Settings(seed=bytes(32), top=9, max_seconds=3)
+    told = Settings(seed=bytes(32), race="coupled", top=9, max_seconds=3)
     recorder = Recorder(sink, started_ms=STARTED)
     search(load(_small_bytes()), told, recorder, clock=lambda: next(ticks))
     found = validate(bytes(sink.data), small())

@@ -81,7 +81,9 @@ def sound(number: int) -> int:
         return 0
     seed, recorder = rng.randbytes(32), Watching()
     quoter = Unreliable(rng, honest=True)
-    run = search(artifact, Settings(seed=seed, **told), recorder, quoter=quoter)
+    run = search(
+        artifact, Settings(**{"seed": seed, "race": "coupled", **told}), recorder, quoter=quoter
+    )
     if run.claim_type == "NoCert":
         return 0
     plans = listed(data, seed, told, recorder.known)
@@ -141,7 +143,9 @@ def run_at_fixed_costs(artifact, seed: bytes, told: dict):
             return Answer(low=low, high=high) if high - low < question.high - question.low else None
         return Answer(low=cost, high=cost)
 
-    return search(artifact, Settings(seed=seed, **told), recorder, quoter=quoter)
+    return search(
+        artifact, Settings(**{"seed": seed, "race": "coupled", **told}), recorder, quoter=quoter
+    )
 
 
 @pytest.mark.parametrize(

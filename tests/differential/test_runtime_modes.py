@@ -54,7 +54,7 @@ def case(number: int, kind: str, tilt: int, inflate: str = "1"):
 def recorded(artifact, **told):
     """A run that the validator passes, and its records."""
     sink = Memory()
-    run = search(artifact, Settings(**told), Recorder(sink, started_ms=7))
+    run = search(artifact, Settings(**{"race": "coupled", **told}), Recorder(sink, started_ms=7))
     ledger = bytes(sink.data)
     found = validate(ledger, artifact.kept["test.bytes"])
     assert (found.verdict, found.findings) == (0, ())

@@ -60,7 +60,9 @@ def test_every_published_number_is_the_oracles(number, tilt):
         seed = seed_of(1000 * number + salt)
         due = Oracle(grammar, seed).result
         ledger = Memory()
-        run = search(artifact, Settings(seed=seed, top=10**6), Recorder(ledger, started_ms=7))
+        run = search(
+            artifact, Settings(seed=seed, race="coupled", top=10**6), Recorder(ledger, started_ms=7)
+        )
         found = [(q64(p.value), bytes.fromhex(p.leaf_id), p.calls) for p in run.plans]
         assert found == due.leaves
         assert (run.claim_type, run.stop) == ("RunWiseExact", "exhausted")
@@ -85,7 +87,7 @@ def test_a_certified_stop_has_the_best_plans_and_no_other_beats_them(number, top
         for salt in range(SEEDS_EACH):
             seed = seed_of(5000 * number + salt)
             due = Oracle(grammar, seed).result.leaves
-            run = search(artifact, Settings(seed=seed, top=top, recipe=recipe))
+            run = search(artifact, Settings(seed=seed, race="coupled", top=top, recipe=recipe))
             found = [(q64(p.value), bytes.fromhex(p.leaf_id), p.calls) for p in run.plans]
             assert run.claim_type == "RunWiseExact"
             assert found == due[:top]
@@ -96,7 +98,7 @@ def test_r2_expands_no_more_than_r1():
         artifact, _ = case(number, 0)
         for salt in range(SEEDS_EACH):
             seed = seed_of(salt)
-            tight = search(artifact, Settings(seed=seed))
-            loose = search(artifact, Settings(seed=seed, recipe="r1"))
+            tight = search(artifact, Settings(seed=seed, race="coupled"))
+            loose = search(artifact, Settings(seed=seed, race="coupled", recipe="r1"))
             assert tight.expansions <= loose.expansions
             assert tight.plans == loose.plans

@@ -21,7 +21,7 @@ def recorded(data: bytes, salt: int = 0, on_expand=None, recorder=None, **settin
     seed = salt.to_bytes(32, "big")
     run = search(
         load(data),
-        Settings(seed=seed, **settings),
+        Settings(**{"seed": seed, "race": "coupled", **settings}),
         Recorder(ledger, started_ms=1_700_000_000_000 + salt, **(recorder or {})),
         on_expand,
     )

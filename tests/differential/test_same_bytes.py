@@ -47,7 +47,9 @@ from tcc_runtime.sinks import Memory
 for name in sys.argv[1:]:
     data = compile_file(Path(name), Options(tilt=4)).artifact
     sink = Memory()
-    search(load(data), Settings(seed=bytes(32), top=4), Recorder(sink, started_ms=1))
+    for race in ("coupled", "rest"):
+        settings = Settings(seed=bytes(32), race=race, top=4)
+        search(load(data), settings, Recorder(sink, started_ms=1))
     print(hashlib.sha256(data).hexdigest(), hashlib.sha256(sink.data).hexdigest())
 """
 

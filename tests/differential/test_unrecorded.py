@@ -29,7 +29,7 @@ TOLD = {
 
 def both(artifact, **told):
     """The run that nobody follows, and the one that somebody does."""
-    settings = Settings(**told)
+    settings = Settings(**{"race": "coupled", **told})
     assert fits(artifact, terms_of(artifact, settings))
     return search(artifact, settings), search(artifact, settings, on_expand=lambda _: None)
 

@@ -76,7 +76,7 @@ def test_the_adversarial_graph_prunes_the_winner_by_its_mean_alone() -> None:
         seed = seed_of("adversarial test", number)
         race = listing.race(seed)
         best = race.best()[0]
-        run = search(listing.artifact, Settings(seed=seed))
+        run = search(listing.artifact, Settings(seed=seed, race="coupled"))
         assert run.plans[0].leaf_id == listing.places[best].digest.hex()
         pruned += baselines.distribution_level(listing, race.value).leaf != best
     assert pruned > 10
@@ -84,7 +84,7 @@ def test_the_adversarial_graph_prunes_the_winner_by_its_mean_alone() -> None:
 
 def test_a_plan_that_was_left_out_is_a_violation() -> None:
     listing = Listing(suite("A", 3, 0))
-    told = Settings(seed=seed_of("violation", 0))
+    told = Settings(seed=seed_of("violation", 0), race="coupled")
     race = listing.race(told.seed)
     run = search(listing.artifact, told)
     assert soundness.against(listing, race.value, run, told) == (False, False, True)
@@ -100,7 +100,7 @@ def test_the_frontier_of_a_trace_covers_what_was_not_popped() -> None:
     listing = Listing(suite("B", 4, 0))
     at = {place.digest: k for k, place in enumerate(listing.places)}
     trace = Trace()
-    run = search(listing.artifact, Settings(seed=bytes(32)), trace)
+    run = search(listing.artifact, Settings(seed=bytes(32), race="coupled"), trace)
     race = listing.race(bytes(32))
     left = {node.digest for node in trace.frontier()}
     popped = {node.digest for node in trace.leaves()}
@@ -116,7 +116,7 @@ def test_expansions_are_as_predicted() -> None:
     runs = [
         search(
             listing.artifact,
-            Settings(seed=seed_of("predicted", k), mode="surrogate", inflate="3"),
+            Settings(seed=seed_of("predicted", k), race="coupled", mode="surrogate", inflate="3"),
         ).expansions
         for k in range(400)
     ]

@@ -92,7 +92,12 @@ def honest(data: bytes, told: dict[str, Any], quoter) -> Records:
     """What the runtime writes."""
     sink = Memory()
     started = told.pop("started_ms", STARTED)
-    search(load(data), Settings(**told), Recorder(sink, started_ms=started), quoter=quoter)
+    search(
+        load(data),
+        Settings(**{"race": "coupled", **told}),
+        Recorder(sink, started_ms=started),
+        quoter=quoter,
+    )
     records = [json.loads(line) for line in sink.data.splitlines()]
     return [{k: v for k, v in record.items() if k != "~"} for record in records]
 

@@ -66,7 +66,10 @@ def test_the_first_two_are_draws_without_replacement(tilt, told):
     cost = {plan: sum(price[call] for call in plan) for plan in enumerate_plans(artifact)}
     one = softmax(cost, 1.0)
     law = {(x, y): one[x] * one[y] / (1 - one[x]) for x, y in permutations(one, 2)}
-    runs = (search(artifact, Settings(seed=seed, top=2, **told)).plans for seed in seeds())
+    runs = (
+        search(artifact, Settings(**{"seed": seed, "top": 2, "race": "coupled", **told})).plans
+        for seed in seeds()
+    )
     found = Counter((first.calls, second.calls) for first, second in runs)
     assert statistic(found, law) < quantile(len(law) - 1)
 
@@ -93,7 +96,10 @@ def test_the_winner_of_a_surrogate_run_is_a_softmax_draw(tilt, told):
     most = told.get("truncate", 9)
     plans = [plan for plan in enumerate_plans(artifact) if len(plan) <= most]
     law = softmax({plan: sum(PRICE[call] for call in plan) for plan in plans}, 1.0)
-    runs = (search(artifact, Settings(seed=seed, **told)) for seed in seeds(RUNS // 3))
+    runs = (
+        search(artifact, Settings(**{"seed": seed, "race": "coupled", **told}))
+        for seed in seeds(RUNS // 3)
+    )
     found = Counter(run.plans[0].calls for run in runs)
     assert statistic(found, law) < quantile(len(law) - 1)
 
@@ -121,6 +127,9 @@ def test_the_winner_over_bounds_is_a_softmax_draw(kind, told):
         artifact = opened(core, rows, round_counts=2)
     plans = [(), *((x,) for x in names), *((x, y) for x in names for y in names)]
     law = softmax({plan: sum(costs[call] for call in plan) for plan in plans}, 1.0)
-    runs = (search(artifact, Settings(seed=seed, **told)) for seed in seeds(RUNS // 3))
+    runs = (
+        search(artifact, Settings(**{"seed": seed, "race": "coupled", **told}))
+        for seed in seeds(RUNS // 3)
+    )
     found = Counter(run.plans[0].calls for run in runs)
     assert statistic(found, law) < quantile(len(law) - 1)

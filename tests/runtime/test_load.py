@@ -31,7 +31,7 @@ def test_bytes_and_a_mapped_file_give_the_same_run(vec, tmp_path):
     path = tmp_path / "vec.tcca"
     path.write_bytes(vec)
     runs = [
-        search(load(source, verify=verify), Settings(seed=SEED))
+        search(load(source, verify=verify), Settings(seed=SEED, race="coupled"))
         for source in (vec, path)
         for verify in (True, False)
     ]
@@ -73,7 +73,7 @@ def flipped(data: bytes, column: str, at: int = 0) -> bytes:
 
 def test_verification_is_what_reads_a_column_that_no_run_touches(vec):
     broken = flipped(vec, "core")
-    assert search(load(broken, verify=False), Settings(seed=SEED)).stop == "bound"
+    assert search(load(broken, verify=False), Settings(seed=SEED, race="coupled")).stop == "bound"
     with pytest.raises(Rejected) as refusal:
         load(broken)
     assert refusal.value.code == Code.COLUMN_DIGEST
@@ -92,7 +92,7 @@ def test_an_unverified_artifact_that_leads_nowhere_is_refused_where_it_is_read(
     vec, column, at, code
 ):
     with pytest.raises(Rejected) as refusal:
-        search(load(flipped(vec, column, at), verify=False), Settings(seed=SEED))
+        search(load(flipped(vec, column, at), verify=False), Settings(seed=SEED, race="coupled"))
     assert refusal.value.code == code
 
 
@@ -104,8 +104,10 @@ def test_an_artifact_known_by_its_digest_is_opened_without_checking_it_again(
     due = load(path)
     monkeypatch.setattr("tcc_runtime.load.check", lambda *_: pytest.fail("checked again"))
     known = load(path, checked=due.digest.hex())
-    assert search(known, Settings(seed=SEED)) == search(due, Settings(seed=SEED))
-    assert search(known, Settings(seed=SEED)).claim_type == "RunWiseExact"
+    assert search(known, Settings(seed=SEED, race="coupled")) == search(
+        due, Settings(seed=SEED, race="coupled")
+    )
+    assert search(known, Settings(seed=SEED, race="coupled")).claim_type == "RunWiseExact"
 
 
 def test_another_artifact_than_the_one_that_was_checked_is_refused(vec):
@@ -127,15 +129,15 @@ def test_a_known_digest_does_not_let_a_changed_column_through(vec, name):
 
 def test_without_verification_a_known_digest_raises_no_claim(vec):
     artifact = load(vec, verify=False, checked=load(vec).digest.hex())
-    assert search(artifact, Settings(seed=SEED)).claim_type == "NoCert"
+    assert search(artifact, Settings(seed=SEED, race="coupled")).claim_type == "NoCert"
 
 
 def test_a_large_artifact_is_checked_in_bulk_with_the_same_answer(vec, monkeypatch):
-    due = search(load(vec), Settings(seed=SEED))
+    due = search(load(vec), Settings(seed=SEED, race="coupled"))
     broken = vec[:-1] + bytes([vec[-1] ^ 1])
     monkeypatch.setattr("tcc_runtime.load._LARGE", 0)
     monkeypatch.setattr("tcc_runtime.load.check", lambda *_: pytest.fail("not in bulk"))
-    assert search(load(vec), Settings(seed=SEED)) == due
+    assert search(load(vec), Settings(seed=SEED, race="coupled")) == due
     with pytest.raises(Rejected, match="M203"):
         load(broken)
 
@@ -146,7 +148,7 @@ def test_a_run_makes_only_the_states_and_calls_that_it_meets():
     rows = wide_rows(rng, 8, 40, 15)
     artifact = load(build(free_core(costs, 40), rows))
     assert artifact.manifest.states > 500
-    search(artifact, Settings(seed=SEED))
+    search(artifact, Settings(seed=SEED, race="coupled"))
     assert len(tables_of(artifact, "r2", "1")._states) < artifact.manifest.states / 2
 
 
@@ -166,7 +168,7 @@ def wide_rows(rng, calls, layers, width):
 
 def test_an_automaton_of_the_empty_plan_alone_runs():
     core = make_core(tools=[], calls=[], plan=["empty"])
-    run = search(load(build(core, [(True, [])])), Settings(seed=SEED))
+    run = search(load(build(core, [(True, [])])), Settings(seed=SEED, race="coupled"))
     assert (run.claim_type, run.expansions, run.leaves) == ("RunWiseExact", 1, 1)
     assert [(plan.calls, plan.cost) for plan in run.plans] == [((), "0")]
 

@@ -44,7 +44,7 @@ def network(number: int = 0, **options):
 def recorded(artifact, withhold: bool = False, **told):
     sink = Memory()
     recorder = Recorder(sink, started_ms=7, withhold=withhold)
-    run = search(artifact, Settings(seed=SEED, **told), recorder)
+    run = search(artifact, Settings(**{"seed": SEED, "race": "coupled", **told}), recorder)
     return run, bytes(sink.data)
 
 
@@ -55,6 +55,19 @@ def test_the_mode_left_open_is_the_best_that_the_counts_allow():
     assert terms_of(network(), Settings(seed=SEED)).mode == "surrogate"
     literal = terms_of(vec(tilt=0), Settings(seed=SEED, race="literal"))
     assert (literal.mode, literal.keys) == ("surrogate", "anchored")
+
+
+def test_the_race_left_open_is_the_rest_race_where_it_is_known():
+    assert terms_of(vec(), Settings(seed=SEED)).race == "rest"
+    assert terms_of(network(), Settings(seed=SEED, truncate=1)).race == "rest"
+    assert terms_of(vec(), Settings(seed=SEED, keys="anchored")).race == "coupled"
+    assert terms_of(vec(), Settings(seed=SEED, mode="fallback")).race == "coupled"
+
+
+def test_a_run_that_names_no_race_is_byte_for_byte_that_of_the_race_it_gets():
+    left_open, named = recorded(vec(), race=None), recorded(vec(), race="rest")
+    assert left_open == named
+    assert b'"race":"rest"' in left_open[1]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +87,7 @@ def test_the_mode_left_open_is_the_best_that_the_counts_allow():
 )
 def test_what_does_not_go_together_is_refused(field, told):
     with pytest.raises(SettingsError) as refusal:
-        search(vec(), Settings(seed=SEED, **told))
+        search(vec(), Settings(**{"seed": SEED, "race": "coupled", **told}))
     assert refusal.value.field == field
 
 
@@ -87,7 +100,7 @@ def test_a_literal_run_takes_no_cut():
 @pytest.mark.parametrize("artifact", [vec(round_counts=4), network()])
 def test_exact_is_refused_on_bounds(artifact):
     with pytest.raises(SettingsError) as refusal:
-        search(artifact, Settings(seed=SEED, mode="exact"))
+        search(artifact, Settings(seed=SEED, race="coupled", mode="exact"))
     assert refusal.value.field == "mode"
 
 
@@ -171,7 +184,7 @@ def test_a_deterministic_artifact_shows_one_state():
 
 def test_the_race_follows_beacon_nonce_seed_salt_and_every_bound_setting():
     artifact = vec()
-    plain = terms_of(artifact, Settings(seed=SEED))
+    plain = terms_of(artifact, Settings(seed=SEED, race="coupled"))
     assert race_key_of(artifact, plain) == race_key(
         SEED, root_context(artifact.manifest.root_document)
     )
@@ -194,7 +207,7 @@ def test_the_race_follows_beacon_nonce_seed_salt_and_every_bound_setting():
         {"race": "rest"},
     ]
     keys = {
-        race_key_of(artifact, terms_of(artifact, Settings(**{**base, **change})))
+        race_key_of(artifact, terms_of(artifact, Settings(**{"race": "coupled", **base, **change})))
         for change in changes
     }
     assert len(keys) == len(changes)
@@ -206,7 +219,7 @@ def test_the_race_follows_beacon_nonce_seed_salt_and_every_bound_setting():
 
 
 def test_the_opening_is_known_before_beacon_and_nonce():
-    artifact, settings = vec(), Settings(seed=SEED, opening_salt=bytes(32))
+    artifact, settings = vec(), Settings(seed=SEED, race="coupled", opening_salt=bytes(32))
     due = opening_digest(artifact, settings)
     later = replace(settings, beacon=b"b", client_nonce=b"n")
     assert opening_digest(artifact, later) == due

@@ -66,10 +66,10 @@ def test_arrivals_and_their_logarithms_stay_within_their_bounds(bits):
 
 def test_a_callers_own_context_changes_nothing():
     artifact = build(vec_core(), vec_rows())
-    due = search(load(artifact), Settings(seed=bytes(32), top=12))
+    due = search(load(artifact), Settings(seed=bytes(32), race="coupled", top=12))
     narrow = gmpy2.context(precision=11, emin=-23, emax=16, round=gmpy2.RoundUp)
     with narrow:
-        assert search(load(artifact), Settings(seed=bytes(32), top=12)) == due
+        assert search(load(artifact), Settings(seed=bytes(32), race="coupled", top=12)) == due
 
 
 def test_an_interval_that_rounds_two_ways_is_undecided():
@@ -144,7 +144,7 @@ def test_a_deep_automaton_runs_without_a_deep_stack():
     deep = 4000
     rows = [(True, [])] + [(False, [(0, q), (1, q)]) for q in range(deep)]
     artifact = load(build(free_core([1, 10**9], deep), rows, tilt=1))
-    run = search(artifact, Settings(seed=bytes(32), max_expansions=deep + 50))
+    run = search(artifact, Settings(seed=bytes(32), race="coupled", max_expansions=deep + 50))
     assert run.expansions > deep / 2
 
 

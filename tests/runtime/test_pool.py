@@ -41,7 +41,9 @@ def mapped(vec: bytes, tmp_path: Path) -> Artifact:
 def requests(count: int, folder: Path | None = None) -> list[Request]:
     return [
         Request(
-            settings=Settings(seed=number.to_bytes(32, "little"), top=1 + number % 3),
+            settings=Settings(
+                seed=number.to_bytes(32, "little"), race="coupled", top=1 + number % 3
+            ),
             ledger=None if folder is None else folder / str(number),
             started_ms=7,
         )
@@ -115,7 +117,7 @@ def test_a_killed_worker_is_an_error_and_not_a_wait(
 def endless() -> Iterator[Request]:
     number = 0
     while True:
-        yield Request(settings=Settings(seed=number.to_bytes(32, "little")))
+        yield Request(settings=Settings(seed=number.to_bytes(32, "little"), race="coupled"))
         number += 1
 
 
@@ -126,7 +128,10 @@ def test_requests_are_taken_as_they_are_needed(mapped: Artifact) -> None:
 
 
 def test_what_the_artifact_does_not_allow_is_refused_before_it_is_run(mapped: Artifact) -> None:
-    asked = [*requests(1), Request(settings=Settings(seed=bytes(32), mode="exact", inflate="2"))]
+    asked = [
+        *requests(1),
+        Request(settings=Settings(seed=bytes(32), race="coupled", mode="exact", inflate="2")),
+    ]
     with pytest.raises(SettingsError):
         list(runs(mapped, asked, processes=1))
 
@@ -163,7 +168,7 @@ INTERRUPTED = """
 
     def endless():
         while True:
-            yield Request(settings=Settings(seed=bytes(32)))
+            yield Request(settings=Settings(seed=bytes(32), race="coupled"))
 
     try:
         for _ in runs(load(Path(sys.argv[1])), endless(), processes=2):

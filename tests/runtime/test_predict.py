@@ -83,7 +83,9 @@ def test_more_effort_gives_a_narrower_enclosure():
     rng = random.Random(5)
     costs = [rng.randrange(3 * 10**9) for _ in range(5)]
     artifact = load(build(free_core(costs, 9), chain_rows(rng, 5, 9, 3), tilt=0))
-    found = [predict(artifact, Settings(seed=SEED), effort=e) for e in (0, 1000, 10_000)]
+    found = [
+        predict(artifact, Settings(seed=SEED, race="coupled"), effort=e) for e in (0, 1000, 10_000)
+    ]
     ratios = [one.upper / one.lower for one in found]
     assert ratios[0] > 2 > ratios[1] > ratios[2] and ratios[2] < 1.1
     assert found[0].lower <= found[1].lower <= found[2].lower <= found[2].upper <= found[1].upper
@@ -109,7 +111,7 @@ def test_the_least_possible_work_is_predicted_where_nothing_is_open():
     rows = [(True, [])]
     for _ in range(3):
         rows.append((False, [(0, len(rows) - 1)]))
-    found = predict(load(build(free_core([10**9], 3), rows)), Settings(seed=SEED))
+    found = predict(load(build(free_core([10**9], 3), rows)), Settings(seed=SEED, race="coupled"))
     assert (round(found.lower, 6), round(found.upper, 6)) == (4, 4)
 
 
@@ -124,13 +126,16 @@ def test_the_least_possible_work_is_predicted_where_nothing_is_open():
     ],
 )
 def test_what_is_not_known_is_not_predicted(told, why):
-    artifact, settings = load(build(vec_core(), vec_rows())), Settings(seed=SEED, **told)
+    artifact, settings = (
+        load(build(vec_core(), vec_rows())),
+        Settings(**{"seed": SEED, "race": "coupled", **told}),
+    )
     assert predict(artifact, settings) is None
     assert why in why_not(artifact, settings)
 
 
 def test_nothing_is_predicted_on_bounds_that_other_plans_count_in():
-    settings = Settings(seed=SEED)
+    settings = Settings(seed=SEED, race="coupled")
     relaxed = opened(vec_core(), vec_rows(), relaxed={"limits": [1]})
     network = opened(free_core([1, 2], 9), random_rows(random.Random(1), 2, 2, 2),
                      nondeterministic=True)  # fmt: skip
@@ -143,8 +148,8 @@ def test_nothing_is_predicted_on_bounds_that_other_plans_count_in():
 def test_scores_beyond_floats_are_not_predicted():
     rows = [(True, []), (True, [(0, 0), (1, 0)])]
     steep = load(build(free_core([0, 10**9], 9), rows, beta="900"))
-    assert why_not(steep, Settings(seed=SEED)) is None
-    assert predict(steep, Settings(seed=SEED)) is None
+    assert why_not(steep, Settings(seed=SEED, race="coupled")) is None
+    assert predict(steep, Settings(seed=SEED, race="coupled")) is None
 
 
 def test_merged_buckets_keep_the_weight_and_hold_every_cost():

@@ -24,7 +24,7 @@ from tcc_runtime.sinks import HashOnly, LedgerFile, Memory
 from tests.oracle.cores import call, depth, make_core
 from tests.runtime.graphs import build, free_core, vec_core, vec_rows
 
-SETTINGS = Settings(seed=bytes(range(32)), top=12)
+SETTINGS = Settings(seed=bytes(range(32)), race="coupled", top=12)
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,9 @@ def whole(data: bytes, **told):
     """An uninterrupted run: its result, and its ledger."""
     sink = Memory()
     told = {"seed": SEED, **told}
-    run = search(load(data), Settings(**told), Recorder(sink, started_ms=STARTED))
+    run = search(
+        load(data), Settings(**{"race": "coupled", **told}), Recorder(sink, started_ms=STARTED)
+    )
     return run, bytes(sink.data)
 
 
@@ -267,7 +269,7 @@ from tcc_runtime.settings import Settings
 from tcc_runtime.sinks import LedgerFile
 artifact, ledger, sync_ms = load(Path(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3])
 recorder = Recorder(LedgerFile(ledger, sync_ms=sync_ms), started_ms=1_700_000_000_000)
-search(artifact, Settings(seed=bytes(range(32)), top=150), recorder)
+search(artifact, Settings(seed=bytes(range(32)), race="coupled", top=150), recorder)
 print("done")
 """
 
@@ -353,7 +355,7 @@ def test_a_descriptor_that_fails_ends_the_run_and_it_is_taken_up(tmp_path, code)
         else:
             os.dup2(writing, held)  # a pipe takes bytes, and cannot be synced
 
-    told = Settings(seed=SEED, top=9)
+    told = Settings(seed=SEED, race="coupled", top=9)
     sink = LedgerFile(path, sync_ms=0)
     with pytest.raises(LedgerError) as refusal:
         search(load(data), told, Recorder(sink, started_ms=STARTED), spoil)

@@ -43,7 +43,10 @@ def recorded(artifact, on_expand=None, **options):
     """A run, and the records of its ledger, each read strictly."""
     ledger = Memory()
     run = search(
-        artifact, Settings(seed=SEED, **options), Recorder(ledger, started_ms=9), on_expand
+        artifact,
+        Settings(**{"seed": SEED, "race": "coupled", **options}),
+        Recorder(ledger, started_ms=9),
+        on_expand,
     )
     records = list(LedgerReader([bytes(ledger.data)]))
     for line, record in enumerate(records, 1):
@@ -77,14 +80,16 @@ def test_a_bound_stop_leaves_no_key_above_the_incumbent():
 def test_one_seed_has_one_ledger_and_another_seed_another():
     first, _ = recorded(load(vec()))
     second, _ = recorded(load(vec()))
-    other = search(load(vec()), Settings(seed=bytes(32)), Recorder(Memory(), started_ms=9))
+    other = search(
+        load(vec()), Settings(seed=bytes(32), race="coupled"), Recorder(Memory(), started_ms=9)
+    )
     assert first == second
     assert first.ledger_head != other.ledger_head
 
 
 def test_without_a_recorder_the_run_is_the_same_but_for_the_head():
     run, _ = recorded(load(vec()))
-    bare = search(load(vec()), Settings(seed=SEED))
+    bare = search(load(vec()), Settings(seed=SEED, race="coupled"))
     assert bare == replace(run, ledger_head=None)
 
 
@@ -108,7 +113,9 @@ def test_a_cap_on_expansions():
 
 def test_a_cap_that_is_not_reached_changes_nothing():
     free, _ = recorded(load(vec()))
-    capped = search(load(vec()), Settings(seed=SEED, max_expansions=free.expansions))
+    capped = search(
+        load(vec()), Settings(seed=SEED, race="coupled", max_expansions=free.expansions)
+    )
     assert capped == replace(free, ledger_head=None)
 
 
@@ -117,7 +124,7 @@ def test_a_cap_on_time():
     ledger = Memory()
     run = search(
         load(vec()),
-        Settings(seed=SEED, top=12, max_seconds=3),
+        Settings(seed=SEED, race="coupled", top=12, max_seconds=3),
         Recorder(ledger, started_ms=0),
         clock=lambda: float(next(ticks)),
     )
@@ -285,15 +292,15 @@ def test_an_undecided_rounding_ends_the_run(monkeypatch):
 
 def test_precision_is_added_until_every_rounding_is_decided():
     artifact = load(vec())
-    due = search(artifact, Settings(seed=SEED, top=12))
+    due = search(artifact, Settings(seed=SEED, race="coupled", top=12))
     artifact.kept["tables.r2.1"] = Tables(artifact, "r2", 98)
-    assert search(artifact, Settings(seed=SEED, top=12)) == due
+    assert search(artifact, Settings(seed=SEED, race="coupled", top=12)) == due
 
 
 def test_a_range_that_nobody_is_asked_about_leads_to_fallback():
     core = free_core([10**9, 5], 2, highs=[2 * 10**9, 5])
     rows = [(True, []), (False, [(0, 0), (1, 0)])]
-    run = search(load(build(core, rows)), Settings(seed=SEED, top=2))
+    run = search(load(build(core, rows)), Settings(seed=SEED, race="coupled", top=2))
     assert (run.mode, run.claim_type, run.guards) == ("fallback", "NoCert", ("BudgetFail",))
     assert [(plan.cost, plan.cost_high) for plan in run.plans if plan.calls == ("a",)] == [
         ("1", "2")
@@ -353,7 +360,7 @@ def test_a_tilted_race_walks_almost_straight_down(tilt, most):
     core, rows = layered(2, 20, 64, 15)
     artifact = load(build(core, rows, tilt=tilt))
     assert artifact.manifest.states > 900
-    runs = [search(artifact, Settings(seed=bytes([n]) * 32)) for n in range(20)]
+    runs = [search(artifact, Settings(seed=bytes([n]) * 32, race="coupled")) for n in range(20)]
     assert all(run.expansions >= 65 for run in runs)
     assert sum(run.expansions for run in runs) / len(runs) <= most
 
@@ -365,7 +372,7 @@ def test_an_untilted_race_pays_for_depth():
     mean = {}
     for tilt in (0, 8):
         artifact = load(build(core, rows, tilt=tilt))
-        runs = [search(artifact, Settings(seed=bytes([n]) * 32)) for n in range(40)]
+        runs = [search(artifact, Settings(seed=bytes([n]) * 32, race="coupled")) for n in range(40)]
         mean[tilt] = sum(run.expansions for run in runs) / len(runs)
     assert mean[8] < 11 < mean[0]
 
@@ -413,7 +420,7 @@ def test_a_downgrade_in_mid_run_keeps_what_was_found(told):
         starts.add(kinds.index("downgrade"))
         assert (run.mode, run.claim_type, run.stop) == ("fallback", "NoCert", "exhausted")
         assert {plan.calls for plan in run.plans} == {plan.calls for plan in free.plans}
-        due = search(artifact, Settings(seed=SEED, top=12, mode="fallback"))
+        due = search(artifact, Settings(seed=SEED, race="coupled", top=12, mode="fallback"))
         assert run.plans == due.plans
     assert starts
 
@@ -433,7 +440,7 @@ def test_a_downgrade_gives_the_leaves_found_so_far_their_fallback_value():
     broken = changed(good, {"plans": pack("plans", [plans[0], 0, *plans[2:]])}.items())
     found_before = 0
     for number in range(20):
-        told = Settings(seed=bytes([number]) * 32, top=3)
+        told = Settings(seed=bytes([number]) * 32, race="coupled", top=3)
         ledger = Memory()
         run = search(load(broken, verify=False), told, Recorder(ledger, started_ms=9))
         assert (run.mode, run.guards) == ("fallback", ("CountFail",))

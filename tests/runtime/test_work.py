@@ -46,7 +46,7 @@ def work(
 ) -> dict[str, int]:
     """The counts of one run on fresh tables; one that somebody follows, if not told otherwise."""
     counts: Counter = Counter()
-    settings = Settings(seed=SEED, **told)
+    settings = Settings(**{"seed": SEED, "race": "coupled", **told})
     reals = tables_of(artifact, settings.recipe, settings.inflate).reals
     assert reals.bits == FIRST_BITS
     log, drawing, edges = reals._log, searching.drawing, Artifact.edges

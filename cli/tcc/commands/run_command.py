@@ -53,9 +53,7 @@ from tcc_runtime.sinks import HashOnly, LedgerFile
 @click.option(
     "--race",
     type=click.Choice(("coupled", "rest", "literal")),
-    default="coupled",
-    show_default=True,
-    help="rest: children drawn one at a time, for states with many calls",
+    help="by default rest, children drawn one at a time; coupled with anchored keys or in fallback",
 )
 @click.option("--inflate", default="1", show_default=True, help="stress: counts that many times up")
 @click.option("--truncate", type=click.IntRange(0), help="only plans of at most that many calls")
