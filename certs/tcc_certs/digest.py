@@ -6,7 +6,6 @@ docs/spec/race.md.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -75,8 +74,8 @@ def rest_digest(context: bytes, step: int) -> bytes:
 
 def hkdf(ikm: bytes, salt: bytes, info: bytes) -> bytes:
     """HKDF-SHA256 (RFC 5869), 32 bytes of output."""
-    key = hmac.new(salt or bytes(32), ikm, hashlib.sha256).digest()
-    return hmac.new(key, info + b"\x01", hashlib.sha256).digest()
+    key = hmac.digest(salt or bytes(32), ikm, "sha256")
+    return hmac.digest(key, info + b"\x01", "sha256")
 
 
 def race_key(seed: bytes, salt: bytes) -> bytes:

@@ -1,25 +1,52 @@
-"""The exact nodes of an unrecorded run, where it needs them: path by path, published at the end.
+"""The exact keys of an unrecorded run, for the few items that want one.
 
-Text: docs/spec/race.md, sections 5, 7 and 18.  The same nodes that a recorded run makes, but for
-what nobody asks of the nodes on the way: their keys and the logarithms of their arrivals.
-Cost: a node one or two operations of working precision, with a logarithm where it did not win; a
-published one another logarithm.
+Text: docs/spec/race.md, sections 5, 7 and 18; the arrivals and the error bounds are those of
+:mod:`tcc_runtime.numbers`.  A winner's arrival is its source's times weights, and ln of it a sum;
+so a key costs the sums along the winners above it, and numbers of working precision where somebody
+on the way did not win.  These are kept, as many paths share them.
+Cost: a winner on the way an addition or two; a drawn arrival one logarithm, its own one more.
 """
 
 from __future__ import annotations
 
-from tcc_certs.digest import RESIDUAL, REST_ARRIVAL, rest_digest, rest_place
-from tcc_runtime.node import Node
-from tcc_runtime.numbers import units
-from tcc_runtime.race import Draw, arrival_at
-from tcc_runtime.rest import rest_at, units_of
-from tcc_runtime.rest_item import Rest
-from tcc_runtime.rounding import Rounding
-from tcc_runtime.tables import State, Tables
+from math import prod
+
+from tcc_certs.digest import (
+    FIRST_ARRIVAL,
+    RESIDUAL,
+    REST_ARRIVAL,
+    rest_digest,
+    rest_place,
+)
+from tcc_runtime.gauges import Gauge
+from tcc_runtime.items import CODE, GAUGE, LAST, MORE, NAME, SOURCE, WHOLE, Item, Left
+from tcc_runtime.items import left_after_first as first_left
+from tcc_runtime.numbers import Real, units
+from tcc_runtime.race import Draw
+from tcc_runtime.tables import Call, Tables
+
+
+class Arrival:
+    """An arrival that was drawn.
+
+    Attributes:
+        time, units: t, and its relative error in units of 2^-p.
+        cost: of the prefix, nano-units.
+        log, log_error: ln t as an integer and a bound of its error, once it was asked for.
+    """
+
+    __slots__ = ("cost", "log", "log_error", "time", "units")
+
+    def __init__(self, time: Real, units: int, cost: int) -> None:
+        self.time = time
+        self.units = units
+        self.cost = cost
+        self.log: int | None = None
+        self.log_error = 0
 
 
 class Exact:
-    """Makes nodes from the node that they come after; the race is one without constraints.
+    """Keys, costs and calls of items, from the items that they come after.
 
     Args:
         tables: of the artifact, the recipe and the inflation.
@@ -27,76 +54,167 @@ class Exact:
         rest: whether children are drawn one at a time.
     """
 
-    __slots__ = ("_draw", "_reals", "_rounding")
+    __slots__ = (
+        "_beta",
+        "_bits",
+        "_draw",
+        "_drawn",
+        "_reals",
+        "_rest",
+        "_root",
+        "_tables",
+        "_unit",
+    )
 
     def __init__(self, tables: Tables, draw: Draw, rest: bool) -> None:
+        manifest = tables.artifact.manifest
+        self._beta, places = manifest.beta
+        self._unit: int = 10 ** (places + 9)
+        self._bits = manifest.fraction_bits
+        self._tables = tables
         self._reals = tables.reals
         self._draw = draw
-        self._rounding = (
-            Rounding(tables.artifact, tables.reals, rest_at, units_of)
-            if rest
-            else Rounding(tables.artifact, tables.reals, arrival_at)
-        )
+        self._rest = rest
+        self._root: Arrival | None = None
+        self._drawn: dict[bytes, Arrival] = {}
 
-    def child(self, source: Node, place: int, won: bool, digest: bytes) -> Node:
-        """A child with its arrival; nothing is published.
-
-        Args:
-            source: its parent, or what was left of that.
-            digest: D, or L of a leaf.
-        """
-        parent = source.of if isinstance(source, Rest) else source
-        node, state, reals = Node(), parent.state, self._reals
-        if state is None:
-            raise ValueError("a leaf has no children")
-        node.parent, node.after, node.held = parent, source, None
-        node.digest, node.place, node.won = digest, place, won
-        if place == len(state.edges):
-            node.call, node.state, weight = None, None, 1
-            node.depth, node.cost = parent.depth, parent.cost
-        else:
-            node.call, node.state = call, _ = state.edges[place]
-            weight = call.weight
-            node.depth, node.cost = parent.depth + 1, parent.cost + call.cost_low
-        node.units = source.units + 1
-        if won:
-            node.word, node.time = None, reals.mul(weight, source.time)
-        else:
-            node.word = self._draw(RESIDUAL, digest)
-            rate = 1 if node.state is None else node.state.rate
-            residual = reals.div(reals.log_tail(node.word), rate)
-            node.time = reals.fms(weight, source.time, residual)
-        return node
-
-    def left(self, source: Node, step: int, mass: int) -> Rest:
-        """What the draw before `step` from `source` has left; nothing is published."""
-        node = source.of if isinstance(source, Rest) else source
-        reals, rest, state = self._reals, Rest(), _state(node)
-        rest.of, rest.after, rest.step = node, source, step
-        rest.mass, rest.scale = mass, state.scale
-        rest.parent, rest.call, rest.state, rest.held = node.parent, node.call, state, None
-        rest.depth, rest.cost, rest.place, rest.won = node.depth, node.cost, node.place, False
-        rest.digest = rest_digest(node.digest, step)
-        rest.word = self._draw(REST_ARRIVAL, rest_place(node.digest, step))
-        rate = reals.scaled(mass, state.scale)
-        rest.time = reals.fms(1, source.time, reals.div(reals.log_tail(rest.word), rate))
-        rest.units = max(source.units, units(0)) + 1
-        return rest
-
-    def publish(self, node: Node) -> Node:
-        """The same node with its key, and a leaf's value.
+    def key(self, item: Item) -> int:
+        """The published key of an item; at a leaf its value.
 
         Raises:
-            Undecided: a rounding stays open at 4096 bits.
+            Undecided: the working precision does not decide the rounding.
         """
-        node.log = log = self._reals.log(node.time)
-        node.log_error = self._reals.log_error(log, node.units)
-        self._rounding.push(node)
-        node.value = node.key
-        return node
+        calls: list[Call] = []
+        arrival = self._arrival(item if item[LAST] >= 0 else self._before(item, calls))
+        log, error = self._log(arrival)
+        log += sum([call.log for call in calls])
+        error += sum([call.log_error for call in calls])
+        cost = arrival.cost + sum([call.cost_low for call in calls])
+        shift, gauge = self._reals.shift, item[GAUGE]
+        bound = ((-self._beta * cost) << shift) // self._unit
+        if gauge is not None:
+            bound += gauge.state.residual << (shift - 32)
+        return self._reals.nearest(bound - log, error, error + 1)
+
+    def name(self, item: Item) -> bytes:
+        """D, L, or the id of what is left."""
+        if item[LAST] == WHOLE:
+            return item[NAME]
+        left = item[MORE]
+        if isinstance(left, Left):
+            return rest_digest(left.digest, left.step)
+        return rest_digest(item[NAME], 1)
+
+    def calls(self, item: Item) -> list[Call]:
+        """The calls that lead to a node or a leaf, first to last."""
+        found = []
+        while (source := item[SOURCE]) is not None:
+            call = _call(item, source)
+            if call is not None and not isinstance(item[MORE], Left):
+                found.append(call)
+            item = source
+        found.reverse()
+        return found
+
+    def _before(self, item: Item, calls: list[Call]) -> Item | None:
+        """The item that a node or leaf has its arrival from by winning all along; None: the root.
+
+        Args:
+            calls: gets those on the way, last to first.
+        """
+        while (source := item[SOURCE]) is not None:
+            lost = item[CODE] < 0
+            if lost and not self._rest:
+                return item
+            call = _call(item, source)
+            if call is not None:
+                calls.append(call)
+            item = source
+            if lost:
+                return item
+        return None
+
+    def _arrival(self, item: Item | None) -> Arrival:
+        """That of an item that did not win, or of what is left of a node; None: of the root."""
+        pending: list[tuple[Item, list[Call]]] = []
+        while item is not None and item[NAME] not in self._drawn:
+            calls: list[Call] = []
+            pending.append((item, calls))
+            if isinstance(item[MORE], Left):
+                item = item[SOURCE]
+            elif self._rest:
+                item = self._before(item, calls)
+            else:
+                source = item[SOURCE]
+                item = None if source is None else self._before(source, calls)
+        arrival = self._first() if item is None else self._drawn[item[NAME]]
+        for step, calls in reversed(pending):
+            arrival = self._won(arrival, calls)
+            arrival = self._left(step, arrival) if self._rest else self._lost(step, arrival)
+            self._drawn[step[NAME]] = arrival
+        return arrival
+
+    def _first(self) -> Arrival:
+        """That of the root."""
+        if self._root is None:
+            artifact, reals = self._tables.artifact, self._reals
+            word = self._draw(FIRST_ARRIVAL, artifact.root_digest)
+            rate = self._tables.state((artifact.root,)).rate
+            self._root = Arrival(reals.div(reals.exponential(word), rate), units(0), 0)
+        return self._root
+
+    def _won(self, arrival: Arrival, calls: list[Call]) -> Arrival:
+        """That of the node to which `calls` lead, each the winner: two roundings."""
+        if not calls:
+            return arrival
+        weight = self._reals.scaled(
+            prod([call.numerator for call in calls]), self._bits * len(calls)
+        )
+        time = self._reals.mul(weight, arrival.time)
+        cost = arrival.cost + sum([call.cost_low for call in calls])
+        return Arrival(time, arrival.units + 2, cost)
+
+    def _left(self, item: Item, source: Arrival) -> Arrival:
+        """What a draw leaves: T' = T + E / mass."""
+        state, left = _gauge(item).state, item[MORE]
+        if isinstance(left, Left):
+            digest, step, mass = left.digest, left.step, left.mass
+        else:
+            digest, step, mass = item[NAME], 1, first_left(state, item[LAST])
+        word = self._draw(REST_ARRIVAL, rest_place(digest, step))
+        rate = self._reals.scaled(mass, state.scale)
+        return self._later(word, rate, 1, source, source.cost)
+
+    def _lost(self, item: Item, parent: Arrival) -> Arrival:
+        """A child that did not win: t' = w t + E / n."""
+        source, gauge = item[SOURCE], item[GAUGE]
+        call = None if source is None else _call(item, source)
+        word = self._draw(RESIDUAL, item[NAME])
+        rate: Real = 1 if gauge is None else gauge.state.rate
+        if call is None:
+            return self._later(word, rate, 1, parent, parent.cost)
+        return self._later(word, rate, call.weight, parent, parent.cost + call.cost_low)
+
+    def _later(self, word: int, rate: Real, weight: Real, source: Arrival, cost: int) -> Arrival:
+        reals = self._reals
+        time = reals.fms(weight, source.time, reals.div(reals.log_tail(word), rate))
+        return Arrival(time, max(source.units, units(0)) + 1, cost)
+
+    def _log(self, arrival: Arrival) -> tuple[int, int]:
+        if arrival.log is None:
+            arrival.log = self._reals.log(arrival.time)
+            arrival.log_error = self._reals.log_error(arrival.log, arrival.units)
+        return arrival.log, arrival.log_error
 
 
-def _state(node: Node) -> State:
-    if node.state is None:
+def _call(item: Item, source: Item) -> Call | None:
+    """The call that leads from `source`, a node or what is left of one; None: `stop`."""
+    gauge, code = source[GAUGE], item[CODE]
+    return None if gauge is None else gauge.calls[~code if code < 0 else code]
+
+
+def _gauge(item: Item) -> Gauge:
+    gauge = item[GAUGE]
+    if gauge is None:
         raise ValueError("a leaf has no children")
-    return node.state
+    return gauge

@@ -5,9 +5,9 @@ the share p = w(a) n(target) / n(q) of a child u,
 
     tau(u) = p tau(v), and E(x) on top where u did not win;   key(u) = level - beta*C - ln tau(u)
 
-with level = residual part of M + ln n of its state, 0 at a leaf.  So a child costs two logarithms
-of numbers of moderate size, however great or small the counts are.
-Cost: one pass over the edges of a state, the first time that one of its nodes is expanded.
+with level = residual part of M + ln n of its state, 0 at a leaf.  So a child costs a few operations
+on numbers of moderate size, however great or small the counts are.
+Cost: a child, the first time that it is drawn, a few divisions of integers and a logarithm.
 """
 
 from __future__ import annotations
@@ -15,16 +15,22 @@ from __future__ import annotations
 from math import frexp, log
 from typing import TypeAlias
 
-from tcc_runtime.tables import State, Tables
+from tcc_runtime.tables import Call, State, Tables
 
 LN2 = log(2)
-MARGIN = 2.0**-40
-_SIZE = 512.0  # more than the logarithm of a tau that was not lifted, and 4
+UNIT = 2.0**64  # of the numbers that are compared with keys, Q64.64
+LEAST = 2.0**-900  # of a share or an arrival that is told from 0
 
-# Of a child: the bytes that its digest adds to its parent's, cost in nano-units, share, level,
-# gauge of its state, and n over what is left of it without the child (0: nothing is).  Of `stop`:
-# None, 0, share, 0, None.
-Child: TypeAlias = "tuple[bytes | None, int, float, float, Gauge | None, float]"
+
+class Unfit(Exception):
+    """A number left the range that the error analysis covers; a recorded run has no such range."""
+
+
+# Of a child: the bytes that its digest adds to its parent's (None at `stop`); what it adds to
+# beta*C - level, in units of Q64.64; its share; what it adds to minus the key where it wins; the
+# gauge of its state (None at `stop`); and n over what is left of it without the child (0: no other
+# child is).
+Child: TypeAlias = "tuple[bytes | None, float, float, float, Gauge | None, float]"
 
 
 class Gauge:
@@ -33,44 +39,65 @@ class Gauge:
     Attributes:
         state: what they are the numbers of.
         level: the residual part of M, and ln n.
-        children: in canonical order; empty until :meth:`open`.
-        error: bounds that of a key of a child, or of what is left, whose prefix costs nothing.
+        children: in canonical order, None until :meth:`child` makes one; empty until :meth:`open`.
+        calls: of the children, None for `stop`; set by :meth:`open`.
+        made: all of them, where :meth:`complete` was called; else empty.
     """
 
-    __slots__ = ("children", "error", "level", "opened", "state")
+    __slots__ = ("_gauges", "calls", "children", "level", "made", "opened", "state")
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, gauges: Gauges) -> None:
         self.state = state
         self.level = state.residual / (1 << 32) + log_ratio(state.count, state.scale)
+        self.children: list[Child | None] = []
+        self.calls: list[Call | None] = []
+        self.made: list[Child] = []
         self.opened = False
-        self.children: list[Child] = []
-        self.error = 0.0
+        self._gauges = gauges
 
-    def open(self, gauges: Gauges) -> None:
-        """Makes the children."""
+    def open(self) -> None:
+        """Makes room for the children."""
+        if self.opened:
+            return
         state = self.state
-        state.open(gauges.tables)
-        total, before = state.count, 0
-        children: list[Child] = []
-        for (call, target), running in zip(state.edges, state.cumulative, strict=False):
-            gauge = gauges.of(target)
-            mass, before = running - before, running
-            child = (
-                call.raw,
-                call.cost_low,
-                mass / total,
-                gauge.level,
-                gauge,
-                _inverse(mass, total),
-            )
-            children.append(child)
+        state.open(self._gauges.tables)
+        self.calls = [call for call, _ in state.edges]
         if state.accepts:
-            mass = state.cumulative[-1] - before
-            children.append((None, 0, mass / total, 0.0, None, _inverse(mass, total)))
-        levels = [abs(self.level), *(abs(child[3]) for child in children)]
-        self.children = children
-        self.error = MARGIN * (_SIZE + max(levels))
+            self.calls.append(None)
+        self.children = [None] * len(self.calls)
         self.opened = True
+
+    def child(self, place: int) -> Child:
+        """The child at `place` of an opened state.
+
+        Raises:
+            Unfit: next to nothing is left without it.
+        """
+        found = self.children[place]
+        if found is None:
+            found = self.children[place] = self._made(place)
+        return found
+
+    def complete(self) -> None:
+        """Makes all children."""
+        self.open()
+        self.made = [self.child(place) for place in range(len(self.children))]
+
+    def _made(self, place: int) -> Child:
+        state, gauges = self.state, self._gauges
+        masses, total = state.cumulative, state.count
+        mass = masses[place] - (masses[place - 1] if place else 0)
+        raw, cost, target = None, 0.0, None
+        if place < len(state.edges):
+            call, there = state.edges[place]
+            raw, target = call.raw, gauges.of(there)
+            cost = gauges.beta * call.cost_low
+        share = mass / total
+        step = cost + self.level - (target.level if target is not None else 0.0)
+        inverse = gauges.inverse(total, total - mass) if len(masses) > 1 else 0.0
+        # A share of next to nothing is no arrival of its own: whoever meets its winner gives up.
+        delta = step + (log(share) if share > LEAST else 0.0)
+        return raw, step * UNIT, share, delta * UNIT, target, inverse
 
 
 class Gauges:
@@ -78,18 +105,35 @@ class Gauges:
 
     Attributes:
         tables: where the states come from.
+        beta: of a nano-unit.
+        most: the greatest level in size so far.
     """
 
     def __init__(self, tables: Tables) -> None:
+        beta, places = tables.artifact.manifest.beta
         self.tables = tables
+        self.beta: float = beta / 10 ** (places + 9)
+        self.most = 0.0
         self._found: dict[State, Gauge] = {}
 
     def of(self, state: State) -> Gauge:
         """The gauge of a state of the tables."""
         found = self._found.get(state)
         if found is None:
-            found = self._found[state] = Gauge(state)
+            found = self._found[state] = Gauge(state, self)
+            self.most = max(self.most, abs(found.level))
         return found
+
+    def inverse(self, total: int, left: int) -> float:
+        """``total / left``.
+
+        Raises:
+            Unfit: it is beyond floating-point numbers.
+        """
+        try:
+            return total / left
+        except OverflowError:
+            raise Unfit from None
 
 
 def gauges_of(tables: Tables) -> Gauges:
@@ -99,10 +143,6 @@ def gauges_of(tables: Tables) -> Gauges:
     if not isinstance(found, Gauges) or found.tables is not tables:
         found = kept["gauges"] = Gauges(tables)
     return found
-
-
-def _inverse(mass: int, total: int) -> float:
-    return total / (total - mass) if total > mass else 0.0
 
 
 def log_ratio(mantissa: int, exponent: int) -> float:

@@ -46,6 +46,14 @@ class Stop(StrEnum):
         return self in (Stop.BOUND, Stop.EXHAUSTED)
 
 
+ENDING = {Stop.MAX_EXPANSIONS: Guard.CAP, Stop.MAX_SECONDS: Guard.TIMEOUT}
+
+
+def is_late(seconds: float, most: int | None) -> bool:
+    """Whether the time is up, `seconds` after the run began; `most` is in milliseconds."""
+    return most is not None and seconds * 1000 >= most
+
+
 class Caps:
     """The guards that end a run.
 
@@ -78,7 +86,7 @@ class Caps:
 
     def is_late(self, seconds: float) -> bool:
         """Whether the time is up, `seconds` after the run began."""
-        return self._ms is not None and seconds * 1000 >= self._ms
+        return is_late(seconds, self._ms)
 
 
 class Counts(StrEnum):

@@ -14,23 +14,50 @@ from contextlib import contextmanager
 from types import FrameType
 
 
+class Interrupts:
+    """Tells whether Ctrl-C was pressed, and holds it back from the first time that it is asked.
+
+    A context manager; on leaving, Python's handler is back.
+    """
+
+    def __init__(self) -> None:
+        self._pressed = self._asked = self._held = False
+
+    def __enter__(self) -> Interrupts:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._held:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def __call__(self) -> bool:
+        """Whether Ctrl-C was pressed since the first call."""
+        if not self._asked:
+            self._asked = True
+            self._held = _is_ours()
+            if self._held:
+                signal.signal(signal.SIGINT, self._note)
+        return self._pressed
+
+    @property
+    def unheld(self) -> bool:
+        """Whether Ctrl-C, if pressed, was pressed before it was held back."""
+        return not self._asked and _is_ours()
+
+    def _note(self, _signal: int, _frame: FrameType | None) -> None:
+        if self._pressed:
+            raise KeyboardInterrupt
+        self._pressed = True
+
+
+def _is_ours() -> bool:
+    in_main = threading.current_thread() is threading.main_thread()
+    return in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 @contextmanager
 def held_interrupts() -> Iterator[Callable[[], bool]]:
     """Gives a function that tells whether Ctrl-C was pressed since."""
-    pressed = False
-
-    def note(_signal: int, _frame: FrameType | None) -> None:
-        nonlocal pressed
-        if pressed:
-            raise KeyboardInterrupt
-        pressed = True
-
-    in_main = threading.current_thread() is threading.main_thread()
-    ours = in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:
-        signal.signal(signal.SIGINT, note)
-    try:
-        yield lambda: pressed
-    finally:
-        if ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+    with Interrupts() as pressed:
+        pressed()
+        yield pressed

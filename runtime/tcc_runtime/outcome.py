@@ -5,7 +5,8 @@ Text: docs/spec/race.md, section 9.  Values, keys and gaps are Q64.64 text; cost
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from tcc_certs.fixed import format_decimal, format_q64
 from tcc_runtime.controller import Spending
@@ -37,20 +38,25 @@ class Progress:
     Attributes:
         expansions: nodes expanded so far.
         incumbent: B*, None until k leaves were found.
+        shown: gives the bound; it is computed when somebody looks, and stays what it was.
         bound: the greatest key left, None where none is.
         gap: bound - incumbent, where both are there.
     """
 
     expansions: int
     incumbent: int | None
-    bound: int | None
+    shown: Callable[[], int | None] = field(repr=False)
+
+    @property
+    def bound(self) -> int | None:
+        """The greatest key left, None where none is."""
+        return self.shown()
 
     @property
     def gap(self) -> int | None:
         """How far the incumbent may still be beaten."""
-        if self.incumbent is None or self.bound is None:
-            return None
-        return self.bound - self.incumbent
+        bound = None if self.incumbent is None else self.bound
+        return None if self.incumbent is None or bound is None else bound - self.incumbent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +100,18 @@ class Run:
 
 def found(leaf: Node, cost_high: int) -> Found:
     """The plan of a leaf, the cost of which is at most `cost_high`."""
+    return plan(prefix(leaf), leaf.cost, leaf.value, leaf.digest, cost_high)
+
+
+def plan(
+    calls: Iterable[str], cost: int, value: int, name: bytes, cost_high: int | None = None
+) -> Found:
+    """A plan that costs `cost` nano-units, or up to `cost_high` where that is more."""
+    high = cost if cost_high is None else cost_high
     return Found(
-        calls=prefix(leaf),
-        cost=format_decimal(leaf.cost, _NANO_PLACES),
-        value=format_q64(leaf.value),
-        leaf_id=leaf.digest.hex(),
-        cost_high=None if cost_high == leaf.cost else format_decimal(cost_high, _NANO_PLACES),
+        calls=tuple(calls),
+        cost=format_decimal(cost, _NANO_PLACES),
+        value=format_q64(value),
+        leaf_id=name.hex(),
+        cost_high=None if high == cost else format_decimal(high, _NANO_PLACES),
     )

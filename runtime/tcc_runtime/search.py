@@ -18,7 +18,15 @@ from tcc_runtime.constraints import Constraints, constraints_of
 from tcc_runtime.errors import Undecided
 from tcc_runtime.fallback import Fallback
 from tcc_runtime.frontier import Frontier, Incumbent
-from tcc_runtime.guards import Caps, Counts, Descent, Guard, Potential, Stop, counts_of
+from tcc_runtime.guards import (
+    Caps,
+    Counts,
+    Descent,
+    Guard,
+    Potential,
+    Stop,
+    counts_of,
+)
 from tcc_runtime.interrupts import held_interrupts
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Claim, Terms, terms_of
@@ -33,11 +41,11 @@ from tcc_runtime.refine import Refinement, refinement_of
 from tcc_runtime.rest import Successive, all_left
 from tcc_runtime.rest_item import Rest
 from tcc_runtime.settings import Mode, Settings
-from tcc_runtime.swift import Swift, Unfit, fits
+from tcc_runtime.swift import fits
 from tcc_runtime.tables import State, Tables, tables_of
 from tcc_runtime.tail import tail_lse
+from tcc_runtime.unrecorded import Told, unrecorded
 
-ENDING = {Stop.MAX_EXPANSIONS: Guard.CAP, Stop.MAX_SECONDS: Guard.TIMEOUT}
 OnExpand: TypeAlias = Callable[[Progress], "bool | None"]
 
 
@@ -69,8 +77,15 @@ def search(
         Rejected: an unverified artifact leads out of its ranges.
     """
     terms = terms_of(artifact, settings, quoted=quoter is not None)
+    started = clock()
+    if recorder is None and fits(artifact, terms):
+        told = None if on_expand is None else Told(on_expand)
+        run = unrecorded(artifact, terms, told, lambda: clock() - started)
+        if run is not None:
+            return run
+        on_expand = None if told is None else told.again()
     with held_interrupts() as interrupted:
-        loop = _Search(artifact, terms, recorder, on_expand, clock, interrupted, quoter)
+        loop = _Search(artifact, terms, recorder, on_expand, clock, started, interrupted, quoter)
         if recorder is None:
             return loop.run()
         with recorder:
@@ -97,6 +112,7 @@ class _Search:
         recorder: Recorder | None,
         on_expand: OnExpand | None,
         clock: Callable[[], float],
+        started: float,
         interrupted: Callable[[], bool],
         quoter: Quoter | None,
     ) -> None:
@@ -110,8 +126,7 @@ class _Search:
         self._clock = clock
         self._interrupted = interrupted
         self._tables = tables_of(artifact, settings.recipe, settings.inflate)
-        self._key = race_key_of(artifact, terms)
-        self._draw = drawing(self._key)
+        self._draw = drawing(race_key_of(artifact, terms))
         self._constraints = constraints_of(artifact, terms.truncate if terms.cut else None)
         self._refinement = refinement_of(artifact, terms, quoter, clock)
         self._race = race_of(terms, self._tables, self._draw, self._constraints)
@@ -122,7 +137,7 @@ class _Search:
         self._incumbent = Incumbent(settings.top)
         self._caps = Caps(settings, longest)
         self._potential = Potential(settings, longest)
-        self._started = clock()
+        self._started = started
         self._expansions = self._materialised = 0
         self._fired: list[Guard] = []
 
@@ -131,44 +146,10 @@ class _Search:
         if self._recorder is not None:
             self._recorder.open(self._artifact, self._terms)
         try:
-            stop = self._stepped() if self._is_told else self._untold()
+            stop = self._stepped()
         except Undecided:
             stop = Stop.PRECISION
         return self._finish(stop)
-
-    @property
-    def _is_told(self) -> bool:
-        """Whether anybody is told of the steps, or they need more than comparisons of keys."""
-        return (
-            self._recorder is not None
-            or self._on_expand is not None
-            or not fits(self._artifact, self._terms)
-        )
-
-    def _untold(self) -> Stop:
-        """The same, decided by enclosures where they do (:mod:`tcc_runtime.swift`)."""
-        swift = Swift(
-            self._tables,
-            self._key,
-            self._terms,
-            None if self._settings.max_ms is None else self._is_late,
-            self._interrupted,
-        )
-        try:
-            stop, top = swift.run(), swift.top()
-        except Unfit:
-            return self._stepped()
-        if top is not None:
-            self._frontier.push(top)
-        self._expansions, self._found = swift.expansions, swift.found
-        for leaf in swift.found:
-            self._incumbent.offer(leaf)
-        if stop in ENDING:
-            self._fire(ENDING[stop])
-        return stop
-
-    def _is_late(self) -> bool:
-        return self._caps.is_late(self._clock() - self._started)
 
     def _stepped(self) -> Stop:
         self._push_root()
@@ -356,10 +337,9 @@ class _Search:
         if self._on_expand is None:
             return None
         top = self._frontier.top()
+        bound = None if top is None else top.key
         progress = Progress(
-            expansions=self._expansions,
-            incumbent=self._incumbent.value,
-            bound=None if top is None else top.key,
+            expansions=self._expansions, incumbent=self._incumbent.value, shown=lambda: bound
         )
         try:
             return Stop.INTERRUPTED if self._on_expand(progress) else None

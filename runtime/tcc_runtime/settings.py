@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from tcc_certs.digest import opening_salt, seed_commitment
@@ -175,6 +176,7 @@ def _one_of(field: str, found: str | None, names: tuple[str | None, ...]) -> Non
     _hold(found in names, field, " or ".join(name for name in names if name), found)
 
 
+@lru_cache(maxsize=64)
 def _decimal(field: str, text: str) -> tuple[int, int]:
     try:
         return parse_decimal(text, field, Code.LEDGER_SCHEMA)

@@ -2,103 +2,66 @@
 
 Text: docs/spec/race.md, section 21.  A ledger publishes the key of every node; without one a key is
 only compared.  So each is held as a floating-point number and a bound of its error, in the units of
-Q64.64, and computed exactly, by the race that a recorded run uses, where a comparison is not
-decided, for the leaves that are found, and for what is left at the end.  A run therefore gives the
-same result, bit for bit, whether it is recorded or not.
-Cost: a child two hashes and two logarithms of the processor; in the rest race an expansion four
-hashes, whatever the number of children.
+Q64.64, and computed exactly where a comparison is not decided, for the leaves that are found, and
+for what is left at the end.  A run therefore gives the same result, bit for bit, whether it is
+recorded or not.
+A child that cannot be exceeded is expanded at once and never enters the frontier; most are, as a
+search walks down to one plan after the other.
+Cost: :mod:`tcc_runtime.swift_rest` and :mod:`tcc_runtime.swift_coupled`, an expansion each.
 
 Error analysis.  The platform's `log` and `log1p` are taken to be right to 44 bits; good ones are
-right to 52.  A share is one correctly rounded division, a path of d calls multiplies tau by d of
-them and adds positive numbers, so tau is within (2d + 2) 2^-53 + 2^-44 of the true one, relatively:
-less than 2^-41 for d <= LONGEST.  The level and the cost are within 2^-44 of their size.  So a key
-is within 2^-40 * (4 + the sizes of its three terms), and its rounding to Q64.64 is in the 4.
+right to 52.  Let S be more than the sum of the greatest sizes that a level, beta times a cost, and
+the logarithm of tau reach.
+
+- tau: a share is one correctly rounded division, a child's tau one product more; a draw adds
+  positive numbers of which one is E, right to 44 bits, times a number right to 53.  So d calls and
+  j draws on a path leave a relative error of at most (2d + 3j + 2) 2^-53 + 2^-44.
+- beta*C - level: d sums of numbers right to 2^-44 S in all, 2^-53 S each.
+- minus the key: these two and a logarithm, 2^-44 S; or, along winners, d sums more of numbers that
+  are right to 2^-44 S in all.
+
+With d <= LONGEST that is less than 2^-38 S + j 2^-51 S, and the rounding to Q64.64 is far below
+it.  j is at most the number of draws of the run so far.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from abc import ABC, abstractmethod
+from bisect import insort
 from collections.abc import Callable
+from functools import partial
 from heapq import heappop, heappush, heapreplace
-from math import inf, log, log1p
-from typing import TypeAlias
+from math import log, log1p
+from typing import Final
 
 from blake3 import blake3
 
-from tcc_certs.digest import RESIDUAL, REST_ARRIVAL, REST_WINNER, WINNER
+from tcc_certs.digest import FIRST_ARRIVAL, uniform
 from tcc_runtime.exact import Exact
-from tcc_runtime.gauges import LN2, MARGIN, Gauge, gauges_of
+from tcc_runtime.gauges import LEAST, LN2, UNIT, Gauge, Unfit, gauges_of
 from tcc_runtime.guards import Stop
+from tcc_runtime.items import GAUGE, LAST, LOW, WHOLE, Item, Known
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Terms
-from tcc_runtime.node import Node
-from tcc_runtime.race import Coupled, drawing
-from tcc_runtime.rest_item import Pool
-from tcc_runtime.tables import State, Tables
+from tcc_runtime.outcome import Progress
+from tcc_runtime.tables import Tables
 
 LONGEST = 4096  # calls of a plan, for the error analysis
 LARGEST = 1 << 48  # of beta * cost, so that no published number can be clamped
-_UNIT = 2.0**64
-_WORDS = 1 << 64
-_HALF = 1 << 63
-_TINY, _LEAST = 2.0**-500, 2.0**-900
-_UP, _LIFT = 2.0**400, 400 * LN2
-from_bytes = int.from_bytes
-_WINNER, _RESIDUAL = bytes((WINNER,)), bytes((RESIDUAL,))
-_AGAIN, _LEFT = bytes((REST_WINNER,)), bytes((REST_ARRIVAL,))
+MARGIN = 2.0**-38
+_DRAW = 2.0**-51
+_SIZE = 1024.0  # more than the logarithm of a tau that was not lifted
+TINY: Final = 2.0**-500
+_UP, _LIFT = 2.0**400, 400 * LN2 * UNIT
+UNHELD: Final = 256  # expansions that are over before anybody could want to interrupt them
+OFTEN: Final = 63  # of that many and one more, one looks whether somebody wants to
 
-
-class Unfit(Exception):
-    """A number left the range that the error analysis covers; a recorded run has no such range."""
-
-
-class Left:
-    """What is left of a node in the rest race, before it is drawn from again.
-
-    Attributes:
-        of: the node's item.
-        step: how many draws were before.
-        last: the place of the latest.
-        mass: what is left; 0 where nobody has asked yet, after the first draw.
-        pool: the children before the latest draw; None: all of them.
-    """
-
-    __slots__ = ("last", "mass", "of", "pool", "step")
-
-    def __init__(self, of: Item, step: int, last: int, mass: int, pool: Pool | None) -> None:
-        self.of = of
-        self.step = step
-        self.last = last
-        self.mass = mass
-        self.pool = pool
-
-    def weigh(self, state: State) -> int:
-        """The mass that is left, in units of m."""
-        if self.mass == 0:
-            masses = state.cumulative
-            if self.last < len(masses):
-                before = masses[self.last - 1] if self.last else 0
-                self.mass = state.count - masses[self.last] + before
-            else:
-                self.mass = masses[-1]
-        return self.mass
-
-    def open(self, state: State) -> Pool:
-        """The children that are left."""
-        pool = Pool(state.cumulative) if self.pool is None else self.pool
-        if self.last < len(state.cumulative):
-            pool.take(self.last)
-        return pool
-
-
-# Of an item of the frontier: minus an upper bound of its key in Q64.64; its id, or while its key is
-# an enclosure any bytes of its own; minus a lower bound of the key, -inf where it is exact; tau
-# and the logarithm of what tau was multiplied by; cost; gauge of its state, None at a leaf; what
-# is left, None but in an item `rest`; the item it was drawn from; its place; whether it won.
-Item: TypeAlias = (
-    "tuple[float | int, bytes, float, float, float, int, Gauge | None, Left | None, "
-    "Item | None, int, bool]"
-)
+# E of a word x is -log1p((x + 1/2) DOWN) for x < HALF, else -log((WORDS - x - 1/2) / 2^64), which
+# has the bits there.
+HALF: Final = 1 << 63
+WORDS: Final = 1 << 64
+DOWN: Final = -(2.0**-64)
+ACROSS: Final = 2.0**-64
 
 
 def fits(artifact: Artifact, terms: Terms) -> bool:
@@ -129,7 +92,12 @@ def _most_cost(artifact: Artifact) -> float:
     return found
 
 
-class Swift:
+def exponential(word: int) -> float:
+    """E of a PRF word; relatively right to 44 bits at both ends."""
+    return -(log1p((word + 0.5) * DOWN) if word < HALF else log((WORDS - word - 0.5) * ACROSS))
+
+
+class Swift(ABC):
     """One unrecorded run.
 
     Args:
@@ -138,10 +106,12 @@ class Swift:
         terms: such that :func:`fits` holds.
         late: whether the time is over; None: there is no end to it.
         interrupted: whether somebody wants an end.
+        follow: is told of every expansion and draw; True ends the run.  None: nobody is.
 
     Attributes:
         expansions: how many there were.
-        found: the leaves that were popped, exact.
+        leaves: how many were popped.
+        best: the best k, in order: minus the value, L, and the item.
     """
 
     def __init__(
@@ -151,263 +121,154 @@ class Swift:
         terms: Terms,
         late: Callable[[], bool] | None,
         interrupted: Callable[[], bool],
+        follow: Callable[[Progress], bool | None] | None = None,
     ) -> None:
-        beta, places = tables.artifact.manifest.beta
-        self._beta = beta / 10 ** (places + 9)
+        # Of no memory: what somebody was told may be looked at from another thread.
+        draw = partial(uniform, key)
         self._gauges = gauges_of(tables)
-        self._error = MARGIN * _most_cost(tables.artifact)
-        self._root = Coupled(tables, drawing(key)).root()
-        self._root.after = None
-        self._rest = terms.race == "rest"
-        self._exact = Exact(tables, drawing(key), self._rest)
+        self._cost = _SIZE + 2 * _most_cost(tables.artifact)
+        self.exact = Exact(tables, draw, terms.race == "rest")
         self._top = terms.settings.top
         self._cap = terms.settings.max_expansions
-        self._late, self._interrupted = late, interrupted
+        self._late, self._interrupted, self._follow = late, interrupted, follow
         self._plain, self._keyed = blake3(), blake3(key=key)
-        self._heap: list[Item] = []
-        self._nodes: dict[bytes, Node] = {}
-        self._values: list[int] = []
-        self.expansions = 0
-        self.found: list[Node] = []
+        self._heap: list[Item | Known] = []
+        self._draws, self._lifted = 0, 0.0
+        self.expansions = self.leaves = 0
+        self.best: list[tuple[int, bytes, Item]] = []
+        artifact = tables.artifact
+        root = self._gauges.of(tables.state((artifact.root,)))
+        tau = exponential(draw(FIRST_ARRIVAL, artifact.root_digest))
+        base = -root.level * UNIT
+        self._push(artifact.root_digest, tau, base, root, None, 0)
 
     def run(self) -> Stop:
         """Steps until something stops it.
 
         Raises:
-            Undecided: a rounding stays open at 4096 bits.
+            Undecided: a rounding stays open at the working precision.
             Unfit: this needs exact numbers at every step.
         """
-        self._push_root()
-        heap, values, interrupted, late = self._heap, self._values, self._interrupted, self._late
-        expand, top = self._expand_first if self._rest else self._expand_all, self._top
+        follow = self._follow
         while True:
             item = self._settle()
             if item is None:
                 return Stop.EXHAUSTED
-            if len(values) == top and self._bounded(item):
+            if len(self.best) == self._top and self._bounded(item):
                 return Stop.BOUND
-            if interrupted():
+            held = follow is not None or self.expansions >= UNHELD
+            if held and self._interrupted():
                 return Stop.INTERRUPTED
-            gauge, left = item[6], item[7]
-            if gauge is None:
+            if item[GAUGE] is None:
                 self._take_leaf(item)
                 continue
-            if late is not None and late():
-                return Stop.MAX_SECONDS
-            if left is not None:
-                heappop(heap)
-                self._draw(item, gauge, left)
-                continue
-            if self.expansions == self._cap:
-                return Stop.MAX_EXPANSIONS
-            heappop(heap)
-            if not gauge.opened:
-                gauge.open(self._gauges)
-            expand(item, gauge)
-            self.expansions += 1
+            heappop(self._heap)
+            stop = self._walk(item) if item[LAST] == WHOLE else self._redraw(item)
+            if stop is None and follow is not None:
+                stop = self._tell(follow)
+            if stop is not None:
+                return stop
 
-    def top(self) -> Node | None:
-        """The greatest item left, exact."""
-        while (item := self._settle()) is not None and item[2] != -inf:
-            self._refine(item)
-        return None if item is None else self._node(item)
+    def key_left(self) -> int | None:
+        """The greatest key left, exact; None where nothing is."""
+        while self._settle() is not None:
+            entry = self._heap[0]
+            if len(entry) == 3:
+                return -entry[0]
+            self._refine(entry)
+        return None
 
-    def _push_root(self) -> None:
-        root = self._root
-        if root.state is None or root.word is None:
-            raise ValueError("the root is no leaf")
-        self._nodes[root.digest] = root
-        gauge, tau = self._gauges.of(root.state), exponential(root.word)
-        self._heap.append((-root.key, root.digest, -inf, tau, 0.0, 0, gauge, None, None, 0, False))
+    @abstractmethod
+    def _walk(self, item: Item) -> Stop | None:
+        """Expands `item`, a node that was popped, and winners below it that nothing exceeds."""
+
+    def _redraw(self, item: Item) -> Stop | None:
+        """Draws again from what is left of a node, which was popped."""
+        raise NotImplementedError
+
+    def _refused(self, expansions: int) -> Stop | None:
+        """What forbids the next expansion."""
+        if self._late is not None and self._late():
+            return Stop.MAX_SECONDS
+        if expansions == self._cap:
+            return Stop.MAX_EXPANSIONS
+        return None
+
+    def _error(self) -> float:
+        """Bounds the error of all numbers so far, in units of Q64.64; it only grows."""
+        size = self._cost + 3 * self._gauges.most + self._lifted
+        return UNIT * size * (MARGIN + self._draws * _DRAW)
+
+    def _lift(self, tau: float, lift: float) -> tuple[float, float]:
+        """A tau that is close to nothing, brought up; and what ln of it is to be taken down by."""
+        if tau < LEAST:
+            raise Unfit
+        lift += _LIFT
+        self._lifted = max(self._lifted, lift / UNIT)
+        return tau * _UP, lift
+
+    def _push(
+        self,
+        name: bytes,
+        tau: float,
+        base: float,
+        gauge: Gauge | None,
+        source: Item | None,
+        code: int,
+        lift: float = 0.0,
+    ) -> None:
+        """Pushes a node or a leaf."""
+        if tau < TINY:
+            tau, lift = self._lift(tau, lift)
+        low = base + log(tau) * UNIT - lift - self._error()
+        heappush(self._heap, (low, name, tau, base, gauge, WHOLE, source, code, lift))
 
     def _settle(self) -> Item | None:
         """The greatest item, which no other one can exceed; None where nothing is left."""
         heap = self._heap
-        while heap:
-            item = heap[0]
-            size = len(heap)
-            if size == 1 or item[2] == -inf:
-                return item
-            second = heap[1][0]
-            if size > 2 and heap[2][0] < second:
-                second = heap[2][0]
-            if item[2] < second:
-                return item
-            self._refine(item)
-        return None
+        if not heap:
+            return None
+        while True:
+            entry, size = heap[0], len(heap)
+            if len(entry) == 3:
+                return entry[2]
+            if size == 1:
+                return entry
+            above = entry[LOW] + 2 * self._error()
+            if above < heap[1][LOW] and (size == 2 or above < heap[2][LOW]):
+                return entry
+            self._refine(entry)
 
     def _refine(self, item: Item) -> None:
-        """Gives the greatest item its exact key, and its id."""
-        node = self._published(item)
-        self._nodes[node.digest] = node
-        heapreplace(self._heap, (-node.key, node.digest, -inf, *item[3:]))
+        """Gives the greatest item its exact key."""
+        key, name = self.exact.key(item), self.exact.name(item)
+        heapreplace(self._heap, (-key, name, item))
 
     def _bounded(self, item: Item) -> bool:
         """Whether `item`, the greatest, does not exceed the k-th value."""
-        best = -self._values[-1]
-        if item[2] != -inf and -item[2] > best:
+        worst, entry = self.best[-1][0], self._heap[0]
+        if len(entry) == 3:
+            return entry[0] >= worst
+        if entry[LOW] + 2 * self._error() < worst:
             return False
-        return self._published(item).key <= best
+        return entry[LOW] >= worst or -self.exact.key(item) >= worst
 
-    def _take_leaf(self, item: Item) -> None:
-        leaf = self._published(item)
+    def _take_leaf(self, leaf: Item) -> None:
+        entry = self._heap[0]
+        value = -entry[0] if len(entry) == 3 else self.exact.key(leaf)
         heappop(self._heap)
-        self.found.append(leaf)
-        insort(self._values, -leaf.value)
-        del self._values[self._top :]
+        self.leaves += 1
+        insort(self.best, (-value, self.exact.name(leaf), leaf))
+        del self.best[self._top :]
 
-    def _expand_all(self, item: Item, gauge: Gauge) -> None:
-        """Every child with its own arrival."""
-        _, digest, _, tau, lift, cost, _, _, _, _, _ = item
-        plain, keyed, heap, beta = self._plain, self._keyed, self._heap, self._beta
-        error, state = gauge.error + self._error, gauge.state
-        keyed.reset()
-        keyed.update(_WINNER + digest)
-        line = (2 * from_bytes(keyed.digest(8), "little") + 1) * state.count >> 65
-        winner = bisect_right(state.cumulative, line)
-        base = 0.0 if lift else tau  # a tau that was lifted is nothing beside any E
-        stem = b"\x01" + digest
-        for place, (raw, step, share, level, target, _) in enumerate(gauge.children):
-            plain.reset()
-            plain.update(b"\x02" + digest if raw is None else stem + raw)
-            child = plain.digest()
-            spent = cost + step
-            if place == winner:
-                self._win(item, error, child, share, spent, level, target, place)
-            else:
-                keyed.reset()
-                keyed.update(_RESIDUAL + child)
-                x = from_bytes(keyed.digest(8), "little")
-                own = share * base - (log1p((x + 0.5) / -_UNIT) if x < _HALF else _upper(x))
-                low = beta * spent + log(own) - level
-                heappush(
-                    heap,
-                    (
-                        (low - error) * _UNIT, child, (low + error) * _UNIT, own, 0.0, spent,
-                        target, None, item, place, False,
-                    ),
-                )  # fmt: skip
-
-    def _expand_first(self, item: Item, gauge: Gauge) -> None:
-        """The child that wins, and one arrival for the others."""
-        digest, cost, state, keyed = item[1], item[5], gauge.state, self._keyed
-        keyed.reset()
-        keyed.update(_WINNER + digest)
-        line = (2 * from_bytes(keyed.digest(8), "little") + 1) * state.count >> 65
-        place, children = bisect_right(state.cumulative, line), gauge.children
-        if place < len(children):
-            raw, step, share, level, target, inverse = children[place]
-            plain = self._plain
-            plain.reset()
-            plain.update(b"\x02" + digest if raw is None else b"\x01" + digest + raw)
-            error = gauge.error + self._error
-            self._win(item, error, plain.digest(), share, cost + step, level, target, place)
-            if len(children) == 1:
-                return
-        else:
-            inverse = state.count / state.cumulative[-1]
-        self._leave(item, Left(item, 1, place, 0, None), gauge, inverse)
-
-    def _draw(self, item: Item, gauge: Gauge, left: Left) -> None:
-        """The next draw from what is left of a node."""
-        of, state, keyed = left.of, gauge.state, self._keyed
-        mass, pool = left.weigh(state), left.open(state)
-        keyed.reset()
-        keyed.update(_AGAIN + of[1] + left.step.to_bytes(4, "little"))
-        line = (2 * int.from_bytes(keyed.digest(8), "little") + 1) * mass >> 65
-        place, children = pool.find(line), gauge.children
-        if place < len(children):
-            raw, step, share, level, target, _ = children[place]
-            child = blake3(b"\x02" + of[1] if raw is None else b"\x01" + of[1] + raw).digest()
-            error = gauge.error + self._error
-            self._win(item, error, child, share, of[5] + step, level, target, place)
-            mass -= pool.mass(place)
-            size = len(children) - len(pool.drawn) - 1
-        else:
-            mass -= state.slack
-            size = len(children) - len(pool.drawn)
-        if size:
-            rest = Left(of, left.step + 1, place, mass, pool)
-            self._leave(item, rest, gauge, state.count / mass)
-
-    def _win(
-        self,
-        item: Item,
-        error: float,
-        child: bytes,
-        share: float,
-        spent: int,
-        level: float,
-        target: Gauge | None,
-        place: int,
-    ) -> None:
-        """Pushes a child that inherits the arrival of `item`, a node or what is left of one."""
-        tau, lift = share * item[3], item[4]
-        if tau < _TINY:
-            if tau < _LEAST:
-                raise Unfit
-            tau, lift = tau * _UP, lift + _LIFT
-        if lift:
-            error += MARGIN * lift
-        low = self._beta * spent + log(tau) - lift - level
-        heappush(
-            self._heap,
-            (
-                (low - error) * _UNIT, child, (low + error) * _UNIT, tau, lift, spent, target,
-                None, item, place, True,
-            ),
-        )  # fmt: skip
-
-    def _leave(self, item: Item, left: Left, gauge: Gauge, inverse: float) -> None:
-        """Pushes what a draw from `item` has left; `inverse` is n over its rate."""
-        keyed, error, spent = self._keyed, gauge.error + self._error, item[5]
-        name = left.of[1] + left.step.to_bytes(4, "little")
-        keyed.reset()
-        keyed.update(_LEFT + name)
-        x = from_bytes(keyed.digest(8), "little")
-        more = log1p((x + 0.5) / -_UNIT) if x < _HALF else _upper(x)
-        tau = (0.0 if item[4] else item[3]) - more * inverse
-        low = self._beta * spent + log(tau) - gauge.level
-        heappush(
-            self._heap,
-            (
-                (low - error) * _UNIT, name, (low + error) * _UNIT, tau, 0.0, spent, gauge, left,
-                item, -1, False,
-            ),
-        )  # fmt: skip
-
-    def _published(self, item: Item) -> Node:
-        """The exact node of an item, with its key."""
-        node = self._node(item)
-        return node if item[2] == -inf else self._exact.publish(node)
-
-    def _node(self, item: Item) -> Node:
-        """The exact node of an item: all of its path, each made once."""
-        nodes, path = self._nodes, []
-        step: Item | None = item
-        while step is not None and step[1] not in nodes:
-            path.append(step)
-            step = step[8]
-        if step is None:
-            raise ValueError("a path begins at the root")
-        node = nodes[step[1]]
-        for step in reversed(path):
-            left = step[7]
-            if left is None:
-                node = self._exact.child(node, step[9], step[10], step[1])
-            else:
-                gauge = left.of[6]
-                mass = left.mass if gauge is None else left.weigh(gauge.state)
-                node = self._exact.left(node, left.step, mass)
-            nodes[step[1]] = node
-        return node
-
-
-def exponential(word: int) -> float:
-    """E of a PRF word; relatively right to 44 bits at both ends."""
-    return -(log1p((word + 0.5) / -_UNIT) if word < _HALF else _upper(word))
-
-
-def _upper(word: int) -> float:
-    """ln(1 - U) of a word in the upper half, where 1 - U has the bits."""
-    return log((_WORDS - 1 - word + 0.5) / _UNIT)
+    def _tell(self, follow: Callable[[Progress], bool | None]) -> Stop | None:
+        top = self._settle()
+        progress = Progress(
+            expansions=self.expansions,
+            incumbent=-self.best[-1][0] if len(self.best) == self._top else None,
+            shown=lambda: None if top is None else self.exact.key(top),
+        )
+        try:
+            return Stop.INTERRUPTED if follow(progress) else None
+        except KeyboardInterrupt:
+            return Stop.INTERRUPTED

@@ -1,21 +1,33 @@
-"""A run that nobody records gives the same result, bit for bit, as one that is followed."""
+"""A run that nobody records gives the same result, bit for bit, as one that is recorded."""
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+from dataclasses import replace
 
 import pytest
 
-from tcc_runtime import gauges, swift
+from tcc_certs.fixed import format_q64
+from tcc_runtime import swift, swift_coupled, swift_rest
+from tcc_runtime.errors import Undecided
+from tcc_runtime.exact import Exact
+from tcc_runtime.load import load
 from tcc_runtime.modes import terms_of
 from tcc_runtime.numbers import Reals
 from tcc_runtime.opening import race_key_of
+from tcc_runtime.race import Coupled, drawing
+from tcc_runtime.recorder import Recorder
 from tcc_runtime.search import search
 from tcc_runtime.settings import Settings
-from tcc_runtime.swift import Swift, exponential, fits
+from tcc_runtime.sinks import HashOnly
+from tcc_runtime.swift import exponential, fits
+from tcc_runtime.swift_coupled import SwiftCoupled
+from tcc_runtime.swift_rest import SwiftRest
 from tcc_runtime.tables import tables_of
 from tests.differential.test_runtime_modes import case
-from tests.runtime.graphs import free_core, opened, plan_rows
+from tests.runtime.graphs import build, chain_rows, free_core, opened, plan_rows
 
 KINDS = ["exact", "network", "rounded", "rounded network"]
 TOLD = {
@@ -28,10 +40,11 @@ TOLD = {
 
 
 def both(artifact, **told):
-    """The run that nobody follows, and the one that somebody does."""
+    """The run that nobody records, and the one that somebody does, but for its head."""
     settings = Settings(**{"race": "coupled", **told})
     assert fits(artifact, terms_of(artifact, settings))
-    return search(artifact, settings), search(artifact, settings, on_expand=lambda _: None)
+    recorded = search(artifact, settings, Recorder(HashOnly(), started_ms=0))
+    return search(artifact, settings), replace(recorded, ledger_head=None)
 
 
 @pytest.mark.parametrize("told", TOLD)
@@ -42,8 +55,8 @@ def test_unrecorded_runs_are_recorded_ones(kind, told):
         artifact, _ = case(number, kind, rng.choice((0, 1, 8)))
         for top in (1, 3, 10**4):
             seed = rng.randbytes(32)
-            alone, followed = both(artifact, seed=seed, top=top, **TOLD[told])
-            assert alone == followed
+            alone, recorded = both(artifact, seed=seed, top=top, **TOLD[told])
+            assert alone == recorded
 
 
 @pytest.mark.parametrize("race", ["coupled", "rest"])
@@ -52,21 +65,20 @@ def test_caps_end_unrecorded_runs_where_they_end_recorded_ones(race):
         artifact, _ = case(number, "exact", 8)
         for cap in (1, 2, 3):
             told = {"race": race, "top": 4, "max_expansions": cap}
-            alone, followed = both(artifact, seed=bytes([number]) * 32, **told)
-            assert alone == followed
+            alone, recorded = both(artifact, seed=bytes([number]) * 32, **told)
+            assert alone == recorded
 
 
 @pytest.mark.parametrize("race", ["coupled", "rest"])
 @pytest.mark.parametrize("margin", [2.0**-12, 1.0])
 def test_wide_enclosures_cost_time_alone(monkeypatch, race, margin):
-    monkeypatch.setattr(gauges, "MARGIN", margin)
     monkeypatch.setattr(swift, "MARGIN", margin)
     for number in range(8):
         artifact, _ = case(number, "exact", 1)
         artifact.kept.pop("gauges", None)
-        alone, followed = both(artifact, seed=bytes([number]) * 32, top=5, race=race)
+        alone, recorded = both(artifact, seed=bytes([number]) * 32, top=5, race=race)
         artifact.kept.pop("gauges", None)
-        assert alone == followed
+        assert alone == recorded
 
 
 @pytest.mark.parametrize("race", ["coupled", "rest"])
@@ -76,11 +88,15 @@ def test_every_enclosure_holds_the_exact_key(race):
         artifact, _ = case(number, "exact", 8)
         terms = terms_of(artifact, Settings(seed=bytes([number]) * 32, race=race))
         tables = tables_of(artifact, "r2", "1")
-        run = Swift(tables, race_key_of(artifact, terms), terms, None, lambda: False)
+        kind = SwiftRest if race == "rest" else SwiftCoupled
+        run = kind(tables, race_key_of(artifact, terms), terms, None, lambda: False)
         run.run()
-        for item in run._heap:
-            key = run._published(item).key
-            assert -item[2] <= key <= -item[0] or item[2] == -swift.inf
+        width = 2 * run._error()
+        for entry in run._heap:
+            if len(entry) == 3:
+                assert -entry[0] == run.exact.key(entry[2])
+            else:
+                assert -entry[0] - width <= run.exact.key(entry) <= -entry[0]
             seen += 1
     assert seen > 20
 
@@ -94,18 +110,125 @@ def test_exponentials_are_right_to_44_bits_at_both_ends():
 
 
 def test_lifted_arrivals_stay_in_their_enclosures(monkeypatch):
-    monkeypatch.setattr(swift, "_TINY", 2.0**300)
+    for module in (swift, swift_coupled, swift_rest):
+        monkeypatch.setattr(module, "TINY", 2.0**300)
     core = free_core([10**9, 0], 9)
     artifact = opened(core, plan_rows([[0, 1, 0, 1, 0, 1, 0, 1]]), "1", 8)
     for race in ("coupled", "rest"):
         for number in range(20):
-            alone, followed = both(artifact, seed=bytes([number]) * 32, top=2, race=race)
-            assert alone == followed
+            alone, recorded = both(artifact, seed=bytes([number]) * 32, top=2, race=race)
+            assert alone == recorded
 
 
 def test_numbers_out_of_range_are_left_to_the_exact_run(monkeypatch):
-    monkeypatch.setattr(swift, "_TINY", 2.0**900)
-    monkeypatch.setattr(swift, "_LEAST", 2.0**900)
+    for module in (swift, swift_coupled, swift_rest):
+        monkeypatch.setattr(module, "TINY", 2.0**900)
+    monkeypatch.setattr(swift, "LEAST", 2.0**900)
     artifact, _ = case(3, "exact", 8)
-    alone, followed = both(artifact, seed=bytes(32), top=3)
-    assert alone == followed
+    alone, recorded = both(artifact, seed=bytes(32), top=3)
+    assert alone == recorded
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+@pytest.mark.parametrize("tilt", [4, 12])
+def test_long_runs_over_one_automaton_are_recorded_ones(race, tilt):
+    rng = random.Random(tilt)
+    core = free_core([rng.randrange(10**9) for _ in range(6)], 24)
+    artifact = load(build(core, chain_rows(rng, 6, 24, 3), tilt=tilt))
+    for top in (1, 8, 40):
+        alone, recorded = both(artifact, seed=bytes([top]) * 32, top=top, race=race)
+        assert alone == recorded
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+def test_next_to_nothing_left_is_left_to_the_exact_run(race):
+    # One call that costs nothing, or twenty that weigh 2^-64 each.
+    rows = [(True, [])]
+    for _ in range(19):
+        rows.append((False, [(1, len(rows) - 1)]))
+    rows.append((False, [(0, 0), (1, 19)]))
+    artifact = opened(free_core([0, 60 * 10**9], 20), rows, "1", 8)
+    for top in (1, 2):
+        alone, recorded = both(artifact, seed=bytes(32), top=top, race=race)
+        assert alone == recorded
+
+
+def progress_of(artifact, recorder=None, **told):
+    """What somebody who follows a run is told of."""
+    seen = []
+    settings = Settings(seed=bytes(range(32)), **told)
+    run = search(artifact, settings, recorder, on_expand=seen.append)
+    # Looked at when all is over: what was true then stays so.
+    return replace(run, ledger_head=None), [(p.expansions, p.incumbent, p.bound) for p in seen]
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+def test_who_follows_an_unrecorded_run_is_told_what_a_recorded_one_tells(race):
+    for number in range(8):
+        artifact, _ = case(number, "exact", 8)
+        for told in ({"top": 1}, {"top": 5}, {"top": 10**4}, {"top": 3, "max_expansions": 2}):
+            recorder = Recorder(HashOnly(), started_ms=0)
+            alone = progress_of(artifact, race=race, **told)
+            assert alone == progress_of(artifact, recorder, race=race, **told)
+
+
+def test_who_follows_may_end_an_unrecorded_run():
+    artifact, _ = case(3, "exact", 8)
+    settings = Settings(seed=bytes(32), top=10**4, race="rest")
+    told = search(artifact, settings, on_expand=lambda p: p.expansions == 2)
+    assert (told.stop, told.claim_type, told.expansions) == ("interrupted", "NoCert", 2)
+
+
+def test_what_was_told_is_not_told_again_where_enclosures_fail(monkeypatch):
+    artifact, _ = case(3, "exact", 8)
+    whole = progress_of(artifact, race="rest", top=3)
+
+    def undecided(self, item):
+        raise Undecided("as a test wants it")
+
+    monkeypatch.setattr(Exact, "key", undecided)
+    seen = []
+    settings = Settings(seed=bytes(range(32)), race="rest", top=3)
+    run = search(artifact, settings, on_expand=lambda p: seen.append(p.expansions))
+    assert (run, seen) == (whole[0], [expansions for expansions, _, _ in whole[1]])
+
+
+def test_ctrl_c_before_it_is_held_back_ends_a_run_at_its_root(monkeypatch):
+    artifact, _ = case(3, "exact", 8)
+    settings = Settings(seed=bytes(32), race="rest")
+    terms = terms_of(artifact, settings)
+    root = Coupled(tables_of(artifact, "r2", "1"), drawing(race_key_of(artifact, terms))).root()
+    walk = SwiftRest._walk
+
+    def pressed(self, item):
+        walk(self, item)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SwiftRest, "_walk", pressed)
+    run = search(artifact, settings)
+    assert (run.stop, run.claim_type, run.expansions, run.plans) == ("interrupted", "NoCert", 0, ())
+    assert run.frontier_key == format_q64(root.key)
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            search(artifact, settings)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_in_a_long_unrecorded_run_ends_it(monkeypatch):
+    rng = random.Random(5)
+    core = free_core([rng.randrange(10**9) for _ in range(6)], 24)
+    artifact = load(build(core, chain_rows(rng, 6, 24, 3), tilt=8))
+    walk = SwiftRest._walk
+
+    def pressed(self, item):
+        if self.expansions >= 2 * swift.UNHELD:
+            os.kill(os.getpid(), signal.SIGINT)
+        return walk(self, item)
+
+    monkeypatch.setattr(SwiftRest, "_walk", pressed)
+    run = search(artifact, Settings(seed=bytes(32), top=100, race="rest"))
+    assert (run.stop, run.claim_type) == ("interrupted", "NoCert")
+    assert 2 * swift.UNHELD <= run.expansions < 3 * swift.UNHELD
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

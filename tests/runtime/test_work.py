@@ -9,11 +9,15 @@ import random
 from collections import Counter
 
 import pytest
+from blake3 import blake3
 
 from tcc_runtime import search as searching
+from tcc_runtime import swift
 from tcc_runtime.load import Artifact, load
 from tcc_runtime.numbers import FIRST_BITS, Reals
+from tcc_runtime.recorder import Recorder
 from tcc_runtime.settings import Settings
+from tcc_runtime.sinks import HashOnly
 from tcc_runtime.tables import tables_of
 from tests.runtime.graphs import build, chain_rows, free_core, opened, random_network, wide_core
 
@@ -41,10 +45,8 @@ def network() -> Artifact:
     return opened(free_core(costs, 9), rows, tilt=2, nondeterministic=True)
 
 
-def work(
-    artifact: Artifact, monkeypatch, on_expand=lambda progress: None, **told
-) -> dict[str, int]:
-    """The counts of one run on fresh tables; one that somebody follows, if not told otherwise."""
+def work(artifact: Artifact, monkeypatch, recorded=True, **told) -> dict[str, int]:
+    """The counts of one run on fresh tables; one that is recorded, if not told otherwise."""
     counts: Counter = Counter()
     settings = Settings(**{"seed": SEED, "race": "coupled", **told})
     reals = tables_of(artifact, settings.recipe, settings.inflate).reals
@@ -76,7 +78,8 @@ def work(
     monkeypatch.setattr(searching, "drawing", counted_drawing)
     monkeypatch.setattr(Artifact, "edges", counted_edges)
     monkeypatch.setattr(Reals, "__init__", no_more)
-    run = searching.search(artifact, settings, on_expand=on_expand)
+    recorder = Recorder(HashOnly(), started_ms=0) if recorded else None
+    run = searching.search(artifact, settings, recorder)
     assert run.claim_type != "NoCert"
     return {"expansions": run.expansions, "leaves": run.leaves, **counts}
 
@@ -169,13 +172,32 @@ def test_the_work_of_a_run(made, race, top, monkeypatch):
     assert work(artifact, monkeypatch, top=top, **told) == CASES[made, race, top]
 
 
-@pytest.mark.parametrize(("race", "logarithms"), [("coupled", 42), ("rest", 42)])
-def test_a_run_that_nobody_follows_takes_exact_logarithms_for_its_plans_alone(
-    race, logarithms, monkeypatch
+class Counting:
+    """A hasher that counts its digests."""
+
+    made = 0
+
+    def __init__(self, **key):
+        hasher = blake3(**key)
+        self.reset, self.update, self._digest = hasher.reset, hasher.update, hasher.digest
+
+    def digest(self, *length):
+        Counting.made += 1
+        return self._digest(*length)
+
+
+@pytest.mark.parametrize(
+    ("race", "logarithms", "hashes"), [("coupled", 40, 4292), ("rest", 40, 1192)]
+)
+def test_an_unrecorded_run_takes_exact_logarithms_for_its_plans_alone(
+    race, logarithms, hashes, monkeypatch
 ):
-    found = work(deep(), monkeypatch, on_expand=None, top=16, race=race)
+    monkeypatch.setattr(swift, "blake3", Counting)
+    monkeypatch.setattr(Counting, "made", 0)
+    found = work(deep(), monkeypatch, recorded=False, top=16, race=race)
     expansions = CASES["deep", race, 16]["expansions"]
     assert (found["expansions"], found["logarithms"]) == (expansions, logarithms)
+    assert Counting.made == hashes
 
 
 @pytest.mark.parametrize("calls", [2, 30, 400])
