@@ -8,7 +8,6 @@ the pure kernel's check of what was written.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,11 +66,12 @@ def table() -> Iterator[str]:
     yield ""
     yield from head(*COLUMNS)
     for shape in (*TWELVE, *THREE_HUNDRED):
-        yield compared(shape)
+        with tempfile.TemporaryDirectory() as folder:
+            yield compared(shape, Path(folder, "family.tcca"))
 
 
-def compared(shape: Shape) -> str:
-    """One shape by every program; the answers are compared."""
+def compared(shape: Shape, path: Path) -> str:
+    """One shape by every program; the answers are compared.  `path` is for files."""
     data = core_bytes(shape)
     core = read_core(data)
     found, letters = minimal(core)
@@ -79,17 +79,19 @@ def compared(shape: Shape) -> str:
     edges = int(sizes[found.letter].sum())
     programs: dict[str, Callable[[], Any]] = {
         "automaton": lambda: minimal(core),
-        "file": lambda: written(data, UNCHECKED),
+        "file": lambda: written(data, UNCHECKED, path),
         "OpenFst": lambda: openfst.best_order(shape),
     }
     if edges < _LONG:
         programs["as written"] = lambda: openfst.written_order(shape)
         programs["at once"] = lambda: openfst.at_once(shape)
-        programs["checked"] = lambda: written(data, ROOMY)
+        programs["checked"] = lambda: written(data, ROOMY, path)
     if edges < _LONG // 2:
         programs["automata-lib"] = lambda: dfa.best_order(shape)
     times, results = side_by_side(
-        programs, 15 if edges < 20_000 else 3 if edges < _LONG // 5 else 1
+        programs,
+        15 if edges < 20_000 else 3 if edges < _LONG // 5 else 1,
+        lambda: path.unlink(missing_ok=True),
     )
     check_equal(results)
     ours = [str(times[name]) if name in times else "" for name in ("automaton", "file", "checked")]
@@ -100,15 +102,12 @@ def compared(shape: Shape) -> str:
     return row(shape.tools, found.states, edges, *ours, *theirs, *ratios)
 
 
-def written(data: bytes, options: Options) -> bytes:
+def written(data: bytes, options: Options, path: Path) -> bytes:
     """Compile a core and write the artifact to disk."""
     artifact = compile_core(data, options).artifact
     if artifact is None:
         raise ValueError("the compiler refuses the core")
-    handle, name = tempfile.mkstemp()
-    os.close(handle)
-    Path(name).write_bytes(artifact)
-    Path(name).unlink()
+    path.write_bytes(artifact)
     return artifact
 
 

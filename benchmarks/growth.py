@@ -10,6 +10,7 @@ import json
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -80,7 +81,8 @@ def measured(which: str, one: Shape) -> dict[str, Any]:
     data = core_bytes(one)
     core = read_core(data)
     automaton = _best(lambda: minimal(core))[0]
-    file, artifact = _best(lambda: written(data, UNCHECKED))
+    with tempfile.TemporaryDirectory() as folder:
+        file, artifact = _best(lambda: written(data, UNCHECKED, Path(folder, "family.tcca")))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     manifest = read_artifact(artifact, digests=False).manifest
     return {

@@ -28,9 +28,14 @@ class Timing:
 
 
 def side_by_side(
-    programs: Mapping[str, Callable[[], Any]], rounds: int
+    programs: Mapping[str, Callable[[], Any]],
+    rounds: int,
+    after: Callable[[], None] = lambda: None,
 ) -> tuple[dict[str, Timing], dict[str, Any]]:
-    """Run every program `rounds` times, in turn; its timing, and what it gave last."""
+    """Run every program `rounds` times, in turn; its timing, and what it gave last.
+
+    Args: after: what is done after each, and not measured.
+    """
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
     results: dict[str, Any] = {}
     for _ in range(rounds):
@@ -40,6 +45,7 @@ def side_by_side(
             wall, cpu = time.perf_counter(), time.process_time()
             results[name] = program()
             times[name].append((time.perf_counter() - wall, time.process_time() - cpu))
+            after()
     timings = {
         name: Timing(wall=median(w for w, _ in pairs), cpu=median(c for _, c in pairs))
         for name, pairs in times.items()

@@ -126,7 +126,7 @@ def _shape(dimensions: Sequence[str], found: Sequence[int], manifest: Manifest) 
     return tuple(sizes[dimension] for dimension in dimensions)
 
 
-def write_artifact(manifest: Manifest, columns: Mapping[str, bytes]) -> bytes:
+def write_artifact(manifest: Manifest, columns: Mapping[str, bytes | memoryview]) -> bytes:
     """The one byte string of an artifact.
 
     Args:

@@ -64,7 +64,7 @@ def write_container(tensors: Mapping[str, Tensor]) -> bytes:
     order = layout(tensors)
     header = _header({name: (t.dtype, t.shape) for name, t in tensors.items()}, order)
     return b"".join(
-        [len(header).to_bytes(8, "little"), header, *(bytes(tensors[name].data) for name in order)]
+        [len(header).to_bytes(8, "little"), header, *(tensors[name].data for name in order)]
     )
 
 

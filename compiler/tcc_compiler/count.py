@@ -13,10 +13,11 @@ import numpy as np
 
 from tcc_certs.grammar import Core
 from tcc_certs.weights import Beta, call_residual, call_weight, fraction_bits
+from tcc_compiler.digits import Limbs
 from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters
 from tcc_compiler.refusal import Refused
-from tcc_compiler.sums import Limbs, integer, rounded_sums, weighted_sums
+from tcc_compiler.sums import integer, rounded_sums, weighted_sums
 from tcc_compiler.table import Table
 
 

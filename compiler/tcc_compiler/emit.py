@@ -6,8 +6,10 @@ Specification: docs/spec/artifact.md, sections 2 and 3.  Cost: linear in the fil
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tcc_certs.artifact import pack, pack_texts, write_artifact
 from tcc_certs.codec import Json, encode
@@ -16,10 +18,12 @@ from tcc_certs.grammar import Core
 from tcc_certs.manifest import Manifest, Relaxed
 from tcc_certs.weights import Beta
 from tcc_compiler.bounds import Bounds
-from tcc_compiler.certify import CallEdges, Numbering
+from tcc_compiler.certify import Numbering
 from tcc_compiler.count import Counts, Weights
-from tcc_compiler.sums import Limbs, narrowed
-from tcc_compiler.table import Ints, Table
+from tcc_compiler.edges import CallEdges, portions
+from tcc_compiler.table import Table, starts
+
+Column: TypeAlias = "bytes | memoryview"
 
 
 def emit(
@@ -58,7 +62,7 @@ def emit(
         states=table.states,
         edges=len(columns["edge_call"]) // 4,
         calls=len(calls),
-        root=columns["state_digest"][-32:],
+        root=bytes(columns["state_digest"][-32:]),
         cost_max=bounds.cost_max,
         root_document=root_document(core.name, core.version, core.limit_texts),
         nondeterministic=table.nondeterministic,
@@ -68,46 +72,56 @@ def emit(
     return write_artifact(manifest, columns)
 
 
-def _states(table: Table, numbering: Numbering, counts: Counts, bounds: Bounds) -> dict[str, bytes]:
+def _states(
+    table: Table, numbering: Numbering, counts: Counts, bounds: Bounds
+) -> dict[str, Column]:
     order = numbering.order
     ranks = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels))
     columns = {
-        "accept": table.accept[order].tobytes(),
-        "rank": ranks.astype("<u4").tobytes(),
-        "plans": _limbs(counts.plans, order),
-        "cost_to_go": bounds.cost_to_go[order].astype("<i8").tobytes(),
-        "residual_to_go": bounds.residual_to_go[order].astype("<i8").tobytes(),
-        "state_digest": numbering.digest_bytes(),
+        "accept": _column(table.accept.take(order), "u1"),
+        "rank": _column(ranks, "<u4"),
+        "plans": _column(counts.plans.take(order, axis=0), "<u8"),
+        "cost_to_go": _column(bounds.cost_to_go.take(order), "<i8"),
+        "residual_to_go": _column(bounds.residual_to_go.take(order), "<i8"),
+        # These are bytes already, whatever the machine takes them for.
+        "state_digest": _column(numbering.digest.take(order, axis=0), "=u8"),
     }
     if counts.rounded is not None:
         mantissa, exponent = (np.array(part, dtype=np.uint64)[order] for part in counts.rounded)
-        columns["race_mantissa"] = mantissa.astype("<u8").tobytes()
-        columns["race_exponent"] = exponent.astype("<u4").tobytes()
+        columns["race_mantissa"] = _column(mantissa, "<u8")
+        columns["race_exponent"] = _column(exponent, "<u4")
     elif counts.race is not None and not np.array_equal(counts.race, counts.plans):
-        columns["race_count"] = _limbs(counts.race, order)
+        columns["race_count"] = _column(counts.race.take(order, axis=0), "<u8")
     return columns
 
 
-def _limbs(limbs: Limbs, order: Ints) -> bytes:
-    return narrowed(limbs).take(order, axis=0).astype("<u8", copy=False).tobytes()
+def _column(values: NDArray[Any], dtype: str) -> Column:
+    """The bytes of `values`, where they stand if they are of that type already."""
+    return values.astype(dtype, copy=False).reshape(-1).view(np.uint8).data
 
 
 def _edges(
     table: Table, edges: CallEdges, numbering: Numbering, calls: Sequence[int]
-) -> dict[str, bytes]:
-    if table.nondeterministic:
-        edges = edges.sorted_by(numbering.number)
-    rows = edges.of_states(numbering.order)
+) -> dict[str, Column]:
+    order = numbering.order
+    key = numbering.number if table.nondeterministic else None
+    start = starts(edges.degree.take(order))
     index = np.zeros(max(calls, default=-1) + 1, dtype="<u4")
     index[list(calls)] = np.arange(len(calls))
+    edge_call, edge_target = (np.empty(edges.count, dtype="<u4") for _ in range(2))
+    for begin, end in portions(start):
+        call, target = edges.of(order[begin:end], key)
+        rows = slice(start[begin], start[end])
+        edge_call[rows] = index.take(call)
+        edge_target[rows] = numbering.number.take(target)
     return {
-        "edge_start": rows.start.astype("<u8").tobytes(),
-        "edge_call": index.take(rows.call).tobytes(),
-        "edge_target": numbering.number.take(rows.target).astype("<u4", copy=False).tobytes(),
+        "edge_start": _column(start, "<u8"),
+        "edge_call": _column(edge_call, "<u4"),
+        "edge_target": _column(edge_target, "<u4"),
     }
 
 
-def _calls(core: Core, calls: Sequence[int], weights: Weights) -> dict[str, bytes]:
+def _calls(core: Core, calls: Sequence[int], weights: Weights) -> dict[str, Column]:
     found = [core.calls[call] for call in calls]
     return {
         "call_cost_low": pack("call_cost_low", [call.cost_low for call in found]),
@@ -120,7 +134,7 @@ def _calls(core: Core, calls: Sequence[int], weights: Weights) -> dict[str, byte
     }
 
 
-def _documents(core: Core, value: Mapping[str, Json], calls: Sequence[int]) -> dict[str, bytes]:
+def _documents(core: Core, value: Mapping[str, Json], calls: Sequence[int]) -> dict[str, Column]:
     owners = {core.calls[call].tool for call in calls}
     tools = value["tools"]
     kept = (

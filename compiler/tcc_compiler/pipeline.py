@@ -20,10 +20,11 @@ from tcc_certs.grammar import Core
 from tcc_certs.manifest import MAX_ROUND_BITS
 from tcc_certs.weights import Beta
 from tcc_compiler.bounds import bound
-from tcc_compiler.certify import call_edges, certify
+from tcc_compiler.certify import certify
 from tcc_compiler.constrain import constrain
 from tcc_compiler.count import check_bits, count, used_calls, weigh
 from tcc_compiler.diagnostics import Diagnostic
+from tcc_compiler.edges import CallEdges
 from tcc_compiler.emit import emit
 from tcc_compiler.expectations import Compared, compare
 from tcc_compiler.explore import explore, explore_partial
@@ -169,7 +170,7 @@ def run_passes(
         check_bits(counts, options.count_bits)
     bounds = bound(core, table, letters, weights, guard)
     guard.enter("the digests")
-    edges = call_edges(table, letters, guard)
+    edges = CallEdges(table, letters, guard)
     numbering = certify(core, table, edges, guard)
     artifact = emit(
         core,

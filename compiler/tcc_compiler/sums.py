@@ -1,11 +1,9 @@
 """Weighted sums over all words from each state, exact, whatever their size.
 
 The value of a state is 1 where it accepts, and for each edge its letter's weight times the value of
-its target, all over 2^F.  Values are kept by digits, one array for each, units at place 0 and parts
-below, so that one multiplication and one sum serve the edges of a whole level; a digit is as
-narrow as keeps those sums within 63 bits.  At the end a state of rank d is read off at the scale
-2^(F d), at which it is whole.  Where a weight leaves too little room for digits, or values are
-rounded, Python's integers do it, edge by edge.
+its target, all over 2^F, read off at the scale 2^(F d) for a state of rank d.  Levels at a time do
+it in digits (:mod:`tcc_compiler.digits`); where a weight leaves too little room for those, or
+values are rounded, Python's integers do it, edge by edge.
 Specification: docs/spec/artifact.md, C3 and C4.
 Cost: a multiplication an edge and digit; or a product of long integers an edge.
 """
@@ -14,17 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tcc_compiler.digits import Limbs, digit_bits, level_sums
 from tcc_compiler.guard import Guard
 from tcc_compiler.refusal import Refused
-from tcc_compiler.table import Ints, Table
-
-# [states, width], least first.
-Limbs: TypeAlias = NDArray[np.uint64]
+from tcc_compiler.table import Table
 
 _MOST_BITS = 1 << 33
 _LEAST_DIGIT = 20
@@ -40,19 +34,12 @@ def weighted_sums(table: Table, weights: Sequence[int], fraction_bits: int, guar
     Raises:
         Refused: TCC407 where the values take more than a gigabyte.
     """
-    heaviest = max(weights).bit_length()
-    widest = int(np.diff(table.edge_start).max()).bit_length()
-    bits = 62 - heaviest - widest
+    bits = digit_bits(table, weights)
     if bits < _LEAST_DIGIT:
         values = [value for value, _ in _long_sums(table, weights, fraction_bits, None, guard)]
         return packed(values)
-    factor = np.array(weights, dtype=np.int64)[table.letter]
-    digits = _Digits(bits, fraction_bits, table)
-    for states, edges in table.bands():
-        guard.tick(edges.stop - edges.start)
-        digits.add_level(states, edges, factor[edges])
-        _check_room(len(digits.place) * bits * table.states)
-    return digits.limbs()
+    most = _MOST_BITS // (bits * table.states)
+    return level_sums(table, weights, bits, fraction_bits, guard, _check_room, most)
 
 
 def rounded_sums(
@@ -61,86 +48,6 @@ def rounded_sums(
     """[states] mantissas and [states] exponents: values rounded up to so many bits, each one."""
     found = list(_long_sums(table, weights, fraction_bits, round_bits, guard))
     return [value for value, _ in found], [exponent for _, exponent in found]
-
-
-class _Digits:
-    """The digits of the states' values, for those of a place together.
-
-    Attributes:
-        place: place -> [states]; place 0 counts units, each other 2^bits of the next below.
-    """
-
-    def __init__(self, bits: int, fraction_bits: int, table: Table) -> None:
-        self._bits = bits
-        self._fraction = fraction_bits
-        self._table = table
-        self._whole, self._part = divmod(fraction_bits, bits)
-        self.place: dict[int, Ints] = {0: table.accept.astype(np.int64)}
-        # What acceptance adds, before sums are taken over 2^F.
-        self._accepting = self.place[0] << self._part
-
-    def add_level(self, states: slice, edges: slice, factor: Ints) -> None:
-        """Set the digits of the states of a level; those below are set."""
-        table = self._table
-        target = table.target[edges]
-        firsts = table.edge_start[states] - edges.start
-        sums = {
-            place: np.add.reduceat(values.take(target) * factor, firsts)
-            for place, values in self.place.items()
-        }
-        whole, accepting = self._whole, self._accepting[states]
-        sums[whole] = sums[whole] + accepting if whole in sums else accepting
-        self._carry(sums)
-        for place, values in (self._shifted(sums) if self._fraction else sums).items():
-            if place not in self.place:
-                if not values.any():
-                    continue
-                self.place[place] = np.zeros(table.states, dtype=np.int64)
-            self.place[place][states] = values
-
-    def _carry(self, sums: dict[int, Ints]) -> None:
-        """Bring every digit below 2^bits."""
-        mask = (1 << self._bits) - 1
-        place, last = min(sums), max(sums)
-        while place <= last:
-            value = sums.get(place)
-            if value is not None and int(value.max()) > mask:
-                carry = value >> self._bits
-                sums[place] = value & mask
-                sums[place + 1] = sums[place + 1] + carry if place + 1 in sums else carry
-                last = max(last, place + 1)
-            place += 1
-
-    def _shifted(self, sums: dict[int, Ints]) -> dict[int, Ints]:
-        """`sums` over 2^F."""
-        mask = (1 << self._bits) - 1
-        whole, part = self._whole, self._part
-        found: dict[int, Ints] = {}
-        for place, value in sums.items():
-            high = value >> part
-            low = (value << (self._bits - part)) & mask
-            for to, bits in ((place - whole, high), (place - whole - 1, low)):
-                found[to] = found[to] | bits if to in found else bits
-        return found
-
-    def limbs(self) -> Limbs:
-        """The values at their scales."""
-        table, bits, fraction = self._table, self._bits, self._fraction
-        ranks = len(table.levels) - 2
-        size = ((max(self.place) + 1) * bits + fraction * ranks >> 6) + 1
-        found = np.zeros((table.states, size), dtype=np.uint64)
-        groups = list(pairwise(table.levels.tolist())) if fraction else [(0, table.states)]
-        for rank, (first, last) in enumerate(groups):
-            for place, digits in self.place.items():
-                values = digits[first:last].astype(np.uint64)
-                at = place * bits + fraction * rank
-                if at < 0:
-                    values, at = values >> np.uint64(min(63, -at)), 0
-                limb, inner = divmod(at, 64)
-                found[first:last, limb] |= values << np.uint64(inner)
-                if inner + bits > 64:
-                    found[first:last, limb + 1] |= values >> np.uint64(64 - inner)
-        return narrowed(found)
 
 
 def _long_sums(
@@ -179,14 +86,6 @@ def packed(values: Sequence[int]) -> Limbs:
     size = 8 * max(1, -(-max(values).bit_length() // 64))
     raw = b"".join([value.to_bytes(size, "little") for value in values])
     return np.frombuffer(raw, dtype="<u8").reshape(len(values), -1)
-
-
-def narrowed(limbs: Limbs) -> Limbs:
-    """`limbs` without the last columns that are all zero; one column at least is left."""
-    width = limbs.shape[1]
-    while width > 1 and not limbs[:, width - 1].any():
-        width -= 1
-    return np.ascontiguousarray(limbs[:, :width])
 
 
 def integer(limbs: Limbs, q: int) -> int:

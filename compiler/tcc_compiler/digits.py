@@ -1,0 +1,257 @@
+"""Weighted sums over all words from each state, a level at a time, in digits of 64-bit numbers.
+
+The value of a state is 1 where it accepts, and for each edge its weight times the value of its
+target, all over 2^F.  A value is a column of digits, the highest on top, so that one look-up, one
+multiplication and one running sum serve the edges of a level and all their digits.  Digits may
+overlap: a digit is somewhat more than its place holds, as long as no sum leaves 63 bits, and is
+passed on once a level, or later where that is safe.  At the end all is carried, and a state of
+rank d is read off at the scale 2^(F d), at which it is whole.
+Cost: a multiplication and an addition an edge and digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+from math import log2
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcc_compiler.guard import Guard
+from tcc_compiler.table import Ints, Table
+
+# [states, width], least first.
+Limbs: TypeAlias = NDArray[np.uint64]
+Words: TypeAlias = NDArray[np.uint64]
+
+# So many numbers are at work at a time.
+_PORTION = 1 << 20
+
+
+def level_sums(
+    table: Table,
+    weights: Sequence[int],
+    bits: int,
+    fraction_bits: int,
+    guard: Guard,
+    check_room: Callable[[int], None],
+    most_rows: int,
+) -> Limbs:
+    """[states, limbs], the value of every state at the scale 2^(F rank); the width is minimal.
+
+    Args:
+        table: ranked.
+        weights: [letters], at least 0.
+        bits: those of a digit, as :func:`digit_bits` has them, or fewer; at least 20.
+        check_room: is told of the bits in use, level by level, and refuses those of `most_rows`.
+    """
+    digits = _Digits(table, weights, bits, fraction_bits, most_rows)
+    for rank, (states, edges) in enumerate(table.bands(), 1):
+        guard.tick(edges.stop - edges.start)
+        digits.add_level(rank, states, edges)
+        check_room(digits.rows * bits * table.states)
+    return digits.limbs()
+
+
+def digit_bits(table: Table, weights: Sequence[int]) -> int:
+    """How many bits a digit may have; none or less where weights are too large."""
+    return 61 - max(_level_totals(table, weights)).bit_length()
+
+
+def _level_totals(table: Table, weights: Sequence[int]) -> list[int]:
+    """[levels], a bound on the weights of a state's edges together; 0 for the first level."""
+    degrees = np.maximum.reduceat(np.diff(table.edge_start), table.levels[:-1]).tolist()
+    heaviest = sorted(weights, reverse=True)
+    if table.nondeterministic:
+        return [degree * heaviest[0] for degree in degrees]
+    # Every letter stands on one edge of a state at most.
+    most = list(accumulate(heaviest, initial=0))
+    return [most[degree] for degree in degrees]
+
+
+class _Digits:
+    """The digits of all states; those of a level are set when all below are.
+
+    Attributes:
+        held: [rows, states]; row `unit` counts units, each other 2^bits of the row below.
+        top, bottom: the rows in use, the lowest excluded.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        weights: Sequence[int],
+        bits: int,
+        fraction_bits: int,
+        most_rows: int,
+    ) -> None:
+        self._table, self._bits, self._fraction = table, bits, fraction_bits
+        alike = min(weights) == max(weights) == 1
+        self._weights = None if alike else np.array(weights, dtype=np.int64)
+        self._whole, self._part = divmod(fraction_bits, bits)
+        # After so many passes no digit is more than twice what its place holds, and one.
+        self._passes = max(1, -(-63 // bits) - 1)
+        most = _level_totals(table, weights)
+        self._waiting = _Waiting(table, most, (2 << bits) + 1)
+        spare = self._whole + self._passes + 2
+        above = min(_bits_above(most, fraction_bits) // bits + 1, most_rows) + spare
+        below = min(-(-fraction_bits * len(most) // bits), most_rows + self._whole) + 2
+        self._unit, self.top, self.bottom = above, above - self._whole, above + 1
+        # Rows that nothing is written to take no memory.
+        self.held = np.zeros((above + 1 + below, table.states), dtype=np.int64)
+        self.held[above] = table.accept
+        # What acceptance adds, before sums are taken over 2^F.
+        self._accepting = self.held[above] << self._part
+        self._accepts = np.logical_or.reduceat(table.accept, table.levels[:-1]).tolist()
+
+    @property
+    def rows(self) -> int:
+        """How many rows are in use."""
+        return self.bottom - self.top
+
+    def add_level(self, rank: int, states: slice, edges: slice) -> None:
+        """Set the digits of the states of a level, a portion at a time."""
+        waits = not self._fraction and self._waiting.may_wait(rank)
+        count = edges.stop - edges.start
+        parts = min(count * self.rows // _PORTION, count // 64) + 1
+        cuts = [edges.start + count * part // parts for part in range(parts + 1)]
+        cuts = np.searchsorted(self._table.edge_start, cuts).tolist() if parts > 1 else []
+        top = self.top
+        for first, last in pairwise([states.start, *cuts[1:-1], states.stop]):
+            if first < last:
+                self._add(slice(first, last), top, self._accepts[rank], waits)
+        # A value of rank d has F * d bits below units, and not one more.
+        self.bottom = self._unit + 1 - (-self._fraction * rank // self._bits)
+
+    def _add(self, states: slice, top: int, accepts: bool, waits: bool) -> None:
+        """Set the digits of some states of a level; the rows below it begin at `top`."""
+        table, passes = self._table, self._passes
+        rows = slice(top, self.bottom)
+        ends = table.edge_start[states.start : states.stop + 1]
+        edges = slice(ends[0], ends[-1])
+        values = self.held[rows].take(table.target[edges], axis=1, mode="clip")
+        if self._weights is not None:
+            values *= self._weights.take(table.letter[edges])
+        # Above are rows that carries may need.
+        sums = np.zeros((passes + len(values), len(ends) - 1), dtype=np.int64)
+        _sum_rows(values, ends - ends[0], sums[passes:])
+        if accepts:
+            sums[passes + self._unit - self._whole - top] += self._accepting[states]
+        if waits:
+            self.held[rows, states] = sums[passes:]
+            return
+        for _ in range(passes):
+            carry = sums >> self._bits
+            sums &= (1 << self._bits) - 1
+            sums[:-1] += carry[1:]
+        self._set(states, top, sums)
+
+    def _set(self, states: slice, top: int, sums: Ints) -> None:
+        """Set digits to `sums` over 2^F; the rows of `sums` begin above `top`."""
+        first = top - self._passes + self._whole
+        while first < top and not sums[0].any():
+            sums = sums[1:]
+            first += 1
+        self.top = min(self.top, first)
+        held, last, part = self.held, first + len(sums), self._part
+        held[first:last, states] = sums >> part
+        if part:
+            low = (sums & ((1 << part) - 1)) << (self._bits - part)
+            held[first + 1 : last + 1, states] += low
+
+    def limbs(self) -> Limbs:
+        """The values at their scales."""
+        self._carry()
+        table, bits = self._table, self._bits
+        held = self.held.view(np.uint64)
+        size = ((self.bottom - self.top) * bits >> 6) + 1
+        found = np.zeros((size, table.states), dtype=np.uint64)
+        groups = list(pairwise(table.levels.tolist())) if self._fraction else [(0, table.states)]
+        for rank, (first, last) in enumerate(groups):
+            # The lowest bits are below the units of this rank.
+            below = (self.bottom - 1 - self._unit) * bits - self._fraction * rank
+            width = min(size, ((self.bottom - self.top) * bits - below + 63) // 64)
+            place, shift = np.divmod(np.arange(width) * 64 + below, bits)
+            found[:width, first:last] = _joined(
+                held[:, first:last], self.bottom - 1 - place, shift, bits
+            )
+        while size > 1 and not found[size - 1].any():
+            size -= 1
+        return np.ascontiguousarray(found[:size].T)
+
+    def _carry(self) -> None:
+        """Bring every digit below 2^bits; the row above the top is zero, for :func:`_joined`."""
+        mask = (1 << self._bits) - 1
+        for row in range(self.bottom - 1, self.top - 1, -1):
+            carry = self.held[row] >> self._bits
+            if carry.any():
+                self.held[row] &= mask
+                self.held[row - 1] += carry
+        self.top -= bool(self.held[self.top - 1].any())
+
+
+class _Waiting:
+    """Which levels need not carry, because sums of their digits still fit."""
+
+    def __init__(self, table: Table, totals: list[int], carried: int) -> None:
+        """Args: totals: [levels], the most that digits are multiplied with; carried: what they
+        are at most after carrying.
+        """
+        self._totals, self._carried = totals, carried
+        self._limit = ((1 << 63) - 1) // max(*totals, 1) - 1
+        firsts = table.edge_start.take(table.levels[1:-1])
+        least = np.minimum.reduceat(table.target, firsts) if len(firsts) else firsts
+        # Whether all edges of a level lead to the level just below.
+        self._adjacent = [False, *(least >= table.levels[:-2]).tolist()]
+        self._most = [1]
+        self._worst = 1
+
+    def may_wait(self, rank: int) -> bool:
+        """Whether the digits of the next level, of this rank, may stay as sums are."""
+        below = self._most[-1] if self._adjacent[rank] else self._worst
+        due = below * self._totals[rank] + 1
+        waits = due <= self._limit
+        self._most.append(due if waits else self._carried)
+        self._worst = max(self._worst, self._most[-1])
+        return waits
+
+
+def _bits_above(totals: list[int], fraction_bits: int) -> int:
+    """How many bits values take above units, at most."""
+    most = 0.0
+    for total in totals[1:]:
+        grown = most + log2(max(total, 1)) - fraction_bits
+        # One is added for acceptance; and more than what floats lose.
+        most = max(most, (max(grown, 0.0) + log2(1 + 2.0 ** -abs(grown))) + 1e-6)
+    return int(most) + 1
+
+
+def _sum_rows(values: Ints, ends: Ints, out: Ints) -> None:
+    """The sums of groups of columns: groups stand side by side, none empty."""
+    # One call takes long for a group, a running sum and its differences for a number.
+    if out.size < 600 + values.size // 12:
+        np.add.reduceat(values, ends[:-1], axis=1, out=out)
+        return
+    sums = np.empty((len(values), values.shape[1] + 1), dtype=np.int64)
+    sums[:, 0] = 0
+    np.cumsum(values, axis=1, out=sums[:, 1:])
+    marks = sums.take(ends, axis=1)
+    np.subtract(marks[:, 1:], marks[:, :-1], out=out)
+
+
+def _joined(digits: Words, row: Ints, shift: Ints, bits: int) -> Words:
+    """[words, states], 64 bits each from bit `shift` of `row` on, further rows on top of it."""
+    moved = shift.astype(np.uint64)[:, None]
+    found: Words = digits[row] >> moved
+    held = bits - shift
+    while bool(np.any(held < 64)):
+        row = row - 1
+        # Where a word is complete its last row is one that has nothing.
+        moved = np.minimum(held, 63).astype(np.uint64)[:, None]
+        higher = digits[np.maximum(row, 0)] << moved
+        higher[held >= 64] = 0
+        found |= higher
+        held = held + bits
+    return found
