@@ -25,6 +25,8 @@ _Step: TypeAlias = "tuple[int, States, Held]"
 _Place: TypeAlias = "tuple[States, Held]"
 # A place on the path of a list, how many plans were given before it, and what is left of its steps.
 _Row: TypeAlias = "tuple[_Place, int, Iterator[_Step]]"
+# What an edge costs beyond the cost to go of its state, the call, the target.
+_Way: TypeAlias = "tuple[int, int, int]"
 _MOST_DEAD = 1 << 20
 
 
@@ -90,9 +92,49 @@ def cheapest_plans(artifact: Artifact, limit: int) -> Iterator[tuple[int, tuple[
 
     A prefix is followed in the order of what its cheapest plan costs, which the stored cost to go
     says: with exact counts nothing is looked at that is not the beginning of one of these plans.
-    Costs are those of the artifact (`cost_low`), nano-units.  D * B steps a plan; more where
-    the artifact leaves statements to a run, and so costs to go are bounds.
+    Costs are those of the artifact (`cost_low`), nano-units.  A few steps a call of a plan, and B
+    for each state on the way, once; D * B steps a plan, or more, where the automaton is not
+    deterministic or the artifact leaves statements to a run, and so costs to go are bounds.
     """
+    if artifact.nondeterministic or artifact.relaxed is not None:
+        yield from _cheapest_by_sets(artifact, limit)
+        return
+    texts = artifact.texts
+    rows: dict[int, list[_Way]] = {}
+    # A prefix, as a plan (0) or to be followed (1); its place among its siblings, where it leads.
+    # No two agree in the first three.
+    frontier: list[tuple[int, tuple[int, ...], int, list[_Way], int, int]]
+    frontier = [(artifact.cost_to_go(artifact.root), (), 1, [], 0, artifact.root)]
+    given = 0
+    while frontier and given < limit:
+        due, calls, open_, siblings, at, q = heappop(frontier)
+        if not open_:
+            yield due, tuple([texts[call] for call in calls])
+            given += 1
+            continue
+        if at + 1 < len(siblings):
+            # Siblings are in order, so the next one is due only now.
+            after, call, target = siblings[at + 1]
+            cost = due - siblings[at][0] + after
+            heappush(frontier, (cost, (*calls[:-1], call), 1, siblings, at + 1, target))
+        row = rows.get(q)
+        if row is None:
+            row = rows[q] = _ways(artifact, q)
+        if artifact.accepts(q):
+            heappush(frontier, (due - artifact.cost_to_go(q), calls, 0, row, 0, q))
+        if row:
+            after, call, target = row[0]
+            heappush(frontier, (due + after, (*calls, call), 1, row, 0, target))
+
+
+def _ways(artifact: Artifact, q: int) -> list[_Way]:
+    """The edges of a state by what they cost beyond its cost to go, then in call order."""
+    least, low, to_go = artifact.cost_to_go(q), artifact.cost_low, artifact.cost_to_go
+    return sorted([(low[c] + to_go(p) - least, c, p) for c, p in artifact.edges(q)])
+
+
+def _cheapest_by_sets(artifact: Artifact, limit: int) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """:func:`cheapest_plans` over sets of states, and with what is left to a run."""
     statements = _statements(artifact)
     root: States = (artifact.root,)
     # A prefix, then how it is due: 0 as a plan, 1 to be followed; and where it leads.

@@ -9,6 +9,7 @@ import pytest
 
 from tcc_runtime.load import load
 from tcc_runtime.plans import (
+    _cheapest_by_sets,
     cheapest_plan,
     cheapest_plans,
     contains,
@@ -197,6 +198,12 @@ def test_the_cheapest_plans_are_those_of_the_whole_list(drawn):
         due = [(cost, texts(core, word)) for cost, word in sorted(costs)]
         assert list(cheapest_plans(artifact, len(words) + 1)) == due
         assert list(cheapest_plans(artifact, 3)) == due[:3]
+
+
+def test_the_cheapest_plans_are_the_same_by_siblings_and_by_sets_of_states(drawn):
+    for artifact, _, words in drawn:
+        by_sets = list(_cheapest_by_sets(artifact, len(words) + 1))
+        assert list(cheapest_plans(artifact, len(words) + 1)) == by_sets
 
 
 def test_the_cheapest_plans_of_a_relaxed_artifact_meet_what_it_leaves_to_a_run():
