@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcc_compiler.guard import Guard
-from tcc_compiler.table import Ints, Table
+from tcc_compiler.table import Ints, Table, summed
 
 # [states, width], least first.
 Limbs: TypeAlias = NDArray[np.uint64]
@@ -62,7 +62,7 @@ def digit_bits(table: Table, weights: Sequence[int]) -> int:
 
 def _level_totals(table: Table, weights: Sequence[int]) -> list[int]:
     """[levels], a bound on the weights of a state's edges together; 0 for the first level."""
-    degrees = np.maximum.reduceat(np.diff(table.edge_start), table.levels[:-1]).tolist()
+    degrees = np.maximum.reduceat(table.degree, table.levels[:-1]).tolist()
     heaviest = sorted(weights, reverse=True)
     if table.nondeterministic:
         return [degree * heaviest[0] for degree in degrees]
@@ -136,7 +136,7 @@ class _Digits:
             values *= self._weights.take(table.letter[edges])
         # Above are rows that carries may need.
         sums = np.zeros((passes + len(values), len(ends) - 1), dtype=np.int64)
-        _sum_rows(values, ends - ends[0], sums[passes:])
+        summed(values, ends - ends[0], sums[passes:])
         if accepts:
             sums[passes + self._unit - self._whole - top] += self._accepting[states]
         if waits:
@@ -226,19 +226,6 @@ def _bits_above(totals: list[int], fraction_bits: int) -> int:
         # One is added for acceptance; and more than what floats lose.
         most = max(most, (max(grown, 0.0) + log2(1 + 2.0 ** -abs(grown))) + 1e-6)
     return int(most) + 1
-
-
-def _sum_rows(values: Ints, ends: Ints, out: Ints) -> None:
-    """The sums of groups of columns: groups stand side by side, none empty."""
-    # One call takes long for a group, a running sum and its differences for a number.
-    if out.size < 600 + values.size // 12:
-        np.add.reduceat(values, ends[:-1], axis=1, out=out)
-        return
-    sums = np.empty((len(values), values.shape[1] + 1), dtype=np.int64)
-    sums[:, 0] = 0
-    np.cumsum(values, axis=1, out=sums[:, 1:])
-    marks = sums.take(ends, axis=1)
-    np.subtract(marks[:, 1:], marks[:, :-1], out=out)
 
 
 def _joined(digits: Words, row: Ints, shift: Ints, bits: int) -> Words:

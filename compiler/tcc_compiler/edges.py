@@ -44,7 +44,7 @@ class CallEdges:
         else:
             self.start = starts(sizes.take(table.letter)).take(table.edge_start)
         guard.room(int(self.start[-1]))
-        self.degree = np.diff(self.start)
+        self.degree = self.start[1:] - self.start[:-1]
         if len(sizes) < len(self._calls):
             self._shapes = _Shapes(table, self._calls, sizes)
 

@@ -13,13 +13,14 @@ place of his sort of every level.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcc_compiler.guard import Guard
-from tcc_compiler.table import Ints, Table, spread, starts
+from tcc_compiler.table import Ints, Table, distinct, spread, starts, summed
 
 Hashes: TypeAlias = NDArray[np.uint64]
 
@@ -38,7 +39,8 @@ def merged(table: Table, guard: Guard) -> Table:
             return table
         if _agree(table, twin):
             return _quotient(table, twin)
-    return _quotient(table, _exact_twins(table, guard))
+    twin = _exact_twins(table, guard)
+    return table if twin is None else _quotient(table, twin)
 
 
 def _mix(values: Hashes) -> Hashes:
@@ -68,10 +70,7 @@ def _hashes(table: Table, attempt: int, guard: Guard) -> Hashes:
         if table.nondeterministic:
             values = _once(values, np.diff(table.edge_start[states.start : states.stop + 1]))
         ends = table.edge_start[states.start : states.stop + 1] - edges.start
-        sums = np.zeros(len(values) + 1, dtype=np.uint64)
-        np.cumsum(values, out=sums[1:])
-        at = sums.take(ends)
-        found[states] = _mix(found[states] + (at[1:] - at[:-1]))
+        found[states] = _mix(found[states] + summed(values, ends, gaps=True))
     return found
 
 
@@ -104,7 +103,7 @@ def _agree(table: Table, twin: Ints) -> bool:
     members = np.flatnonzero(twin != np.arange(table.states))
     firsts = twin.take(members)
     found = _identified(table, twin)
-    degree = np.diff(found.edge_start)
+    degree = found.degree
     sizes = degree.take(members)
     same = table.accept.take(members) == table.accept.take(firsts)
     if not np.all(same & (sizes == degree.take(firsts))):
@@ -121,7 +120,7 @@ def _identified(table: Table, twin: Ints) -> Table:
     if not table.nondeterministic:
         return table
     target = twin.take(table.target)
-    row = np.repeat(np.arange(table.states), np.diff(table.edge_start))
+    row = np.repeat(np.arange(table.states), table.degree)
     order = np.lexsort((target, table.letter, row))
     letter, target = table.letter[order], target[order]
     kept = np.ones(len(row), dtype=np.bool_)
@@ -140,24 +139,31 @@ def _quotient(table: Table, twin: Ints) -> Table:
     before = starts(kept)
     number = before.take(twin).astype(np.int32)
     found = _identified(table, twin)
-    degree = np.diff(found.edge_start)
+    degree = found.degree
     edges = np.flatnonzero(np.repeat(kept, degree))
     return Table(
         accept=table.accept[kept],
         edge_start=starts(degree[kept]),
         letter=found.letter.take(edges),
         target=number.take(found.target.take(edges)),
-        levels=np.unique(before.take(table.levels)),
+        levels=distinct(before.take(table.levels)),
         nondeterministic=table.nondeterministic,
     )
 
 
-def _exact_twins(table: Table, guard: Guard) -> Ints:
-    """[states], the first state with the same acceptance and edges, without hashes."""
-    known: dict[tuple[bool, frozenset[tuple[int, int]]], int] = {}
+def _exact_twins(table: Table, guard: Guard) -> Ints | None:
+    """:func:`_twins` by acceptance and edges themselves, without hashes."""
+    known: dict[tuple[object, ...], int] = {}
     twin = list(range(table.states))
-    for q in range(table.states):
-        row = frozenset((letter, twin[target]) for letter, target in table.row(q))
-        guard.tick(1 + len(row))
-        twin[q] = known.setdefault((bool(table.accept[q]), row), q)
-    return np.array(twin, dtype=np.int64)
+    letter, target = table.letter.tolist(), table.target.tolist()
+    rows = zip(table.accept.tolist(), pairwise(table.edge_start.tolist()), strict=True)
+    for q, (accept, (first, last)) in enumerate(rows):
+        guard.tick(1 + last - first)
+        letters, targets = letter[first:last], [twin[p] for p in target[first:last]]
+        if table.nondeterministic:
+            # Targets that have become one may make edges of one letter one, or change their order.
+            pairs = sorted(set(zip(letters, targets, strict=True)))
+            twin[q] = known.setdefault((accept, *pairs), q)
+        else:
+            twin[q] = known.setdefault((accept, *letters, *targets), q)
+    return None if len(known) == table.states else np.array(twin, dtype=np.int64)

@@ -58,6 +58,11 @@ class Table:
         return len(self.target)
 
     @property
+    def degree(self) -> Ints:
+        """[n], how many edges each state has."""
+        return self.edge_start[1:] - self.edge_start[:-1]
+
+    @property
     def start(self) -> int:
         """The state of the empty prefix."""
         return len(self.accept) - 1
@@ -134,19 +139,21 @@ def ranked(table: Table) -> Table:
     """The same states, every level having those of one rank: of one longest word."""
     rank = np.zeros(table.states, dtype=np.int64)
     for states, edges in table.bands():
-        below = rank[table.target[edges]]
+        below = rank.take(table.target[edges])
         rank[states] = 1 + np.maximum.reduceat(below, table.edge_start[states] - edges.start)
     found = replace(table, levels=starts(np.bincount(rank)))
     if np.all(rank[1:] >= rank[:-1]):
         return found
-    return reordered(found, np.argsort(rank.astype(np.int32), kind="stable"))
+    # Ranks of 16 bits are sorted digit by digit.
+    narrow = np.uint16 if len(found.levels) <= 1 << 16 else np.int32
+    return reordered(found, np.argsort(rank.astype(narrow), kind="stable"))
 
 
 def reordered(table: Table, order: Ints) -> Table:
     """The states of `table` in `order`, for which its levels were made."""
     number = np.empty(len(order), dtype=np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
-    degree = np.diff(table.edge_start).take(order)
+    degree = table.degree.take(order)
     edges = spread(table.edge_start.take(order), degree)
     return replace(
         table,
@@ -222,6 +229,13 @@ def starts(sizes: Ints | Bools) -> Ints:
     return found
 
 
+def distinct(ordered: Ints) -> Ints:
+    """Numbers that never fall, each once."""
+    fresh = np.ones(len(ordered), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
+    return ordered[fresh]
+
+
 def spread(first: Ints, sizes: Ints) -> Ints:
     """first[0], first[0]+1, .. (sizes[0] of them), first[1], .. and so on."""
     before = starts(sizes)
@@ -237,3 +251,24 @@ def as_deterministic(table: Table) -> Table:
     firsts = table.edge_start[:-1]
     inner[firsts[firsts < table.edges]] = False
     return table if bool(np.any(same & inner[1:])) else replace(table, nondeterministic=False)
+
+
+def summed(
+    values: NDArray[Any], ends: Ints, out: NDArray[Any] | None = None, gaps: bool = False
+) -> NDArray[Any]:
+    """The sums of groups that stand side by side along the last axis.
+
+    Args:
+        values: of 64 bits; sums of more are sums modulo 2^64.
+        ends: [groups+1], where groups begin, and the end of the last.
+        gaps: True where groups may be empty.
+    """
+    rows = values.size // max(1, values.shape[-1])
+    # One call takes long for a group; a running sum and its differences do for a number.
+    if not gaps and rows * (len(ends) - 1) < 600 + values.size // 12:
+        return np.add.reduceat(values, ends[:-1], axis=-1, out=out)
+    sums = np.empty((*values.shape[:-1], values.shape[-1] + 1), dtype=values.dtype)
+    sums[..., 0] = 0
+    np.cumsum(values, axis=-1, out=sums[..., 1:])
+    marks = sums.take(ends, axis=-1)
+    return np.subtract(marks[..., 1:], marks[..., :-1], out=out)

@@ -9,8 +9,9 @@ Source: potentials as in Johnson, Efficient algorithms for shortest paths in spa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from operator import add
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from tcc_compiler.guard import Guard
 from tcc_compiler.table import Exact, Table
 
 _SAFE = 1 << 62
+_SOME = 64
 
 
 def at_most(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> Table | None:
@@ -32,24 +34,24 @@ def at_most(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> T
     Raises:
         Refused: TCC403, TCC404 from the guard.
     """
-    weight = exact(weights, len(table.levels) + 1, bound)[table.letter]
+    weight = exact(weights, len(table.levels) + 1, bound).take(table.letter)
     least = best_to_go(table, weight, np.minimum, guard)
     spare = bound - int(least[table.start])
     if spare < 0:
         return None
-    source = np.repeat(np.arange(table.states), np.diff(table.edge_start))
-    steps = weight + least[table.target] - least[source]
-    unit = int(np.gcd.reduce(steps, initial=int(np.gcd.reduce(least[table.accept])))) or 1
+    steps = weight + least.take(table.target) - np.repeat(least, table.degree)
+    stop = np.where(table.accept, -least, 0)
+    unit = _unit(steps, stop)
     most = spare // unit
-    steps = steps // unit
-    stop = np.where(table.accept, -least // unit, 0)
+    if unit > 1:
+        steps, stop = steps // unit, stop // unit
     to_go = best_to_go(table, steps, np.maximum, guard, stop)
     if int(to_go[table.start]) <= most:
         return table
     # Beyond the limit all amounts are alike.
     past = np.array(most + 1, dtype=np.int64 if most + 1 < _SAFE else object)
     steps, stop, to_go = (
-        np.minimum(found, past).astype(past.dtype) for found in (steps, stop, to_go)
+        np.minimum(found, past).astype(past.dtype, copy=False) for found in (steps, stop, to_go)
     )
     pairs = pairs_spent(table, steps, stop, to_go, most, guard)
     return unfold(table, pairs, steps, stop, most, guard)
@@ -58,6 +60,15 @@ def at_most(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> T
 def at_least(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> Table | None:
     """The smallest table of the words whose letters weigh at least `bound`; None without any."""
     return at_most(table, [-weight for weight in weights], -bound, guard)
+
+
+def _unit(steps: Exact, stop: Exact) -> int:
+    """The greatest number that all amounts are multiples of; 1 where all are 0."""
+    unit = int(np.gcd.reduce(stop, initial=0))
+    # A few steps mostly decide it.
+    for part in (steps[:_SOME], steps[_SOME:]):
+        unit = unit if unit == 1 else int(np.gcd.reduce(part, initial=unit))
+    return unit or 1
 
 
 def exact(values: Sequence[int], times: int, other: int = 0) -> Exact:
@@ -81,7 +92,8 @@ def best_to_go(
         return _narrow_best(table, weight, best, found)
     for states, edges in table.bands():
         guard.tick(edges.stop - edges.start)
-        ways = weight[edges] + found[table.target[edges]]
+        ways = found.take(table.target[edges])
+        ways += weight[edges]
         ways = best.reduceat(ways, table.edge_start[states] - edges.start)
         found[states] = np.where(table.accept[states], best(ways, found[states]), ways)
     return found
@@ -89,10 +101,11 @@ def best_to_go(
 
 def _narrow_best(table: Table, weight: Exact, best: np.ufunc, stop: Exact) -> Exact:
     """:func:`best_to_go` where levels have few states: one at a time."""
-    choose: Callable[[list[int]], int] = min if best is np.minimum else max
-    first, target, weights = table.edge_start.tolist(), table.target.tolist(), weight.tolist()
+    choose: Callable[[Iterable[int]], int] = min if best is np.minimum else max
+    target, weights = table.target.tolist(), weight.tolist()
     found, accept = stop.tolist(), table.accept.tolist()
-    for q, (begin, end) in enumerate(pairwise(first)):
-        ways = [weights[edge] + found[target[edge]] for edge in range(begin, end)]
-        found[q] = choose([*ways, found[q]] if accept[q] else ways)
+    for q, (first, last) in enumerate(pairwise(table.edge_start.tolist())):
+        if first < last:
+            ways = map(add, weights[first:last], map(found.__getitem__, target[first:last]))
+            found[q] = choose([*ways, found[q]] if accept[q] else ways)
     return np.array(found, dtype=weight.dtype)

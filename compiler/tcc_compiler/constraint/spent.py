@@ -24,6 +24,8 @@ from tcc_compiler.table import Exact, Ints, Numbers, Table, starts
 _MAX_SUM_BITS = 1 << 14
 _MAX_TABLE_BITS = 1 << 30
 _CHUNK_BYTES = 1 << 22
+# The guard is told of so many steps at a time.
+_STEPS = 1 << 10
 # The bits of a byte below each place, and how many bits each byte has.
 _BELOW = ((1 << np.arange(8)) - 1).astype(np.uint8)
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.int64)
@@ -91,16 +93,24 @@ def _spent_masks(rows: Sequence[_Row], ends: Sequence[int], most: int, guard: Gu
     masks = [0] * len(rows)
     masks[-1] = 1
     pairs = 0
+    most_pairs, steps = guard.max_states, 0
     for q in range(len(rows) - 1, -1, -1):
         seen, end, row = masks[q] & keep, ends[q], rows[q]
         gaps = keep & ~end
         # A carry starts at every amount in a gap, and stops at the first amount after the gap.
         masks[q] = mask = (((seen & gaps) + gaps) | seen) & end
         pairs += mask.bit_count()
-        guard.states(pairs)
-        guard.tick(1 + len(row))
+        if pairs > most_pairs:
+            guard.states(pairs)
+        steps += 1 + len(row)
+        if steps > _STEPS:
+            guard.note(pairs)
+            guard.tick(steps)
+            steps = 0
         for target, step in row:
             masks[target] |= mask << step
+    guard.states(pairs)
+    guard.tick(steps)
     return masks
 
 

@@ -6,14 +6,17 @@ bounded.  Cost: linear in the pairs and their edges.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tcc_compiler.constraint.spent import Pairs
 from tcc_compiler.guard import Guard
 from tcc_compiler.merge import merged
-from tcc_compiler.table import Exact, Numbers, Table, spread, starts
+from tcc_compiler.table import Exact, Numbers, Table, distinct, spread, starts
 
-_PORTION = 1 << 20
+_PORTION = 1 << 16
 
 
 def unfold(table: Table, pairs: Pairs, steps: Exact, stop: Exact, most: int, guard: Guard) -> Table:
@@ -25,10 +28,10 @@ def unfold(table: Table, pairs: Pairs, steps: Exact, stop: Exact, most: int, gua
     Raises:
         Refused: TCC403, TCC404 from the guard.
     """
-    count = np.diff(pairs.start)
+    count = pairs.start[1:] - pairs.start[:-1]
     state = np.repeat(np.arange(table.states), count)
     left = most - pairs.spent
-    degree = np.diff(table.edge_start).take(state)
+    degree = table.degree.take(state)
     before = starts(degree)
     cuts = np.searchsorted(before, np.arange(0, before[-1], _PORTION)).tolist()
     letters: list[Numbers] = []
@@ -41,7 +44,8 @@ def unfold(table: Table, pairs: Pairs, steps: Exact, stop: Exact, most: int, gua
         room = np.repeat(left[first:last], sizes) - steps.take(edges)
         fits = room >= 0
         passed = starts(fits)
-        degrees.append(np.diff(passed.take(before[first : last + 1] - before[first])))
+        passed = passed.take(before[first : last + 1] - before[first])
+        degrees.append(passed[1:] - passed[:-1])
         kept = np.flatnonzero(fits)
         edges = edges.take(kept)
         letters.append(table.letter.take(edges))
@@ -52,12 +56,17 @@ def unfold(table: Table, pairs: Pairs, steps: Exact, stop: Exact, most: int, gua
         guard.room(held >> 2)
     found = Table(
         accept=table.accept.take(state) & (stop.take(state) <= left),
-        edge_start=starts(np.concatenate(degrees)),
-        letter=np.concatenate(letters),
-        target=np.concatenate(targets),
-        levels=np.unique(pairs.start[table.levels]),
+        edge_start=starts(_joined(degrees)),
+        letter=_joined(letters),
+        target=_joined(targets),
+        levels=distinct(pairs.start.take(table.levels)),
         nondeterministic=table.nondeterministic,
     )
     found = merged(found, guard)
     guard.room(found.edges)
     return found
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """The parts side by side; mostly there is one."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

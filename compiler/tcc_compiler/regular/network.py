@@ -208,54 +208,52 @@ class Network:
         the stack is complete.  Returns the operands whose closures have to be found first.
         """
         nodes = self._nodes
+        kinds, parts_of, nullable, least = nodes.kind, nodes.parts, nodes.nullable, nodes.least
         complete = False
         found: set[int] = set()
         missing: list[Key] = []
         seen = {key}
         todo = [key]
-
-        def push(node: int, stack: int) -> None:
-            if (node, stack) not in seen:
-                seen.add((node, stack))
-                todo.append((node, stack))
-
+        steps = 0
+        # The one loop of determinising that looks at every node: hence no calls that can be spared.
         while todo:
-            self._guard.tick()
-            self._guard.room(self.room + len(seen))
             node, stack = todo.pop()
+            more: list[Key] = []
             if node == _DONE:
                 if stack == BOTTOM:
                     complete = True
                     continue
                 top, below = self._top[stack], self._below[stack]
-                push(top, below)
-                if nodes.nullable[top]:
-                    push(_DONE, below)
+                more = [(top, below), (_DONE, below)] if nullable[top] else [(top, below)]
+            elif least[node] is None:
                 continue
-            if nodes.least[node] is None:
-                continue
-            parts = nodes.parts[node]
-            match nodes.kind[node]:
-                case Kind.CALL:
-                    found.add(self._position_of_call(node, stack))
-                case Kind.PAIR:
-                    push(parts[0], self._push(parts[1], stack))
-                    if nodes.nullable[parts[0]]:
-                        push(parts[1], stack)
-                case Kind.ALT | Kind.RULE:
-                    for part in parts:
-                        push(part, stack)
-                case Kind.REPEAT:
-                    push(parts[0], self._push(nodes.rest(node), stack))
-                case Kind.BOTH | Kind.DIFF:
-                    starts = [(part, BOTTOM) for part in parts]
-                    missing += [start for start in starts if start not in self._closures]
-                    if not missing:
-                        sets = tuple(self._start_set(part) for part in parts)
-                        position = self._operands(node, sets, stack)
-                        found |= set() if position is None else {position}
-                case Kind.EMPTY:
-                    pass
+            elif (kind := kinds[node]) is Kind.CALL:
+                found.add(self._position(nodes.pattern[node], stack, least[node] or 0))
+            elif kind is Kind.PAIR:
+                first, rest = parts_of[node]
+                more = [(first, self._push(rest, stack))]
+                if nullable[first]:
+                    more.append((rest, stack))
+            elif kind is Kind.ALT or kind is Kind.RULE:
+                more = [(part, stack) for part in parts_of[node]]
+            elif kind is Kind.REPEAT:
+                more = [(parts_of[node][0], self._push(nodes.rest(node), stack))]
+            elif kind is not Kind.EMPTY:
+                starts = [(part, BOTTOM) for part in parts_of[node]]
+                missing += [start for start in starts if start not in self._closures]
+                if not missing:
+                    sets = tuple(self._start_set(part) for part in parts_of[node])
+                    position = self._operands(node, sets, stack)
+                    found |= set() if position is None else {position}
+            for item in more:
+                if item not in seen:
+                    seen.add(item)
+                    todo.append(item)
+            steps += 1
+            if not steps & 255:
+                self._guard.tick(256)
+                self._guard.room(self.room + len(seen))
+        self._guard.tick(steps & 255)
         if not missing:
             self._closures[key] = (complete, tuple(sorted(found)))
             self.room += 1 + len(found)
@@ -276,9 +274,6 @@ class Network:
             self.room += 1
             self._guard.room(self.room)
         return number
-
-    def _position_of_call(self, node: int, stack: int) -> int:
-        return self._position(self._nodes.pattern[node], stack, self._nodes.least[node] or 0)
 
     def _position(self, head: int | tuple[int, tuple[int, ...]], stack: int, least: int) -> int:
         key = (head, stack)
