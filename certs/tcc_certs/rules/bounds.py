@@ -29,7 +29,9 @@ def check_cost_to_go(
         Rejected: C501 at the first state whose bound differs; C504 where what is due there leaves
             64 bits.
     """
-    due = _best(block, min, accept, cost_low, cost_to_go)
+    due = _best(block, min, cost_low, cost_to_go)
+    accepts = block.at_states(accept)
+    due = [0 if ends and cost > 0 else cost for cost, ends in zip(due, accepts, strict=True)]
     _compare(block, due, cost_to_go, Code.COST_TO_GO, "cost_to_go")
 
 
@@ -48,22 +50,18 @@ def check_residual_to_go(
         Rejected: C502 at the first state whose bound differs; C504 where what is due there leaves
             64 bits.
     """
-    due = _best(block, max, accept, residual, residual_to_go)
+    due = _best(block, max, residual, residual_to_go)
+    accepts = block.at_states(accept)
+    due = [0 if ends and best < 0 else best for best, ends in zip(due, accepts, strict=True)]
     _compare(block, due, residual_to_go, Code.RESIDUAL_TO_GO, "residual_to_go")
 
 
 def _best(
-    block: Block,
-    best: Callable[..., int],
-    accept: Sequence[int],
-    call: Sequence[int],
-    column: Sequence[int],
+    block: Block, best: Callable[..., int], call: Sequence[int], column: Sequence[int]
 ) -> list[int]:
-    """The best of 0 where a plan may stop, and of call plus target over the edges."""
-    through = list(map(add, block.at_calls(call), block.at_targets(column)))
-    below = block.fold(best, through, 0)
-    accepts = block.at_states(accept)
-    return [best(due, 0) if ends else due for due, ends in zip(below, accepts, strict=True)]
+    """The best of call plus target over the edges, 0 where there are none."""
+    through = tuple(map(add, block.at_calls(call), block.at_targets(column)))
+    return block.fold(best, through, 0)
 
 
 def _compare(block: Block, due: list[int], column: Sequence[int], code: Code, name: str) -> None:

@@ -7,40 +7,46 @@ Cost: one pass over the edges for each.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress, count
-from operator import ge
+from itertools import compress, count, islice
+from operator import ge, gt, lt
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.rules.sweep import Block
 
 
-def check_targets(block: Block, first_edge: int) -> None:
+def check_targets(block: Block) -> None:
     """Targets are less than their sources.
 
     Args:
         block: rows well formed (C1).
-        first_edge: the number of the block's first edge.
 
     Raises:
         Rejected: C201 at the first edge whose target does not precede its source.
     """
-    if max(block.targets, default=-1) < block.states.start:
-        return
-    at = next(compress(count(), map(ge, block.targets, block.each_edge(block.states))), None)
-    if at is not None:
-        place, found = f"edge_target[{first_edge + at}]", block.targets[at]
+    if not all(map(lt, block.greatest, block.states)):
+        at = next(compress(count(), map(ge, block.targets, block.each_edge(block.states))))
+        place, found = f"edge_target[{block.first_edge + at}]", block.targets[at]
         raise Rejected(Code.TARGET_ORDER, place, "less than its source", found)
 
 
-def check_ranks(block: Block, rank: Sequence[int]) -> None:
+def check_ranks(block: Block, rank: Sequence[int], rising: bool = False) -> None:
     """``rank = 0 | 1 + max rank(target)``.
 
     Args:
         block: its targets precede their sources.
         rank: [n], the column.
+        rising: whether it never falls, so that the greatest target has the greatest rank.
 
     Raises:
         Rejected: C202 at the first state whose rank differs.
     """
-    below = block.fold(max, block.at_targets(rank), -1)
-    block.compare([1 + top for top in below], rank, Code.RANK, "rank")
+    if rising:
+        due = [1 + rank[target] if target >= 0 else 0 for target in block.greatest]
+    else:
+        due = [1 + top for top in block.fold(max, block.at_targets(rank), -1)]
+    block.compare(due, rank, Code.RANK, "rank")
+
+
+def rises(rank: Sequence[int]) -> bool:
+    """Whether the column never falls."""
+    return not any(map(gt, rank, islice(rank, 1, None)))

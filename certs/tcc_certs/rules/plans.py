@@ -36,5 +36,6 @@ def check_width(counts: Sequence[int], width: int, path: str, code: Code) -> Non
     Raises:
         Rejected: `code`.
     """
-    least = max(1, -(-max(counts).bit_length() // 64))
-    ensure(width == least, code, path, f"{least} limbs", width)
+    if width > 1:  # a row has one limb at least
+        least = max(1, -(-max(counts).bit_length() // 64))
+        ensure(width == least, code, path, f"{least} limbs", width)

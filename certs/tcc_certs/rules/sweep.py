@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
-from operator import itemgetter, sub
+from operator import itemgetter, lt, sub
 from typing import Any, TypeAlias, TypeVar
 
 from tcc_certs.automaton import Automaton
@@ -27,29 +27,32 @@ class Block:
 
     Attributes:
         states: their numbers.
+        first_edge: the number of the first edge.
         offsets: where the edges of each begin among the block's, and where the last ones end.
-        degrees: how many edges each has.
-        targets: the target of each edge.
+        calls, targets: of each edge.
+        greatest: the greatest target of each state, -1 where it has none.
     """
 
-    __slots__ = ("_at_calls", "_at_targets", "_full", "_rows", "degrees", "offsets", "states",
-                 "targets")  # fmt: skip
+    __slots__ = ("_at_calls", "_at_targets", "_full", "_rows", "calls", "first_edge", "greatest",
+                 "offsets", "states", "targets")  # fmt: skip
 
     def __init__(self, states: range, automaton: Automaton) -> None:
         starts = automaton.edge_start[states.start : states.stop + 1]
-        edges = slice(starts[0], starts[-1])
+        first, last = starts[0], starts[-1]
         self.states = states
-        self.offsets = [start - starts[0] for start in starts]
-        self.degrees = list(map(sub, self.offsets[1:], self.offsets))
-        self.targets = automaton.edge_target[edges]
-        self._full = all(self.degrees)
+        self.first_edge = first
+        self.offsets = [start - first for start in starts]
+        self.calls = tuple(automaton.edge_call[first:last])
+        self.targets = tuple(automaton.edge_target[first:last])
         self._rows = list(map(slice, self.offsets, self.offsets[1:]))
-        self._at_calls = _getter(automaton.edge_call[edges])
+        self._full = all(map(lt, self.offsets, self.offsets[1:]))
+        self._at_calls = _getter(self.calls)
         self._at_targets = _getter(self.targets)
+        self.greatest = self.fold(max, self.targets, -1)
 
-    def at_states(self, values: Sequence[T]) -> Sequence[T]:
+    def at_states(self, values: Sequence[T]) -> list[T]:
         """The block's part of a column of the states."""
-        return values[self.states.start : self.states.stop]
+        return list(values[self.states.start : self.states.stop])
 
     def at_calls(self, values: Sequence[T]) -> tuple[T, ...]:
         """For each edge the value of its call."""
@@ -61,10 +64,14 @@ class Block:
 
     def each_edge(self, values: Iterable[T]) -> Iterator[T]:
         """A value of every state, for each of its edges."""
-        return chain.from_iterable(map(repeat, values, self.degrees))
+        degrees = map(sub, self.offsets[1:], self.offsets)
+        return chain.from_iterable(map(repeat, values, degrees))
 
     def fold(self, function: Callable[[Sequence[T]], R], terms: Sequence[T], empty: R) -> list[R]:
-        """For each state `function` of the terms of its edges; `empty` where it has none."""
+        """For each state `function` of the terms of its edges; `empty` where it has none.
+
+        A tuple of terms is cut into rows faster than a list.
+        """
         rows = map(terms.__getitem__, self._rows)
         if self._full:
             return list(map(function, rows))

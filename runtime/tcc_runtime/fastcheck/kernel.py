@@ -18,7 +18,7 @@ from tcc_certs import kernel
 from tcc_certs.artifact import ArtifactFile, read_artifact, unpack_limbs
 from tcc_certs.automaton import listed, view
 from tcc_certs.errors import Code, require
-from tcc_certs.kernel import CheckedArtifact, check_documents, race_counts, race_rule
+from tcc_certs.kernel import CheckedArtifact, check_documents, race_counts, race_rules
 from tcc_certs.rules.bounds import check_cost_max, check_range
 from tcc_certs.rules.calls import CallTable, check_calls
 from tcc_certs.rules.plans import check_plans
@@ -189,5 +189,5 @@ class _Counts:
             found.append(lambda block: check_plans(block, automaton.accept, plans))
         if self._rules["race"]:
             counts = race_counts(file, plans)
-            found.append(race_rule(file, automaton, self._table, counts))
+            found.extend(race_rules(file, automaton, self._table, counts))
         sweep(automaton, found)
