@@ -99,7 +99,7 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
         check_targets,
         lambda block: check_ranks(block, automaton.rank, rising),
         lambda block: check_plans(block, accept, plans),
-        *race_rules(file, automaton, table, race_count),
+        *race_rules(file, automaton, table, plans, race_count),
         lambda block: check_cost_to_go(block, accept, table.cost_low, cost_to_go),
         lambda block: check_residual_to_go(block, accept, table.residual, residual_to_go),
         lambda block: check_digests(block, accept, table.digest, digests, ends),
@@ -143,11 +143,15 @@ def _numbers(tensor: Tensor) -> Sequence[int]:
 
 
 def race_rules(
-    file: ArtifactFile, automaton: Automaton, table: CallTable, counts: Sequence[int]
+    file: ArtifactFile,
+    automaton: Automaton,
+    table: CallTable,
+    plans: Sequence[int],
+    counts: Sequence[int],
 ) -> list[Rule]:
-    """C4 over :func:`race_counts`; no rule where it repeats C3 word for word."""
+    """C4 over :func:`race_counts`; no rule where it is C3 of `plans` word for word."""
     bits, weight = file.manifest.fraction_bits, table.weight
-    if bits == 0 and "race_count" not in file.columns and set(weight) <= {1}:
+    if counts is plans and bits == 0 and set(weight) <= {1}:
         return []
     accept, scale = automaton.accept, [bits * rank for rank in automaton.rank]
     rounding = file.manifest.round_counts

@@ -9,17 +9,23 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
+import numpy as np
 import pytest
 
 from tcc_certs import kernel as pure
 from tcc_certs.artifact import read_artifact
 from tcc_certs.errors import Rejected
 from tcc_certs.rules.calls import check_calls
+from tcc_certs.rules.rounded import round_up
 from tcc_runtime.fastcheck import kernel as fast
+from tcc_runtime.fastcheck import rounded
 from tcc_runtime.fastcheck import spans as room
+from tcc_runtime.fastcheck.rounded import Rounded
+from tcc_runtime.fastcheck.spans import column
+from tests.campaigns import seeds
 from tests.certs.rules.test_minimal import _digest, automaton
 from tests.forgery.artifacts import Forge, Mutant, column_mutants, manifest_mutants
-from tests.forgery.test_artifact_forgeries import KINDS
+from tests.forgery.test_artifact_forgeries import KINDS, twenty
 from tests.oracle.build import Node, build, build_graph
 from tests.oracle.cores import depth, letters, make_core, random_core
 from tests.oracle.examples import example
@@ -71,6 +77,7 @@ def test_a_valid_artifact_of_any_kind_is_shown_without_being_handed_over(
     data = KINDS[kind]
     due = verdict(pure, data)
     monkeypatch.setattr(pure, "check", lambda *_, **__: pytest.fail("handed over"))
+    monkeypatch.setattr(fast, "sweep", lambda *_: pytest.fail("handed over"))
     assert verdict(fast, data) == due
     assert due[0] == "VALID"
 
@@ -87,6 +94,29 @@ def test_mutants_of_any_kind_get_one_finding(kind: str) -> None:
 def test_every_mutant_of_any_kind_gets_one_finding(kind: str, edges: int) -> None:
     total = agree(column_mutants(KINDS[kind])) + agree(manifest_mutants(KINDS[kind]))
     print(f"{total} mutants of {kind}, spans of {edges} edges: the kernels agree")
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("number", range(20))
+def test_every_mutant_of_twenty_artifacts_gets_one_finding(number: int) -> None:
+    data = twenty()[number]
+    total = agree(column_mutants(data)) + agree(manifest_mutants(data))
+    print(f"{total} mutants of artifact {number}: the kernels agree")
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("number", range(len(seeds.artifacts())))
+def test_every_mutant_of_a_seed_of_the_fuzzing_gets_one_finding(number: int) -> None:
+    data = seeds.artifacts()[number]
+    total = agree(column_mutants(data)) + agree(manifest_mutants(data))
+    print(f"{total} mutants of seed {number}: the kernels agree")
+
+
+def test_what_the_fuzzing_starts_from_and_kept_is_answered_alike() -> None:
+    found = [*seeds.artifacts(), *seeds.kept("artifact"), *twenty()]
+    verdicts = [verdict(pure, data) for data in found]
+    assert [verdict(fast, data) for data in found] == verdicts
+    assert len({due[0] for due in verdicts}) > 5
 
 
 def test_artifacts_of_random_cores_are_answered_alike() -> None:
@@ -108,7 +138,9 @@ def test_artifacts_of_random_cores_are_answered_alike() -> None:
     assert agreed > 50
 
 
-def chain(length: int, tilt: int, cost: int, beta: str = "1") -> bytes:
+def chain(
+    length: int, tilt: int, cost: int, beta: str = "1", round_counts: int | None = None
+) -> bytes:
     """Counts that are wide: two calls at every step, one that skips to the end."""
     end = node = Node(accept=True)
     for at in range(length):
@@ -116,7 +148,7 @@ def chain(length: int, tilt: int, cost: int, beta: str = "1") -> bytes:
     letter = letters(3, cost=[0, cost, 2 * cost])
     plan = ["repeat", ["call", {0, 1, 2}], 0]
     core = make_core(**letter, plan=plan, limits=[depth(length)])
-    return build_graph(core, node, tilt=tilt, beta=beta)
+    return build_graph(core, node, tilt=tilt, beta=beta, round_counts=round_counts)
 
 
 WIDE = [
@@ -215,3 +247,99 @@ def test_a_pin_and_a_broken_column_are_refused_by_both() -> None:
     data[-1] ^= 1
     assert verdict(fast, bytes(data)) == verdict(pure, bytes(data))
     assert verdict(pure, bytes(data))[0] == "M203"
+
+
+@pytest.mark.parametrize("bits", [1, 2, 7, 31, 32, 33, 62, 63])
+@pytest.mark.parametrize(("length", "tilt", "cost", "beta"), WIDE)
+def test_rounded_counts_are_shown_in_bulk_and_no_change_of_one_is(
+    length: int, tilt: int, cost: int, beta: str, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = chain(length, tilt, cost, beta, bits)
+    due = verdict(pure, data)
+    assert due[0] == "VALID"
+    with monkeypatch.context() as alone:
+        alone.setattr(fast, "sweep", lambda *_: pytest.fail("handed over"))
+        assert verdict(fast, data) == due
+    rng = random.Random(bits)
+    found = column(read_artifact(data), "race_mantissa")
+    for at in rng.sample(range(len(found)), 6):
+        name = rng.choice(("race_mantissa", "race_exponent"))
+        value = Forge(data).values(name)[at]
+        for other in {value + 1, max(0, value - 1), value * 2} - {value}:
+            forged = Forge(data).set(name, at, other).seal()
+            due = verdict(pure, forged)
+            assert due[0] == "C401"
+            assert verdict(fast, forged) == due
+
+
+@pytest.mark.parametrize("bits", [1, 3, 30, 63])
+def test_a_rounded_sum_is_shown_exactly_where_it_is_the_one_due(bits: int) -> None:
+    # Terms far apart and close by: one state, its targets any counts, what is due as defined.
+    rng = random.Random(bits)
+    shown_at_all = 0
+    for _ in range(300):
+        size, deepest = rng.randrange(1, 6), rng.choice((1, 2, 3, 40))
+        factor = rng.choice((1, 8, 64))
+        mantissa = [rng.randrange(1 << bits - 1, 1 << bits) for _ in range(size)]
+        exponent = [rng.choice((0, rng.randrange(5), rng.randrange(200))) for _ in range(size)]
+        rank = sorted(rng.randrange(deepest) for _ in range(size))
+        weight = [rng.choice((1, 2, rng.randrange(1, 1 << 63))) for _ in range(size)]
+        accepts = rng.randrange(2)
+        up = factor * (deepest - 1)
+        terms = [
+            (w * m, up - factor * d + e)
+            for w, m, d, e in zip(weight, mantissa, rank, exponent, strict=True)
+        ]
+        due = round_up([*terms, (accepts, factor * deepest)], bits)
+        for found in (due, *near(due, bits)):
+            state = Rounded(
+                mantissa=np.array([*mantissa, found[0]], np.uint64),
+                exponent=np.array([*exponent, found[1]], np.uint32),
+                rank=np.array([*rank, deepest], np.uint32),
+                weight=np.array(weight, np.uint64),
+                fraction_bits=factor,
+                bits=bits,
+            )
+            held = state.held(one(size), np.array([0] * size + [accepts], np.uint8))
+            assert found == due or not held
+            shown_at_all += held
+    assert shown_at_all == 300
+
+
+def near(pair: tuple[int, int], bits: int) -> list[tuple[int, int]]:
+    """Other pairs: one more, one less, another exponent; the same number said otherwise."""
+    m, e = pair
+    low, most = 1 << bits - 1, (1 << bits) - 1
+    around = [(m + 1, e), (m - 1, e), (m, e + 1), (m, max(0, e - 1)), (2 * m, max(0, e - 1))]
+    around += [(low, e + 1), (most, max(0, e - 1)), (0, 0), (m, 0), (m, e + 64), (m, 2**32 - 1)]
+    return [other for other in around if other != pair]
+
+
+def one(size: int) -> room.Span:
+    """A span of one state, of edges to all states before it, each by a call of its own."""
+    every = np.arange(size)
+    return room.Span(
+        first=size,
+        last=size + 1,
+        starts=np.array([0]),
+        ends=np.array([size - 1]),
+        degree=size,
+        source=np.zeros(size, np.intp),
+        calls=every,
+        targets=every,
+    )
+
+
+@pytest.mark.parametrize("left", [0, 1, 2**32 - 1, 2**63, 2**64 - 1, 0x123456789ABCDEF0])
+@pytest.mark.parametrize("right", [0, 1, 2**32 + 1, 2**63 - 1, 2**64 - 1])
+def test_two_words_and_a_shift_are_what_integers_make_of_them(left: int, right: int) -> None:
+    high, low = rounded._product(np.array([left], np.uint64), np.array([right], np.uint64))
+    assert int(high[0]) << 64 | int(low[0]) == left * right
+    for lift in (*range(-200, 200), -(2**40), 2**40):
+        exact = left * right << max(0, min(lift, 300) + 64) >> max(0, min(300, -lift - 64))
+        parts = rounded._scaled(high, low, np.array([lift]))
+        assert parts[3] == (exact < 1 << 128), lift
+        if parts[3]:
+            assert int(parts[0][0]) << 64 | int(parts[1][0]) == exact, lift
+            back = exact << max(0, min(300, -lift - 64)) >> max(0, min(lift, 300) + 64)
+            assert bool(parts[2][0]) == (back != left * right), lift

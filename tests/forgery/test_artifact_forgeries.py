@@ -103,6 +103,7 @@ def kinds() -> dict[str, bytes]:
         "without weights": example(0),
         "relaxed": build_relaxed(core, relaxed, 4),
         "rounded": build(core, plans(read_core(core), 4), round_counts=4),
+        "rounded without weights": build(core, plans(read_core(core), 4), tilt=0, round_counts=2),
         "nondeterministic": build_network(ambiguous(), 3, tilt=8),
         "all": build_network(ambiguous(), 3, Relaxed(limits=(1,)), round_counts=3),
     }

@@ -1,14 +1,15 @@
 """C3 and C4 in bulk: sums of big integers, digit by digit, exact.
 
-A count becomes a row of digits of b bits in words of 64, b so small that the products of a state's
-edges add up without wrapping; carries are settled once a state.  Weights too wide for that are
-taken in pieces of b bits.  Race counts are brought to one scale, m(q) 2^(F (D - d(q))), D the
-greatest rank, so that the equation
+A count becomes digits of b bits in words of 64, b so small that the products of a state's edges
+add up without wrapping; carries are settled once a state.  Weights too wide for that are taken in
+pieces of b bits.  Race counts are brought to one scale, m(q) 2^(F (D - d(q))), D the greatest rank,
+so that the equation
 
     2^F m(q) 2^(F (D - d(q)))  =  accept(q) 2^(F (D + 1))  +  sum of W(a) m(p) 2^(F (D - d(p)))
 
-has no shift that depends on an edge; with F = 0 and no weights it is that of the plans.
-Cost: a gather, a product and a running sum an edge for every digit.
+has no shift that depends on an edge; with F = 0 and no weights it is that of the plans.  The
+lowest digits of states of low rank, and of all that their edges lead to, are 0 and are left out.
+Cost: a gather, a product and a running sum an edge for every digit that is not.
 """
 
 from __future__ import annotations
@@ -31,18 +32,19 @@ class Digits:
     """Counts of all states at one scale.
 
     Attributes:
-        rows: [n, k], digits of m(q) 2^(F (D - d(q))), least first.
+        columns: [k, n], digits of m(q) 2^(F (D - d(q))), least first.
         bits: b.
         fraction_bits: F.
         unit: F (D + 1), the place of a plan that stops.
-        weights: the calls' weights in pieces, [c] each, piece i in units of 2^(b i).
+        weights: the calls' weights in pieces, [c] each, piece i in units of 2^(b i); None for the
+            one piece of weights that are all 1.
     """
 
-    rows: Array
+    columns: Array
     bits: int
     fraction_bits: int
     unit: int
-    weights: Sequence[Array]
+    weights: Sequence[Array | None]
 
 
 def minimal(limbs: Array) -> bool:
@@ -74,46 +76,48 @@ def digits_of(
         return None
     ends = np.searchsorted(rank, np.arange(deepest + 2)).tolist() if unit else [0, len(rank)]
     shifts = [fraction_bits * (deepest - at) for at in range(len(ends) - 1)]
-    parts = [limbs[low:high] for low, high in pairwise(ends)]
+    parts = [np.ascontiguousarray(limbs[low:high].T) for low, high in pairwise(ends)]
     wide = max(_bits(part) + shift for part, shift in zip(parts, shifts, strict=True))
     wide = max(wide, unit - fraction_bits + 1)
     if wide > room:
         return None
-    rows = np.empty((len(limbs), -(-wide // bits)), np.uint64)
+    columns = np.zeros((-(-wide // bits), len(limbs)), np.uint64)
     for low, part, shift in zip(ends, parts, shifts, strict=False):
-        for at in range(rows.shape[1]):
-            rows[low : low + len(part), at] = _window(part, at * bits - shift, bits)
+        for at in range(shift // bits, len(columns)):
+            columns[at, low : low + part.shape[1]] = _window(part, at * bits - shift, bits)
     mask = np.uint64((1 << bits) - 1)
     words = weight.astype(np.uint64)
+    weights = [words >> np.uint64(bits * at) & mask for at in range(pieces)]
     return Digits(
-        rows=rows,
+        columns=columns,
         bits=bits,
         fraction_bits=fraction_bits,
         unit=unit,
-        weights=[words >> np.uint64(bits * at) & mask for at in range(pieces)],
+        weights=weights if most > 1 else [None],
     )
 
 
 def _bits(limbs: Array) -> int:
-    """The bit length of the greatest row."""
-    for at in reversed(range(limbs.shape[1])):
-        greatest = int(limbs[:, at].max(initial=0))
+    """The bit length of the greatest count of limbs [w, n]."""
+    for at in reversed(range(len(limbs))):
+        greatest = int(limbs[at].max(initial=0))
         if greatest:
             return 64 * at + greatest.bit_length()
     return 0
 
 
 def _window(limbs: Array, low: int, bits: int) -> Array:
-    """Bits ``low .. low + bits - 1`` of each row; below its first bit and past its last are 0."""
+    """Bits ``low .. low + bits - 1`` of each count; below its first bit and past its last are 0."""
     if low < 0:
         return _window(limbs, 0, max(0, bits + low)) << np.uint64(min(-low, bits))
     at, part = divmod(low, 64)
-    if at >= limbs.shape[1]:
-        return np.zeros(len(limbs), np.uint64)
-    found = limbs[:, at] >> np.uint64(part)
-    if part + bits > 64 and at + 1 < limbs.shape[1]:
-        found |= limbs[:, at + 1] << np.uint64(64 - part)
-    return found & np.uint64((1 << bits) - 1)
+    if at >= len(limbs):
+        return np.zeros(limbs.shape[1], np.uint64)
+    found: Array = limbs[at] >> np.uint64(part)
+    if part + bits > 64 and at + 1 < len(limbs):
+        found |= limbs[at + 1] << np.uint64(64 - part)
+    found &= np.uint64((1 << bits) - 1)
+    return found
 
 
 def summed(span: Span, accept: Array, plans: Array) -> bool:
@@ -127,31 +131,34 @@ def summed(span: Span, accept: Array, plans: Array) -> bool:
     return bool((due == span.of(plans)).all())
 
 
-def raced(span: Span, accept: Array, digits: Digits) -> bool:
+def raced(span: Span, accept: Array, digits: Digits, deepest: int) -> bool:
     """The equation of C4 at one scale; of C3 with weights of 1 and no scale.
 
     Args:
         accept: [n], 0 or 1.
+        deepest: the greatest rank of the span.
     """
-    bits, own = digits.bits, span.of(digits.rows)
-    due = _shifted(own, digits.fraction_bits, bits, len(digits.weights))
+    bits, shift = digits.bits, digits.fraction_bits
+    # Counts of the span are multiples of 2^(F (D - deepest)), those of its targets all the more.
+    first = (digits.unit - shift * (deepest + 1)) // bits
+    own = digits.columns[first:, span.first : span.last]
+    due = _shifted(own, shift, bits, len(digits.weights))
     found = np.zeros_like(due)
-    below = np.ascontiguousarray(span.at_targets(digits.rows).T)
-    for place, piece in enumerate(digits.weights):
-        words = span.at_calls(piece)
-        for at, digit in enumerate(below, place):
-            found[at] += span.sums(digit * words)
+    words = [None if piece is None else span.at_calls(piece) for piece in digits.weights]
+    for at, digit in enumerate(digits.columns[first:]):
+        below = span.at_targets(digit)
+        for place, word in enumerate(words, at):
+            found[place] += span.sums(below if word is None else below * word)
     whole, part = divmod(digits.unit, bits)
-    found[whole] += span.of(accept).astype(np.uint64) << np.uint64(part)
+    found[whole - first] += span.of(accept).astype(np.uint64) << np.uint64(part)
     return _equal(found, due, bits)
 
 
-def _shifted(rows: Array, shift: int, bits: int, spare: int) -> Array:
-    """[j, k]: the rows' digits times 2^shift, one digit of all rows after the other."""
+def _shifted(columns: Array, shift: int, bits: int, spare: int) -> Array:
+    """[j, k]: the counts' digits times 2^shift."""
     whole, part = divmod(shift, bits)
-    size = rows.shape[1]
-    found = np.zeros((size + max(whole + 2, spare + 1), len(rows)), np.uint64)
-    columns = np.ascontiguousarray(rows.T)
+    size = len(columns)
+    found = np.zeros((size + max(whole + 2, spare + 1), columns.shape[1]), np.uint64)
     found[whole : whole + size] = (columns << np.uint64(part)) & np.uint64((1 << bits) - 1)
     found[whole + 1 : whole + 1 + size] |= columns >> np.uint64(bits - part)
     return found

@@ -2,15 +2,16 @@
 
 The rules are those of :mod:`tcc_certs.kernel`, in docs/spec/artifact.md, section 5.  Everything
 that is not one value a state (manifest, calls, documents) is checked by the kernel's own rules.
-Rounded race counts, and counts of sizes that :mod:`tcc_runtime.fastcheck.counts` does not decide,
-are checked by the kernel's own rules for C3 and C4.
+Counts of sizes that :mod:`tcc_runtime.fastcheck.counts` or :mod:`tcc_runtime.fastcheck.rounded` do
+not decide are checked by the kernel's own rules for C3 and C4.
 Cost: see ``benchmarks/README.md``; some copies of one column at a time beside the file.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -28,7 +29,10 @@ from tcc_runtime.fastcheck import rows
 from tcc_runtime.fastcheck.bounds import addable, bounded
 from tcc_runtime.fastcheck.counts import Digits, Rows, digits_of, minimal, raced, summed
 from tcc_runtime.fastcheck.digests import digested, first_digest
+from tcc_runtime.fastcheck.rounded import Rounded
 from tcc_runtime.fastcheck.spans import Array, Span, column, spans
+
+Equation: TypeAlias = Callable[[Span, Array], bool]  # of a span, and of `accept`
 
 
 def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifact:
@@ -83,7 +87,13 @@ def holds(file: ArtifactFile, table: CallTable) -> bool:
     rank, digests = column(file, "rank"), column(file, "state_digest")
     if not rows.numbered(rank, digests) or digests[-1].tobytes() != manifest.root:
         return False
-    return _counts_fit(file) and _spans_hold(file, table)
+    if not _counts_fit(file):
+        return False
+    counts = _Counts(file, table)
+    if not (_spans_hold(file, table, counts) and _digests_hold(file, table)):
+        return False
+    counts.finish()
+    return True
 
 
 def _first_holds(file: ArtifactFile) -> bool:
@@ -92,6 +102,9 @@ def _first_holds(file: ArtifactFile) -> bool:
     counts = [Rows(column(file, "plans"))]
     if "race_count" in file.columns:
         counts.append(Rows(column(file, "race_count")))
+    if file.manifest.round_counts is not None:
+        counts.append(Rows(column(file, "race_mantissa")))
+        bounds.append(column(file, "race_exponent"))
     return (
         not any(int(values[0]) for values in bounds)
         and all(values[0] == 1 for values in counts)
@@ -109,25 +122,27 @@ def _counts_fit(file: ArtifactFile) -> bool:
     return minimal(plans) and minimal(race) and differs
 
 
-def _spans_hold(file: ArtifactFile, table: CallTable) -> bool:
-    """The equations of all states but the first, and that every state and every call is used."""
+def _spans_hold(file: ArtifactFile, table: CallTable, counts: _Counts) -> bool:
+    """The equations of all states but the first, the digests' left out, and that every state and
+    every call is used.
+    """
     manifest = file.manifest
-    names = ("accept", "rank", "cost_to_go", "residual_to_go", "state_digest")
-    accept, rank, cost_to_go, residual_to_go, digests = (column(file, name) for name in names)
-    call_digest = np.frombuffer(b"".join(table.digest), np.uint8).reshape(-1, 32)
+    names = ("accept", "rank", "cost_to_go", "residual_to_go")
+    accept, rank, cost_to_go, residual_to_go = (column(file, name) for name in names)
     low, residual = np.array(table.cost_low, np.int64), np.array(table.residual, np.int64)
+    begins = rows.levels(rank)
+    if begins is None:
+        return False
     if not (addable(low, cost_to_go) and addable(residual, residual_to_go)):
         return False
-    counts = _Counts(file, table)
     entered, used = np.zeros(manifest.states, np.bool_), np.zeros(manifest.calls, np.bool_)
     all_used = False
     for span in spans(file):
         shown = (
             rows.ordered(span, manifest.nondeterministic)
-            and rows.ranked(span, rank)
-            and bounded(span, np.minimum, accept, low, cost_to_go)
-            and bounded(span, np.maximum, accept, residual, residual_to_go)
-            and digested(span, accept, call_digest, digests, manifest.nondeterministic)
+            and rows.ranked(span, rank, begins)
+            and bounded(span, np.less, accept, low, cost_to_go)
+            and bounded(span, np.greater, accept, residual, residual_to_go)
         )
         if not shown:
             return False
@@ -136,43 +151,65 @@ def _spans_hold(file: ArtifactFile, table: CallTable) -> bool:
         if not all_used:
             used[span.calls] = True
             all_used = bool(used.all())
-    if not (entered[:-1].all() and all_used):
-        return False
-    counts.finish()
-    return True
+    return bool(entered[:-1].all()) and all_used
+
+
+def _digests_hold(file: ArtifactFile, table: CallTable) -> bool:
+    """S(q) of all states but the first."""
+    call_digest = np.frombuffer(b"".join(table.digest), np.uint8).reshape(-1, 32)
+    accept, digests = column(file, "accept"), column(file, "state_digest")
+    return digested(spans(file), accept, call_digest, digests, file.manifest.nondeterministic)
 
 
 class _Counts:
     """C3 and C4 span by span while that is possible; else, in the end, by the kernel's rules."""
 
-    __slots__ = ("_file", "_one_limb", "_plans", "_race", "_rules", "_table")
+    __slots__ = ("_file", "_plans", "_race", "_table")
 
     def __init__(self, file: ArtifactFile, table: CallTable) -> None:
-        plans, rank = column(file, "plans"), column(file, "rank")
-        degree, bits = int(np.diff(column(file, "edge_start")).max()), file.manifest.fraction_bits
-        unit, weight = np.ones(len(table.weight), np.uint64), np.array(table.weight, np.uint64)
         self._file = file
         self._table = table
+        self._plans: Equation | None = self._of_plans()
+        self._race: Equation | None = self._of_race()
+
+    def _of_plans(self) -> Equation | None:
+        """C3; None where the counts' sizes do not allow for it."""
+        plans, rank = column(self._file, "plans"), column(self._file, "rank")
+        if plans.shape[1] == 1:
+            flat = plans[:, 0]
+            return lambda span, accept: summed(span, accept, flat)
         # The equation of the plans is the one of race counts without weights.
-        self._one_limb = plans[:, 0] if plans.shape[1] == 1 else None
-        self._plans = digits_of(plans, rank, unit, 0, degree) if self._one_limb is None else None
-        self._race: Digits | None = None
-        self._rules = {"plans": self._one_limb is None and self._plans is None, "race": False}
+        unit = np.ones(len(self._table.weight), np.uint64)
+        return _by_digits(digits_of(plans, rank, unit, 0, self._degree()), rank)
+
+    def _of_race(self) -> Equation | None:
+        """C4; None as above."""
+        file, rank = self._file, column(self._file, "rank")
+        bits, weight = file.manifest.fraction_bits, np.array(self._table.weight, np.uint64)
         if file.manifest.round_counts is not None:
-            self._rules["race"] = True
-        elif "race_count" in file.columns or bits or set(table.weight) != {1}:
-            race = column(file, "race_count" if "race_count" in file.columns else "plans")
-            self._race = digits_of(race, rank, weight, bits, degree)
-            self._rules["race"] = self._race is None
+            rounded = Rounded(
+                mantissa=column(file, "race_mantissa"),
+                exponent=column(file, "race_exponent"),
+                rank=rank,
+                weight=weight,
+                fraction_bits=bits,
+                bits=file.manifest.round_counts,
+            )
+            return rounded.held
+        if "race_count" not in file.columns and not bits and int(weight.max()) == 1:
+            return lambda span, accept: True  # it repeats C3
+        race = column(file, "race_count" if "race_count" in file.columns else "plans")
+        return _by_digits(digits_of(race, rank, weight, bits, self._degree()), rank)
+
+    def _degree(self) -> int:
+        return int(np.diff(column(self._file, "edge_start")).max())
 
     def note(self, span: Span, accept: Array) -> None:
         """Looks at one span; what is not shown here is left to :meth:`finish`."""
-        if self._one_limb is not None and not self._rules["plans"]:
-            self._rules["plans"] = not summed(span, accept, self._one_limb)
-        if self._plans is not None and not self._rules["plans"]:
-            self._rules["plans"] = not raced(span, accept, self._plans)
-        if self._race is not None and not self._rules["race"]:
-            self._rules["race"] = not raced(span, accept, self._race)
+        if self._plans is not None and not self._plans(span, accept):
+            self._plans = None
+        if self._race is not None and not self._race(span, accept):
+            self._race = None
 
     def finish(self) -> None:
         """C3 and C4 hold in every state.
@@ -180,14 +217,20 @@ class _Counts:
         Raises:
             Rejected: the kernel's own finding.
         """
-        if not any(self._rules.values()):
+        if self._plans is not None and self._race is not None:
             return
         file, automaton = self._file, listed(self._file)
         plans = unpack_limbs(file.columns["plans"])
         found: list[Rule] = []
-        if self._rules["plans"]:
+        if self._plans is None:
             found.append(lambda block: check_plans(block, automaton.accept, plans))
-        if self._rules["race"]:
+        if self._race is None:
             counts = race_counts(file, plans)
-            found.extend(race_rules(file, automaton, self._table, counts))
+            found.extend(race_rules(file, automaton, self._table, plans, counts))
         sweep(automaton, found)
+
+
+def _by_digits(digits: Digits | None, rank: Array) -> Equation | None:
+    if digits is None:
+        return None
+    return lambda span, accept: raced(span, accept, digits, int(rank[span.last - 1]))

@@ -39,19 +39,33 @@ def ordered(span: Span, nondeterministic: bool) -> bool:
     return bool(rises.all())
 
 
-def ranked(span: Span, rank: Array) -> bool:
-    """Targets are less than their sources (C201), and the rank is one more than the greatest of a
-    target (C202).
+def levels(rank: Array) -> Array | None:
+    """Where the states of each rank begin; None where there are more ranks than states.
 
     Args:
-        rank: [n], not falling (:func:`numbered`), so the greatest target has the greatest rank.
+        rank: [n], not falling (:func:`numbered`).
     """
-    greatest = np.maximum.reduceat(span.targets, span.starts)
-    if not (greatest < np.arange(span.first, span.last)).all():
+    deepest = int(rank[-1])
+    return np.searchsorted(rank, np.arange(deepest + 2)) if deepest < len(rank) else None
+
+
+def ranked(span: Span, rank: Array, begins: Array) -> bool:
+    """Targets are less than their sources (C201), and the rank is one more than the greatest of a
+    target (C202): no target is as far up as the states of its source's rank, and one of each state
+    has the rank below.
+
+    Args:
+        rank: [n], not falling, so that targets of lower rank are lesser states.
+        begins: its :func:`levels`.
+    """
+    own = span.of(rank)
+    if int(own[0]) == 0:
         return False
-    # In a column of 32 bits one more than the greatest could wrap: it is one less that is compared.
-    due = span.of(rank)
-    return bool((due > 0).all() and (rank[greatest] == due - 1).all())
+    if own[0] == own[-1]:
+        low, high = begins[own[0] - 1], begins[own[0]]
+    else:
+        low, high = span.each_edge(begins[own - 1]), span.each_edge(begins[own])
+    return bool((span.targets < high).all() and span.some(span.targets >= low).all())
 
 
 def numbered(rank: Array, digests: Array) -> bool:
