@@ -6,14 +6,15 @@ docs/spec/race.md.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from hashlib import sha256
 
 from blake3 import blake3
 
 from tcc_certs.codec import Json, encode
 
+_INNER, _OUTER = bytes(x ^ 0x36 for x in range(256)), bytes(x ^ 0x5C for x in range(256))
 FIRST_ARRIVAL, WINNER, RESIDUAL, PER_LEAF, REST_WINNER, REST_ARRIVAL = 1, 2, 3, 4, 5, 6
 
 
@@ -74,8 +75,13 @@ def rest_digest(context: bytes, step: int) -> bytes:
 
 def hkdf(ikm: bytes, salt: bytes, info: bytes) -> bytes:
     """HKDF-SHA256 (RFC 5869), 32 bytes of output."""
-    key = hmac.digest(salt or bytes(32), ikm, "sha256")
-    return hmac.digest(key, info + b"\x01", "sha256")
+    return _hmac(_hmac(salt, ikm), info + b"\x01")
+
+
+def _hmac(key: bytes, message: bytes) -> bytes:
+    """HMAC-SHA256 (RFC 2104); a run makes two, which hashlib does in half of hmac's time."""
+    key = (key if len(key) <= 64 else sha256(key).digest()).ljust(64, b"\x00")
+    return sha256(key.translate(_OUTER) + sha256(key.translate(_INNER) + message).digest()).digest()
 
 
 def race_key(seed: bytes, salt: bytes) -> bytes:

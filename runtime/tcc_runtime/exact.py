@@ -18,12 +18,12 @@ from tcc_certs.digest import (
     rest_digest,
     rest_place,
 )
-from tcc_runtime.gauges import Gauge
-from tcc_runtime.items import CODE, GAUGE, LAST, MORE, NAME, SOURCE, WHOLE, Item, Left
+from tcc_runtime.gauges import Gauges
+from tcc_runtime.items import CODE, GAUGE, LAST, LEAF, MORE, NAME, SOURCE, WHOLE, Item, Left
 from tcc_runtime.items import left_after_first as first_left
 from tcc_runtime.numbers import Real, units
 from tcc_runtime.race import Draw
-from tcc_runtime.tables import Call, Tables
+from tcc_runtime.tables import Call
 
 
 class Arrival:
@@ -49,7 +49,7 @@ class Exact:
     """Keys, costs and calls of items, from the items that they come after.
 
     Args:
-        tables: of the artifact, the recipe and the inflation.
+        gauges: of the artifact, the recipe and the inflation.
         draw: the PRF.
         rest: whether children are drawn one at a time.
     """
@@ -62,16 +62,19 @@ class Exact:
         "_reals",
         "_rest",
         "_root",
+        "_table",
         "_tables",
         "_unit",
     )
 
-    def __init__(self, tables: Tables, draw: Draw, rest: bool) -> None:
+    def __init__(self, gauges: Gauges, draw: Draw, rest: bool) -> None:
+        tables = gauges.tables
         manifest = tables.artifact.manifest
         self._beta, places = manifest.beta
         self._unit: int = 10 ** (places + 9)
         self._bits = manifest.fraction_bits
         self._tables = tables
+        self._table = gauges.table
         self._reals = tables.reals
         self._draw = draw
         self._rest = rest
@@ -90,10 +93,10 @@ class Exact:
         log += sum([call.log for call in calls])
         error += sum([call.log_error for call in calls])
         cost = arrival.cost + sum([call.cost_low for call in calls])
-        shift, gauge = self._reals.shift, item[GAUGE]
+        shift = self._reals.shift
         bound = ((-self._beta * cost) << shift) // self._unit
-        if gauge is not None:
-            bound += gauge.state.residual << (shift - 32)
+        if item[GAUGE] != LEAF:
+            bound += self._table[item[GAUGE]].state.residual << (shift - 32)
         return self._reals.nearest(bound - log, error, error + 1)
 
     def name(self, item: Item) -> bytes:
@@ -107,10 +110,11 @@ class Exact:
 
     def calls(self, item: Item) -> list[Call]:
         """The calls that lead to a node or a leaf, first to last."""
-        found = []
-        while (source := item[SOURCE]) is not None:
-            call = _call(item, source)
-            if call is not None and not isinstance(item[MORE], Left):
+        found, table = [], self._table
+        while (source := item[6]) is not None:
+            code = item[7]
+            call = table[source[4]].calls[~code if code < 0 else code]
+            if call is not None and not isinstance(item[8], Left):
                 found.append(call)
             item = source
         found.reverse()
@@ -122,16 +126,17 @@ class Exact:
         Args:
             calls: gets those on the way, last to first.
         """
-        while (source := item[SOURCE]) is not None:
-            lost = item[CODE] < 0
-            if lost and not self._rest:
+        table, rest = self._table, self._rest
+        while (source := item[6]) is not None:
+            code = item[7]
+            if code < 0 and not rest:
                 return item
-            call = _call(item, source)
+            call = table[source[4]].calls[~code if code < 0 else code]
             if call is not None:
                 calls.append(call)
+            if code < 0:
+                return source
             item = source
-            if lost:
-                return item
         return None
 
     def _arrival(self, item: Item | None) -> Arrival:
@@ -176,7 +181,7 @@ class Exact:
 
     def _left(self, item: Item, source: Arrival) -> Arrival:
         """What a draw leaves: T' = T + E / mass."""
-        state, left = _gauge(item).state, item[MORE]
+        state, left = self._table[item[GAUGE]].state, item[MORE]
         if isinstance(left, Left):
             digest, step, mass = left.digest, left.step, left.mass
         else:
@@ -187,10 +192,10 @@ class Exact:
 
     def _lost(self, item: Item, parent: Arrival) -> Arrival:
         """A child that did not win: t' = w t + E / n."""
-        source, gauge = item[SOURCE], item[GAUGE]
-        call = None if source is None else _call(item, source)
+        source, code = item[SOURCE], item[CODE]
+        call = None if source is None else self._table[source[GAUGE]].calls[~code]
         word = self._draw(RESIDUAL, item[NAME])
-        rate: Real = 1 if gauge is None else gauge.state.rate
+        rate: Real = 1 if item[GAUGE] == LEAF else self._table[item[GAUGE]].state.rate
         if call is None:
             return self._later(word, rate, 1, parent, parent.cost)
         return self._later(word, rate, call.weight, parent, parent.cost + call.cost_low)
@@ -205,16 +210,3 @@ class Exact:
             arrival.log = self._reals.log(arrival.time)
             arrival.log_error = self._reals.log_error(arrival.log, arrival.units)
         return arrival.log, arrival.log_error
-
-
-def _call(item: Item, source: Item) -> Call | None:
-    """The call that leads from `source`, a node or what is left of one; None: `stop`."""
-    gauge, code = source[GAUGE], item[CODE]
-    return None if gauge is None else gauge.calls[~code if code < 0 else code]
-
-
-def _gauge(item: Item) -> Gauge:
-    gauge = item[GAUGE]
-    if gauge is None:
-        raise ValueError("a leaf has no children")
-    return gauge

@@ -12,6 +12,7 @@ Cost: a child, the first time that it is drawn, a few divisions of integers and 
 
 from __future__ import annotations
 
+from itertools import count
 from math import frexp, log
 from typing import TypeAlias
 
@@ -38,16 +39,18 @@ class Gauge:
 
     Attributes:
         state: what they are the numbers of.
+        index: its number in :attr:`Gauges.table`.
         level: the residual part of M, and ln n.
         children: in canonical order, None until :meth:`child` makes one; empty until :meth:`open`.
         calls: of the children, None for `stop`; set by :meth:`open`.
         made: all of them, where :meth:`complete` was called; else empty.
     """
 
-    __slots__ = ("_gauges", "calls", "children", "level", "made", "opened", "state")
+    __slots__ = ("_gauges", "calls", "children", "index", "level", "made", "opened", "state")
 
-    def __init__(self, state: State, gauges: Gauges) -> None:
+    def __init__(self, state: State, index: int, gauges: Gauges) -> None:
         self.state = state
+        self.index = index
         self.level = state.residual / (1 << 32) + log_ratio(state.count, state.scale)
         self.children: list[Child | None] = []
         self.calls: list[Call | None] = []
@@ -105,6 +108,7 @@ class Gauges:
 
     Attributes:
         tables: where the states come from.
+        table: by number.
         beta: of a nano-unit.
         most: the greatest level in size so far.
     """
@@ -114,14 +118,19 @@ class Gauges:
         self.tables = tables
         self.beta: float = beta / 10 ** (places + 9)
         self.most = 0.0
+        self.table: dict[int, Gauge] = {}
         self._found: dict[State, Gauge] = {}
+        self._numbers = count()
 
     def of(self, state: State) -> Gauge:
         """The gauge of a state of the tables."""
         found = self._found.get(state)
         if found is None:
-            found = self._found[state] = Gauge(state, self)
+            # In an order that gives two threads one gauge, complete before anybody sees it.
+            found = Gauge(state, next(self._numbers), self)
             self.most = max(self.most, abs(found.level))
+            self.table[found.index] = found
+            found = self._found.setdefault(state, found)
         return found
 
     def inverse(self, total: int, left: int) -> float:

@@ -197,6 +197,11 @@ class Artifact:
         return self.file.columns["call_cost_high"].items()
 
     @cached_property
+    def fixed_costs(self) -> bool:
+        """Whether no call's cost is a range."""
+        return self.cost_low == self.cost_high
+
+    @cached_property
     def weight(self) -> Sequence[int]:
         """Each call's W, its weight in units of 2^-F."""
         return self.file.columns["call_weight"].items()

@@ -88,7 +88,7 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
 
 def _ask(artifact: Artifact, settings: Settings, quoted: bool) -> Ask | None:
     asking = settings.ask not in (None, "never")
-    if artifact.cost_low == artifact.cost_high:
+    if artifact.fixed_costs:
         if asking:
             raise SettingsError("ask", "nothing, as no cost is a range", settings.ask)
         for name in settings.capped_asking:

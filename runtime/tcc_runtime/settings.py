@@ -7,8 +7,8 @@ what the two together allow is for :mod:`tcc_runtime.modes`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from tcc_certs.digest import opening_salt, seed_commitment
@@ -23,6 +23,8 @@ Ask: TypeAlias = Literal["leaf", "node", "never"]
 _NANO_PLACES = 9
 _MAX_SIZE = 1 << 53
 _MAX_PUBLIC = 1 << 16
+_MOST_PASSED = 64
+_PUBLIC_AND_SEED = ("seed", "opening_salt", "beacon", "client_nonce")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +90,26 @@ class Settings:
     epsilon_weight: str = "1"
 
     def __post_init__(self) -> None:
+        self._check_bytes()
+        # Of many runs all but the seed is often the same, and is looked at once.
+        options = _OPTIONS(self)
+        try:
+            passed = options in _PASSED
+        except TypeError:  # of something unhashable: no option is
+            passed = False
+        if passed:
+            return
         self._check_names()
         self._check_sizes()
         self._check_decimals()
+        if len(_PASSED) >= _MOST_PASSED:
+            _PASSED.clear()
+        _PASSED.add(options)
+
+    def _check_bytes(self) -> None:
+        _hold(len(self.seed) == 32, "seed", "32 bytes", f"{len(self.seed)} bytes")
+        salt = self.opening_salt
+        _hold(salt is None or len(salt) == 32, "opening_salt", "32 bytes", len(salt or b""))
         for name in ("beacon", "client_nonce"):
             value = getattr(self, name)
             legal = value is None or 1 <= len(value) <= _MAX_PUBLIC
@@ -104,9 +123,6 @@ class Settings:
         _one_of("ask", self.ask, (None, "leaf", "node", "never"))
 
     def _check_sizes(self) -> None:
-        _hold(len(self.seed) == 32, "seed", "32 bytes", f"{len(self.seed)} bytes")
-        salt = self.opening_salt
-        _hold(salt is None or len(salt) == 32, "opening_salt", "32 bytes", len(salt or b""))
         _hold(1 <= self.top < _MAX_SIZE, "top", "1 or more", self.top)
         cut = self.truncate
         _hold(cut is None or 0 <= cut < _MAX_SIZE, "truncate", "0 or more", cut)
@@ -167,6 +183,12 @@ class Settings:
         return seed_commitment(self.seed, self.salt)
 
 
+_OPTIONS = attrgetter(
+    *(field.name for field in fields(Settings) if field.name not in _PUBLIC_AND_SEED)
+)
+_PASSED: set[object] = set()
+
+
 def _hold(holds: bool, field: str, expected: str, found: object) -> None:
     if not holds:
         raise SettingsError(field, expected, found)
@@ -176,7 +198,6 @@ def _one_of(field: str, found: str | None, names: tuple[str | None, ...]) -> Non
     _hold(found in names, field, " or ".join(name for name in names if name), found)
 
 
-@lru_cache(maxsize=64)
 def _decimal(field: str, text: str) -> tuple[int, int]:
     try:
         return parse_decimal(text, field, Code.LEDGER_SCHEMA)

@@ -40,7 +40,7 @@ from tcc_certs.digest import FIRST_ARRIVAL, uniform
 from tcc_runtime.exact import Exact
 from tcc_runtime.gauges import LEAST, LN2, UNIT, Gauge, Unfit, gauges_of
 from tcc_runtime.guards import Stop
-from tcc_runtime.items import GAUGE, LAST, LOW, WHOLE, Item, Known
+from tcc_runtime.items import GAUGE, LAST, LEAF, LOW, WHOLE, Item, Known
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Terms
 from tcc_runtime.outcome import Progress
@@ -127,7 +127,7 @@ class Swift(ABC):
         draw = partial(uniform, key)
         self._gauges = gauges_of(tables)
         self._cost = _SIZE + 2 * _most_cost(tables.artifact)
-        self.exact = Exact(tables, draw, terms.race == "rest")
+        self.exact = Exact(self._gauges, draw, terms.race == "rest")
         self._top = terms.settings.top
         self._cap = terms.settings.max_expansions
         self._late, self._interrupted, self._follow = late, interrupted, follow
@@ -159,7 +159,7 @@ class Swift(ABC):
             held = follow is not None or self.expansions >= UNHELD
             if held and self._interrupted():
                 return Stop.INTERRUPTED
-            if item[GAUGE] is None:
+            if item[GAUGE] == LEAF:
                 self._take_leaf(item)
                 continue
             heappop(self._heap)
@@ -221,7 +221,8 @@ class Swift(ABC):
         if tau < TINY:
             tau, lift = self._lift(tau, lift)
         low = base + log(tau) * UNIT - lift - self._error()
-        heappush(self._heap, (low, name, tau, base, gauge, WHOLE, source, code, lift))
+        index = LEAF if gauge is None else gauge.index
+        heappush(self._heap, (low, name, tau, base, index, WHOLE, source, code, lift))
 
     def _settle(self) -> Item | None:
         """The greatest item, which no other one can exceed; None where nothing is left."""

@@ -13,7 +13,7 @@ from math import log, log1p
 from tcc_certs.digest import RESIDUAL, WINNER
 from tcc_runtime.gauges import UNIT
 from tcc_runtime.guards import Stop
-from tcc_runtime.items import WHOLE, Item, Left
+from tcc_runtime.items import LEAF, WHOLE, Item, Left
 from tcc_runtime.swift import ACROSS, DOWN, HALF, OFTEN, TINY, UNHELD, WORDS, Swift
 
 _WINNER, _RESIDUAL = bytes((WINNER,)), bytes((RESIDUAL,))
@@ -28,10 +28,11 @@ class SwiftCoupled(Swift):
         keyed, plain, heap, interrupted = self._keyed, self._plain, self._heap, self._interrupted
         alone = self._follow is None and len(self.best) < self._top
         capped = self._late is not None or self._cap is not None
-        _, digest, tau, base, gauge, _, _, _, lift = item
-        if gauge is None or isinstance(lift, Left):
+        _, digest, tau, base, index, _, _, _, lift = item
+        if index == LEAF or isinstance(lift, Left):
             raise ValueError("only a node is expanded")
         gauges, expansions = self._gauges, self.expansions
+        gauge = gauges.table[index]
         low, most, error = base + log(tau) * UNIT - lift, gauges.most, self._error()
         while True:
             stop: Stop | None = None
@@ -69,19 +70,22 @@ class SwiftCoupled(Swift):
                 )
                 step += base
                 key = step + log(own) * UNIT - error
-                heappush(heap, (key, child, own, step, target, WHOLE, item, ~place, 0.0))
+                index = LEAF if target is None else target.index
+                heappush(heap, (key, child, own, step, index, WHOLE, item, ~place, 0.0))
             if won is None:
                 break
-            digest, step, share, delta, gauge = won
+            digest, step, share, delta, target = won
             tau *= share
             low += delta
             base += step
             if tau < TINY:
                 tau, lift = self._lift(tau, lift)
                 error = self._error()
-            item = (low - error, digest, tau, base, gauge, WHOLE, item, winner, lift)
-            if gauge is None or not alone or (heap and low + error >= heap[0][0]):
+            index = LEAF if target is None else target.index
+            item = (low - error, digest, tau, base, index, WHOLE, item, winner, lift)
+            if target is None or not alone or (heap and low + error >= heap[0][0]):
                 heappush(heap, item)
                 break
+            gauge = target
         self.expansions = expansions
         return stop

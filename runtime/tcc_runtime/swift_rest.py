@@ -14,7 +14,7 @@ from math import log, log1p
 from tcc_certs.digest import REST_ARRIVAL, REST_WINNER, WINNER, rest_place
 from tcc_runtime.gauges import UNIT
 from tcc_runtime.guards import Stop
-from tcc_runtime.items import GAUGE, LAST, MORE, WHOLE, Item, Left, left_after_first
+from tcc_runtime.items import LEAF, WHOLE, Item, Left, left_after_first
 from tcc_runtime.rest_item import Pool
 from tcc_runtime.swift import ACROSS, DOWN, HALF, OFTEN, TINY, UNHELD, WORDS, Swift, exponential
 
@@ -31,10 +31,11 @@ class SwiftRest(Swift):
         keyed, plain, heap, interrupted = self._keyed, self._plain, self._heap, self._interrupted
         alone = self._follow is None and len(self.best) < self._top
         capped = self._late is not None or self._cap is not None
-        _, digest, tau, base, gauge, _, source, code, lift = item
-        if gauge is None or isinstance(lift, Left):
+        _, digest, tau, base, index, _, source, code, lift = item
+        if index == LEAF or isinstance(lift, Left):
             raise ValueError("only a node is expanded")
         gauges, expansions = self._gauges, self.expansions
+        gauge = gauges.table[index]
         low, most, error = base + log(tau) * UNIT - lift, gauges.most, self._error()
         stop: Stop | None = None
         while True:
@@ -43,7 +44,7 @@ class SwiftRest(Swift):
             if not expansions & OFTEN and expansions >= UNHELD and interrupted():
                 stop = Stop.INTERRUPTED
             if stop is not None:
-                heappush(heap, (low - error, digest, tau, base, gauge, WHOLE, source, code, lift))
+                heappush(heap, (low - error, digest, tau, base, index, WHOLE, source, code, lift))
                 break
             if not gauge.opened:
                 gauge.open()
@@ -56,7 +57,7 @@ class SwiftRest(Swift):
             if place == len(children):
                 # A phantom has won; what is left are all the children.
                 self.expansions = expansions
-                node: Item = (0.0, digest, tau, base, gauge, place, source, code, 0.0)
+                node: Item = (0.0, digest, tau, base, index, place, source, code, 0.0)
                 self._leave(node, 0.0 if lift else tau, 1, state.cumulative[-1], None)
                 return None
             child = children[place]
@@ -73,10 +74,10 @@ class SwiftRest(Swift):
                 # A tau that was lifted is nothing beside any E.
                 later = more * -inverse if lift else tau - more * inverse
                 key = base + log(later) * UNIT - error
-                node = (key, digest, later, base, gauge, place, source, code, 0.0)
+                node = (key, digest, later, base, index, place, source, code, 0.0)
                 heappush(heap, node)
             else:
-                node = (0.0, digest, tau, base, gauge, place, source, code, 0.0)
+                node = (0.0, digest, tau, base, index, place, source, code, 0.0)
             tau *= share
             low += delta
             base += step
@@ -88,13 +89,13 @@ class SwiftRest(Swift):
             if target is None or raw is None:
                 plain.update(b"\x02" + digest)
                 digest = plain.digest()
-                entry = (low - error, digest, tau, base, None, WHOLE, source, code, lift)
+                entry = (low - error, digest, tau, base, LEAF, WHOLE, source, code, lift)
                 heappush(heap, entry)
                 break
             plain.update(b"\x01" + digest + raw)
-            digest, gauge = plain.digest(), target
+            digest, gauge, index = plain.digest(), target, target.index
             if not alone or (heap and low + error >= heap[0][0]):
-                heappush(heap, (low - error, digest, tau, base, gauge, WHOLE, source, code, lift))
+                heappush(heap, (low - error, digest, tau, base, index, WHOLE, source, code, lift))
                 break
         self.expansions = expansions
         return stop
@@ -103,10 +104,9 @@ class SwiftRest(Swift):
         if self._late is not None and self._late():
             heappush(self._heap, item)
             return Stop.MAX_SECONDS
-        name, tau, base, gauge, last = item[1], item[2], item[3], item[GAUGE], item[LAST]
-        if gauge is None:
-            raise ValueError("a leaf has no children")
-        state, left = gauge.state, item[MORE]
+        _, name, tau, base, index, last, _, _, left = item
+        gauge = self._gauges.table[index]
+        state = gauge.state
         size = len(state.cumulative)
         if isinstance(left, Left):
             digest, step, mass, pool = left.digest, left.step, left.mass, left.pool
@@ -132,21 +132,20 @@ class SwiftRest(Swift):
         else:
             mass -= state.slack
         if remaining:
-            rest = (0.0, name, tau, base, gauge, place, item, 0, Left(digest, step + 1, mass, pool))
+            rest = (0.0, name, tau, base, index, place, item, 0, Left(digest, step + 1, mass, pool))
             self._leave(rest, tau, step + 1, mass, digest)
         return None
 
     def _leave(self, node: Item, tau: float, step: int, mass: int, digest: bytes | None) -> None:
         """Pushes what is left of a node at a step, all but its arrival and its key."""
-        _, name, _, base, gauge, last, source, code, left = node
-        if gauge is None:
-            raise ValueError("a leaf has no children")
+        _, name, _, base, index, last, source, code, left = node
         place = rest_place(name if digest is None else digest, step)
         keyed = self._keyed
         keyed.reset()
         keyed.update(_LEFT + place)
         x = from_bytes(keyed.digest(8), "little")
-        later = tau + exponential(x) * self._gauges.inverse(gauge.state.count, mass)
+        gauges = self._gauges
+        later = tau + exponential(x) * gauges.inverse(gauges.table[index].state.count, mass)
         low = base + log(later) * UNIT - self._error()
         named = name if digest is None else place
-        heappush(self._heap, (low, named, later, base, gauge, last, source, code, left))
+        heappush(self._heap, (low, named, later, base, index, last, source, code, left))
