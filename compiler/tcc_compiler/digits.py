@@ -26,6 +26,8 @@ from tcc_compiler.table import Ints, Table, summed
 Limbs: TypeAlias = NDArray[np.uint64]
 Words: TypeAlias = NDArray[np.uint64]
 
+# Digits of so many bits let a dozen levels of small weights pass before one is carried.
+_SHORT = 44
 # So many numbers are at work at a time.
 _PORTION = 1 << 20
 
@@ -47,11 +49,16 @@ def level_sums(
         bits: those of a digit, as :func:`digit_bits` has them, or fewer; at least 20.
         check_room: is told of the bits in use, level by level, and refuses those of `most_rows`.
     """
+    if not fraction_bits and all(_adjacent(table)):
+        bits = min(bits, _SHORT)
     digits = _Digits(table, weights, bits, fraction_bits, most_rows)
+    rows = 0
     for rank, (states, edges) in enumerate(table.bands(), 1):
         guard.tick(edges.stop - edges.start)
         digits.add_level(rank, states, edges)
-        check_room(digits.rows * bits * table.states)
+        if digits.rows > rows:
+            rows = digits.rows
+            check_room(rows * bits * table.states)
     return digits.limbs()
 
 
@@ -94,7 +101,9 @@ class _Digits:
         # After so many passes no digit is more than twice what its place holds, and one.
         self._passes = max(1, -(-63 // bits) - 1)
         most = _level_totals(table, weights)
-        self._waiting = _Waiting(table, most, (2 << bits) + 1)
+        waits = [False] * len(most)
+        if not fraction_bits:
+            waits = _waiting(_adjacent(table), most, (2 << bits) + 1)
         spare = self._whole + self._passes + 2
         above = min(_bits_above(most, fraction_bits) // bits + 1, most_rows) + spare
         below = min(-(-fraction_bits * len(most) // bits), most_rows + self._whole) + 2
@@ -102,9 +111,11 @@ class _Digits:
         # Rows that nothing is written to take no memory.
         self.held = np.zeros((above + 1 + below, table.states), dtype=np.int64)
         self.held[above] = table.accept
-        # What acceptance adds, before sums are taken over 2^F.
-        self._accepting = self.held[above] << self._part
-        self._accepts = np.logical_or.reduceat(table.accept, table.levels[:-1]).tolist()
+        accepts = np.logical_or.reduceat(table.accept, table.levels[:-1]).tolist()
+        self._ways = list(zip(waits, accepts, strict=True))
+        # Where the edges of a state begin among those of its level.
+        bottoms = table.edge_start.take(table.levels[:-1])
+        self._first = table.edge_start[:-1] - np.repeat(bottoms, np.diff(table.levels))
 
     @property
     def rows(self) -> int:
@@ -113,34 +124,47 @@ class _Digits:
 
     def add_level(self, rank: int, states: slice, edges: slice) -> None:
         """Set the digits of the states of a level, a portion at a time."""
-        waits = not self._fraction and self._waiting.may_wait(rank)
+        waits, accepts = self._ways[rank]
+        top, first = self.top, self._first[states]
+        if waits and not accepts:
+            rows = slice(top, self.bottom)
+            summed(self._products(rows, edges), first, self.held[rows, states])
+            return
         count = edges.stop - edges.start
-        parts = min(count * self.rows // _PORTION, count // 64) + 1
-        cuts = [edges.start + count * part // parts for part in range(parts + 1)]
-        cuts = np.searchsorted(self._table.edge_start, cuts).tolist() if parts > 1 else []
-        top = self.top
-        for first, last in pairwise([states.start, *cuts[1:-1], states.stop]):
-            if first < last:
-                self._add(slice(first, last), top, self._accepts[rank], waits)
+        parts = min(count * self.rows // _PORTION, len(first) - 1) + 1
+        marks = [len(first) * part // parts for part in range(parts)]
+        ends = [*first.take(marks).tolist(), count]
+        places = zip(pairwise([*marks, len(first)]), pairwise(ends), strict=True)
+        for (low, high), (begin, end) in places:
+            some = slice(states.start + low, states.start + high)
+            values = self._products(
+                slice(top, self.bottom), slice(edges.start + begin, edges.start + end)
+            )
+            self._add(some, top, values, first[low:high] - begin, accepts, waits)
         # A value of rank d has F * d bits below units, and not one more.
         self.bottom = self._unit + 1 - (-self._fraction * rank // self._bits)
 
-    def _add(self, states: slice, top: int, accepts: bool, waits: bool) -> None:
-        """Set the digits of some states of a level; the rows below it begin at `top`."""
-        table, passes = self._table, self._passes
-        rows = slice(top, self.bottom)
-        ends = table.edge_start[states.start : states.stop + 1]
-        edges = slice(ends[0], ends[-1])
-        values = self.held[rows].take(table.target[edges], axis=1, mode="clip")
+    def _products(self, rows: slice, edges: slice) -> Ints:
+        """[rows, edges], the digits of the targets times the weights."""
+        values = self.held[rows].take(self._table.target[edges], axis=1, mode="clip")
         if self._weights is not None:
-            values *= self._weights.take(table.letter[edges])
+            values *= self._weights.take(self._table.letter[edges])
+        return values
+
+    def _add(
+        self, states: slice, top: int, values: Ints, first: Ints, accepts: bool, waits: bool
+    ) -> None:
+        """Set the digits of some states of a level; the rows below it begin at `top`."""
+        passes = self._passes
         # Above are rows that carries may need.
-        sums = np.zeros((passes + len(values), len(ends) - 1), dtype=np.int64)
-        summed(values, ends - ends[0], sums[passes:])
+        sums = np.zeros((passes + len(values), len(first)), dtype=np.int64)
+        summed(values, first, sums[passes:])
         if accepts:
-            sums[passes + self._unit - self._whole - top] += self._accepting[states]
+            # Until it is set a value is that of acceptance; here it comes before sums go over 2^F.
+            accepting = self.held[self._unit, states] << self._part
+            sums[passes + self._unit - self._whole - top] += accepting
         if waits:
-            self.held[rows, states] = sums[passes:]
+            self.held[top : self.bottom, states] = sums[passes:]
             return
         for _ in range(passes):
             carry = sums >> self._bits
@@ -167,16 +191,18 @@ class _Digits:
         table, bits = self._table, self._bits
         held = self.held.view(np.uint64)
         size = ((self.bottom - self.top) * bits >> 6) + 1
-        found = np.zeros((size, table.states), dtype=np.uint64)
-        groups = list(pairwise(table.levels.tolist())) if self._fraction else [(0, table.states)]
-        for rank, (first, last) in enumerate(groups):
-            # The lowest bits are below the units of this rank.
-            below = (self.bottom - 1 - self._unit) * bits - self._fraction * rank
-            width = min(size, ((self.bottom - self.top) * bits - below + 63) // 64)
-            place, shift = np.divmod(np.arange(width) * 64 + below, bits)
-            found[:width, first:last] = _joined(
-                held[:, first:last], self.bottom - 1 - place, shift, bits
-            )
+        if self._fraction:
+            found = np.zeros((size, table.states), dtype=np.uint64)
+            for rank, (first, last) in enumerate(pairwise(table.levels.tolist())):
+                # The lowest bits are below the units of this rank.
+                below = (self.bottom - 1 - self._unit) * bits - self._fraction * rank
+                width = min(size, ((self.bottom - self.top) * bits - below + 63) // 64)
+                place, shift = np.divmod(np.arange(width) * 64 + below, bits)
+                row = self.bottom - 1 - place
+                found[:width, first:last] = _joined(held[:, first:last], row, shift, bits)
+        else:
+            place, shift = np.divmod(np.arange(size) * 64, bits)
+            found = _joined(held, self.bottom - 1 - place, shift, bits)
         while size > 1 and not found[size - 1].any():
             size -= 1
         return np.ascontiguousarray(found[:size].T)
@@ -192,30 +218,30 @@ class _Digits:
         self.top -= bool(self.held[self.top - 1].any())
 
 
-class _Waiting:
-    """Which levels need not carry, because sums of their digits still fit."""
+def _adjacent(table: Table) -> list[bool]:
+    """[levels], whether all edges of a level lead to the level just below; False for the first."""
+    firsts = table.edge_start.take(table.levels[1:-1])
+    least = np.minimum.reduceat(table.target, firsts) if len(firsts) else firsts
+    return [False, *(least >= table.levels[:-2]).tolist()]
 
-    def __init__(self, table: Table, totals: list[int], carried: int) -> None:
-        """Args: totals: [levels], the most that digits are multiplied with; carried: what they
-        are at most after carrying.
-        """
-        self._totals, self._carried = totals, carried
-        self._limit = ((1 << 63) - 1) // max(*totals, 1) - 1
-        firsts = table.edge_start.take(table.levels[1:-1])
-        least = np.minimum.reduceat(table.target, firsts) if len(firsts) else firsts
-        # Whether all edges of a level lead to the level just below.
-        self._adjacent = [False, *(least >= table.levels[:-2]).tolist()]
-        self._most = [1]
-        self._worst = 1
 
-    def may_wait(self, rank: int) -> bool:
-        """Whether the digits of the next level, of this rank, may stay as sums are."""
-        below = self._most[-1] if self._adjacent[rank] else self._worst
-        due = below * self._totals[rank] + 1
-        waits = due <= self._limit
-        self._most.append(due if waits else self._carried)
-        self._worst = max(self._worst, self._most[-1])
-        return waits
+def _waiting(adjacent: list[bool], totals: list[int], carried: int) -> list[bool]:
+    """[levels], whether digits may stay as sums are, because sums of them will still fit.
+
+    Args:
+        totals: [levels], the most that digits are multiplied with.
+        carried: what digits are at most after carrying.
+    """
+    limit = ((1 << 63) - 1) // max(*totals, 1) - 1
+    most = worst = 1
+    found = [True]
+    for near, total in zip(adjacent[1:], totals[1:], strict=True):
+        most = (most if near else worst) * total + 1
+        found.append(most <= limit)
+        if most > limit:
+            most = carried
+        worst = max(worst, most)
+    return found
 
 
 def _bits_above(totals: list[int], fraction_bits: int) -> int:

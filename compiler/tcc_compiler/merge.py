@@ -69,8 +69,8 @@ def _hashes(table: Table, attempt: int, guard: Guard) -> Hashes:
         values = found.take(table.target[edges]) * factor[edges]
         if table.nondeterministic:
             values = _once(values, np.diff(table.edge_start[states.start : states.stop + 1]))
-        ends = table.edge_start[states.start : states.stop + 1] - edges.start
-        found[states] = _mix(found[states] + summed(values, ends, gaps=True))
+        sums = summed(values, table.edge_start[states] - edges.start, gaps=True)
+        found[states] = _mix(found[states] + sums)
     return found
 
 

@@ -254,21 +254,22 @@ def as_deterministic(table: Table) -> Table:
 
 
 def summed(
-    values: NDArray[Any], ends: Ints, out: NDArray[Any] | None = None, gaps: bool = False
+    values: NDArray[Any], first: Ints, out: NDArray[Any] | None = None, gaps: bool = False
 ) -> NDArray[Any]:
     """The sums of groups that stand side by side along the last axis.
 
     Args:
         values: of 64 bits; sums of more are sums modulo 2^64.
-        ends: [groups+1], where groups begin, and the end of the last.
+        first: [groups], where groups begin; the first at 0.
         gaps: True where groups may be empty.
     """
-    rows = values.size // max(1, values.shape[-1])
+    size = values.shape[-1]
+    rows = values.size // max(1, size)
     # One call takes long for a group; a running sum and its differences do for a number.
-    if not gaps and rows * (len(ends) - 1) < 600 + values.size // 12:
-        return np.add.reduceat(values, ends[:-1], axis=-1, out=out)
-    sums = np.empty((*values.shape[:-1], values.shape[-1] + 1), dtype=values.dtype)
+    if not gaps and rows * len(first) < 600 + values.size // 12:
+        return np.add.reduceat(values, first, axis=-1, out=out)
+    sums = np.empty((*values.shape[:-1], size + 1), dtype=values.dtype)
     sums[..., 0] = 0
     np.cumsum(values, axis=-1, out=sums[..., 1:])
-    marks = sums.take(ends, axis=-1)
+    marks = sums.take(np.append(first, size), axis=-1)
     return np.subtract(marks[..., 1:], marks[..., :-1], out=out)
