@@ -22,7 +22,11 @@ from tcc_compiler.merge import merged
 from tcc_compiler.options import Options
 from tcc_compiler.table import Bools, Ints, Numbers, Table, layered
 
-SHAPES = (shape(12, 7, 5, 18, 48, 2), shape(12, 14, 12, 36, 112, 3))
+SHAPES = (
+    shape(12, 7, 5, 18, 48, 2),
+    shape(12, 14, 12, 36, 112, 3),
+    shape(12, 16, 14, 38, 122, 3),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

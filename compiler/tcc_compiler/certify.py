@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from tcc_certs.digest import call_digest
 from tcc_certs.grammar import Core
-from tcc_compiler.edges import CallEdges, portions
+from tcc_compiler.edges import CallEdges
 from tcc_compiler.guard import Guard
-from tcc_compiler.table import Ints, Numbers, Table
+from tcc_compiler.table import Ints, Numbers, Table, portions
 
 # Rows of 32 bytes, as four numbers each that are looked at as bytes alone.
 Digests: TypeAlias = NDArray[np.uint64]

@@ -8,7 +8,6 @@ Cost: a look-up a state, and a few steps an edge that is made.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -16,8 +15,6 @@ import numpy as np
 from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters
 from tcc_compiler.table import Ints, Numbers, Table, spread, starts
-
-_PORTION = 1 << 15
 
 
 class CallEdges:
@@ -84,17 +81,6 @@ class CallEdges:
         row = np.repeat(np.arange(len(states)), size)
         order = np.lexsort((key.take(target, mode="clip"), call, row))
         return call[order], target[order]
-
-
-def portions(start: Ints, among: Ints | None = None) -> Iterator[tuple[int, int]]:
-    """Cuts between states a bounded number of edges apart, at all of `among` that are there.
-
-    Args:
-        start: [states+1], how many edges the states before have.
-    """
-    marks = np.arange(_PORTION, int(start[-1]), _PORTION)
-    ends = np.array([0, len(start) - 1]) if among is None else among
-    yield from pairwise(np.union1d(np.searchsorted(start, marks), ends).tolist())
 
 
 class _Shapes:

@@ -20,8 +20,8 @@ from tcc_certs.weights import Beta
 from tcc_compiler.bounds import Bounds
 from tcc_compiler.certify import Numbering
 from tcc_compiler.count import Counts, Weights
-from tcc_compiler.edges import CallEdges, portions
-from tcc_compiler.table import Table, starts
+from tcc_compiler.edges import CallEdges
+from tcc_compiler.table import Table, portions, starts
 
 Column: TypeAlias = "bytes | memoryview"
 

@@ -20,11 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcc_compiler.guard import Guard
-from tcc_compiler.table import Ints, Table, distinct, spread, starts, summed
+from tcc_compiler.table import Ints, Table, distinct, portions, spread, starts, summed
 
 Hashes: TypeAlias = NDArray[np.uint64]
 
 _ATTEMPTS = 4
+# A number of so many bits may stand in a hash's place: few others share what is left of it.
+_PACKED = 20
 _GOLDEN = 0x9E3779B97F4A7C15
 
 
@@ -86,15 +88,25 @@ def _once(values: Hashes, degree: Ints) -> Hashes:
 
 def _twins(hashes: Hashes) -> Ints | None:
     """[states], the first state of the same hash; None where all differ."""
-    order = np.argsort(hashes)
-    ordered = hashes[order]
+    bits = (len(hashes) - 1).bit_length()
+    if bits <= _PACKED:
+        # What is left of the hashes still tells so many states apart, and values sort quickly.
+        mask = np.uint64((1 << bits) - 1)
+        ordered = hashes & ~mask
+        ordered |= np.arange(len(hashes), dtype=np.uint64)
+        ordered.sort()
+        order = (ordered & mask).astype(np.int64)
+        ordered >>= np.uint64(bits)
+    else:
+        order = np.argsort(hashes, kind="stable")
+        ordered = hashes.take(order)
     fresh = np.ones(len(order), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
     firsts = np.flatnonzero(fresh)
     if len(firsts) == len(order):
         return None
     twin = np.empty(len(order), dtype=np.int64)
-    twin[order] = np.repeat(np.minimum.reduceat(order, firsts), np.diff(firsts, append=len(order)))
+    twin[order] = np.repeat(order.take(firsts), np.diff(firsts, append=len(order)))
     return twin
 
 
@@ -108,11 +120,16 @@ def _agree(table: Table, twin: Ints) -> bool:
     same = table.accept.take(members) == table.accept.take(firsts)
     if not np.all(same & (sizes == degree.take(firsts))):
         return False
-    mine = spread(found.edge_start.take(members), sizes)
-    other = spread(found.edge_start.take(firsts), sizes)
-    if not np.array_equal(found.letter.take(mine), found.letter.take(other)):
-        return False
-    return np.array_equal(twin.take(found.target.take(mine)), twin.take(found.target.take(other)))
+    mine, other = found.edge_start.take(members), found.edge_start.take(firsts)
+    for begin, end in portions(starts(sizes)):
+        here = spread(mine[begin:end], sizes[begin:end])
+        there = spread(other[begin:end], sizes[begin:end])
+        if not np.array_equal(found.letter.take(here), found.letter.take(there)):
+            return False
+        targets = twin.take(found.target.take(here))
+        if not np.array_equal(targets, twin.take(found.target.take(there))):
+            return False
+    return True
 
 
 def _identified(table: Table, twin: Ints) -> Table:

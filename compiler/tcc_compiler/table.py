@@ -25,6 +25,7 @@ Exact: TypeAlias = NDArray[Any]
 
 _WIDE = 8
 _FEW = 1 << 10
+_PORTION = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -153,14 +154,16 @@ def reordered(table: Table, order: Ints) -> Table:
     """The states of `table` in `order`, for which its levels were made."""
     number = np.empty(len(order), dtype=np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
-    degree = table.degree.take(order)
-    edges = spread(table.edge_start.take(order), degree)
+    degree, first = table.degree.take(order), table.edge_start.take(order)
+    start = starts(degree)
+    letter, target = np.empty_like(table.letter), np.empty_like(table.target)
+    for begin, end in portions(start):
+        edges = spread(first[begin:end], degree[begin:end])
+        rows = slice(start[begin], start[end])
+        letter[rows] = table.letter.take(edges)
+        target[rows] = number.take(table.target.take(edges))
     return replace(
-        table,
-        accept=table.accept[order],
-        edge_start=starts(degree),
-        letter=table.letter.take(edges),
-        target=number.take(table.target.take(edges)),
+        table, accept=table.accept[order], edge_start=start, letter=letter, target=target
     )
 
 
@@ -168,7 +171,11 @@ def _levels(degree: Ints, target: Numbers) -> list[Ints] | None:
     """The states by the length of the longest word; None where there is a cycle."""
     into = np.bincount(target, minlength=len(degree))
     first_in = starts(into)
-    source = np.repeat(np.arange(len(degree)), degree).take(_by_number(target))
+    # Edges by target: values that are sorted take a third of the time that an order takes.
+    source = np.repeat(np.arange(len(degree)), degree)
+    source |= target.astype(np.int64) << 32
+    source.sort()
+    source &= (1 << 32) - 1
     waiting = degree.copy()
     place = np.empty(len(degree), dtype=np.int64)
     level = np.flatnonzero(degree == 0)
@@ -213,15 +220,6 @@ def _few_levels(degree: Ints, target: Numbers) -> list[Ints] | None:
     return [np.array(level, dtype=np.int64) for level in found]
 
 
-def _by_number(target: Numbers) -> Ints:
-    """The places of the targets in increasing order; two rounds of radix sort."""
-    low = np.argsort((target & 0xFFFF).astype(np.uint16), kind="stable")
-    if not len(target) or int(target.max()) < 1 << 16:
-        return low
-    high = (target >> 16).astype(np.uint16)
-    return low[np.argsort(high[low], kind="stable")]
-
-
 def starts(sizes: Ints | Bools) -> Ints:
     """Where groups of these sizes begin when they stand side by side, and the end of the last."""
     found = np.zeros(len(sizes) + 1, dtype=np.int64)
@@ -234,6 +232,22 @@ def distinct(ordered: Ints) -> Ints:
     fresh = np.ones(len(ordered), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
     return ordered[fresh]
+
+
+def portions(start: Ints, among: Ints | None = None) -> Iterator[tuple[int, int]]:
+    """Cuts between states a bounded number of edges apart, so that what they take stays in caches.
+
+    Args:
+        start: [states+1], how many edges the states before have.
+        among: increasing, cuts that there have to be, the ends at least.
+    """
+    edges = int(start[-1])
+    if among is None and edges <= _PORTION:
+        yield 0, len(start) - 1
+        return
+    marks = np.searchsorted(start, np.arange(_PORTION, edges, _PORTION))
+    ends = np.array([0, len(start) - 1]) if among is None else among
+    yield from pairwise(np.union1d(marks, ends).tolist())
 
 
 def spread(first: Ints, sizes: Ints) -> Ints:

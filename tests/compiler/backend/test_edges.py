@@ -7,13 +7,14 @@ import random
 import numpy as np
 import pytest
 
-from tcc_compiler import digits, edges
-from tcc_compiler.edges import CallEdges, portions
+from tcc_compiler import digits
+from tcc_compiler import table as tables_module
+from tcc_compiler.edges import CallEdges
 from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters
 from tcc_compiler.options import Options
 from tcc_compiler.sums import packed, weighted_sums
-from tcc_compiler.table import Table, as_table, ranked
+from tcc_compiler.table import Table, as_table, portions, ranked
 from tcc_compiler.trim import trim
 from tests.compiler.backend.machines import random_machine
 
@@ -100,7 +101,7 @@ def test_edges_of_one_call_come_in_the_order_that_is_asked_for() -> None:
 
 
 def test_portions_end_where_they_have_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edges, "_PORTION", 4)
+    monkeypatch.setattr(tables_module, "_PORTION", 4)
     start = np.array([0, 1, 2, 9, 9, 12])
     assert list(portions(start)) == [(0, 3), (3, 5)]
     assert list(portions(start, np.array([0, 1, 5]))) == [(0, 1), (1, 3), (3, 5)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tcc_compiler import merge, sums, table
+from tcc_compiler import digits, merge, sums, table
 from tcc_compiler.certify import _by_digest
 from tcc_compiler.constraint import spent, unfold
 from tcc_compiler.frontend import read_grammar_text
@@ -31,7 +31,13 @@ WAYS = {
     "hashes that always lie": [(table, "_WIDE", 0), (merge, "_mix", np.zeros_like)],
     "long integers": [(sums, "_LEAST_DIGIT", 64)],
     "sets of sums": [(spent, "_MAX_SUM_BITS", 0)],
-    "small portions": [(unfold, "_PORTION", 3), (spent, "_CHUNK_BYTES", 1)],
+    "hashes in an order of their own": [(table, "_WIDE", 0), (merge, "_PACKED", 0)],
+    "small portions": [
+        (unfold, "_PORTION", 3),
+        (spent, "_CHUNK_BYTES", 1),
+        (table, "_PORTION", 2),
+        (digits, "_PORTION", 1),
+    ],
 }
 
 
