@@ -284,6 +284,8 @@ def summed(
         return np.add.reduceat(values, first, axis=-1, out=out)
     sums = np.empty((*values.shape[:-1], size + 1), dtype=values.dtype)
     sums[..., 0] = 0
-    np.cumsum(values, axis=-1, out=sums[..., 1:])
-    marks = sums.take(np.append(first, size), axis=-1)
+    values.cumsum(axis=-1, out=sums[..., 1:])
+    ends = np.empty(len(first) + 1, dtype=np.int64)
+    ends[:-1], ends[-1] = first, size
+    marks = sums.take(ends, axis=-1)
     return np.subtract(marks[..., 1:], marks[..., :-1], out=out)

@@ -286,6 +286,18 @@ def test_help_imports_no_command() -> None:
     assert out.stdout.splitlines()[-1] == "[]"
 
 
+def test_the_version_is_told_without_anything_heavy() -> None:
+    code = (
+        "import json, sys\nfrom tcc.main import main\ntry: main(['--version'])\n"
+        "except SystemExit: pass\n"
+        "print(json.dumps(sorted({m.split('.')[0] for m in sys.modules})))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"lark", "networkx", "gmpy2", "rich", "numpy", "blake3"}
+    ours = {"tcc_certs", "tcc_compiler", "tcc_runtime", "tcc_experiments"}
+    assert not (heavy | ours) & set(json.loads(out.stdout.splitlines()[-1]))
+
+
 def test_surrogate_mode_claims_less_and_finds_the_same_plan(tcc: Tcc, artifact: Path) -> None:
     seed = ("--seed", "44" * 32, "--json")
     exact = tcc("run", artifact, *seed).json
