@@ -50,11 +50,11 @@ def q64_text(value: int) -> str:
     return f"{'-' if value < 0 else ''}{digits[:-20]}.{digits[-20:]}"
 
 
-def leaf_line(leaf: Node, node_id: str, word: int, incumbent: int | None) -> bytes:
+def leaf_line(value: int, node_id: str, word: int, incumbent: int | None) -> bytes:
     """`leaf`, of a leaf whose value was published when it was pushed."""
     best = "" if incumbent is None else f'"incumbent":"{q64_text(incumbent)}",'
-    value = q64_text(leaf.value)
-    return (f'{{"U_P":"{word}","V":"{value}",{best}"kind":"leaf","node_id":"{node_id}"}}').encode()
+    shown = q64_text(value)
+    return (f'{{"U_P":"{word}","V":"{shown}",{best}"kind":"leaf","node_id":"{node_id}"}}').encode()
 
 
 def expand_line(expansion: Expansion, node_id: str) -> bytes:
@@ -73,19 +73,22 @@ class NodeLines:
     Args:
         started_ms: of the run.
         upper: whether the artifact's counts are bounds.
+
+    Attributes:
+        stamp: the start of every node_id.
     """
 
-    __slots__ = ("_count", "_time")
+    __slots__ = ("_count", "stamp")
 
     def __init__(self, started_ms: int, upper: bool = False) -> None:
         self._count = "Nub" if upper else "N"
         time = f"{started_ms:012x}"
-        self._time = f"{time[:8]}-{time[8:]}-7"
+        self.stamp = f"{time[:8]}-{time[8:]}-7"
 
     def node_id(self, digest: str) -> str:
         """The UUIDv7 of a digest in hex; tcc_certs.digest.uuid7 is the definition."""
         variant = _VARIANT[digest[16]]
-        return f"{self._time}{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
+        return f"{self.stamp}{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
 
     def root(self, node: Node, marks: Marks) -> bytes:
         """The root's."""
@@ -117,7 +120,7 @@ class NodeLines:
             claim, guards = clamp_members(marks)
         return (
             f'{{{count}{word}{call}{claim}"ctx_digest":"{digest}",'
-            f'"ctx_repr":{encode_basestring(_cut(shown))},{guards}'
+            f'"ctx_repr":{context_text(shown)},{guards}'
             f'"key_raw":"{q64_text(node.key)}","kind":"node",'
             f"{log}"
             f'"node_id":"{self.node_id(digest)}"{parent}{number}{place}}}'
@@ -139,6 +142,11 @@ def _last_calls(node: Node, most: int) -> list[bytes]:
         calls.append(step.call.raw)
         step = step.parent
     return calls[::-1]
+
+
+def context_text(calls: bytes) -> str:
+    """`ctx_repr`, with its quotes, of the last calls of a prefix."""
+    return encode_basestring(_cut(calls))
 
 
 def _cut(text: bytes) -> str:

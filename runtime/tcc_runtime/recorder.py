@@ -7,7 +7,8 @@ Cost: rendering a node, one BLAKE3 of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from binascii import hexlify
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
 
@@ -34,7 +35,7 @@ from tcc_runtime.refine import Asked
 from tcc_runtime.rest_item import Drawing, Rest
 from tcc_runtime.rest_lines import draw_line, rest_line
 from tcc_runtime.settings import Mode, Settings
-from tcc_runtime.sinks import Sink
+from tcc_runtime.sinks import HashOnly, Sink
 
 
 class Recorder:
@@ -53,6 +54,7 @@ class Recorder:
         if not 0 <= started_ms < 1 << 48:
             raise ValueError("started_ms must lie in 0 .. 2^48 - 1")
         self._sink = sink
+        self._written = not isinstance(sink, HashOnly)
         self._started_ms = started_ms
         self._withhold = withhold
         self._settings: Settings | None = None
@@ -60,12 +62,17 @@ class Recorder:
         self._hasher = blake3()
         self._marks = Marks()
         self._nodes = NodeLines(started_ms)
-        self._asks = AskLines((0, 0), Settings(seed=bytes(32)))
+        self._told: AskLines | None = None
 
     @property
     def head(self) -> str:
         """The chain's head, hex."""
         return self._head.hex()
+
+    @property
+    def stamp(self) -> str:
+        """The start of every node_id."""
+        return self._nodes.stamp
 
     def __enter__(self) -> Recorder:
         return self
@@ -90,7 +97,8 @@ class Recorder:
         self._settings = terms.settings
         self._marks = Marks(terms.claim is Claim.NONE)
         self._nodes = NodeLines(self._started_ms, artifact.manifest.counts != "exact")
-        self._asks = AskLines(artifact.manifest.beta, terms.settings)
+        if terms.ask is not None:
+            self._told = AskLines(artifact.manifest.beta, terms.settings)
         record = open_record(artifact, terms, self._started_ms)
         run_id = uuid7(self._started_ms, blake(encode(record)))
         self._sink.open()
@@ -132,7 +140,7 @@ class Recorder:
         if late:
             self._write(late_leaf_record(leaf, node_id, word, incumbent, self._marks))
         else:
-            self._append(leaf_line(leaf, node_id, word, incumbent))
+            self._append(leaf_line(leaf.value, node_id, word, incumbent))
 
     def downgrade(self, mode: Mode, claim: Claim, guard: Guard) -> None:
         """Writes `downgrade`; it carries the claim, so no later record repeats NoCert."""
@@ -158,6 +166,12 @@ class Recorder:
         named = None if edge is None else self._named(edge)
         self._write(self._asks.exhausted(edge, named, spent, self._marks))
 
+    @property
+    def _asks(self) -> AskLines:
+        if self._told is None:
+            raise ValueError("nothing is asked where every cost is a point")
+        return self._told
+
     def _named(self, node: Node) -> str:
         return self._nodes.node_id(node.digest.hex())
 
@@ -178,9 +192,20 @@ class Recorder:
         self._append(encode(record))
 
     def _append(self, body: bytes) -> None:
-        hasher = self._hasher
-        hasher.reset()
-        hasher.update(self._head)
-        hasher.update(body)
-        self._head = hasher.digest()
-        self._sink.write(b'%b,"~":"%b"}\n' % (body[:-1], self._head.hex().encode()))
+        self._chain((body,))
+
+    def lines(self, bodies: Iterable[bytes]) -> None:
+        """Writes records that were rendered elsewhere, in one piece."""
+        self._chain(bodies)
+
+    def _chain(self, bodies: Iterable[bytes]) -> None:
+        hasher, head, linked = self._hasher, self._head, []
+        for body in bodies:
+            hasher.reset()
+            hasher.update(head + body)
+            head = hasher.digest()
+            if self._written:
+                linked.append(b'%b,"~":"%b"}\n' % (body[:-1], hexlify(head)))
+        self._head = head
+        if self._written:
+            self._sink.write(b"".join(linked))

@@ -11,7 +11,7 @@ Cost: the run so far, once more, and two passes over its ledger.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -201,6 +201,11 @@ class Replaying(Recorder):
     def replaying(self) -> bool:
         """Whether lines of the prefix are left."""
         return self._kept < self._prefix.records
+
+    def lines(self, bodies: Iterable[bytes]) -> None:
+        """One by one, as long as there are lines to hold them against."""
+        for body in bodies:
+            self._append(body)
 
     def _append(self, body: bytes) -> None:
         while self.replaying:

@@ -36,6 +36,7 @@ from tcc_runtime.opening import race_key_of
 from tcc_runtime.outcome import Found, Progress, Run, found
 from tcc_runtime.quotes import Quoter
 from tcc_runtime.race import Coupled, Draw, Race, drawing
+from tcc_runtime.recorded import recorded
 from tcc_runtime.recorder import Recorder
 from tcc_runtime.refine import Refinement, refinement_of
 from tcc_runtime.rest import Successive, all_left
@@ -78,13 +79,19 @@ def search(
     """
     terms = terms_of(artifact, settings, quoted=quoter is not None)
     started = clock()
-    if recorder is None and fits(artifact, terms):
+    fast = fits(artifact, terms)
+    if fast and recorder is None:
         told = None if on_expand is None else Told(on_expand)
         run = unrecorded(artifact, terms, told, lambda: clock() - started)
         if run is not None:
             return run
         on_expand = None if told is None else told.again()
     with held_interrupts() as interrupted:
+        if fast and recorder is not None:
+            with recorder:
+                return recorded(
+                    artifact, terms, recorder, on_expand, lambda: clock() - started, interrupted
+                )
         loop = _Search(artifact, terms, recorder, on_expand, clock, started, interrupted, quoter)
         if recorder is None:
             return loop.run()

@@ -223,12 +223,36 @@ def test_no_file_stays_open(artifact, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("every", "least", "most"), [(10**6, 3, 3), (5, 10, 60), (0, 40, 99)])
 def test_fsync_at_open_at_close_and_when_the_time_has_passed(
-    artifact, tmp_path, monkeypatch, every, least, most
+    tmp_path, monkeypatch, every, least, most
 ):
     # One of them is the folder's.
     synced = []
     monkeypatch.setattr(os, "fsync", synced.append)
     seconds = iter(range(10**6))
     sink = LedgerFile(tmp_path / "a", sync_ms=every, clock=lambda: next(seconds) / 1000)
-    run_into(sink, artifact)
+    sink.open()
+    sink.sync()
+    for _ in range(80):
+        sink.write(b"{}\n")
+    sink.sync()
+    sink.close()
     assert least <= len(synced) <= most
+    assert (tmp_path / "a").read_bytes() == b"{}\n" * 80
+
+
+def test_lines_wait_for_each_other_but_not_for_long(artifact):
+    class Counted(Memory):
+        groups = 0
+
+        def write(self, lines):
+            self.groups += 1
+            super().write(lines)
+
+    sink = Counted()
+    run = run_into(sink, artifact)
+    assert run.leaves + 3 <= sink.groups < sink.data.count(b"\n") - run.leaves
+    # One that is followed is told of a step when its records are written.
+    sizes = []
+    kept = Memory()
+    search(artifact, SETTINGS, Recorder(kept, started_ms=0), lambda _: sizes.append(len(kept.data)))
+    assert len(set(sizes)) == len(sizes) >= run.expansions

@@ -15,7 +15,9 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import parse_q64
 from tcc_certs.ledger import LedgerReader
 from tcc_certs.ledger_schema import check_record
+from tcc_runtime import arrivals
 from tcc_runtime import rounding as rounding_module
+from tcc_runtime import search as search_module
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.load import load
 from tcc_runtime.recorder import Recorder
@@ -281,7 +283,11 @@ def test_without_alpha_no_potential_is_written():
     assert not any("phi_before" in record for record in records)
 
 
-def test_an_undecided_rounding_ends_the_run(monkeypatch):
+@pytest.mark.parametrize("by_steps", [True, False])
+def test_an_undecided_rounding_ends_the_run(monkeypatch, by_steps):
+    if by_steps:
+        monkeypatch.setattr(search_module, "fits", lambda *_: False)
+    monkeypatch.setattr(arrivals, "_ABOVE", 0)  # which leaves every number open
     monkeypatch.setattr(rounding_module, "LAST_BITS", 97)
     artifact = load(vec())
     artifact.kept["tables.r2.1"] = Tables(artifact, "r2", 97)

@@ -11,8 +11,9 @@ from collections import Counter
 import pytest
 from blake3 import blake3
 
+from tcc_certs.digest import REST_WINNER, WINNER
+from tcc_runtime import arrivals, retrace, steps, swift
 from tcc_runtime import search as searching
-from tcc_runtime import swift
 from tcc_runtime.load import Artifact, load
 from tcc_runtime.numbers import FIRST_BITS, Reals
 from tcc_runtime.recorder import Recorder
@@ -46,7 +47,8 @@ def network() -> Artifact:
 
 
 def work(artifact: Artifact, monkeypatch, recorded=True, **told) -> dict[str, int]:
-    """The counts of one run on fresh tables; one that is recorded, if not told otherwise."""
+    """The counts of one run on fresh tables; if not told otherwise one that is recorded, as any
+    run may be: a step at a time, by the race itself."""
     counts: Counter = Counter()
     settings = Settings(**{"seed": SEED, "race": "coupled", **told})
     reals = tables_of(artifact, settings.recipe, settings.inflate).reals
@@ -78,7 +80,10 @@ def work(artifact: Artifact, monkeypatch, recorded=True, **told) -> dict[str, in
     monkeypatch.setattr(searching, "drawing", counted_drawing)
     monkeypatch.setattr(Artifact, "edges", counted_edges)
     monkeypatch.setattr(Reals, "__init__", no_more)
-    recorder = Recorder(HashOnly(), started_ms=0) if recorded else None
+    recorder = None
+    if recorded:
+        monkeypatch.setattr(searching, "fits", lambda *_: False)
+        recorder = Recorder(HashOnly(), started_ms=0)
     run = searching.search(artifact, settings, recorder)
     assert run.claim_type != "NoCert"
     return {"expansions": run.expansions, "leaves": run.leaves, **counts}
@@ -172,6 +177,144 @@ def test_the_work_of_a_run(made, race, top, monkeypatch):
     assert work(artifact, monkeypatch, top=top, **told) == CASES[made, race, top]
 
 
+def recorded_work(artifact: Artifact, monkeypatch, **told) -> dict[str, int]:
+    """The counts of one recorded run on fresh tables."""
+    counts: Counter = Counter()
+    log, words, edges, body = arrivals.logarithm, steps.words, Artifact.edges, Recorder.lines
+
+    def counted_log(mantissa):
+        counts["logarithms"] += 1
+        return log(mantissa)
+
+    def counted_words(key):
+        word = words(key)
+
+        def counted(named):
+            counts["winners" if named[0] in (WINNER, REST_WINNER) else "arrivals"] += 1
+            return word(named)
+
+        return counted
+
+    def counted_edges(self, q):
+        found = edges(self, q)
+        counts["edges"] += len(found)
+        return found
+
+    def counted_lines(self, bodies):
+        counts["lines"] += len(bodies)
+        body(self, bodies)
+
+    monkeypatch.setattr(arrivals, "logarithm", counted_log)
+    monkeypatch.setattr(steps, "words", counted_words)
+    monkeypatch.setattr(Artifact, "edges", counted_edges)
+    monkeypatch.setattr(Recorder, "lines", counted_lines)
+    monkeypatch.setattr(retrace.Retrace, "__init__", lambda *_: pytest.fail("wanted more"))
+    monkeypatch.setattr(steps, "blake3", Counting)
+    monkeypatch.setattr(Counting, "made", 0)
+    settings = Settings(seed=SEED, **told)
+    run = searching.search(artifact, settings, Recorder(HashOnly(), started_ms=0))
+    assert run.claim_type != "NoCert"
+    counts["digests"] = Counting.made - counts["winners"] - counts["arrivals"]
+    return {"expansions": run.expansions, "leaves": run.leaves, **counts}
+
+
+RECORDED = {
+    ("deep", "coupled", 1): {
+        "expansions": 25,
+        "leaves": 1,
+        "edges": 144,
+        "winners": 25,
+        "arrivals": 121,
+        "logarithms": 242,
+        "digests": 144,
+        "lines": 172,
+    },
+    ("deep", "coupled", 16): {
+        "expansions": 371,
+        "leaves": 16,
+        "edges": 144,
+        "winners": 371,
+        "arrivals": 1776,
+        "logarithms": 3552,
+        "digests": 2130,
+        "lines": 2534,
+    },
+    ("deep", "rest", 1): {
+        "expansions": 25,
+        "leaves": 1,
+        "edges": 144,
+        "winners": 25,
+        "arrivals": 25,
+        "logarithms": 50,
+        "digests": 48,
+        "lines": 76,
+    },
+    ("deep", "rest", 16): {
+        "expansions": 386,
+        "leaves": 16,
+        "edges": 144,
+        "winners": 403,
+        "arrivals": 387,
+        "logarithms": 774,
+        "digests": 773,
+        "lines": 1209,
+    },
+    ("wide", "coupled", 1): {
+        "expansions": 4,
+        "leaves": 1,
+        "edges": 600,
+        "winners": 4,
+        "arrivals": 598,
+        "logarithms": 1196,
+        "digests": 600,
+        "lines": 607,
+    },
+    ("wide", "rest", 64): {
+        "expansions": 183,
+        "leaves": 64,
+        "edges": 600,
+        "winners": 246,
+        "arrivals": 183,
+        "logarithms": 366,
+        "digests": 364,
+        "lines": 739,
+    },
+    ("network", "coupled", 4): {
+        "expansions": 12,
+        "leaves": 4,
+        "edges": 73,
+        "winners": 12,
+        "arrivals": 36,
+        "logarithms": 72,
+        "digests": 36,
+        "lines": 62,
+    },
+    ("network", "rest", 4): {
+        "expansions": 13,
+        "leaves": 4,
+        "edges": 70,
+        "winners": 17,
+        "arrivals": 14,
+        "logarithms": 28,
+        "digests": 25,
+        "lines": 51,
+    },
+}
+
+
+@pytest.mark.parametrize(("made", "race", "top"), RECORDED, ids=str)
+def test_the_work_of_a_recorded_run(made, race, top, monkeypatch):
+    artifact = {"deep": deep, "wide": wide, "network": network}[made]()
+    found = recorded_work(artifact, monkeypatch, top=top, race=race)
+    assert found == RECORDED[made, race, top]
+    # The same draws as step by step, and of each but that of a winner two logarithms.
+    case = CASES[made, race, top]
+    same = ("expansions", "leaves", "edges")
+    assert [found[name] for name in same] == [case[name] for name in same]
+    assert found["winners"] + found["arrivals"] == case["uniforms"]
+    assert found["logarithms"] == 2 * found["arrivals"]
+
+
 class Counting:
     """A hasher that counts its digests."""
 
@@ -209,6 +352,17 @@ def test_an_expansion_of_the_rest_race_costs_the_same_however_many_calls_there_a
         rows.append((False, [(a, len(rows) - 1) for a in range(calls)]))
     artifact = load(build(wide_core([10**9] * calls, 6), rows, tilt=16))
     searching.search(artifact, Settings(seed=SEED, race="rest"))  # tables are made
-    found = work(artifact, monkeypatch, race="rest")
+    with monkeypatch.context() as patch:
+        found = work(artifact, patch, race="rest")
     # One word for the winner and one for what is left; the last node has one child alone.
     assert found == {"expansions": 7, "leaves": 1, "uniforms": 14, "logarithms": 14}
+    found = recorded_work(artifact, monkeypatch, race="rest")
+    assert found == {
+        "expansions": 7,
+        "leaves": 1,
+        "winners": 7,
+        "arrivals": 7,
+        "logarithms": 14,
+        "digests": 12,
+        "lines": 22,
+    }
