@@ -154,10 +154,10 @@ class Artifact:
 
     def race_count(self, q: int) -> int:
         """m(q), the race count in units of 2^(-F d(q))."""
-        columns = self.file.columns
         if self.manifest.round_counts is not None:
             return self._mantissa[q] << self._exponent[q]
-        return _row(columns["race_count"] if "race_count" in columns else columns["plans"], q)
+        data, size = self._race_counts
+        return int.from_bytes(data[q * size : (q + 1) * size], "little")
 
     def cost_to_go(self, q: int) -> int:
         """h(q), the least cost of a plan below, nano-units."""
@@ -205,6 +205,12 @@ class Artifact:
     def weight(self) -> Sequence[int]:
         """Each call's W, its weight in units of 2^-F."""
         return self.file.columns["call_weight"].items()
+
+    @cached_property
+    def _race_counts(self) -> tuple[bytes | memoryview, int]:
+        columns = self.file.columns
+        found = columns["race_count"] if "race_count" in columns else columns["plans"]
+        return found.data, 8 * found.shape[1]
 
     @cached_property
     def _mantissa(self) -> Sequence[int]:

@@ -9,6 +9,7 @@ expanded.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -17,7 +18,7 @@ from tcc_runtime.keys import residual_bound
 from tcc_runtime.load import Artifact
 from tcc_runtime.numbers import FIRST_BITS, Real, Reals
 
-_MOST_STATES = 1 << 16
+_MOST_STATES = 1 << 18
 
 
 class Call:
@@ -79,6 +80,7 @@ class State:
     """
 
     __slots__ = (
+        "_tables",
         "accepts",
         "complete",
         "cost_to_go",
@@ -96,24 +98,42 @@ class State:
         "sound",
     )
 
+    accepts: bool
+    cost_to_go: int
+    count: int
+    members: tuple[int, ...]
+    plans: str | None
+    rate: Real
+    residual: int
+    scale: int
+    shown: str
+
     def __init__(self, tables: Tables, members: tuple[int, ...]) -> None:
-        artifact, bits = tables.artifact, tables.artifact.manifest.fraction_bits
-        rank = max(map(artifact.rank, members))
+        bits, ranks = tables.artifact.manifest.fraction_bits, tables.ranks
+        self._tables = tables
         self.members = members
-        self.shown = str(list(members)).replace(" ", "") if tables.sets else str(members[0])
-        self.scale = bits * rank
-        self.count = sum(tables.count(q) << bits * (rank - artifact.rank(q)) for q in members)
-        self.rate: Real = tables.reals.scaled(self.count, self.scale)
-        self.residual = max(map(tables.residual, members))
-        self.cost_to_go = min(map(artifact.cost_to_go, members))
-        plans = sum(map(artifact.plans, members))
-        self.plans = str(plans) if plans < 1 << 64 else None
-        self.accepts = any(map(artifact.accepts, members))
+        if len(members) == 1:
+            self.scale = bits * ranks[members[0]]
+            self.count = tables.count(members[0])
+        else:
+            rank = max([ranks[q] for q in members])
+            self.scale = bits * rank
+            self.count = sum([tables.count(q) << bits * (rank - ranks[q]) for q in members])
         self.opened = False
         self.edges: tuple[tuple[Call, State], ...] = ()
         self.cumulative: list[int] = []
         self.slack = 0
         self.complete = self.sound = False
+
+    def __getattr__(self, name: str) -> object:
+        # Most states are never asked for more than their count, by the states above them; what an
+        # unset slot is to hold is made when somebody wants it.
+        make = _LATER.get(name)
+        if make is None:
+            raise AttributeError(name)
+        found = make(self._tables, self)
+        setattr(self, name, found)
+        return found
 
     def open(self, tables: Tables) -> None:
         """Makes the children: their calls, states and masses.
@@ -124,9 +144,8 @@ class State:
         if self.opened:
             return
         bits = tables.artifact.manifest.fraction_bits
-        self.edges = tuple(
-            (tables.call(a), tables.state(q)) for a, q in tables.artifact.steps(self.members)
-        )
+        steps = tables.artifact.steps(self.members)
+        self.edges = tuple([(tables.call(a), tables.state(q)) for a, q in steps])
         shifts = [self.scale - bits - target.scale for _, target in self.edges]
         masses = [
             call.numerator * target.count << max(0, shift)
@@ -142,6 +161,25 @@ class State:
         self.opened = True
 
 
+def _shown(tables: Tables, state: State) -> str:
+    return str(list(state.members)).replace(" ", "") if tables.sets else str(state.members[0])
+
+
+def _plans(tables: Tables, state: State) -> str | None:
+    plans = sum(map(tables.artifact.plans, state.members))
+    return str(plans) if plans < 1 << 64 else None
+
+
+_LATER: Final[dict[str, Callable[[Tables, State], object]]] = {
+    "accepts": lambda tables, state: any(map(tables.artifact.accepts, state.members)),
+    "cost_to_go": lambda tables, state: min(map(tables.artifact.cost_to_go, state.members)),
+    "plans": _plans,
+    "rate": lambda tables, state: tables.reals.scaled(state.count, state.scale),
+    "residual": lambda tables, state: max(map(tables.residual, state.members)),
+    "shown": _shown,
+}
+
+
 class Tables:
     """Calls by number and states by set, each made when it is first asked for.
 
@@ -149,6 +187,7 @@ class Tables:
         artifact: where they come from.
         reals: the working precision of their numbers.
         count: m of a state of the artifact.
+        ranks: d of the states of the artifact.
         residual: the residual part of M of a state of the artifact.
         sets: whether a node may have more than one state.
     """
@@ -156,11 +195,12 @@ class Tables:
     def __init__(
         self, artifact: Artifact, recipe: str, bits: int = FIRST_BITS, inflate: str = "1"
     ) -> None:
-        self.artifact: Final = artifact
-        self.reals: Final = Reals(bits)
-        self.count: Final = race_counts(artifact, inflate)
-        self.residual: Final = residual_bound(artifact, recipe)
-        self.sets: Final = artifact.nondeterministic
+        self.artifact: Final[Artifact] = artifact
+        self.reals: Final[Reals] = Reals(bits)
+        self.count: Final[Callable[[int], int]] = race_counts(artifact, inflate)
+        self.ranks: Final[Sequence[int]] = artifact.automaton.rank
+        self.residual: Final[Callable[[int], int]] = residual_bound(artifact, recipe)
+        self.sets: Final[bool] = artifact.nondeterministic
         self._calls: dict[int, Call] = {}
         self._states: dict[tuple[int, ...], State] = {}
 
