@@ -2,8 +2,9 @@
 
 Processor times in milliseconds, medians over seeds, all in one process; every run and every peer
 has its tables made before.  Up to 69,107 states the automata are compiled from a grammar; that of a
-million states is a random one (:mod:`benchmarks.layered`).  Ours are exact arithmetic all along, end with a certificate for the
-run, and with a ledger can be audited; the peers draw in floating point.
+million states is a random one (:mod:`benchmarks.layered`).  Ours are exact arithmetic all along,
+end with a certificate for the run, and with a ledger can be audited; the peers draw in floating
+point.
 """
 
 from __future__ import annotations
