@@ -96,15 +96,19 @@ def uniform(key: bytes, purpose: int, identity: bytes) -> int:
 
 
 class Uniforms:
-    """x(p, id) of one race key, by one hasher that is used again; not for two threads at once."""
+    """x(p, id) of one race key, by one hasher that is used again; not for two threads at once.
 
-    __slots__ = ("_hasher",)
+    Attributes:
+        hasher: keyed with K; in any state between two calls.
+    """
+
+    __slots__ = ("hasher",)
 
     def __init__(self, key: bytes) -> None:
-        self._hasher = blake3(key=key)
+        self.hasher = blake3(key=key)
 
     def __call__(self, purpose: int, identity: bytes) -> int:
-        hasher = self._hasher
+        hasher = self.hasher
         hasher.reset()
         hasher.update(bytes((purpose,)) + identity)
         return int.from_bytes(hasher.digest(8), "little")

@@ -32,14 +32,20 @@ def format_q(value: int, bits: int, digits: int) -> str:
     return f"{'-' if value < 0 else ''}{whole}.{part:0{digits}d}"
 
 
+def digits_q64(value: int) -> str:
+    """:func:`format_q64` without its point, which stands before the last 20 of these."""
+    product = value * _DIGITS + _HALF
+    scaled = product >> 64
+    if not product & _FRACTION:
+        scaled &= -2  # a tie, and it goes to the even one
+    text = str(scaled)
+    return text if len(text) > 21 else text.zfill(21 + (value < 0))
+
+
 def format_q64(value: int) -> str:
     """Q64.64 text, 20 fractional digits: :func:`format_q` with shifts for its divisions."""
-    product = abs(value) * _DIGITS + _HALF
-    scaled = product >> 64
-    if product & _FRACTION == 0:
-        scaled &= -2  # a tie, and it goes to the even one
-    whole, part = divmod(scaled, _DIGITS)
-    return f"{'-' if value < 0 else ''}{whole}.{part:020d}"
+    text = digits_q64(value)
+    return f"{text[:-20]}.{text[-20:]}"
 
 
 def format_q32(value: int) -> str:

@@ -27,6 +27,7 @@ _KIND = re.compile(rb'"kind":"([a-z]+)"')
 FIRST_HEAD = bytes(32)
 _LINK_FORM = b',"~":"%b"}'
 _LINK_BYTES = len(_LINK_FORM % bytes(64))
+_PIECE = 1 << 16  # what is split into lines at one time; more than that is a long line
 
 
 def seal(record: Record, previous: bytes) -> tuple[bytes, bytes]:
@@ -137,12 +138,23 @@ class LedgerReader:
             Rejected: L101, L102 and D201 as above, but L101 only of a line that breaks the chain;
                 of another one when it is looked into.
         """
-        for line in split_lines(self._chunks, self):
-            verified = self._verify(line)
-            self.records += 1
-            yield verified
+        for line in self.unverified():
+            yield self.verified(line)
 
-    def _verify(self, line: bytes) -> Line:
+    def unverified(self) -> Iterator[bytes]:
+        """The lines without their LF; whoever takes one verifies it before he takes the next.
+
+        Raises:
+            Rejected: D201 as above.
+        """
+        return split_lines(self._chunks, self)
+
+    def verified(self, line: bytes) -> Line:
+        """The line, held against the chain.
+
+        Raises:
+            Rejected: L101 and L102 as :meth:`lines`.
+        """
         body, previous, hasher = line[:-_LINK_BYTES] + b"}", self.head, self._hasher
         if len(body) <= 2:
             body = b"{}"
@@ -156,6 +168,7 @@ class LedgerReader:
             path = f"line {self.records + 1}: {LINK}"
             raise Rejected(Code.LEDGER_CHAIN, path, due.hex(), found)
         self.head = due
+        self.records += 1
         return Line(self, line, body, previous)
 
 
@@ -187,26 +200,27 @@ def split_lines(chunks: Iterable[bytes], reader: LedgerReader) -> Iterator[bytes
         Rejected: D201 a line of more than MAX_LINE_BYTES.
     """
     pieces: list[bytes] = []  # of the line in hand
-    size = 0
+    size = number = 0  # its bytes, and how many lines were before it
     for chunk in chunks:
-        start = 0
-        while (end := chunk.find(b"\n", start)) >= 0:
-            _check_size(size + end + 1 - start, reader)
-            pieces.append(chunk[start:end])
-            yield b"".join(pieces)
-            pieces, size, start = [], 0, end + 1
-        if start < len(chunk):
-            pieces.append(chunk[start:])
-            size += len(chunk) - start
-            _check_size(size, reader)
+        for start in range(0, len(chunk), _PIECE):
+            lines = chunk[start : start + _PIECE].split(b"\n")
+            size += len(lines[0])
+            _check_size(size + (len(lines) > 1), number)
+            pieces.append(lines[0])
+            if len(lines) > 1:
+                lines[0] = b"".join(pieces)
+                pieces = [lines.pop()]
+                size = len(pieces[0])
+                yield from lines
+                number += len(lines)
     reader.tail = b"".join(pieces)
 
 
-def _check_size(size: int, reader: LedgerReader) -> None:
+def _check_size(size: int, before: int) -> None:
     ensure(
         size <= MAX_LINE_BYTES,
         Code.LIMIT,
-        f"line {reader.records + 1}",
+        f"line {before + 1}",
         f"at most {MAX_LINE_BYTES} bytes",
         "more",
     )

@@ -9,12 +9,12 @@ Cost: two logarithms a child that did not win, one a child that did.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from tcc_certs.numbers import Enclosure, log_enclosure
 
 Fraction: TypeAlias = "tuple[int, int]"
+Gauge: TypeAlias = "tuple[int, int, int, int]"  # see tcc_certs.replay.gauges
 Scaled: TypeAlias = "tuple[int, int, int]"  # low, high, scale: low <= value * 2^scale <= high
 
 WORD = 64
@@ -55,11 +55,10 @@ def winner(x: int, total: int, masses: Sequence[int]) -> int | None:
     return None
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class Arrival:
     """t of a node: weight * t(parent), and E(x) / n on top where the node did not win.
 
-    Never changed; not frozen, as there is one a record.
+    Never changed; its enclosure is made when it is first asked for.
 
     Attributes:
         parent: the parent's arrival; None at the root.
@@ -67,16 +66,52 @@ class Arrival:
         fraction_bits: F; the call's weight is W / 2^F.
         x: the uniform of the first arrival or of the residual; None for a winner.
         count: m of the node (1 at a leaf), and `unit`, with n = m / 2^unit.
-        kept: an enclosure at BASE_BITS of relative precision.
+        gauge: the same roughly, where somebody has it.
     """
 
-    parent: Arrival | None
-    weight: int
-    fraction_bits: int
-    x: int | None
-    count: int
-    unit: int
-    kept: Scaled
+    __slots__ = ("_kept", "count", "fraction_bits", "gauge", "parent", "unit", "weight", "x")
+
+    def __init__(
+        self,
+        parent: Arrival | None,
+        weight: int,
+        fraction_bits: int,
+        x: int | None,
+        count: int,
+        unit: int,
+        gauge: Gauge | None = None,
+    ) -> None:
+        self.parent = parent
+        self.weight = weight
+        self.fraction_bits = fraction_bits
+        self.x = x
+        self.count = count
+        self.unit = unit
+        self.gauge = gauge
+        self._kept: Scaled | None = None
+
+    @property
+    def kept(self) -> Scaled:
+        """An enclosure at BASE_BITS of relative precision."""
+        kept = self._kept
+        return self._settled() if kept is None else kept
+
+    def _settled(self) -> Scaled:
+        path: list[Arrival] = []
+        node: Arrival | None = self
+        while node is not None and node._kept is None:
+            path.append(node)
+            node = node.parent
+        kept = (0, 0, 0)
+        for step in reversed(path):
+            before = None if step.parent is None else step.parent._kept
+            kept = step._kept = step._after(before, BASE_BITS)
+        return kept
+
+    def _after(self, before: Scaled | None, bits: int) -> Scaled:
+        return _advance(
+            before, self.weight, self.fraction_bits, self.x, self.count, self.unit, bits
+        )
 
     def enclose(self, bits: int) -> Scaled:
         """Encloses t to `bits` bits of relative precision, less a bit or two a step."""
@@ -89,9 +124,7 @@ class Arrival:
             node = node.parent
         value: Scaled | None = None
         for step in reversed(path):
-            value = _advance(
-                value, step.weight, step.fraction_bits, step.x, step.count, step.unit, bits
-            )
+            value = step._after(value, bits)
         return self.kept if value is None else value
 
 
@@ -105,17 +138,7 @@ def arrive(
     unit: int,
 ) -> Arrival:
     """The arrival of a node; the arguments are the attributes of :class:`Arrival`."""
-    before = None if parent is None else parent.kept
-    kept = _advance(before, weight, fraction_bits, x, count, unit, BASE_BITS)
-    return Arrival(
-        parent=parent,
-        weight=weight,
-        fraction_bits=fraction_bits,
-        x=x,
-        count=count,
-        unit=unit,
-        kept=kept,
-    )
+    return Arrival(parent, weight, fraction_bits, x, count, unit)
 
 
 def _advance(

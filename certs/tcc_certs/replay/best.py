@@ -5,7 +5,7 @@ Cost: one search in k values a leaf.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Callable
 
 from tcc_certs.replay.tree import Node
@@ -24,19 +24,29 @@ class Best:
         self._top = top
 
     @property
-    def incumbent(self) -> int | None:
-        """The k-th best value so far."""
-        return -self.ranked[-1][0] if len(self.ranked) == self._top else None
-
-    @property
     def number(self) -> int:
         """How many leaves were found."""
         return len(self._found)
+
+    @property
+    def incumbent(self) -> int | None:
+        """The k-th best value so far."""
+        return -self.ranked[-1][0] if len(self.ranked) == self._top else None
 
     def add(self, leaf: Node, value: int) -> None:
         """One more leaf, of value `value`."""
         self._found.append(leaf)
         self._rank(leaf, value)
+
+    def incumbent_with(self, leaf: Node, value: int) -> int | None:
+        """The incumbent that there would be with one more leaf."""
+        found, new = self.ranked, (-value, leaf.digest, leaf)
+        last = self._top - 1
+        if len(found) < last:
+            return None
+        place = bisect_left(found, new)
+        worst = new if place == last else found[last if place > last else last - 1]
+        return -worst[0]
 
     def revalue(self, value: Callable[[Node], int]) -> None:
         """Every leaf has another value now."""

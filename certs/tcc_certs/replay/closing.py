@@ -21,7 +21,7 @@ from tcc_certs.replay.records import compare, plan_record
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.seeds import Seed
 from tcc_certs.replay.tail import tail_lse
-from tcc_certs.replay.tree import Node, share
+from tcc_certs.replay.tree import Node
 from tcc_certs.replay.turn import Turn
 
 _CERTIFIES = ("bound", "exhausted")
@@ -55,7 +55,7 @@ def check_coverage(run: Run) -> None:
         Rejected: L608 they do not.
     """
     language = run.language
-    covered = run.outside + sum([share(language, node) for node in run.frontier])
+    covered = run.outside + run.frontier.covered(language)
     require(language.count(language.root), covered, Code.COVERAGE, "coverage")
 
 

@@ -9,11 +9,25 @@ from __future__ import annotations
 from tcc_certs.codec import Json
 from tcc_certs.digest import REST_WINNER, WINNER, rest_place
 from tcc_certs.replay.constraints import Constraints
-from tcc_certs.replay.expansion import PHANTOM, Expansion
+from tcc_certs.replay.expansion import PHANTOM, Expansion, expand
 from tcc_certs.replay.language import Language
-from tcc_certs.replay.left import Left
-from tcc_certs.replay.policy import Word
+from tcc_certs.replay.left import Children, Left, whole
+from tcc_certs.replay.policy import Policy, Word
 from tcc_certs.replay.tree import Node, Slot, scale, slots
+
+
+def made_of(
+    policy: Policy,
+    language: Language,
+    constraints: Constraints,
+    node: Node,
+    children: Children,
+    word: Word,
+) -> Expansion:
+    """What an expansion makes of `node`, whose children these are."""
+    if policy.one_by_one:
+        return drawn(language, constraints, node, whole(node.digest, children), word)
+    return expand(language, constraints, node, children, policy.draws_winner, word)
 
 
 def drawn(

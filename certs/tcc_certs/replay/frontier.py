@@ -8,34 +8,57 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 
-from tcc_certs.replay.tree import Node
+from tcc_certs.replay.buds import Entry, opened
+from tcc_certs.replay.language import Language
+from tcc_certs.replay.tree import Node, scale, share
 
 
 class Frontier:
-    """The nodes and leaves that were pushed and not popped."""
+    """The nodes and leaves that were pushed and not popped.
+
+    Attributes:
+        heap: the items, some of them not yet opened.
+    """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, bytes, Node]] = []
-
-    def __iter__(self) -> Iterator[Node]:
-        return (node for _, _, node in self._heap)
+        self.heap: list[Entry] = []
 
     @property
     def top(self) -> Node | None:
         """The item that is popped next."""
-        return self._heap[0][2] if self._heap else None
+        if not self.heap:
+            return None
+        entry = self.heap[0]
+        node = opened(entry)
+        self.heap[0] = (entry[0], entry[1], node)
+        return node
+
+    def digests(self) -> Iterator[bytes]:
+        """Those of all items."""
+        return (entry[1] for entry in self.heap)
 
     def push(self, node: Node) -> None:
         """One more item, under its key."""
-        heapq.heappush(self._heap, (-node.key, node.digest, node))
+        heapq.heappush(self.heap, (-node.key, node.digest, node))
 
     def pop(self) -> None:
         """The top leaves; there is one."""
-        heapq.heappop(self._heap)
+        heapq.heappop(self.heap)
 
     def rekey(self, keyed: Callable[[Node], Node]) -> None:
         """Every item gets another key."""
-        self._heap = [
-            (-node.key, node.digest, node) for _, _, old in self._heap for node in (keyed(old),)
-        ]
-        heapq.heapify(self._heap)
+        nodes = [keyed(opened(entry)) for entry in self.heap]
+        self.heap[:] = [(-node.key, node.digest, node) for node in nodes]
+        heapq.heapify(self.heap)
+
+    def covered(self, language: Language) -> int:
+        """omega * n of all items, in the units of the root's race count."""
+        total = 0
+        masses: dict[Node, int] = {}  # below each node of what it pushed and is not opened
+        for entry in self.heap:
+            node = entry[2]
+            if len(entry) == 3:
+                total += share(language, node)
+            else:
+                masses[node] = masses.get(node, 0) + entry[3].mass
+        return total + sum([scale(language, node) * mass for node, mass in masses.items()])

@@ -71,6 +71,10 @@ class Header:
             return TRUNCATION_ONLY
         return RUN_WISE_EXACT if self.mode == "exact" else RUN_WISE_SURROGATE
 
+    def first_claim(self, root_rank: int) -> str:
+        """The claim that the run begins with."""
+        return NO_CERT if self.claim_type == NO_CERT else self.full_claim(root_rank)
+
 
 def read_header(record: Record) -> Header:
     """The values of a header whose fields have their form.

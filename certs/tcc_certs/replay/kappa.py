@@ -17,8 +17,8 @@ from tcc_certs.fixed import divide_nearest, format_q32
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.numbers import log_enclosure
 from tcc_certs.replay.counts import exact_counts
-from tcc_certs.replay.language import Language
-from tcc_certs.replay.tree import Node, Slot
+from tcc_certs.replay.language import Language, States
+from tcc_certs.replay.tree import Slot
 
 _BITS = 96
 NO_KAPPA: Mapping[str, int | str] = {"nodes": 0, "tightened": 0, "mean": "0.0000000000"}
@@ -95,24 +95,37 @@ class Kappa:
         """The root's exact state."""
         return None if self._exact is None else self._exact.automaton.root
 
+    @property
+    def beside(self) -> bool:
+        """Whether the exact state of a node is the run's own."""
+        return self._exact is None or self._exact.call is None
+
     def step(self, state: int | None, slot: Slot) -> int | None:
         """The exact state of a child."""
         return None if self._exact is None or state is None else self._exact.step(state, slot)
 
-    def note(self, node: Node) -> None:
-        """A node was pushed."""
-        if self._exact is None or node.exact is None:
+    def note(self, states: States | None, exact: int | None) -> None:
+        """A node was pushed, with its states (None: a leaf) and its exact state."""
+        if self._exact is None or exact is None:
             return
         self._nodes += 1
-        if node.states is not None and not self._same:
-            rank = self._exact.automaton.rank[node.exact]
-            used, unit = self._language.count(node.states), self._language.unit(node.states)
+        if states is not None and not self._same:
+            rank = self._exact.automaton.rank[exact]
+            used, unit = self._language.count(states), self._language.unit(states)
             ahead = unit - self._language.fraction_bits * rank
-            exact = self._exact.counts[node.exact] << max(ahead, 0)
+            right = self._exact.counts[exact] << max(ahead, 0)
             used <<= max(-ahead, 0)
-            kappa = 0 if exact == used else _ratio(exact, used)
+            kappa = 0 if right == used else _ratio(right, used)
             self._tightened += kappa < 0
             self._sum += kappa
+
+    def note_children(self, places: Sequence[States | None]) -> None:
+        """Children were pushed whose exact states are the run's own."""
+        if self._same:
+            self._nodes += len(places)
+        elif self._exact is not None:
+            for states in places:
+                self.note(states, 0 if states is None else states[0])
 
     def document(self) -> Mapping[str, int | str]:
         """``nodes``, ``tightened``, ``mean``."""

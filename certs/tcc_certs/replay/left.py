@@ -68,15 +68,17 @@ class Listing:
     def _listed(self, states: States) -> Children:
         language = self._language
         weight, steps = language.weight, language.steps(states)
-        seen: dict[States, tuple[int, int]] = {}  # rank and count of a target
-        for _, to in steps:
-            if to not in seen:
-                seen[to] = language.rank(to), language.count(to)
+        if language.deterministic:
+            ranks, counts = language.automaton.rank, language.race_count
+            edges = [(weight[call], ranks[to], counts[to]) for call, (to,) in steps]
+        else:
+            seen: dict[States, tuple[int, int]] = {}  # rank and count of a target
+            for _, to in steps:
+                if to not in seen:
+                    seen[to] = language.rank(to), language.count(to)
+            edges = [(weight[call], *seen[to]) for call, to in steps]
         masses = child_masses(
-            language.rank(states),
-            language.accepts(states),
-            [(weight[call], *seen[to]) for call, to in steps],
-            language.fraction_bits,
+            language.rank(states), language.accepts(states), edges, language.fraction_bits
         )
         running = tuple(accumulate(masses))
         total = language.count(states)

@@ -80,8 +80,11 @@ def validate(
             nonce=nonce,
             counts=check(counts) if isinstance(counts, bytes) else counts,
         )
-        for record in reader.lines():
-            replay.step(record, reader.records)
+        lines = reader.unverified()
+        line = next(lines, None)
+        while line is not None:
+            replay.step(reader.verified(line), reader.records)
+            line = replay.after(reader, lines)
         replay.end(reader)
     except Rejected as refusal:
         findings.refuse(refusal, replay.line)

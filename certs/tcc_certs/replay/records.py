@@ -19,7 +19,7 @@ from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.tree import Node
 
-_REPR_CALLS, _REPR_BYTES = 3, 48
+REPR_CALLS, REPR_BYTES = 3, 48
 
 _CODES: Mapping[str, Code] = {
     "ctx_digest": Code.CONTEXT_DIGEST,
@@ -103,7 +103,12 @@ def looked_into(record: Record, line: int) -> Record:
 
 def context_text(node: Node) -> str:
     """``ctx_repr``: the last three calls or fewer, cut from the left to 48 bytes."""
-    raw = " ".join(node.calls(_REPR_CALLS)).encode()[-_REPR_BYTES:]
+    return clipped(node.calls(REPR_CALLS))
+
+
+def clipped(calls: Sequence[str]) -> str:
+    """The same of the last calls of a prefix, three or fewer."""
+    raw = " ".join(calls).encode()[-REPR_BYTES:]
     start = 0
     while start < len(raw) and raw[start] & 0xC0 == 0x80:  # inside a character
         start += 1
@@ -193,10 +198,14 @@ def check_place(record: Record, due: Node) -> None:
         raise Rejected(Code.MISSING_CHILD, "call", f"{due.position} {due.call}", found)
 
 
-def no_node_due(frontier: Iterable[Node], record: Record) -> Rejected:
-    """What refuses a ``node`` where none is due: L603 one that is in the frontier, else L104."""
+def no_node_due(frontier: Iterable[bytes], record: Record) -> Rejected:
+    """What refuses a ``node`` where none is due: L603 one that is in the frontier, else L104.
+
+    Args:
+        frontier: the digests in it.
+    """
     found = text(record, "ctx_digest")
-    twice = any(node.digest.hex() == found for node in frontier)
+    twice = any(digest.hex() == found for digest in frontier)
     code = Code.REPEATED_CONTEXT if twice else Code.LEDGER_ORDER
     return Rejected(code, "kind", "expand, leaf or close", f"node {found}")
 

@@ -16,6 +16,7 @@ Cost: the policy's.  Memory: the frontier and its ancestors, and the leaves that
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tcc_certs.codec import Json
@@ -25,15 +26,15 @@ from tcc_certs.fixed import format_q64
 from tcc_certs.ledger import Record
 from tcc_certs.replay.best import Best
 from tcc_certs.replay.constraints import Constraints
-from tcc_certs.replay.draws import drawn
-from tcc_certs.replay.expansion import Expansion, expand
+from tcc_certs.replay.draws import made_of
+from tcc_certs.replay.expansion import Expansion
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.frontier import Frontier
 from tcc_certs.replay.guards import ACYCLICITY, CLAMP, potential
 from tcc_certs.replay.header import Header
 from tcc_certs.replay.kappa import Kappa
 from tcc_certs.replay.language import Language
-from tcc_certs.replay.left import Left, Listing, whole
+from tcc_certs.replay.left import Left, Listing
 from tcc_certs.replay.policy import Policy, with_key
 from tcc_certs.replay.records import (
     due_pop,
@@ -62,7 +63,7 @@ class Run:
         ask: the question whose answer is due.
         falls_back: whether the downgrade after `BudgetFail` is due.
         claim: what a certified stop would claim now.
-        nodes, leaf_nodes, expansions: how many there were.
+        nodes, leaf_nodes, expansions: how many there were; listing: the children of states.
         outside: shares of what left the frontier for good: popped leaves, brackets and forbidden
             children of expanded nodes.
     """
@@ -92,15 +93,14 @@ class Run:
         self.frontier = Frontier()
         self.best = Best(header.top)
         self.root_rank = language.rank(language.root)
-        full = header.full_claim(self.root_rank)
-        self.claim = NO_CERT if header.claim_type == NO_CERT else full
+        self.claim = header.first_claim(self.root_rank)
         self.nodes = self.leaf_nodes = self.expansions = 0
         self.outside = 0
         self.parent: Node | None = None
         self._won: int | None = None
         self._due: deque[Slot] = deque()
         self._left: Left | None = None
-        self._listing = Listing(language)
+        self.listing = Listing(language)
 
     @property
     def leaves(self) -> int:
@@ -139,18 +139,16 @@ class Run:
                 frontier, L104 no node is due.
         """
         if self.nodes == 0:
-            exact = self.kappa.root
-            self._enter(root_node(self.language, self.constraints, exact), record, line)
+            self._enter(root_node(self.language, self.constraints, self.kappa.root), record, line)
             return
         if not self._due:
-            raise no_node_due(self.frontier, record)
+            raise no_node_due(self.frontier.digests(), record)
         parent, slot = self.parent, self._due.popleft()
         if parent is None:
             raise Rejected(Code.LEDGER_ORDER, "kind", "expand, leaf or close", "node")
         digest = child_digest(self.language, parent.digest, slot)
         exact = self.kappa.step(parent.exact, slot)
-        won = slot.position == self._won
-        child = below(self.language, parent, slot, digest, won, exact)
+        child = below(self.language, parent, slot, digest, slot.position == self._won, exact)
         self._enter(child, record, line, child)
 
     def _enter(self, node: Node, record: Record, line: int, place: Node | None = None) -> None:
@@ -159,7 +157,7 @@ class Run:
         self.hold(due, [CLAMP] * pushed.clamped, pushed.clamped, record, line, place)
         self.nodes += 1
         self.leaf_nodes += node.states is None
-        self.kappa.note(node)
+        self.kappa.note(node.states, node.exact)
         self.frontier.push(with_key(node, pushed))
 
     def hold(
@@ -206,13 +204,8 @@ class Run:
         popped = self.policy.pop(node, word)
         if popped.arrival is not node.arrival:
             node = replace(node, arrival=popped.arrival)
-        language, constraints = self.language, self.constraints
-        children = self._listing.children(node.states or ())
-        if self.policy.one_by_one:
-            made = drawn(language, constraints, node, whole(node.digest, children), word)
-        else:
-            draws = self.policy.draws_winner
-            made = expand(language, constraints, node, children, draws, word)
+        children = self.listing.children(node.states or ())
+        made = made_of(self.policy, self.language, self.constraints, node, children, word)
         phi = potential(self.header, self.root_rank, node)
         due = popped_record(
             "expand", self.header.started_ms, node, {**popped.fields, **made.fields, **phi.fields}
@@ -225,8 +218,11 @@ class Run:
     def begin(self, node: Node, made: Expansion) -> None:
         """Children of `node`, and what is left of them, are due from here on."""
         self.outside += made.lost
-        self.parent, self._won, self._due = node, made.won, deque(made.pushed)
-        self._left = made.left
+        self.resume(node, made.won, made.pushed, made.left)
+
+    def resume(self, node: Node, won: int | None, due: Iterable[Slot], left: Left | None) -> None:
+        """Of what `node` pushes this is due yet; what was lost of it is counted."""
+        self.parent, self._won, self._due, self._left = node, won, deque(due), left
 
     def take_left(self) -> Left | None:
         """What was left by the last draw; from here on it is in the frontier."""
@@ -247,3 +243,8 @@ class Run:
             due["incumbent"] = format_q64(self.best.incumbent)
         self.hold(due, [CLAMP] * popped.clamped, popped.clamped, record, line)
         self.outside += share(self.language, node)
+
+    def found(self, leaf: Node) -> None:
+        """A leaf was popped by a record that went straight; its key is its value."""
+        self.best.add(leaf, leaf.key)
+        self.outside += share(self.language, leaf)

@@ -6,6 +6,7 @@ Normative text: docs/spec/ledger.md, section 3; the order of the checks is in
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tcc_certs.digest import Uniforms, race_key
@@ -32,6 +33,7 @@ from tcc_certs.replay.refinement import Refinement, read_asking
 from tcc_certs.replay.rest import replay_draw, replay_rest
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.seeds import Seed
+from tcc_certs.replay.straight import Straight, straight_way
 
 _DERIVED = ("draw", "expand", "leaf", "node", "rest")  # a seed says all of what these have to say
 _AWAITED = {"refine": Code.ASK, "downgrade": Code.GUARD}  # what refuses another kind
@@ -73,6 +75,21 @@ class Replay:
         self.claim = ""
         self.line = 0
         self._closed = False
+        self._straight: Straight | None = None
+
+    def after(self, reader: LedgerReader, lines: Iterator[bytes]) -> bytes | None:
+        """The next of these lines that is for :meth:`step`; those before it went straight.
+
+        Raises:
+            Rejected: as the reader.
+        """
+        if self._straight is None and self.run is not None:
+            self._straight = straight_way(self.run, reader)
+        if self._straight is None:
+            return next(lines, None)
+        found = self._straight.follow(lines)
+        self.line = reader.records + 1
+        return found
 
     def step(self, record: Line, line: int) -> None:
         """One line whose chain holds.

@@ -24,8 +24,8 @@ STOP = "stop"
 class Node:
     """A node of the prefix tree, or a leaf.
 
-    One a record: not frozen, which would make it several times as dear; nothing is changed but by
-    :func:`tcc_certs.replay.policy.with_key`, before a node enters the frontier.
+    One a pop or more: not frozen, which would make it several times as dear; nothing is changed
+    but by :func:`tcc_certs.replay.policy.with_key`, before a node enters the frontier.
 
     Attributes:
         digest: D, or L at a leaf.

@@ -45,6 +45,11 @@ def refuser(due: Turn, found: Turn) -> Code:
     return _CODES.get(due) or _CODES.get(found) or Code.POP_ORDER
 
 
+def expands(header: Header, count: int, expansions: int) -> bool:
+    """Whether nothing holds back the expansion of a node with this race count."""
+    return not (capped(header, expansions) or too_wide(header, count))
+
+
 def next_turn(
     top: Node | None,
     *,

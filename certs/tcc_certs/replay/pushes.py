@@ -1,0 +1,250 @@
+"""The records of what is pushed, where they go straight: ``node`` and ``rest``.
+
+Normative text: docs/spec/ledger.md, section 3; docs/spec/race.md, sections 5, 8 and 18.  The text
+that is due is made at once, with its link, and compared with the line.  Where they differ, or where
+the numbers of :mod:`tcc_certs.replay.gauges` do not decide a rounding, the line is left as it is.
+Cost: about 8 us a record, of which two logarithms are 2 and three hashes 1.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import heappush
+
+from blake3 import blake3
+
+from tcc_certs.codec import encode
+from tcc_certs.digest import RESIDUAL, REST_ARRIVAL, Uniforms, rest_digest, rest_place, uuid7
+from tcc_certs.fixed import Q64_MAX, Q64_MIN, digits_q64, format_q64
+from tcc_certs.ledger import LedgerReader
+from tcc_certs.near import UNIT_BITS, near_log, times_log_two
+from tcc_certs.race import WORD, Gauge
+from tcc_certs.replay.children import Remainder, Row
+from tcc_certs.replay.gauges import FULL, KEYED, LOGS, WON, slack, spread
+from tcc_certs.replay.language import States
+from tcc_certs.replay.records import REPR_BYTES, REPR_CALLS, clipped
+from tcc_certs.replay.run import Run
+from tcc_certs.replay.tree import Node
+
+_ROUND = UNIT_BITS - WORD
+_ULP, _HALF, _BELOW = 1 << _ROUND, 1 << _ROUND - 1, (1 << _ROUND) - 1
+_LAST = (1 << WORD + 1) - 1  # 1 - U = (_LAST - 2x) / 2^65
+_WHOLE = times_log_two(WORD + 1)  # E = _WHOLE - ln(_LAST - 2x), in units
+_RESIDUAL, _REST = bytes((RESIDUAL,)), bytes((REST_ARRIVAL,))
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+_MAX_TEXTS = 1 << 16
+
+
+class Pushes:
+    """Takes the lines of what is pushed, and pushes it.
+
+    Attributes:
+        line: the last that was taken; None: there was none.
+        kept: how many texts are kept.
+    """
+
+    def __init__(self, reader: LedgerReader, run: Run, key: Uniforms) -> None:
+        self.line: bytes | None = None
+        self._reader = reader
+        self._run = run
+        self._heap = run.frontier.heap
+        self._plain = blake3()
+        self._keyed = key.hasher
+        self._stamp = uuid7(run.header.started_ms, bytes(32))[:15]
+        self.kept = 0
+        self._named = b"", ""
+        self._texts: dict[tuple[str, ...], Texts] = {}
+
+    def meets(self, text: str) -> bool:
+        """Whether the line is `text`, an object up to its closing brace, and its link."""
+        reader, plain = self._reader, self._plain
+        plain.reset()
+        plain.update(reader.head)
+        plain.update(f"{text}}}".encode())
+        head = plain.digest()
+        if self.line != f'{text},"~":"{head.hex()}"}}'.encode():
+            return False
+        reader.head = head
+        reader.records += 1
+        return True
+
+    def name(self, digest: bytes) -> str:
+        """The UUID of a node with this digest; see :func:`tcc_certs.digest.uuid7`."""
+        if digest is self._named[0]:
+            return self._named[1]
+        h = digest.hex()
+        name = f"{self._stamp}{h[13:16]}-{_VARIANT[h[16]]}{h[17:20]}-{h[20:32]}"
+        self._named = digest, name
+        return name
+
+    def children(
+        self,
+        node: Node,
+        gauge: Gauge,
+        base: int,
+        rows: Sequence[Row],
+        won: int | None,
+        lines: Iterator[bytes],
+    ) -> int:
+        """Takes a line for each child of a popped node; how many of them were what is due.
+
+        The one loop that nearly all lines of a ledger go through, hence in one piece.
+
+        Args:
+            gauge: of the node's arrival.
+            base: -beta * C of the node in units, rounded down.
+            won: position of the winner.
+
+        Raises:
+            Rejected: as the reader.
+        """
+        reader, heap, plain, keyed = self._reader, self._heap, self._plain, self._keyed
+        name = self.name(node.digest)
+        stamp, texts = self._stamp, self._texts_below(node, rows[-1][1] is None)
+        tau, loss, neg, won_error = gauge[0], slack(gauge), gauge[2], gauge[3] + WON
+        inner, outer = b"\x01" + node.digest, b"\x02" + node.digest
+        line, head, done = None, reader.head, 0
+        try:
+            for (
+                (child, suffix, share, level, lean, lift, opening, middle, closing),
+                line,
+            ) in zip(rows, lines, strict=False):
+                plain.reset()
+                plain.update(outer if suffix is None else inner + suffix)
+                digest = plain.digest()
+                time = share * tau >> UNIT_BITS
+                if child.position == won:
+                    x, minus_log, error, uniform = None, neg + lean, won_error, ""
+                else:
+                    keyed.reset()
+                    keyed.update(_RESIDUAL + digest)
+                    x = int.from_bytes(keyed.digest(8), "little")
+                    time += _WHOLE - near_log(_LAST - 2 * x)
+                    minus_log, bits = level - near_log(time), time.bit_length()
+                    # This is spread(time, loss), in place for the time that a call takes.
+                    error = (loss << (FULL - bits if bits < FULL else 1)) + LOGS
+                    uniform = f'"U":"{x}",'
+                # Both roundings hold for every number within `error`, so for the right one.
+                error += KEYED
+                low = minus_log + _HALF
+                key = low + base + lift
+                most = _ULP - error
+                if not (error <= low & _BELOW <= most and error <= key & _BELOW <= most):
+                    break
+                low >>= _ROUND
+                key >>= _ROUND
+                if not Q64_MIN <= key <= Q64_MAX:  # -ln t never comes near these ends
+                    break
+                h, k, n = digest.hex(), digits_q64(key), digits_q64(low)
+                text = (
+                    f"{opening}{uniform}{middle}{h}{texts[suffix]}{k[:-20]}.{k[-20:]}"
+                    f'","kind":"node","neg_log_t":"{n[:-20]}.{n[-20:]}","node_id":"{stamp}{h[13:16]}-'
+                    f'{_VARIANT[h[16]]}{h[17:20]}-{h[20:32]}","parent_id":"{name}{closing}'
+                )
+                plain.reset()
+                plain.update(head)
+                plain.update(f"{text}}}".encode())
+                link = plain.digest()
+                if line != f'{text},"~":"{link.hex()}"}}'.encode():
+                    break
+                head = link
+                heappush(heap, (-key, digest, node, child, x, time, loss, minus_log, error))
+                done += 1
+            else:
+                line = None  # the lines or the children are at their end
+        finally:  # also where the reader refuses the next line
+            self.line = line
+            reader.head = head
+            reader.records += done
+            self._count([row[0].place.states for row in rows[:done]])
+        return done
+
+    def _count(self, places: list[States | None]) -> None:
+        self._run.nodes += len(places)
+        self._run.leaf_nodes += places.count(None)
+        self._run.kappa.note_children(places)
+
+    def rest(
+        self,
+        node: Node,
+        gauge: Gauge,
+        bound: int,
+        rest: Remainder,
+        lines: Iterator[bytes],
+    ) -> bool:
+        """Takes a line for what is left of a node's children; whether it is what is due.
+
+        Args:
+            gauge: of the arrival of the draw before.
+            bound: M of the node in units, less than KEYED above or below it.
+
+        Raises:
+            Rejected: as the reader.
+        """
+        self.line = next(lines, None)
+        step, keyed = rest.number, self._keyed
+        keyed.reset()
+        keyed.update(_REST + rest_place(node.digest, step))
+        x = int.from_bytes(keyed.digest(8), "little")
+        loss = slack(gauge)
+        time = (rest.share * gauge[0] >> UNIT_BITS) + _WHOLE - near_log(_LAST - 2 * x)
+        minus_log, error = rest.level - near_log(time), spread(time, loss) + KEYED
+        low = minus_log + _HALF
+        key, most = low + bound, _ULP - error
+        if not (error <= low & _BELOW <= most and error <= key & _BELOW <= most):
+            return False
+        low >>= _ROUND
+        key >>= _ROUND
+        text = (
+            f'{{"U":"{x}","key_raw":"{format_q64(key)}","kind":"rest",'
+            f'"neg_log_t":"{format_q64(low)}","node_id":"{self.name(node.digest)}","step":{step}'
+        )
+        if not (Q64_MIN <= key <= Q64_MAX and self.meets(text)):
+            return False
+        digest = rest_digest(node.digest, step)
+        heappush(self._heap, (-key, digest, node, rest, x, time, loss, minus_log, error))
+        return True
+
+    def _texts_below(self, node: Node, may_stop: bool) -> Texts:
+        calls = tuple(node.calls(REPR_CALLS))
+        before = calls[1 - REPR_CALLS :]
+        found = self._texts.get(before)
+        if found is None:
+            if self.kept > _MAX_TEXTS:
+                self._texts.clear()
+                self.kept = 0
+            found = self._texts[before] = Texts(self, before)
+        if may_stop:
+            found[None] = member(calls)
+        return found
+
+
+class Texts(dict[bytes | None, str]):
+    """The ``ctx_repr`` members of the children of a node, by call, each on up to its key.
+
+    None: that of the leaf, which has all calls of the node and is not kept for another one.
+    """
+
+    def __init__(self, owner: Pushes, before: tuple[str, ...]) -> None:
+        super().__init__()
+        self._owner = owner
+        self._before = before
+        raw = " ".join([*before, ""])
+        self._stem = encode(raw).decode()[:-1]
+        self._room = REPR_BYTES - len(raw.encode())
+
+    def __missing__(self, call: bytes | None) -> str:
+        if call is None:
+            return member(self._before)
+        if len(call) <= self._room:  # nothing is cut
+            found = f'","ctx_repr":{self._stem}{encode(call.decode()).decode()[1:]},"key_raw":"'
+        else:
+            found = member([*self._before, call.decode()])
+        self[call] = found
+        self._owner.kept += 1
+        return found
+
+
+def member(calls: Sequence[str]) -> str:
+    """The end of the member before, ``ctx_repr`` after these calls, and the name of the next."""
+    return f'","ctx_repr":{encode(clipped(calls)).decode()},"key_raw":"'

@@ -1,0 +1,125 @@
+"""Records that go straight, and the same ledger with all of them replayed in full: one outcome."""
+
+from __future__ import annotations
+
+import random
+from itertools import islice
+
+import pytest
+
+from tcc_certs.ledger import LedgerReader
+from tcc_certs.replay import pushes, steps, straight, validate
+from tcc_certs.replay.findings import Validation
+from tcc_certs.replay.steps import Replay
+from tests.differential.test_runtime_validator import artifact, recorded
+from tests.forgery.mutants import field_mutants, line_mutants
+from tests.forgery.test_ledger_forgeries import forged_run
+from tests.oracle_ledger.writer import chained
+
+NAMES = (
+    "top1", "top3", "capped", "down", "public", "exhausted", "steep", "surrogate", "anchored",
+    "rest inflated",
+    "silent", "relaxed", "rest", "rest top3", "rest capped", "rest down", "rest exhausted",
+)  # fmt: skip
+STRIDE = 29
+
+
+def in_full(ledger: bytes, data) -> Validation:
+    """The validation with nothing going straight."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(steps, "straight_way", lambda run, reader: None)
+        return validate(ledger, data)
+
+
+def looked_into(ledger: bytes, data) -> tuple[Validation, list[str]]:
+    """The validation, and the kinds of the records that did not go straight."""
+    kinds: list[str] = []
+    step = Replay.step
+
+    def noted(self, record, line):
+        kinds.append(record.kind)
+        step(self, record, line)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Replay, "step", noted)
+        return validate(ledger, data), kinds
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_forged_fields_are_told_alike(name):
+    data, records = forged_run(name)
+    for mutant in islice(field_mutants(records), len(name) % STRIDE, None, STRIDE):
+        assert validate(mutant.data, data) == in_full(mutant.data, data), mutant.field
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lines_out_of_place_are_told_alike(name):
+    data, records = forged_run(name)
+    for mutant in islice(line_mutants(records), 0, None, 2 * STRIDE):
+        assert validate(mutant.data, data) == in_full(mutant.data, data), mutant.how
+
+
+@pytest.mark.parametrize("name", ["top3", "rest top3"])
+def test_flipped_and_cut_bytes_are_told_alike(name):
+    data, records = forged_run(name)
+    ledger, rng = chained(records), random.Random(name)
+    for _ in range(150):
+        at = rng.randrange(len(ledger))
+        flipped = bytearray(ledger)
+        flipped[at] ^= 1 << rng.randrange(8)
+        assert validate(bytes(flipped), data) == in_full(bytes(flipped), data), at
+        assert validate(ledger[:at], data) == in_full(ledger[:at], data), at
+
+
+@pytest.mark.parametrize("name", ["top3", "rest top3", "rest exhausted"])
+def test_a_run_taken_up_anywhere_goes_straight_again(name):
+    data, records = forged_run(name)
+    for at in range(1, len(records)):
+        taken_up = {"kind": "recovered", "dropped_bytes": 1, "records": at}
+        ledger = chained([*records[:at], taken_up, *records[at:]])
+        found, kinds = looked_into(ledger, data)
+        assert found == in_full(ledger, data)
+        assert found.verdict == 0
+        assert "recovered" in kinds
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+@pytest.mark.parametrize("number", range(8))
+def test_nearly_all_records_of_a_run_go_straight(number, race):
+    data = artifact(number)
+    straightened = total = 0
+    for salt, top in enumerate((1, 3, 50)):
+        for recipe in ("r1", "r2"):
+            _, ledger = recorded(data, salt, top=top, recipe=recipe, race=race)
+            found, kinds = looked_into(ledger, data)
+            assert found == in_full(ledger, data)
+            total += found.checked["records"]
+            straightened += found.checked["records"] - len(kinds)
+    # open, the root's node and close never do: three a run.
+    assert straightened > 0.95 * (total - 18)
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+def test_what_is_undecided_goes_the_other_way(race, monkeypatch):
+    data = artifact(3)
+    _, ledger = recorded(data, 1, top=5, race=race)
+    _, before = looked_into(ledger, data)
+    monkeypatch.setattr(pushes, "KEYED", 1 << 32)  # no rounding is decided
+    found, after = looked_into(ledger, data)
+    assert found == in_full(ledger, data)
+    assert found.verdict == 0
+    assert len(after) > len(before)
+    monkeypatch.setattr(straight, "usable", lambda gauge: False)
+    found, after = looked_into(ledger, data)
+    assert found.verdict == 0
+    assert "expand" in after
+
+
+def test_chunks_cut_anywhere_go_straight():
+    data = artifact(3)
+    _, ledger = recorded(data, 1, top=5)
+    whole, kinds = looked_into(ledger, data)
+    for size in (1, 7, 4096):
+        chunks = [ledger[at : at + size] for at in range(0, len(ledger), size)]
+        assert looked_into(chunks, data) == (whole, kinds)
+    assert LedgerReader([ledger]).records == 0
