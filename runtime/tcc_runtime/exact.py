@@ -9,6 +9,7 @@ Cost: a winner on the way an addition or two; a drawn arrival one logarithm, its
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from tcc_certs.digest import (
@@ -19,7 +20,7 @@ from tcc_certs.digest import (
     rest_place,
 )
 from tcc_runtime.gauges import Gauges
-from tcc_runtime.items import CODE, GAUGE, LAST, LEAF, MORE, NAME, SOURCE, WHOLE, Item, Left
+from tcc_runtime.items import CODE, GAUGE, LAST, LEAF, MORE, NAME, ROOT, SOURCE, WHOLE, Item, Left
 from tcc_runtime.items import left_after_first as first_left
 from tcc_runtime.numbers import Real, units
 from tcc_runtime.race import Draw
@@ -50,6 +51,7 @@ class Exact:
 
     Args:
         gauges: of the artifact, the recipe and the inflation.
+        records: the items of the run that others were drawn from, by number.
         draw: the PRF.
         rest: whether children are drawn one at a time.
     """
@@ -60,6 +62,7 @@ class Exact:
         "_draw",
         "_drawn",
         "_reals",
+        "_records",
         "_rest",
         "_root",
         "_table",
@@ -67,7 +70,7 @@ class Exact:
         "_unit",
     )
 
-    def __init__(self, gauges: Gauges, draw: Draw, rest: bool) -> None:
+    def __init__(self, gauges: Gauges, records: Sequence[Item], draw: Draw, rest: bool) -> None:
         tables = gauges.tables
         manifest = tables.artifact.manifest
         self._beta, places = manifest.beta
@@ -76,6 +79,7 @@ class Exact:
         self._tables = tables
         self._table = gauges.table
         self._reals = tables.reals
+        self._records = records
         self._draw = draw
         self._rest = rest
         self._root: Arrival | None = None
@@ -110,9 +114,9 @@ class Exact:
 
     def calls(self, item: Item) -> list[Call]:
         """The calls that lead to a node or a leaf, first to last."""
-        found, table = [], self._table
-        while (source := item[6]) is not None:
-            code = item[7]
+        found, table, records = [], self._table, self._records
+        while item[6] != ROOT:
+            source, code = records[item[6]], item[7]
             call = table[source[4]].calls[~code if code < 0 else code]
             if call is not None and not isinstance(item[8], Left):
                 found.append(call)
@@ -126,9 +130,9 @@ class Exact:
         Args:
             calls: gets those on the way, last to first.
         """
-        table, rest = self._table, self._rest
-        while (source := item[6]) is not None:
-            code = item[7]
+        table, records, rest = self._table, self._records, self._rest
+        while item[6] != ROOT:
+            source, code = records[item[6]], item[7]
             if code < 0 and not rest:
                 return item
             call = table[source[4]].calls[~code if code < 0 else code]
@@ -146,12 +150,11 @@ class Exact:
             calls: list[Call] = []
             pending.append((item, calls))
             if isinstance(item[MORE], Left):
-                item = item[SOURCE]
+                item = self._records[item[SOURCE]]
             elif self._rest:
                 item = self._before(item, calls)
             else:
-                source = item[SOURCE]
-                item = None if source is None else self._before(source, calls)
+                item = self._before(self._records[item[SOURCE]], calls)
         arrival = self._first() if item is None else self._drawn[item[NAME]]
         for step, calls in reversed(pending):
             arrival = self._won(arrival, calls)
@@ -192,8 +195,8 @@ class Exact:
 
     def _lost(self, item: Item, parent: Arrival) -> Arrival:
         """A child that did not win: t' = w t + E / n."""
-        source, code = item[SOURCE], item[CODE]
-        call = None if source is None else self._table[source[GAUGE]].calls[~code]
+        source = self._records[item[SOURCE]]
+        call = self._table[source[GAUGE]].calls[~item[CODE]]
         word = self._draw(RESIDUAL, item[NAME])
         rate: Real = 1 if item[GAUGE] == LEAF else self._table[item[GAUGE]].state.rate
         if call is None:

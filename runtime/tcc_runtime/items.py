@@ -1,7 +1,7 @@
 """The items of an unrecorded run's frontier: an enclosure of a key, and where the item comes from.
 
 Text: docs/spec/race.md, section 21.  An item is a tuple, as millions of them are made and compared,
-and names its gauge by number: so nearly all hold nothing but numbers, bytes and such tuples, and
+and names its gauge and its source by number: so nearly all hold nothing but numbers and bytes, and
 the garbage collector lets go of them at its first look.
 What an expanded node has left in the rest race is the node's own record too: its children refer to
 it as the node that it was.
@@ -22,6 +22,7 @@ SOURCE: Final = 6
 CODE: Final = 7
 MORE: Final = 8
 LEAF = -1  # at GAUGE
+ROOT = -1  # at SOURCE
 WHOLE = -1  # at LAST: a node or a leaf, nothing of it drawn
 
 
@@ -49,11 +50,12 @@ class Left:
 # of a leaf.  tau.  beta*C - level in units of Q64.64.  GAUGE: the number of
 # its state's, LEAF at a leaf.  LAST:
 # the place of the latest draw; the number of children where that was a phantom; WHOLE.  SOURCE:
-# what it was drawn from, None at the root; what is left after one more draw, for what is left.
+# the number, among the run's records, of what it was drawn from, ROOT at the root; for what is left
+# after a further draw, of what was left before.
 # CODE: its place; the complement of it where it was drawn from what was left of its parent or, in
 # the coupled race, did not win.  MORE: of WHOLE the logarithm, in units of Q64.64, of what tau was
 # multiplied by; else 0, or what is left.
-Item: TypeAlias = "tuple[float, bytes, float, float, int, int, Item | None, int, float | Left]"
+Item: TypeAlias = tuple[float, bytes, float, float, int, int, int, int, float | Left]
 
 # One whose key is known: minus the key, the id, the item.
 Known: TypeAlias = tuple[int, bytes, Item]

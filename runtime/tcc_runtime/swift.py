@@ -40,7 +40,7 @@ from tcc_certs.digest import FIRST_ARRIVAL, uniform
 from tcc_runtime.exact import Exact
 from tcc_runtime.gauges import LEAST, LN2, UNIT, Gauge, Unfit, gauges_of
 from tcc_runtime.guards import Stop
-from tcc_runtime.items import GAUGE, LAST, LEAF, LOW, WHOLE, Item, Known
+from tcc_runtime.items import GAUGE, LAST, LEAF, LOW, ROOT, WHOLE, Item, Known
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Terms
 from tcc_runtime.outcome import Progress
@@ -127,7 +127,8 @@ class Swift(ABC):
         draw = partial(uniform, key)
         self._gauges = gauges_of(tables)
         self._cost = _SIZE + 2 * _most_cost(tables.artifact)
-        self.exact = Exact(self._gauges, draw, terms.race == "rest")
+        self._records: list[Item] = []
+        self.exact = Exact(self._gauges, self._records, draw, terms.race == "rest")
         self._top = terms.settings.top
         self._cap = terms.settings.max_expansions
         self._late, self._interrupted, self._follow = late, interrupted, follow
@@ -140,7 +141,7 @@ class Swift(ABC):
         root = self._gauges.of(tables.state((artifact.root,)))
         tau = exponential(draw(FIRST_ARRIVAL, artifact.root_digest))
         base = -root.level * UNIT
-        self._push(artifact.root_digest, tau, base, root, None, 0)
+        self._push(artifact.root_digest, tau, base, root, ROOT, 0)
 
     def run(self) -> Stop:
         """Steps until something stops it.
@@ -213,7 +214,7 @@ class Swift(ABC):
         tau: float,
         base: float,
         gauge: Gauge | None,
-        source: Item | None,
+        source: int,
         code: int,
         lift: float = 0.0,
     ) -> None:

@@ -32,7 +32,8 @@ class SwiftCoupled(Swift):
         if index == LEAF or isinstance(lift, Left):
             raise ValueError("only a node is expanded")
         gauges, expansions = self._gauges, self.expansions
-        gauge = gauges.table[index]
+        gauge, records = gauges.table[index], self._records
+        number = len(records)
         low, most, error = base + log(tau) * UNIT - lift, gauges.most, self._error()
         while True:
             stop: Stop | None = None
@@ -53,6 +54,7 @@ class SwiftCoupled(Swift):
             line = (2 * from_bytes(keyed.digest(8), "little") + 1) * state.count >> 65
             winner = bisect_right(state.cumulative, line)
             expansions += 1
+            records.append(item)
             first = 0.0 if lift else tau  # a tau that was lifted is nothing beside any E
             stem, won = b"\x01" + digest, None
             for place, (raw, step, share, delta, target, _) in enumerate(gauge.made):
@@ -71,7 +73,7 @@ class SwiftCoupled(Swift):
                 step += base
                 key = step + log(own) * UNIT - error
                 index = LEAF if target is None else target.index
-                heappush(heap, (key, child, own, step, index, WHOLE, item, ~place, 0.0))
+                heappush(heap, (key, child, own, step, index, WHOLE, number, ~place, 0.0))
             if won is None:
                 break
             digest, step, share, delta, target = won
@@ -82,7 +84,8 @@ class SwiftCoupled(Swift):
                 tau, lift = self._lift(tau, lift)
                 error = self._error()
             index = LEAF if target is None else target.index
-            item = (low - error, digest, tau, base, index, WHOLE, item, winner, lift)
+            item = (low - error, digest, tau, base, index, WHOLE, number, winner, lift)
+            number += 1
             if target is None or not alone or (heap and low + error >= heap[0][0]):
                 heappush(heap, item)
                 break

@@ -35,7 +35,8 @@ class SwiftRest(Swift):
         if index == LEAF or isinstance(lift, Left):
             raise ValueError("only a node is expanded")
         gauges, expansions = self._gauges, self.expansions
-        gauge = gauges.table[index]
+        gauge, records = gauges.table[index], self._records
+        number = len(records)
         low, most, error = base + log(tau) * UNIT - lift, gauges.most, self._error()
         stop: Stop | None = None
         while True:
@@ -84,7 +85,9 @@ class SwiftRest(Swift):
             if tau < TINY:
                 tau, lift = self._lift(tau, lift)
                 error = self._error()
-            source, code = node, place
+            records.append(node)
+            source, code = number, place
+            number += 1
             plain.reset()
             if target is None or raw is None:
                 plain.update(b"\x02" + digest)
@@ -116,6 +119,8 @@ class SwiftRest(Swift):
         if last < size:
             pool.take(last)
         self._draws += 1
+        number = len(self._records)
+        self._records.append(item)
         keyed = self._keyed
         keyed.reset()
         keyed.update(_AGAIN + rest_place(digest, step))
@@ -126,13 +131,23 @@ class SwiftRest(Swift):
             plain = self._plain
             plain.reset()
             plain.update(b"\x02" + digest if raw is None else b"\x01" + digest + raw)
-            self._push(plain.digest(), share * tau, base + more, target, item, ~place)
+            self._push(plain.digest(), share * tau, base + more, target, number, ~place)
             mass -= pool.mass(place)
             remaining -= 1
         else:
             mass -= state.slack
         if remaining:
-            rest = (0.0, name, tau, base, index, place, item, 0, Left(digest, step + 1, mass, pool))
+            rest = (
+                0.0,
+                name,
+                tau,
+                base,
+                index,
+                place,
+                number,
+                0,
+                Left(digest, step + 1, mass, pool),
+            )
             self._leave(rest, tau, step + 1, mass, digest)
         return None
 

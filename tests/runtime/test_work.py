@@ -5,6 +5,7 @@ A change of these figures is a change of what a run costs, and wants a reason.
 
 from __future__ import annotations
 
+import gc
 import random
 from collections import Counter
 
@@ -14,11 +15,16 @@ from blake3 import blake3
 from tcc_certs.digest import REST_WINNER, WINNER
 from tcc_runtime import arrivals, retrace, steps, swift
 from tcc_runtime import search as searching
+from tcc_runtime.items import Left
 from tcc_runtime.load import Artifact, load
+from tcc_runtime.modes import terms_of
 from tcc_runtime.numbers import FIRST_BITS, Reals
+from tcc_runtime.opening import race_key_of
 from tcc_runtime.recorder import Recorder
 from tcc_runtime.settings import Settings
 from tcc_runtime.sinks import HashOnly
+from tcc_runtime.swift_coupled import SwiftCoupled
+from tcc_runtime.swift_rest import SwiftRest
 from tcc_runtime.tables import tables_of
 from tests.runtime.graphs import build, chain_rows, free_core, opened, random_network, wide_core
 
@@ -366,3 +372,17 @@ def test_an_expansion_of_the_rest_race_costs_the_same_however_many_calls_there_a
         "digests": 12,
         "lines": 22,
     }
+
+
+@pytest.mark.parametrize("kind", [SwiftCoupled, SwiftRest])
+def test_the_frontier_of_an_unrecorded_run_is_nothing_to_the_garbage_collector(kind):
+    artifact = deep()
+    race = "rest" if kind is SwiftRest else "coupled"
+    terms = terms_of(artifact, Settings(seed=SEED, top=16, race=race))
+    tables = tables_of(artifact, "r2", "1")
+    run = kind(tables, race_key_of(artifact, terms), terms, None, lambda: False)
+    run.run()
+    gc.collect(0)
+    items = [entry for entry in run._heap if len(entry) == 9 and not isinstance(entry[8], Left)]
+    assert len(items) > 100
+    assert not any(map(gc.is_tracked, items))
