@@ -41,8 +41,8 @@ class Counts:
     """Per state: the number of plans N, the race count m.
 
     Attributes:
-        plans: [states, limbs].
-        race: [states, limbs]; None where race counts are rounded.
+        plans: [limbs, states].
+        race: [limbs, states]; None where race counts are rounded.
         rounded: [states] mantissas and [states] exponents of m; None where m is exact.
         round_bits: the bits of the mantissas, None where race counts are exact.
         total: the number of plans of the start.

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tcc_compiler.guard import Guard
 from tcc_compiler.table import Ints, Table, summed
 
-# [states, width], least first.
+# [width, states], least first.
 Limbs: TypeAlias = NDArray[np.uint64]
 Words: TypeAlias = NDArray[np.uint64]
 
@@ -41,7 +41,7 @@ def level_sums(
     check_room: Callable[[int], None],
     most_rows: int,
 ) -> Limbs:
-    """[states, limbs], the value of every state at the scale 2^(F rank); the width is minimal.
+    """[limbs, states], the value of every state at the scale 2^(F rank); the width is minimal.
 
     Args:
         table: ranked.
@@ -205,7 +205,7 @@ class _Digits:
             found = _joined(held, self.bottom - 1 - place, shift, bits)
         while size > 1 and not found[size - 1].any():
             size -= 1
-        return np.ascontiguousarray(found[:size].T)
+        return found[:size]
 
     def _carry(self) -> None:
         """Bring every digit below 2^bits; the row above the top is zero, for :func:`_joined`."""

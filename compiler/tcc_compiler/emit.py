@@ -20,10 +20,13 @@ from tcc_certs.weights import Beta
 from tcc_compiler.bounds import Bounds
 from tcc_compiler.certify import Numbering
 from tcc_compiler.count import Counts, Weights
+from tcc_compiler.digits import Limbs
 from tcc_compiler.edges import CallEdges
-from tcc_compiler.table import Table, portions, starts
+from tcc_compiler.table import Ints, Table, portions, starts
 
 Column: TypeAlias = "bytes | memoryview"
+
+_PORTION = 1 << 12
 
 
 def emit(
@@ -80,7 +83,7 @@ def _states(
     columns = {
         "accept": _column(table.accept.take(order), "u1"),
         "rank": _column(ranks, "<u4"),
-        "plans": _column(counts.plans.take(order, axis=0), "<u8"),
+        "plans": _limbs(counts.plans, order),
         "cost_to_go": _column(bounds.cost_to_go.take(order), "<i8"),
         "residual_to_go": _column(bounds.residual_to_go.take(order), "<i8"),
         # These are bytes already, whatever the machine takes them for.
@@ -91,8 +94,18 @@ def _states(
         columns["race_mantissa"] = _column(mantissa, "<u8")
         columns["race_exponent"] = _column(exponent, "<u4")
     elif counts.race is not None and not np.array_equal(counts.race, counts.plans):
-        columns["race_count"] = _column(counts.race.take(order, axis=0), "<u8")
+        columns["race_count"] = _limbs(counts.race, order)
     return columns
+
+
+def _limbs(limbs: Limbs, order: Ints) -> Column:
+    """The limbs of a state side by side, states in `order`."""
+    found = np.empty((len(order), len(limbs)), dtype="<u8")
+    # A portion is turned round where it is near.
+    for begin in range(0, len(order), _PORTION):
+        some = slice(begin, begin + _PORTION)
+        found[some] = limbs.take(order[some], axis=1).T
+    return _column(found, "<u8")
 
 
 def _column(values: NDArray[Any], dtype: str) -> Column:

@@ -25,7 +25,7 @@ _LEAST_DIGIT = 20
 
 
 def weighted_sums(table: Table, weights: Sequence[int], fraction_bits: int, guard: Guard) -> Limbs:
-    """[states, limbs], the value of every state at the scale 2^(F rank); the width is minimal.
+    """[limbs, states], the value of every state at the scale 2^(F rank); the width is minimal.
 
     Args:
         table: ranked.
@@ -82,15 +82,15 @@ def round_up(value: int, bits: int) -> tuple[int, int]:
 
 
 def packed(values: Sequence[int]) -> Limbs:
-    """Integers as rows of limbs; the width is the least that holds them all."""
+    """Integers as columns of limbs; the width is the least that holds them all."""
     size = 8 * max(1, -(-max(values).bit_length() // 64))
     raw = b"".join([value.to_bytes(size, "little") for value in values])
-    return np.frombuffer(raw, dtype="<u8").reshape(len(values), -1)
+    return np.frombuffer(raw, dtype="<u8").reshape(len(values), -1).T
 
 
 def integer(limbs: Limbs, q: int) -> int:
     """The value of state `q`."""
-    return int.from_bytes(limbs[q].astype("<u8").tobytes(), "little")
+    return int.from_bytes(limbs[:, q].astype("<u8").tobytes(), "little")
 
 
 def _check_room(bits: int) -> None:

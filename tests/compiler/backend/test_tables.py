@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tcc_compiler import digits, merge, sums, table
+from tcc_compiler import digits, emit, merge, sums, table
 from tcc_compiler.certify import _by_digest
 from tcc_compiler.constraint import spent, unfold
 from tcc_compiler.frontend import read_grammar_text
@@ -36,6 +36,7 @@ WAYS = {
         (unfold, "_PORTION", 3),
         (spent, "_CHUNK_BYTES", 1),
         (table, "_PORTION", 2),
+        (emit, "_PORTION", 5),
         (digits, "_PORTION", 1),
     ],
 }
