@@ -17,8 +17,8 @@ from tcc_certs.artifact import read_artifact
 from tcc_certs.errors import Rejected
 from tcc_certs.rules.calls import check_calls
 from tcc_certs.rules.rounded import round_up
+from tcc_runtime.fastcheck import digests, rounded
 from tcc_runtime.fastcheck import kernel as fast
-from tcc_runtime.fastcheck import rounded
 from tcc_runtime.fastcheck import spans as room
 from tcc_runtime.fastcheck.rounded import Rounded
 from tcc_runtime.fastcheck.spans import column
@@ -80,6 +80,12 @@ def test_a_valid_artifact_of_any_kind_is_shown_without_being_handed_over(
     monkeypatch.setattr(fast, "sweep", lambda *_: pytest.fail("handed over"))
     assert verdict(fast, data) == due
     assert due[0] == "VALID"
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_long_messages_have_the_same_digests(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digests, "_LONG", 0)
+    assert shown(KINDS[kind])
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
