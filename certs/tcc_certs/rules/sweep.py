@@ -1,7 +1,7 @@
-"""A sweep: the states in blocks, in order, and every rule on one block before the next.
+"""A sweep: the states in blocks, in order, and every rule on some blocks before the next.
 
 A rule asks a block for values at its states, at its edges' calls and at its edges' targets, and
-folds them state by state with the interpreter's own loops; what is held at a time is one block's.
+folds them state by state with the interpreter's own loops; what is gathered is one block's.
 The finding of a sweep is that of the first rule that fails anywhere, at its first state.
 Cost: one pass over the edges, and what the rules take.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from operator import itemgetter, lt, sub
 from typing import Any, TypeAlias, TypeVar
 
@@ -20,6 +20,7 @@ from tcc_certs.errors import Code, Rejected
 T = TypeVar("T")
 R = TypeVar("R")
 _EDGES = 1 << 12  # of a block, about; what a rule gathers for them stays in the cache
+_BLOCKS = 1 << 6  # that a rule goes through in one go; some 60 bytes are held for each edge
 
 
 class Block:
@@ -122,15 +123,19 @@ def sweep(automaton: Automaton, rules: Sequence[Rule]) -> None:
     """Every rule holds in every block.
 
     A rule may count on those before it: where one has failed, those after it are not asked again.
+    A rule goes through some blocks before the next one does: most read one column each at their
+    targets, in any order, and so it stays in the cache.
 
     Raises:
         Rejected: that of the first rule, in the order of `rules`, that fails.
     """
     refusal: Rejected | None = None
-    for block in blocks(automaton):
+    rest = blocks(automaton)
+    while group := list(islice(rest, _BLOCKS)):
         for at, rule in enumerate(rules):
             try:
-                rule(block)
+                for block in group:
+                    rule(block)
             except Rejected as failed:
                 refusal, rules = failed, rules[:at]
                 break
