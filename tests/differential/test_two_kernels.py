@@ -179,6 +179,34 @@ def test_wide_counts_are_shown_digit_by_digit(
     assert verdict(fast, data) == due
 
 
+@pytest.mark.parametrize("length", range(59, 65))
+def test_counts_that_nearly_fill_a_limb_are_shown(
+    length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = chain(length, 0, 0)
+    due = verdict(pure, data)
+    assert due[0] == "VALID"
+    with monkeypatch.context() as alone:
+        alone.setattr(fast, "sweep", lambda *_: pytest.fail("handed over"))
+        assert verdict(fast, data) == due
+    for at in (1, -2, -1):
+        value = Forge(data).values("plans")[at]
+        for bit in (0, 31, 32, 63):
+            forged = Forge(data).set("plans", at, value ^ 1 << bit).seal()
+            due = verdict(pure, forged)
+            assert due[0] == "C301"
+            assert verdict(fast, forged) == due
+
+
+def test_counts_that_are_right_but_for_what_a_limb_cannot_hold_are_found_by_both() -> None:
+    forge = Forge(chain(66, 0, 0))
+    low = forge.values("plans")[::2]
+    forged = forge.put("plans", low, shape=(len(low), 1)).seal()
+    due = verdict(pure, forged)
+    assert due[0] == "C301"
+    assert verdict(fast, forged) == due
+
+
 @pytest.mark.parametrize(("length", "tilt", "cost", "beta"), WIDE)
 def test_a_bit_of_a_wide_count_is_missed_nowhere(
     length: int, tilt: int, cost: int, beta: str

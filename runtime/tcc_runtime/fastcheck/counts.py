@@ -25,6 +25,7 @@ from tcc_runtime.fastcheck.spans import Array, Span
 
 _WORD = 62  # bits of a sum; two more are for carries and for adding up pieces
 _LEAST_BITS = 16
+_LOW, _HALF = np.uint64((1 << 32) - 1), np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,14 +122,15 @@ def _window(limbs: Array, low: int, bits: int) -> Array:
 
 
 def summed(span: Span, accept: Array, plans: Array) -> bool:
-    """``N(q) = accept(q) + sum of N(target)``, of counts [n] of one limb; False also where a sum
-    might not fit one.
-    """
-    below = span.at_targets(plans)
-    if int(below.max()) * span.degree >= (1 << 64) - 1:
-        return False
-    due = span.sums(below) + span.of(accept)
-    return bool((due == span.of(plans)).all())
+    """``N(q) = accept(q) + sum of N(target)``, of counts [n] of one limb."""
+    below, stops = span.at_targets(plans), span.of(accept)
+    if int(below.max()) * span.degree < (1 << 64) - 1:
+        return bool((span.sums(below) + stops == span.of(plans)).all())
+    # Sums that may leave a limb are taken by its halves.
+    low = span.sums(below & _LOW) + stops
+    high = span.sums(below >> _HALF) + (low >> _HALF)
+    due = high << _HALF | low & _LOW
+    return not (high >> _HALF).any() and bool((due == span.of(plans)).all())
 
 
 def raced(span: Span, accept: Array, digits: Digits, deepest: int) -> bool:
