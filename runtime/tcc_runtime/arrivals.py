@@ -17,7 +17,7 @@ Error analysis.  "Off by e" is absolute, "within e" relative.
   the first term is an integer; the next three, together at most 2^-41 (1 + 2^-6), are made of seven
   operations in double precision, each correctly rounded, five of which a relative error of the
   result comes from: off by 2^-91.6; what follows is below 2^-102.  The entries of the tables and
-  the last places of the integers are off by 2^-109.  So a logarithm is off by less than 2^-91.
+  the last places of the integers are off by 2^-105.  So a logarithm is off by less than 2^-91.
 - E = -ln(1 - U) is such a logarithm and a multiple of ln 2.  Where it is 2^-6 or more it is within
   2^-85 (1 + 2^-10); where it is less it is made by MPFR, within 2^-200.
 - 1 / n comes from 128 bits of n and has 129 itself: within 2^-126.  A product with a weight is cut
@@ -44,12 +44,15 @@ DROP: Final = FRACTION - 64
 HALF: Final = 1 << DROP - 1
 _PART = (1 << DROP) - 1
 _ABOVE = _PART - ERROR
-_CONTEXT = gmpy2.context(
-    precision=384,
-    round=gmpy2.RoundToNearest,
-    emin=gmpy2.get_emin_min(),
-    emax=gmpy2.get_emax_max(),
-)
+_CONTEXTS = {
+    bits: gmpy2.context(
+        precision=precision,
+        round=gmpy2.RoundToNearest,
+        emin=gmpy2.get_emin_min(),
+        emax=gmpy2.get_emax_max(),
+    )
+    for bits, precision in ((FRACTION, 128), (288, 384))
+}
 _ONE = gmpy2.mpfr(1)
 _WORDS = (1 << 64) - 1
 _MIDDLE = 513
@@ -62,9 +65,9 @@ _SMALL = 1 << FRACTION - 6
 
 
 def _log(value: int, bits: int) -> int:
-    """ln of a positive integer, with `bits` fractional bits, off by one of the last."""
-    exact = _CONTEXT.log(_CONTEXT.mul(_ONE, value))
-    return int(_CONTEXT.rint_floor(_CONTEXT.mul_2exp(exact, bits)))
+    """ln of a positive integer below 2^65, with `bits` fractional bits, off by two of the last."""
+    context = _CONTEXTS[bits]
+    return int(context.mul_2exp(context.log(context.mul(_ONE, value)), bits))
 
 
 LN2: Final = _log(2, FRACTION)
