@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from math import log2
 from typing import TypeAlias
 
 import numpy as np
@@ -245,13 +244,12 @@ def _waiting(adjacent: list[bool], totals: list[int], carried: int) -> list[bool
 
 
 def _bits_above(totals: list[int], fraction_bits: int) -> int:
-    """How many bits values take above units, at most."""
-    most = 0.0
+    """How many bits values take above units: no fewer; rows that nothing is written to are free."""
+    most = 1
     for total in totals[1:]:
-        grown = most + log2(max(total, 1)) - fraction_bits
-        # One is added for acceptance; and more than what floats lose.
-        most = max(most, (max(grown, 0.0) + log2(1 + 2.0 ** -abs(grown))) + 1e-6)
-    return int(most) + 1
+        # At most 1 for acceptance, and so many times the greatest value below, over 2^F.
+        most = max(most, max(0, most + total.bit_length() - fraction_bits) + 1)
+    return most
 
 
 def _joined(digits: Words, row: Ints, shift: Ints, bits: int) -> Words:
