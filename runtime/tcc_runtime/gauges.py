@@ -12,8 +12,8 @@ Cost: a child, the first time that it is drawn, a few divisions of integers and 
 
 from __future__ import annotations
 
-from itertools import count
 from math import frexp, log
+from threading import Lock
 from typing import TypeAlias
 
 from tcc_runtime.tables import Call, State, Tables
@@ -21,6 +21,7 @@ from tcc_runtime.tables import Call, State, Tables
 LN2 = log(2)
 UNIT = 2.0**64  # of the numbers that are compared with keys, Q64.64
 LEAST = 2.0**-900  # of a share or an arrival that is told from 0
+_WIDEST = 900  # bits of what an E is multiplied by
 
 
 class Unfit(Exception):
@@ -120,29 +121,31 @@ class Gauges:
         self.most = 0.0
         self.table: dict[int, Gauge] = {}
         self._found: dict[State, Gauge] = {}
-        self._numbers = count()
+        self._lock = Lock()
 
     def of(self, state: State) -> Gauge:
         """The gauge of a state of the tables."""
         found = self._found.get(state)
         if found is None:
-            # In an order that gives two threads one gauge, complete before anybody sees it.
-            found = Gauge(state, next(self._numbers), self)
-            self.most = max(self.most, abs(found.level))
-            self.table[found.index] = found
-            found = self._found.setdefault(state, found)
+            with self._lock:
+                found = self._found.get(state)
+                if found is None:
+                    found = Gauge(state, len(self.table), self)
+                    # Whoever meets the gauge has to find the rest already there.
+                    self.most = max(self.most, abs(found.level))
+                    self.table[found.index] = found
+                    self._found[state] = found
         return found
 
     def inverse(self, total: int, left: int) -> float:
         """``total / left``.
 
         Raises:
-            Unfit: it is beyond floating-point numbers.
+            Unfit: it is beyond the numbers of an unrecorded run.
         """
-        try:
-            return total / left
-        except OverflowError:
-            raise Unfit from None
+        if total.bit_length() - left.bit_length() > _WIDEST:
+            raise Unfit
+        return total / left
 
 
 def gauges_of(tables: Tables) -> Gauges:

@@ -140,13 +140,14 @@ def test_long_runs_over_one_automaton_are_recorded_ones(race, tilt):
         assert alone == recorded
 
 
+@pytest.mark.parametrize("length", [12, 14, 16, 19])
 @pytest.mark.parametrize("race", ["coupled", "rest"])
-def test_next_to_nothing_left_is_left_to_the_exact_run(race):
-    # One call that costs nothing, or twenty that weigh 2^-64 each.
+def test_next_to_nothing_left_is_left_to_the_exact_run(race, length):
+    # One call that costs nothing, or up to twenty that weigh 2^-64 each.
     rows = [(True, [])]
-    for _ in range(19):
+    for _ in range(length):
         rows.append((False, [(1, len(rows) - 1)]))
-    rows.append((False, [(0, 0), (1, 19)]))
+    rows.append((False, [(0, 0), (1, length)]))
     artifact = opened(free_core([0, 60 * 10**9], 20), rows, "1", 8)
     for top in (1, 2):
         alone, recorded = both(artifact, seed=bytes(32), top=top, race=race)
