@@ -9,7 +9,7 @@ hide in.  Cost: linear in the file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from struct import iter_unpack
 
@@ -51,6 +51,7 @@ class CheckedArtifact:
         core_calls: for each call of the artifact its index in the core.
         plans: [n], number of plans below each state; of derivations in a nondeterministic one.
         race_count: [n], m(q); upper bounds where the manifest's counts are.
+        kept: what its readers have made of it and want again, by name; it says nothing new.
     """
 
     file: ArtifactFile
@@ -60,6 +61,7 @@ class CheckedArtifact:
     core_calls: tuple[int, ...]
     plans: Sequence[int]
     race_count: Sequence[int]
+    kept: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def calls(self) -> tuple[str, ...]:

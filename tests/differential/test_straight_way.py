@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from itertools import islice
 
 import pytest
 
+from tcc_certs.kernel import check
 from tcc_certs.ledger import LedgerReader
 from tcc_certs.replay import pushes, steps, straight, validate
-from tcc_certs.replay.findings import Validation
-from tcc_certs.replay.steps import Replay
+from tcc_certs.replay.findings import Findings, Validation
+from tcc_certs.replay.seeds import logged_seed
+from tcc_certs.replay.steps import Replay, Trust
+from tcc_certs.replay.tree import Node
 from tests.differential.test_runtime_validator import artifact, recorded
 from tests.forgery.mutants import field_mutants, line_mutants
 from tests.forgery.test_ledger_forgeries import forged_run
@@ -27,7 +31,7 @@ STRIDE = 29
 def in_full(ledger: bytes, data) -> Validation:
     """The validation with nothing going straight."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps, "straight_way", lambda run, reader: None)
+        patch.setattr(steps, "straight_way", lambda *_: None)
         return validate(ledger, data)
 
 
@@ -123,3 +127,40 @@ def test_chunks_cut_anywhere_go_straight():
         chunks = [ledger[at : at + size] for at in range(0, len(ledger), size)]
         assert looked_into(chunks, data) == (whole, kinds)
     assert LedgerReader([ledger]).records == 0
+
+
+def test_what_is_kept_does_not_grow_with_what_was_popped():
+    # Two dozen runs that end with nothing left, in hundreds of records: no node stays but on the
+    # paths of the leaves that were found, and those of the last pop.
+    popped = 0
+    for number in range(24):
+        data = check(artifact(number % 8))
+        for race in ("coupled", "rest"):
+            _, ledger = recorded(artifact(number % 8), number, top=3, race=race)
+            replay, reader = Replay(Findings()), LedgerReader([ledger])
+            replay.trust = Trust(
+                artifact=data, seed=logged_seed([ledger]), opening=None, beacon=None,
+                nonce=None, counts=None,
+            )  # fmt: skip
+            lines = reader.unverified()
+            line = next(lines)
+            while line is not None:
+                replay.step(reader.verified(line), reader.records)
+                line = replay.after(reader, lines)
+            run = replay.run
+            assert run is not None
+            popped += run.expansions
+            alive = {id(run.parent)}
+            for node in [entry[2] for entry in run.frontier.heap] + [run.parent]:
+                while node is not None:
+                    alive.add(id(node))
+                    node = node.parent
+            for _, _, node in run.best.ranked:
+                while node is not None:
+                    alive.add(id(node))
+                    node = node.parent
+            gc.collect()
+            found = [item for item in gc.get_objects() if isinstance(item, Node)]
+            assert len(found) <= len(alive) + 1
+            del found, node, run, replay
+    assert popped > 200

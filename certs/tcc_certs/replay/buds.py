@@ -35,26 +35,26 @@ def opened(entry: Entry) -> Node:
 def _child(
     key: int, digest: bytes, parent: Node, child: Child, x: int | None, gauge: Gauge
 ) -> Node:
-    _, _, step, place = child
+    position, _, step, place = child
     states, before = place.states, parent.exact
     count, unit = place.race_count, place.unit
     arrival = Arrival(parent.arrival, step.weight, step.fraction_bits, x, count, unit, gauge)
-    return Node(
-        digest=digest,
-        parent=parent,
-        call=step.text,
-        states=states,
-        depth=parent.depth + (states is not None),
-        cost_low=parent.cost_low + step.cost_low,
-        cost_high=parent.cost_high + step.cost_high,
-        edge_weight=step.weight,
-        weight=parent.weight * step.weight if states else parent.weight,
-        position=child.position,
-        won=x is None,
-        tally=(),
-        exact=before if before is None or states is None else states[0],
-        key=key,
-        arrival=arrival,
+    return Node(  # by position, which takes a third of the time
+        digest,
+        parent,
+        step.text,
+        states,
+        parent.depth if states is None else parent.depth + 1,
+        parent.cost_low + step.cost_low,
+        parent.cost_high + step.cost_high,
+        step.weight,
+        parent.weight if states is None else parent.weight * step.weight,
+        position,
+        x is None,
+        (),
+        before if before is None or states is None else states[0],
+        key,
+        arrival,
     )
 
 

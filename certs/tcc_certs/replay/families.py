@@ -4,21 +4,26 @@ Normative text: docs/spec/race.md, sections 4, 5, 8 and 18.  A run over a determ
 meets the same states again and again; the numbers and the texts of their children are made once.
 Numbers are in units of 2^-96, each off by less than :mod:`tcc_certs.replay.gauges` allows.
 Cost: a mass and a division a child, a logarithm a state and a call.  Memory: the children of the
-states that were met last, :data:`tcc_certs.replay.left.MAX_KEPT` at most.
+states that were met last, 2^18 at most; they stay with the artifact for its next ledger.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from tcc_certs.codec import encode
+from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.near import UNIT_BITS, near_log, near_log_of, times_log_two
 from tcc_certs.replay.children import Child, Place, Remainder, Row, Step
-from tcc_certs.replay.language import Language
-from tcc_certs.replay.left import MAX_KEPT, Children, Left, Listing
+from tcc_certs.replay.language import read_language
+from tcc_certs.replay.left import Children, Left, Listing
 from tcc_certs.replay.tree import STOP
 from tcc_certs.weights import score
 
+Settings: TypeAlias = "tuple[tuple[int, int], str]"
+
+_MAX_KEPT = 1 << 18  # children
 _ONE_LEVEL = times_log_two(UNIT_BITS)
 
 
@@ -94,12 +99,18 @@ class Family:
 
 
 class Families:
-    """The families of the states of a run, each made when it is first met."""
+    """The families of the states of an artifact, each made when it is first met.
 
-    def __init__(self, language: Language, listing: Listing, recipe: str) -> None:
-        self._language = language
-        self._listing = listing
-        self._recipe = recipe
+    Attributes:
+        language: what runs with these settings read of the artifact.
+        listing: the children of its states.
+        settings: inflation and recipe.
+    """
+
+    def __init__(self, artifact: CheckedArtifact, settings: Settings) -> None:
+        self.language = language = read_language(artifact, *settings)
+        self.listing = Listing(language)
+        self.settings = settings
         self._found: dict[int, Family] = {}
         self._kept = 0
         self._places: dict[int, Place] = {}
@@ -120,12 +131,12 @@ class Families:
         """The children of a node at `state`."""
         found = self._found.get(state)
         if found is None:
-            if self._kept > MAX_KEPT:
+            if self._kept > _MAX_KEPT:
                 self._found.clear()
                 self._places.clear()
                 self._kept = 0
-            language, states = self._language, (state,)
-            children = self._listing.children(states)
+            language, states = self.language, (state,)
+            children = self.listing.children(states)
             found = Family(self, children, self._ahead(state), language.unit(states))
             self._found[state] = found
             self._kept += len(children.masses)
@@ -148,13 +159,13 @@ class Families:
         return child, suffix, share, level, lean, lift, opening, middle, closing
 
     def _ahead(self, state: int) -> int:
-        language = self._language
-        if self._recipe == "r2":
+        language = self.language
+        if self.settings[1] == "r2":
             return language.residual_to_go[state] << UNIT_BITS - 32
         return language.automaton.rank[state] * language.envelope << UNIT_BITS - 32
 
     def _step(self, call: int) -> Step:
-        language = self._language
+        language = self.language
         weight, text = language.weight[call], language.texts[call]
         bits, suffix = self._bits, text.encode()
         lean = times_log_two(bits) - near_log(weight)
@@ -165,7 +176,7 @@ class Families:
         return found
 
     def _place(self, state: int) -> Place:
-        language, states = self._language, (state,)
+        language, states = self.language, (state,)
         count, unit, plans = language.count(states), language.unit(states), language.plans[state]
         level = near_log_of(count) - times_log_two(unit) + _ONE_LEVEL
         opening = f'{{"{self._name}":"{plans}",' if plans < 1 << 64 else "{"
@@ -173,3 +184,11 @@ class Families:
         ahead = self._ahead(state)
         found = self._places[state] = Place(states, count, unit, level, ahead, opening, closing)
         return found
+
+
+def families_of(artifact: CheckedArtifact, settings: Settings) -> Families:
+    """The families of an artifact; those of the last settings are kept with it."""
+    found = artifact.kept.get("families")
+    if not isinstance(found, Families) or found.settings != settings:
+        found = artifact.kept["families"] = Families(artifact, settings)
+    return found

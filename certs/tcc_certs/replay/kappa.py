@@ -119,13 +119,15 @@ class Kappa:
             self._tightened += kappa < 0
             self._sum += kappa
 
-    def note_children(self, places: Sequence[States | None]) -> None:
-        """Children were pushed whose exact states are the run's own."""
+    def passed(self, nodes: int) -> bool:
+        """Whether there is no more to know of so many pushed nodes, which are counted then."""
         if self._same:
-            self._nodes += len(places)
-        elif self._exact is not None:
-            for states in places:
-                self.note(states, 0 if states is None else states[0])
+            self._nodes += nodes
+        return self._same or self._exact is None
+
+    def note_beside(self, states: States | None) -> None:
+        """A node was pushed whose exact state is the run's own."""
+        self.note(states, 0 if states is None else states[0])
 
     def document(self) -> Mapping[str, int | str]:
         """``nodes``, ``tightened``, ``mean``."""

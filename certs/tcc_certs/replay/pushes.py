@@ -13,7 +13,6 @@ from heapq import heappush
 
 from blake3 import blake3
 
-from tcc_certs.codec import encode
 from tcc_certs.digest import RESIDUAL, REST_ARRIVAL, Uniforms, rest_digest, rest_place, uuid7
 from tcc_certs.fixed import Q64_MAX, Q64_MIN, digits_q64, format_q64
 from tcc_certs.ledger import LedgerReader
@@ -21,9 +20,8 @@ from tcc_certs.near import UNIT_BITS, near_log, times_log_two
 from tcc_certs.race import WORD, Gauge
 from tcc_certs.replay.children import Remainder, Row
 from tcc_certs.replay.gauges import FULL, KEYED, LOGS, WON, slack, spread
-from tcc_certs.replay.language import States
-from tcc_certs.replay.records import REPR_BYTES, REPR_CALLS, clipped
 from tcc_certs.replay.run import Run
+from tcc_certs.replay.texts import Texts
 from tcc_certs.replay.tree import Node
 
 _ROUND = UNIT_BITS - WORD
@@ -32,7 +30,6 @@ _LAST = (1 << WORD + 1) - 1  # 1 - U = (_LAST - 2x) / 2^65
 _WHOLE = times_log_two(WORD + 1)  # E = _WHOLE - ln(_LAST - 2x), in units
 _RESIDUAL, _REST = bytes((RESIDUAL,)), bytes((REST_ARRIVAL,))
 _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
-_MAX_TEXTS = 1 << 16
 
 
 class Pushes:
@@ -40,7 +37,6 @@ class Pushes:
 
     Attributes:
         line: the last that was taken; None: there was none.
-        kept: how many texts are kept.
     """
 
     def __init__(self, reader: LedgerReader, run: Run, key: Uniforms) -> None:
@@ -51,9 +47,8 @@ class Pushes:
         self._plain = blake3()
         self._keyed = key.hasher
         self._stamp = uuid7(run.header.started_ms, bytes(32))[:15]
-        self.kept = 0
         self._named = b"", ""
-        self._texts: dict[tuple[str, ...], Texts] = {}
+        self._texts = Texts()
 
     def meets(self, text: str) -> bool:
         """Whether the line is `text`, an object up to its closing brace, and its link."""
@@ -100,7 +95,7 @@ class Pushes:
         """
         reader, heap, plain, keyed = self._reader, self._heap, self._plain, self._keyed
         name = self.name(node.digest)
-        stamp, texts = self._stamp, self._texts_below(node, rows[-1][1] is None)
+        stamp, texts = self._stamp, self._texts.below(node, rows[-1][1] is None)
         tau, loss, neg, won_error = gauge[0], slack(gauge), gauge[2], gauge[3] + WON
         inner, outer = b"\x01" + node.digest, b"\x02" + node.digest
         line, head, done = None, reader.head, 0
@@ -156,13 +151,16 @@ class Pushes:
             self.line = line
             reader.head = head
             reader.records += done
-            self._count([row[0].place.states for row in rows[:done]])
+            self._count(rows[:done])
         return done
 
-    def _count(self, places: list[States | None]) -> None:
-        self._run.nodes += len(places)
-        self._run.leaf_nodes += places.count(None)
-        self._run.kappa.note_children(places)
+    def _count(self, rows: Sequence[Row]) -> None:
+        run = self._run
+        run.nodes += len(rows)
+        run.leaf_nodes += bool(rows) and rows[-1][1] is None
+        if not run.kappa.passed(len(rows)):
+            for row in rows:
+                run.kappa.note_beside(row[0].place.states)
 
     def rest(
         self,
@@ -204,47 +202,3 @@ class Pushes:
         digest = rest_digest(node.digest, step)
         heappush(self._heap, (-key, digest, node, rest, x, time, loss, minus_log, error))
         return True
-
-    def _texts_below(self, node: Node, may_stop: bool) -> Texts:
-        calls = tuple(node.calls(REPR_CALLS))
-        before = calls[1 - REPR_CALLS :]
-        found = self._texts.get(before)
-        if found is None:
-            if self.kept > _MAX_TEXTS:
-                self._texts.clear()
-                self.kept = 0
-            found = self._texts[before] = Texts(self, before)
-        if may_stop:
-            found[None] = member(calls)
-        return found
-
-
-class Texts(dict[bytes | None, str]):
-    """The ``ctx_repr`` members of the children of a node, by call, each on up to its key.
-
-    None: that of the leaf, which has all calls of the node and is not kept for another one.
-    """
-
-    def __init__(self, owner: Pushes, before: tuple[str, ...]) -> None:
-        super().__init__()
-        self._owner = owner
-        self._before = before
-        raw = " ".join([*before, ""])
-        self._stem = encode(raw).decode()[:-1]
-        self._room = REPR_BYTES - len(raw.encode())
-
-    def __missing__(self, call: bytes | None) -> str:
-        if call is None:
-            return member(self._before)
-        if len(call) <= self._room:  # nothing is cut
-            found = f'","ctx_repr":{self._stem}{encode(call.decode()).decode()[1:]},"key_raw":"'
-        else:
-            found = member([*self._before, call.decode()])
-        self[call] = found
-        self._owner.kept += 1
-        return found
-
-
-def member(calls: Sequence[str]) -> str:
-    """The end of the member before, ``ctx_repr`` after these calls, and the name of the next."""
-    return f'","ctx_repr":{encode(clipped(calls)).decode()},"key_raw":"'

@@ -79,6 +79,7 @@ class Run:
         key: Uniforms | None,
         kappa: Kappa,
         findings: Findings,
+        listing: Listing | None = None,
     ) -> None:
         self.language = language
         self.constraints = constraints
@@ -94,13 +95,12 @@ class Run:
         self.best = Best(header.top)
         self.root_rank = language.rank(language.root)
         self.claim = header.first_claim(self.root_rank)
-        self.nodes = self.leaf_nodes = self.expansions = 0
-        self.outside = 0
+        self.nodes = self.leaf_nodes = self.expansions = self.outside = 0
         self.parent: Node | None = None
         self._won: int | None = None
         self._due: deque[Slot] = deque()
         self._left: Left | None = None
-        self.listing = Listing(language)
+        self.listing = listing or Listing(language)
 
     @property
     def leaves(self) -> int:
@@ -138,7 +138,7 @@ class Run:
             Rejected: L602 another child than the one that is due, L603 a node that is in the
                 frontier, L104 no node is due.
         """
-        if self.nodes == 0:
+        if not self.nodes:
             self._enter(root_node(self.language, self.constraints, self.kappa.root), record, line)
             return
         if not self._due:

@@ -21,10 +21,11 @@ from tcc_certs.replay.constraints import residual_constraints
 from tcc_certs.replay.coupled import Coupled
 from tcc_certs.replay.downgrade import replay_downgrade
 from tcc_certs.replay.fallback import Fallback
+from tcc_certs.replay.families import Families, families_of
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import Header, read_header
 from tcc_certs.replay.kappa import Kappa, handed_counts, own_counts
-from tcc_certs.replay.language import Language, read_language
+from tcc_certs.replay.language import Language
 from tcc_certs.replay.literal import Literal
 from tcc_certs.replay.opening import check_header, check_version
 from tcc_certs.replay.policy import Policy
@@ -76,6 +77,7 @@ class Replay:
         self.line = 0
         self._closed = False
         self._straight: Straight | None = None
+        self._families: Families | None = None
 
     def after(self, reader: LedgerReader, lines: Iterator[bytes]) -> bytes | None:
         """The next of these lines that is for :meth:`step`; those before it went straight.
@@ -83,8 +85,8 @@ class Replay:
         Raises:
             Rejected: as the reader.
         """
-        if self._straight is None and self.run is not None:
-            self._straight = straight_way(self.run, reader)
+        if self._straight is None and self.run is not None and self._families is not None:
+            self._straight = straight_way(self.run, self._families, reader)
         if self._straight is None:
             return next(lines, None)
         found = self._straight.follow(lines)
@@ -122,7 +124,8 @@ class Replay:
         check_header(record, header, trust.artifact, self.findings)
         self.claim = header.claim_type
         check_public(record, opened=trust.opening, beacon=trust.beacon, nonce=trust.nonce)
-        language = read_language(trust.artifact, header.inflate, header.recipe)
+        families = families_of(trust.artifact, (header.inflate, header.recipe))
+        self._families, language = families, families.language
         key = refinement = None
         if header.rule is not None:
             refinement = Refinement(language, read_asking(trust.artifact), header.rule)
@@ -138,6 +141,7 @@ class Replay:
             key=key,
             kappa=_kappa(trust, language),
             findings=self.findings,
+            listing=families.listing,
         )
 
     def _looked_at(self, run: Run, record: Line) -> None:

@@ -43,7 +43,7 @@ from tcc_certs.replay.turn import expands
 _POINT = 128  # fractional bits of e^-t
 
 
-def straight_way(run: Run, reader: LedgerReader) -> Straight | None:
+def straight_way(run: Run, families: Families, reader: LedgerReader) -> Straight | None:
     """The straight way through the ledger of a run, where there is one."""
     policy, key = run.policy, run.key
     if (
@@ -57,18 +57,20 @@ def straight_way(run: Run, reader: LedgerReader) -> Straight | None:
         or not run.kappa.beside
     ):
         return None
-    return Straight(run, policy, key, reader)
+    return Straight(run, policy, families, Pushes(reader, run, key), key)
 
 
 class Straight:
     """The straight way through one ledger."""
 
-    def __init__(self, run: Run, policy: Coupled, key: Uniforms, reader: LedgerReader) -> None:
+    def __init__(
+        self, run: Run, policy: Coupled, families: Families, pushes: Pushes, key: Uniforms
+    ) -> None:
         self._run = run
         self._policy = policy
         self._key = key
-        self._pushes = Pushes(reader, run, key)
-        self._families = Families(run.language, run.listing, run.header.recipe)
+        self._pushes = pushes
+        self._families = families
 
     def follow(self, lines: Iterator[bytes]) -> bytes | None:
         """The first of these lines that does not go straight, or None: there is none.

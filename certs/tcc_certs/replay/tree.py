@@ -20,12 +20,13 @@ from tcc_certs.replay.left import Children, Left
 STOP = "stop"
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Node:
     """A node of the prefix tree, or a leaf.
 
     One a pop or more: not frozen, which would make it several times as dear; nothing is changed
-    but by :func:`tcc_certs.replay.policy.with_key`, before a node enters the frontier.
+    but by :func:`tcc_certs.replay.policy.with_key`, before a node enters the frontier.  Nor
+    keyword-only, for :func:`tcc_certs.replay.buds.opened`.
 
     Attributes:
         digest: D, or L at a leaf.
