@@ -23,6 +23,8 @@ class Trace(Recorder):
         popped: digests of nodes expanded and leaves popped.
     """
 
+    wants_nodes = True
+
     def __init__(self) -> None:
         super().__init__(HashOnly(), started_ms=0)
         self.pushed: list[Node] = []

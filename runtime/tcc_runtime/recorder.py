@@ -46,9 +46,15 @@ class Recorder:
         started_ms: UTC, milliseconds since 1970, below 2^48.
         withhold: leave the seed and the salt out of `close`.
 
+    Attributes:
+        wants_nodes: whether a run has to tell it of its nodes, and not only of their lines; then
+            the run goes a step at a time.
+
     Raises:
         ValueError: started_ms is out of range.
     """
+
+    wants_nodes = False
 
     def __init__(self, sink: Sink, *, started_ms: int, withhold: bool = False) -> None:
         if not 0 <= started_ms < 1 << 48:

@@ -87,7 +87,7 @@ def search(
             return run
         on_expand = None if told is None else told.again()
     with held_interrupts() as interrupted:
-        if fast and recorder is not None:
+        if fast and recorder is not None and not recorder.wants_nodes:
             with recorder:
                 return recorded(
                     artifact, terms, recorder, on_expand, lambda: clock() - started, interrupted

@@ -240,6 +240,21 @@ def test_fsync_at_open_at_close_and_when_the_time_has_passed(
     assert (tmp_path / "a").read_bytes() == b"{}\n" * 80
 
 
+def test_a_recorder_that_wants_nodes_is_told_of_each(artifact):
+    class Told(Recorder):
+        wants_nodes = True
+        expanded = 0
+
+        def expand(self, expansion, descent):
+            self.expanded += 1
+            super().expand(expansion, descent)
+
+    sink = Memory()
+    recorder = Told(sink, started_ms=1_700_000_000_000)
+    assert search(artifact, SETTINGS, recorder).expansions == recorder.expanded > 0
+    assert bytes(sink.data) == memory(artifact)
+
+
 def test_lines_wait_for_each_other_but_not_for_long(artifact):
     class Counted(Memory):
         groups = 0
