@@ -66,12 +66,14 @@ def _hashes(table: Table, attempt: int, guard: Guard) -> Hashes:
     found: Hashes = constants[:2].take(table.accept)
     bottom = slice(0, int(table.levels[1]))
     found[bottom] = _mix(found[bottom])
+    # A limit may have left states above the first level without edges.
+    gaps = not table.degree[bottom.stop :].all()
     for states, edges in table.bands():
         guard.tick(edges.stop - edges.start)
         values = found.take(table.target[edges]) * factor[edges]
         if table.nondeterministic:
             values = _once(values, np.diff(table.edge_start[states.start : states.stop + 1]))
-        sums = summed(values, table.edge_start[states] - edges.start, gaps=True)
+        sums = summed(values, table.edge_start[states] - edges.start, gaps=gaps)
         found[states] = _mix(found[states] + sums)
     return found
 
