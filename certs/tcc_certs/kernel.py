@@ -61,7 +61,7 @@ class CheckedArtifact:
     core_calls: tuple[int, ...]
     plans: Sequence[int]
     race_count: Sequence[int]
-    kept: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
+    kept: dict[str, object] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @property
     def calls(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -164,3 +165,15 @@ def test_what_is_kept_does_not_grow_with_what_was_popped():
             assert len(found) <= len(alive) + 1
             del found, node, run, replay
     assert popped > 200
+
+
+def test_what_stays_with_an_artifact_is_that_of_the_last_settings_and_of_no_copy():
+    data = check(artifact(3))
+    for salt, (recipe, race) in enumerate(
+        [("r1", "rest"), ("r2", "coupled"), ("r1", "coupled")] * 2
+    ):
+        _, ledger = recorded(artifact(3), salt, top=3, recipe=recipe, race=race)
+        assert validate(ledger, data) == in_full(ledger, data)
+        assert validate(ledger, data).verdict == 0
+        assert list(data.kept) == ["families"]
+    assert replace(data).kept == {}

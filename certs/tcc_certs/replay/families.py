@@ -17,13 +17,13 @@ from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.near import UNIT_BITS, near_log, near_log_of, times_log_two
 from tcc_certs.replay.children import Child, Place, Remainder, Row, Step
 from tcc_certs.replay.language import read_language
-from tcc_certs.replay.left import Children, Left, Listing
+from tcc_certs.replay.left import MAX_KEPT, Children, Left, Listing
 from tcc_certs.replay.tree import STOP
 from tcc_certs.weights import score
 
 Settings: TypeAlias = "tuple[tuple[int, int], str]"
 
-_MAX_KEPT = 1 << 18  # children
+
 _ONE_LEVEL = times_log_two(UNIT_BITS)
 
 
@@ -131,7 +131,7 @@ class Families:
         """The children of a node at `state`."""
         found = self._found.get(state)
         if found is None:
-            if self._kept > _MAX_KEPT:
+            if self._kept > MAX_KEPT:
                 self._found.clear()
                 self._places.clear()
                 self._kept = 0

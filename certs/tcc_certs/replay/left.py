@@ -16,7 +16,7 @@ from itertools import accumulate
 from tcc_certs.race import WORD, child_masses
 from tcc_certs.replay.language import Language, States
 
-MAX_KEPT = 1 << 20  # children that are listed at one time
+MAX_KEPT = 1 << 18  # children that are listed at one time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
