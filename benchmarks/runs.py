@@ -42,7 +42,7 @@ def table() -> Iterator[str]:
     data = compile_file(GRAMMARS / "coding_agent.tcg", Options(beta="1")).artifact
     if data is None:
         raise ValueError("the grammar is refused")
-    yield row("coding_agent, top 16", load(data), 1200, 16)
+    yield row("coding_agent, top 16", load(data), 800, 16)
     yield row("10^6 states, top 1", load(kept(1_000_000, 24), verify=False), 100, 1)
 
 
