@@ -27,7 +27,7 @@ from tcc_runtime.load import Artifact, load
 from tcc_runtime.recorder import Recorder
 from tcc_runtime.search import search
 from tcc_runtime.settings import Race, Settings
-from tcc_runtime.sinks import HashOnly
+from tcc_runtime.sinks import Memory
 
 RUNS = {1: 15, 16: 3, 256: 2}
 # depth, limits on the uses of the first tools: 260, 883, 7,579 and 69,107 states
@@ -87,12 +87,11 @@ def ours(artifact: Artifact, k: int, runs: int, race: Race, *, ledger: bool) -> 
 
     def run(seed: int) -> int:
         settings = Settings(seed=seed.to_bytes(32, "big"), top=k, race=race)
-        recorder = Recorder(HashOnly(), started_ms=0) if ledger else None
+        recorder = Recorder(Memory(), started_ms=0) if ledger else None
         return search(artifact, settings, recorder).expansions
 
-    if not ledger:  # tables are made
-        for seed in range(runs):
-            run(seed)
+    for seed in range(runs):  # tables are made
+        run(seed)
     return timed(run, runs)
 
 
