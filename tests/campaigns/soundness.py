@@ -3,7 +3,8 @@
 Each trial draws a small automaton (exact, nondeterministic, relaxed, rounded or a mixture) and runs
 over it (race, inflation, tilt, recipe, keys, cut, number of plans, seed).  All plans of the race
 are listed by an oracle that shares nothing with the runtime, and a plan that was not returned but
-has a greater value than the last one returned is a violation.  The literal race runs beside it on
+has a greater value than the last one returned is a violation.  Every other run writes a ledger,
+which the validator has to pass with its claim.  The literal race runs beside it on
 random trees of three children a node, where the printed claim fails more often than not.
 
     python -m tests.campaigns.soundness --runs 100000 --processes 2
@@ -21,10 +22,13 @@ from math import exp, lgamma, log, log1p
 
 from tcc_certs.errors import Code
 from tcc_certs.fixed import parse_q64
+from tcc_certs.replay import validate
 from tcc_runtime.load import Artifact
 from tcc_runtime.outcome import Run
+from tcc_runtime.recorder import Recorder
 from tcc_runtime.search import search
 from tcc_runtime.settings import Settings
+from tcc_runtime.sinks import Memory
 from tests.differential.tree_oracle import Oracle, Plan, Tree
 from tests.runtime.graphs import free_core, named_rows, opened, random_network, random_rows
 from tests.runtime.relaxing import random_relaxed
@@ -51,9 +55,9 @@ def trial(number: int) -> Counter[str]:
     artifact, tree = automaton(rng)
     found: Counter[str] = Counter()
     allowed = tree.allowed
-    for _ in range(RUNS_EACH):
+    for at in range(RUNS_EACH):
         told = settings(rng, artifact)
-        run = search(artifact, told)
+        run = search(artifact, told) if (number + at) % 2 else recorded(artifact, told, found)
         tree.inflate = told.inflate
         most = told.truncate
         tree.allowed = lambda plan, most=most: (most is None or len(plan) <= most) and allowed(plan)
@@ -68,6 +72,18 @@ def trial(number: int) -> Counter[str]:
         found["violations"] += violations(run, leaves, told.top) > 0
         found["differing"] += given(run) != leaves[: told.top]
     return found
+
+
+def recorded(artifact: Artifact, told: Settings, found: Counter[str]) -> Run:
+    """A run with a ledger, which the validator is asked about: one with its claim upheld is due."""
+    ledger = Memory()
+    run = search(artifact, told, Recorder(ledger, started_ms=7))
+    data = artifact.kept["test.bytes"]
+    said = validate(bytes(ledger.data), data) if isinstance(data, bytes) else None
+    due = (0, run.claim_type, run.ledger_head)
+    found["recorded"] += 1
+    found["refused"] += said is None or (said.verdict, said.claim_type, said.head) != due
+    return run
 
 
 def given(run: Run) -> Leaves:
@@ -216,7 +232,7 @@ def main(arguments: list[str] | None = None) -> int:
             tasks = [(depth, number) for number in range(told.trees)]
             found = summed(pool.map(tree_trial, tasks, chunksize=10), 500, "trees", told.trees)
             report_trees(depth, found)
-    return 1 if ours["violations"] or ours["differing"] else 0
+    return 1 if ours["violations"] or ours["differing"] or ours["refused"] else 0
 
 
 def report(found: Counter[str]) -> None:
@@ -230,6 +246,7 @@ def report(found: Counter[str]) -> None:
     print(f"certified runs: {runs} of {found['runs']} ({kinds}; {races})")
     print(f"plans listed: {found['plans']}; expansions: {found['expansions']}")
     print(f"runs whose plans or values are not the oracle's: {found['differing']}")
+    print(f"with a ledger: {found['recorded']}; the validator refused {found['refused']} of them")
     print(f"violations: {found['violations']}; 95 % upper limit of the rate: {limit:.3g}")
 
 

@@ -21,7 +21,8 @@ def test_no_plan_outside_beats_a_certified_stop():
     for number in range(60):
         found += trial(10**9 + number)
     assert found["certified"] == found["runs"] == 60 * soundness.RUNS_EACH
-    assert (found["violations"], found["differing"]) == (0, 0)
+    assert (found["violations"], found["differing"], found["refused"]) == (0, 0, 0)
+    assert found["recorded"] == found["runs"] // 2
     assert min(found[name] for name in ("RunWiseExact", "RunWiseSurrogate", "TruncationOnly")) >= 10
     assert min(found[race] for race in ("coupled", "rest")) >= 50
 
