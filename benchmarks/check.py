@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.layered import kept
+from benchmarks.measure import peak
 from tcc_certs import kernel as pure
 from tcc_certs.artifact import read_artifact
 from tcc_compiler.options import Options
@@ -88,7 +89,7 @@ def _child(kernel: str, path: Path) -> str:
 
 def _measure(which: str, path: Path) -> dict[str, float]:
     """The figures of one kernel, in this process."""
-    before = _peak()
+    before = peak()
     data = mapped(path)
     sha = [_time(lambda: hashlib.sha256(data).digest()) for _ in range(RUNS)]
     spent = [0.0]
@@ -117,7 +118,7 @@ def _measure(which: str, path: Path) -> dict[str, float]:
         "total": median(totals),
         "digests": median(digests),
         "reading": reading,
-        "memory": _peak() - before,
+        "memory": peak() - before,
     }
 
 
@@ -125,17 +126,6 @@ def _time(action: Callable[[], object]) -> float:
     begin = time.process_time()
     action()
     return time.process_time() - begin
-
-
-def _peak() -> int:
-    """The most bytes of this process in memory so far (Linux).
-
-    Not `ru_maxrss`, which begins with what the process that started this one had.
-    """
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM"):
-            return int(line.split()[1]) * 1024
-    raise OSError("no VmHWM in /proc/self/status")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ the same sizes go through OpenFst.  Besides the rows this writes ``benchmarks/gr
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.family import Shape, shape
-from benchmarks.measure import head, machine, row
+from benchmarks.measure import head, machine, peak, row
 
 PICTURE = Path(__file__).with_name("growth.svg")
 SHAPES = (
@@ -83,14 +82,14 @@ def measured(which: str, one: Shape) -> dict[str, Any]:
     automaton = _best(lambda: minimal(core))[0]
     with tempfile.TemporaryDirectory() as folder:
         file, artifact = _best(lambda: written(data, UNCHECKED, Path(folder, "family.tcca")))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    most = peak() >> 20
     manifest = read_artifact(artifact, digests=False).manifest
     return {
         "states": manifest.states,
         "edges": manifest.edges,
         "automaton": automaton,
         "file": file,
-        "peak": peak,
+        "peak": most,
     }
 
 
