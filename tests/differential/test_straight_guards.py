@@ -9,8 +9,9 @@ import pytest
 
 from tcc_certs.errors import Code
 from tcc_certs.kernel import check
-from tcc_certs.replay import steps, validate
+from tcc_certs.replay import steps, straight, validate
 from tests.differential.test_runtime_validator import artifact, recorded
+from tests.differential.test_straight_way import looked_into
 from tests.oracle_ledger.writer import chained, with_run_id
 from tests.runtime.graphs import build, free_core, random_rows
 
@@ -63,3 +64,42 @@ def test_kappa_beside_handed_in_counts_is_that_of_the_whole_replay(race, monkeyp
     assert found.verdict == 0
     assert found.kappa["nodes"] > 0
     assert found.kappa["tightened"] > 0
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+def test_children_left_out_behind_a_recovery_are_missed(race, monkeypatch):
+    data = artifact(3)
+    _, ledger = recorded(data, 1, top=5, race=race)
+    records = records_of(ledger)
+    seen = 0
+    for at in range(2, len(records)):
+        end = at
+        while records[end]["kind"] in ("node", "rest"):
+            end += 1
+        if end > at:  # those from `at` on are left out
+            taken_up = {"kind": "recovered", "dropped_bytes": 1, "records": at}
+            forged = chained([*records[:at], taken_up, *records[end:]])
+            found = told(forged, data, monkeypatch)
+            assert (found.verdict, found.findings[0].line) == (1, at + 2)
+            seen += 1
+    assert seen > 5
+
+
+def test_numbers_that_are_not_near_enough_send_every_draw_the_other_way(monkeypatch):
+    data = artifact(3)
+    _, ledger = recorded(data, 1, top=5, race="rest")
+    monkeypatch.setattr(straight, "usable", lambda gauge: False)
+    found, kinds = looked_into(ledger, data)
+    assert found.verdict == 0
+    for kind in ("expand", "draw"):
+        due = sum(record["kind"] == kind for record in records_of(ledger))
+        assert kinds.count(kind) == due > 0
+
+
+def test_a_leaf_whose_uniform_is_not_decided_goes_the_other_way(monkeypatch):
+    data = artifact(3)
+    _, ledger = recorded(data, 1, top=5, race="rest")
+    monkeypatch.setattr(straight, "_POINT", 64)  # two multiples of 2^-64 are always enclosed
+    found, kinds = looked_into(ledger, data)
+    assert found.verdict == 0
+    assert kinds.count("leaf") == sum(one["kind"] == "leaf" for one in records_of(ledger)) > 0
