@@ -11,7 +11,7 @@ import pytest
 
 from tcc_certs.kernel import check
 from tcc_certs.ledger import LedgerReader
-from tcc_certs.replay import pushes, steps, straight, validate
+from tcc_certs.replay import descent, pushes, steps, straight, validate
 from tcc_certs.replay.findings import Findings, Validation
 from tcc_certs.replay.seeds import logged_seed
 from tcc_certs.replay.steps import Replay, Trust
@@ -115,9 +115,32 @@ def test_what_is_undecided_goes_the_other_way(race, monkeypatch):
     assert found.verdict == 0
     assert len(after) > len(before)
     monkeypatch.setattr(straight, "usable", lambda gauge: False)
+    monkeypatch.setattr(descent, "usable", lambda gauge: False)
     found, after = looked_into(ledger, data)
     assert found.verdict == 0
     assert "expand" in after
+
+
+@pytest.mark.parametrize(("name", "value"), [("_WON_ERROR", 1 << 32), ("_LOGS", 1 << 32)])
+def test_what_a_descent_leaves_undecided_goes_the_other_way(name, value, monkeypatch):
+    data = artifact(3)
+    _, ledger = recorded(data, 1, top=5, race="rest")
+    _, before = looked_into(ledger, data)
+    monkeypatch.setattr(descent, name, value)
+    found, after = looked_into(ledger, data)
+    assert found == in_full(ledger, data)
+    assert found.verdict == 0
+    kind = "node" if name == "_WON_ERROR" else "rest"
+    assert after.count(kind) > before.count(kind)
+
+
+@pytest.mark.parametrize("top", [1, 5])
+def test_a_descent_is_passed_line_by_line_too(top, monkeypatch):
+    data = artifact(3)
+    _, ledger = recorded(data, 1, top=top, race="rest")
+    whole, kinds = looked_into(ledger, data)
+    monkeypatch.setattr(descent, "usable", lambda gauge: False)
+    assert looked_into(ledger, data) == (whole, kinds)
 
 
 def test_chunks_cut_anywhere_go_straight():

@@ -15,9 +15,11 @@ from typing import TypeAlias
 from tcc_certs.codec import encode
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.near import UNIT_BITS, near_log, near_log_of, times_log_two
+from tcc_certs.race import WORD
 from tcc_certs.replay.children import Child, Place, Remainder, Row, Step
 from tcc_certs.replay.language import read_language
 from tcc_certs.replay.left import MAX_KEPT, Children, Left, Listing
+from tcc_certs.replay.texts import Texts
 from tcc_certs.replay.tree import STOP
 from tcc_certs.weights import score
 
@@ -36,7 +38,7 @@ class Family:
         unit: n of the node = count / 2^unit.
     """
 
-    __slots__ = ("_all", "_families", "_left", "_rows", "ahead", "children", "unit")
+    __slots__ = ("_all", "_cuts", "_families", "_left", "_rows", "ahead", "children", "unit")
 
     def __init__(self, families: Families, children: Children, ahead: int, unit: int) -> None:
         self.children = children
@@ -45,6 +47,7 @@ class Family:
         self._families = families
         self._rows: dict[int, Row] = {}
         self._all: Sequence[Row] = ()
+        self._cuts: Sequence[int] = ()
         self._left: dict[int | None, Remainder] = {}
 
     @property
@@ -53,6 +56,18 @@ class Family:
         if not self._all:
             self._all = [self.row(position) for position in range(len(self.children.masses))]
         return self._all
+
+    @property
+    def cuts(self) -> Sequence[int]:
+        """Of each child the least x that passes it by: the winner is the first with a greater one.
+
+        (2x+1) * total < 2^65 * running, the definition's rule, is x < ceil(2^65 * running / total)
+        // 2, as 2x+1 is odd.
+        """
+        if not self._cuts:
+            total = self.children.total
+            self._cuts = [-(-(sum_ << WORD + 1) // total) >> 1 for sum_ in self.children.running]
+        return self._cuts
 
     def row(self, position: int) -> Row:
         """The child at that place."""
@@ -105,12 +120,14 @@ class Families:
         language: what runs with these settings read of the artifact.
         listing: the children of its states.
         settings: inflation and recipe.
+        texts: of prefixes.
     """
 
     def __init__(self, artifact: CheckedArtifact, settings: Settings) -> None:
         self.language = language = read_language(artifact, *settings)
         self.listing = Listing(language)
         self.settings = settings
+        self.texts = Texts()
         self._found: dict[int, Family] = {}
         self._kept = 0
         self._places: dict[int, Place] = {}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from tcc_certs.replay.buds import Entry, opened
 from tcc_certs.replay.language import Language
-from tcc_certs.replay.tree import Node, scale, share
+from tcc_certs.replay.tree import Node, share
 
 
 class Frontier:
@@ -61,4 +61,10 @@ class Frontier:
                 total += share(language, node)
             else:
                 masses[node] = masses.get(node, 0) + entry[3].mass
-        return total + sum([scale(language, node) * mass for node, mass in masses.items()])
+        # As tcc_certs.replay.tree.scale has it, all masses of one scale together.
+        sums: dict[int, int] = {}
+        for node, mass in masses.items():
+            down = node.depth + (0 if node.states is None else language.rank(node.states))
+            sums[down] = sums.get(down, 0) + node.weight * mass
+        longest, bits = language.rank(language.root), language.fraction_bits
+        return total + sum([part << bits * (longest - down) for down, part in sums.items()])

@@ -29,7 +29,7 @@ _ULP, _HALF, _BELOW = 1 << _ROUND, 1 << _ROUND - 1, (1 << _ROUND) - 1
 _LAST = (1 << WORD + 1) - 1  # 1 - U = (_LAST - 2x) / 2^65
 _WHOLE = times_log_two(WORD + 1)  # E = _WHOLE - ln(_LAST - 2x), in units
 _RESIDUAL, _REST = bytes((RESIDUAL,)), bytes((REST_ARRIVAL,))
-_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 class Pushes:
@@ -37,22 +37,26 @@ class Pushes:
 
     Attributes:
         line: the last that was taken; None: there was none.
+        reader: whose head the next link follows from.
+        plain: an unkeyed hasher in any state.
+        stamp: what every UUID of the run starts with.
+        texts: of prefixes.
     """
 
-    def __init__(self, reader: LedgerReader, run: Run, key: Uniforms) -> None:
+    def __init__(self, reader: LedgerReader, run: Run, key: Uniforms, texts: Texts) -> None:
         self.line: bytes | None = None
-        self._reader = reader
+        self.reader = reader
         self._run = run
         self._heap = run.frontier.heap
-        self._plain = blake3()
+        self.plain = blake3()
         self._keyed = key.hasher
-        self._stamp = uuid7(run.header.started_ms, bytes(32))[:15]
+        self.stamp = uuid7(run.header.started_ms, bytes(32))[:15]
         self._named = b"", ""
-        self._texts = Texts()
+        self.texts = texts
 
     def meets(self, text: str) -> bool:
         """Whether the line is `text`, an object up to its closing brace, and its link."""
-        reader, plain = self._reader, self._plain
+        reader, plain = self.reader, self.plain
         plain.reset()
         plain.update(reader.head)
         plain.update(f"{text}}}".encode())
@@ -68,7 +72,7 @@ class Pushes:
         if digest is self._named[0]:
             return self._named[1]
         h = digest.hex()
-        name = f"{self._stamp}{h[13:16]}-{_VARIANT[h[16]]}{h[17:20]}-{h[20:32]}"
+        name = f"{self.stamp}{h[13:16]}-{VARIANT[h[16]]}{h[17:20]}-{h[20:32]}"
         self._named = digest, name
         return name
 
@@ -93,9 +97,9 @@ class Pushes:
         Raises:
             Rejected: as the reader.
         """
-        reader, heap, plain, keyed = self._reader, self._heap, self._plain, self._keyed
+        reader, heap, plain, keyed = self.reader, self._heap, self.plain, self._keyed
         name = self.name(node.digest)
-        stamp, texts = self._stamp, self._texts.below(node, rows[-1][1] is None)
+        stamp, texts = self.stamp, self.texts.below(node, rows[-1][1] is None)
         tau, loss, neg, won_error = gauge[0], slack(gauge), gauge[2], gauge[3] + WON
         inner, outer = b"\x01" + node.digest, b"\x02" + node.digest
         line, head, done = None, reader.head, 0
@@ -134,7 +138,7 @@ class Pushes:
                 text = (
                     f"{opening}{uniform}{middle}{h}{texts[suffix]}{k[:-20]}.{k[-20:]}"
                     f'","kind":"node","neg_log_t":"{n[:-20]}.{n[-20:]}","node_id":"{stamp}{h[13:16]}-'
-                    f'{_VARIANT[h[16]]}{h[17:20]}-{h[20:32]}","parent_id":"{name}{closing}'
+                    f'{VARIANT[h[16]]}{h[17:20]}-{h[20:32]}","parent_id":"{name}{closing}'
                 )
                 plain.reset()
                 plain.update(head)

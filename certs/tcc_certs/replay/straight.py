@@ -30,6 +30,7 @@ from tcc_certs.race import WORD, Gauge
 from tcc_certs.replay.buds import left_of, opened
 from tcc_certs.replay.children import Remainder
 from tcc_certs.replay.coupled import Coupled
+from tcc_certs.replay.descent import Descent
 from tcc_certs.replay.draws import slot_at
 from tcc_certs.replay.expansion import PHANTOM
 from tcc_certs.replay.families import Families, Family
@@ -57,7 +58,7 @@ def straight_way(run: Run, families: Families, reader: LedgerReader) -> Straight
         or not run.kappa.beside
     ):
         return None
-    return Straight(run, policy, families, Pushes(reader, run, key), key)
+    return Straight(run, policy, families, Pushes(reader, run, key, families.texts), key)
 
 
 class Straight:
@@ -71,6 +72,7 @@ class Straight:
         self._key = key
         self._pushes = pushes
         self._families = families
+        self._descent = Descent(run, families, pushes, key) if policy.one_by_one else None
 
     def follow(self, lines: Iterator[bytes]) -> bytes | None:
         """The first of these lines that does not go straight, or None: there is none.
@@ -79,10 +81,15 @@ class Straight:
             Rejected: as the reader.
         """
         run, pushes = self._run, self._pushes
-        heap, best = run.frontier.heap, run.best
+        heap, best, descent = run.frontier.heap, run.best, self._descent
         goes = run.policy is self._policy and run.awaits is None
         while goes:
             line = pushes.line = next(lines, None)
+            if descent is not None:
+                goes = descent.follow(lines)
+                line = pushes.line
+                if not goes:
+                    return line
             if line is None or not heap:
                 return line
             incumbent = best.incumbent
