@@ -111,17 +111,21 @@ class Gauges:
         tables: where the states come from.
         table: by number.
         beta: of a nano-unit.
+        unit: what a cost in nano-units times the digits of beta is divided by.
+        root: the gauge of the root.
         most: the greatest level in size so far.
     """
 
     def __init__(self, tables: Tables) -> None:
         beta, places = tables.artifact.manifest.beta
         self.tables = tables
-        self.beta: float = beta / 10 ** (places + 9)
+        self.unit: int = 10 ** (places + 9)
+        self.beta: float = beta / self.unit
         self.most = 0.0
         self.table: dict[int, Gauge] = {}
         self._found: dict[State, Gauge] = {}
         self._lock = Lock()
+        self.root = self.of(tables.state((tables.artifact.root,)))
 
     def of(self, state: State) -> Gauge:
         """The gauge of a state of the tables."""

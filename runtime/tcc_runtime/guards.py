@@ -43,7 +43,7 @@ class Stop(StrEnum):
     @property
     def certifies(self) -> bool:
         """Whether no plan outside can be better."""
-        return self in (Stop.BOUND, Stop.EXHAUSTED)
+        return self is Stop.BOUND or self is Stop.EXHAUSTED
 
 
 ENDING = {Stop.MAX_EXPANSIONS: Guard.CAP, Stop.MAX_SECONDS: Guard.TIMEOUT}

@@ -107,13 +107,13 @@ class Settings:
         _PASSED.add(options)
 
     def _check_bytes(self) -> None:
-        _hold(len(self.seed) == 32, "seed", "32 bytes", f"{len(self.seed)} bytes")
+        if len(self.seed) != 32:
+            raise SettingsError("seed", "32 bytes", f"{len(self.seed)} bytes")
         salt = self.opening_salt
         _hold(salt is None or len(salt) == 32, "opening_salt", "32 bytes", len(salt or b""))
-        for name in ("beacon", "client_nonce"):
-            value = getattr(self, name)
-            legal = value is None or 1 <= len(value) <= _MAX_PUBLIC
-            _hold(legal, name, f"1 to {_MAX_PUBLIC} bytes", len(value or b""))
+        for name, value in (("beacon", self.beacon), ("client_nonce", self.client_nonce)):
+            if value is not None and not 1 <= len(value) <= _MAX_PUBLIC:
+                raise SettingsError(name, f"1 to {_MAX_PUBLIC} bytes", len(value))
 
     def _check_names(self) -> None:
         _one_of("mode", self.mode, (None, "exact", "surrogate", "fallback"))

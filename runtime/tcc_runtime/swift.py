@@ -37,12 +37,12 @@ from typing import Final
 from blake3 import blake3
 
 from tcc_certs.digest import FIRST_ARRIVAL, uniform
-from tcc_runtime.exact import Exact
 from tcc_runtime.gauges import LEAST, LN2, UNIT, Gauge, Unfit, gauges_of
 from tcc_runtime.guards import Stop
 from tcc_runtime.items import GAUGE, LAST, LEAF, LOW, ROOT, WHOLE, Item, Known
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Terms
+from tcc_runtime.near import Near
 from tcc_runtime.outcome import Progress
 from tcc_runtime.tables import Tables
 
@@ -128,7 +128,9 @@ class Swift(ABC):
         self._gauges = gauges_of(tables)
         self._cost = _SIZE + 2 * _most_cost(tables.artifact)
         self._records: list[Item] = []
-        self.exact = Exact(self._gauges, self._records, draw, terms.race == "rest")
+        artifact = tables.artifact
+        word = draw(FIRST_ARRIVAL, artifact.root_digest)
+        self.near = Near(self._gauges, self._records, draw, word, terms.race == "rest")
         self._top = terms.settings.top
         self._cap = terms.settings.max_expansions
         self._late, self._interrupted, self._follow = late, interrupted, follow
@@ -137,11 +139,8 @@ class Swift(ABC):
         self._draws, self._lifted = 0, 0.0
         self.expansions = self.leaves = 0
         self.best: list[tuple[int, bytes, Item]] = []
-        artifact = tables.artifact
-        root = self._gauges.of(tables.state((artifact.root,)))
-        tau = exponential(draw(FIRST_ARRIVAL, artifact.root_digest))
-        base = -root.level * UNIT
-        self._push(artifact.root_digest, tau, base, root, ROOT, 0)
+        root = self._gauges.root
+        self._push(artifact.root_digest, exponential(word), -root.level * UNIT, root, ROOT, 0)
 
     def run(self) -> Stop:
         """Steps until something stops it.
@@ -243,7 +242,7 @@ class Swift(ABC):
 
     def _refine(self, item: Item) -> None:
         """Gives the greatest item its exact key."""
-        key, name = self.exact.key(item), self.exact.name(item)
+        key, name = self.near.key(item), self.near.name(item)
         heapreplace(self._heap, (-key, name, item))
 
     def _bounded(self, item: Item) -> bool:
@@ -253,14 +252,14 @@ class Swift(ABC):
             return entry[0] >= worst
         if entry[LOW] + 2 * self._error() < worst:
             return False
-        return entry[LOW] >= worst or -self.exact.key(item) >= worst
+        return entry[LOW] >= worst or -self.near.key(item) >= worst
 
     def _take_leaf(self, leaf: Item) -> None:
         entry = self._heap[0]
-        value = -entry[0] if len(entry) == 3 else self.exact.key(leaf)
+        value = -entry[0] if len(entry) == 3 else self.near.key(leaf)
         heappop(self._heap)
         self.leaves += 1
-        insort(self.best, (-value, self.exact.name(leaf), leaf))
+        insort(self.best, (-value, self.near.name(leaf), leaf))
         del self.best[self._top :]
 
     def _tell(self, follow: Callable[[Progress], bool | None]) -> Stop | None:
@@ -268,7 +267,7 @@ class Swift(ABC):
         progress = Progress(
             expansions=self.expansions,
             incumbent=-self.best[-1][0] if len(self.best) == self._top else None,
-            shown=lambda: None if top is None else self.exact.key(top),
+            shown=lambda: None if top is None else self.near.key(top),
         )
         try:
             return Stop.INTERRUPTED if follow(progress) else None

@@ -29,6 +29,8 @@ class SwiftRest(Swift):
     def _walk(self, item: Item) -> Stop | None:
         # One loop with everything in locals: it is what such a run does nearly all of its time.
         keyed, plain, heap, interrupted = self._keyed, self._plain, self._heap, self._interrupted
+        rekey, draw, word = keyed.reset, keyed.update, keyed.digest
+        restart, name, named = plain.reset, plain.update, plain.digest
         alone = self._follow is None and len(self.best) < self._top
         capped = self._late is not None or self._cap is not None
         _, digest, tau, base, index, _, source, code, lift = item
@@ -50,9 +52,9 @@ class SwiftRest(Swift):
             if not gauge.opened:
                 gauge.open()
             state = gauge.state
-            keyed.reset()
-            keyed.update(_WINNER + digest)
-            line = (2 * from_bytes(keyed.digest(8), "little") + 1) * state.count >> 65
+            rekey()
+            draw(_WINNER + digest)
+            line = (2 * from_bytes(word(8), "little") + 1) * state.count >> 65
             place, children = bisect_right(state.cumulative, line), gauge.children
             expansions += 1
             if place == len(children):
@@ -68,9 +70,9 @@ class SwiftRest(Swift):
                 most, error = gauges.most, self._error()
             raw, step, share, delta, target, inverse = child
             if inverse:
-                keyed.reset()
-                keyed.update(_LEFT + digest + _FIRST)
-                x = from_bytes(keyed.digest(8), "little")
+                rekey()
+                draw(_LEFT + digest + _FIRST)
+                x = from_bytes(word(8), "little")
                 more = log1p((x + 0.5) * DOWN) if x < HALF else log((WORDS - x - 0.5) * ACROSS)
                 # A tau that was lifted is nothing beside any E.
                 later = more * -inverse if lift else tau - more * inverse
@@ -88,15 +90,15 @@ class SwiftRest(Swift):
             records.append(node)
             source, code = number, place
             number += 1
-            plain.reset()
+            restart()
             if target is None or raw is None:
-                plain.update(b"\x02" + digest)
-                digest = plain.digest()
+                name(b"\x02" + digest)
+                digest = named()
                 entry = (low - error, digest, tau, base, LEAF, WHOLE, source, code, lift)
                 heappush(heap, entry)
                 break
-            plain.update(b"\x01" + digest + raw)
-            digest, gauge, index = plain.digest(), target, target.index
+            name(b"\x01" + digest + raw)
+            digest, gauge, index = named(), target, target.index
             if not alone or (heap and low + error >= heap[0][0]):
                 heappush(heap, (low - error, digest, tau, base, index, WHOLE, source, code, lift))
                 break

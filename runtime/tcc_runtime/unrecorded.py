@@ -82,7 +82,8 @@ def unrecorded(
 
 def _result(swift: Swift, terms: Terms, stop: Stop) -> Run:
     left, best = swift.key_left(), swift.best
-    full = len(best) == terms.settings.top
+    settings, guard = terms.settings, ENDING.get(stop)
+    full = len(best) == settings.top
     return Run(
         mode=terms.mode,
         claim_type=terms.claim if stop.certifies else Claim.NONE,
@@ -95,13 +96,13 @@ def _result(swift: Swift, terms: Terms, stop: Stop) -> Run:
         gap=None if left is None or not full else format_q64(clamped(left + best[-1][0])),
         materialised=None,
         tail_lse=None,
-        guards=(ENDING[stop],) if stop in ENDING else (),
-        seed=terms.settings.seed.hex(),
+        guards=() if guard is None else (guard,),
+        seed=settings.seed.hex(),
         ledger_head=None,
     )
 
 
 def _plan(swift: Swift, minus_value: int, name: bytes, leaf: Item) -> Found:
-    calls = swift.exact.calls(leaf)
+    calls = swift.near.calls(leaf)
     cost = sum([call.cost_low for call in calls])
     return plan([call.text for call in calls], cost, -minus_value, name)

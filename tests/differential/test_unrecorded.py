@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tcc_certs.fixed import format_q64
-from tcc_runtime import swift, swift_coupled, swift_rest
+from tcc_runtime import near, swift, swift_coupled, swift_rest
 from tcc_runtime.errors import Undecided
 from tcc_runtime.exact import Exact
 from tcc_runtime.load import load
@@ -94,11 +94,33 @@ def test_every_enclosure_holds_the_exact_key(race):
         width = 2 * run._error()
         for entry in run._heap:
             if len(entry) == 3:
-                assert -entry[0] == run.exact.key(entry[2])
+                assert -entry[0] == run.near.key(entry[2])
             else:
-                assert -entry[0] - width <= run.exact.key(entry) <= -entry[0]
+                assert -entry[0] - width <= run.near.key(entry) <= -entry[0]
             seen += 1
     assert seen > 20
+
+
+@pytest.mark.parametrize("told", TOLD)
+def test_keys_by_integers_are_those_of_working_precision(told, monkeypatch):
+    seen = 0
+    for number in range(24):
+        artifact, _ = case(number, KINDS[number % 4], (0, 4, 8)[number % 3])
+        terms = terms_of(
+            artifact, Settings(**{"seed": bytes([number]) * 32, "race": "coupled", **TOLD[told]})
+        )
+        tables = tables_of(artifact, terms.settings.recipe, terms.settings.inflate)
+        kind = SwiftRest if terms.race == "rest" else SwiftCoupled
+        run = kind(tables, race_key_of(artifact, terms), terms, None, lambda: False)
+        run.run()
+        items = [entry[2] if len(entry) == 3 else entry for entry in run._heap]
+        items += [leaf for _, _, leaf in run.best]
+        quick = [run.near.key(item) for item in items]
+        with monkeypatch.context() as patch:
+            patch.setattr(near, "rounded", lambda log, bound: near.OPEN)
+            assert [run.near.key(item) for item in items] == quick
+        seen += len(items)
+    assert seen > 60
 
 
 def test_exponentials_are_right_to_44_bits_at_both_ends():
@@ -187,6 +209,7 @@ def test_what_was_told_is_not_told_again_where_enclosures_fail(monkeypatch):
     def undecided(self, item):
         raise Undecided("as a test wants it")
 
+    monkeypatch.setattr(near, "rounded", lambda log, bound: near.OPEN)
     monkeypatch.setattr(Exact, "key", undecided)
     seen = []
     settings = Settings(seed=bytes(range(32)), race="rest", top=3)
