@@ -1,7 +1,8 @@
 """Arrivals and their logarithms as plain integers, close enough for almost every published number.
 
 Text: docs/spec/race.md, sections 5 and 7.  What these numbers leave open, one in 2^19, is computed
-again by :mod:`tcc_runtime.rounding` or :mod:`tcc_runtime.exact`, so a published number does not depend on them.
+again by :mod:`tcc_runtime.rounding` or :mod:`tcc_runtime.exact`, so a
+published number does not depend on them.
 Cost: a logarithm is two multiplications by at most 30 bits, two look-ups and a few operations of
 the processor; a third of one of MPFR at 96 bits.  The two tables have at most 1,539 entries, each
 made when it is first met.
