@@ -58,7 +58,7 @@ def test_multiples_of_ln_2_are_within_two_units(times):
 def node_of(arrival) -> Node:
     return Node(
         digest=b"", parent=None, call="", states=(0,), depth=0, cost_low=0, cost_high=0,
-        edge_weight=1, weight=1, position=0, won=False, tally=(), exact=None, arrival=arrival,
+        edge_weight=1, weight=1, position=0, won=False, tally=(), exact=None, came=arrival,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from tcc_certs.race import Arrival, Gauge
 from tcc_certs.replay.children import Child, Remainder
 from tcc_certs.replay.left import Left, Taken
-from tcc_certs.replay.tree import Node
+from tcc_certs.replay.tree import Came, Node
 
 # What the frontier is ordered by, -key and digest; the node that was expanded; its child, or what
 # is left of its children; the uniform, None for a winner; the gauge of the arrival.  One flat
@@ -28,17 +28,13 @@ def opened(entry: Entry) -> Node:
         return entry[2]
     key, digest, parent, what, x, tau, error, neg, neg_error = entry
     if isinstance(what, Child):
-        return _child(-key, digest, parent, what, x, (tau, error, neg, neg_error))
+        return _child(-key, digest, parent, what, (what, x, tau, error, neg, neg_error))
     return _rest(-key, digest, parent, what, x, (tau, error, neg, neg_error))
 
 
-def _child(
-    key: int, digest: bytes, parent: Node, child: Child, x: int | None, gauge: Gauge
-) -> Node:
+def _child(key: int, digest: bytes, parent: Node, child: Child, came: Came) -> Node:
     position, _, step, place = child
     states, before = place.states, parent.exact
-    count, unit = place.race_count, place.unit
-    arrival = Arrival(parent.arrival, step.weight, step.fraction_bits, x, count, unit, gauge)
     return Node(  # by position, which takes a third of the time
         digest,
         parent,
@@ -50,11 +46,11 @@ def _child(
         step.weight,
         parent.weight if states is None else parent.weight * step.weight,
         position,
-        x is None,
+        came[1] is None,
         (),
         before if before is None or states is None else states[0],
         key,
-        arrival,
+        came,
     )
 
 
@@ -62,7 +58,7 @@ def _rest(
     key: int, digest: bytes, node: Node, rest: Remainder, x: int | None, gauge: Gauge
 ) -> Node:
     arrival = Arrival(node.arrival, 1, 0, x, rest.mass, rest.unit, gauge)
-    return replace(node, digest=digest, key=key, arrival=arrival, left=left_of(node, rest))
+    return replace(node, digest=digest, key=key, came=arrival, left=left_of(node, rest))
 
 
 def left_of(node: Node, rest: Remainder) -> Left:

@@ -17,7 +17,7 @@ from heapq import heappop, heappush, heappushpop
 from tcc_certs.digest import REST_ARRIVAL, WINNER, Uniforms
 from tcc_certs.fixed import Q64_MAX, Q64_MIN, digits_q64
 from tcc_certs.near import UNIT_BITS, near_log, times_log_two
-from tcc_certs.race import WORD, Arrival
+from tcc_certs.race import WORD
 from tcc_certs.replay.buds import Entry, left_of
 from tcc_certs.replay.children import Child, Remainder
 from tcc_certs.replay.draws import slot_at
@@ -62,7 +62,8 @@ class Descent:
         Raises:
             Rejected: as the reader.
         """
-        run, pushes, families, keyed = self._run, self._pushes, self._families, self._keyed
+        run, pushes, keyed = self._run, self._pushes, self._keyed
+        at, score = self._families.at, self._families.score
         reader, heap, plain, stamp = pushes.reader, run.frontier.heap, pushes.plain, pushes.stamp
         below, bounded, kappa = pushes.texts.below, self._bounded, run.kappa
         incumbent = run.best.incumbent
@@ -80,17 +81,18 @@ class Descent:
                 if not isinstance(born, Child):
                     break
                 gauge = (tau, error, neg, neg_error)
-                _, _, step, (states, count, unit, *_) = born
+                _, _, step, (states, count, _, _, _, _, _) = born
                 if states is None or not usable(gauge):
                     break
-                family = families.at(states[0])
+                family = at(states[0])
                 if bounded and not expands(run.header, count, run.expansions + expanded):
                     break
                 keyed.reset()
                 keyed.update(_WINNER + digest)
                 word = int.from_bytes(keyed.digest(8), "little")
-                won = bisect_right(family.cuts, word)
-                if won == len(family.cuts):
+                cuts = family.cuts
+                won = bisect_right(cuts, word)
+                if won == len(cuts):
                     break
                 rest = family.without(won)
                 _, _, (row,), _, number_left, _, rest_share, rest_level, _, _ = rest
@@ -107,9 +109,6 @@ class Descent:
                     break
                 head, top = link, None
                 expanded += 1
-                arrival = Arrival(
-                    parent.arrival, step.weight, step.fraction_bits, x, count, unit, gauge
-                )
                 exact, cost = parent.exact, parent.cost_low + step.cost_low
                 node = Node(  # as in tcc_certs.replay.buds
                     digest,
@@ -126,14 +125,14 @@ class Descent:
                     (),
                     None if exact is None else states[0],
                     -minus_key,
-                    arrival,
+                    (born, x, tau, error, neg, neg_error),
                 )
                 line = next(lines, None)
 
                 plain.reset()
                 plain.update(b"\x01" + digest + suffix)
                 inner = plain.digest()
-                base, loss = families.score(cost), slack(gauge)
+                base, loss = score(cost), slack(gauge)
                 minus_log, wrong = neg + lean, neg_error + _WON_ERROR
                 low = minus_log + _HALF
                 key, most = low + base + lift, _ULP - wrong

@@ -57,6 +57,9 @@ def gauge_of(node: Node) -> Gauge:
     Raises:
         Rejected: L104 the arrival is not realised.
     """
+    came = node.came
+    if isinstance(came, tuple):
+        return came[2:]
     arrival = node.arrival
     if arrival is None:
         raise Rejected(Code.LEDGER_ORDER, "kind", "an item whose arrival is known", "another")

@@ -63,7 +63,7 @@ def replay_rest(run: Run, record: Record, line: int) -> None:
     due = popped_record("rest", run.header.started_ms, node, fields)
     run.hold(due, [CLAMP] * pushed.clamped, pushed.clamped, record, line)
     digest = rest_digest(left.context, left.step)
-    item = replace(node, digest=digest, key=pushed.key, arrival=pushed.arrival, left=left)
+    item = replace(node, digest=digest, key=pushed.key, came=pushed.arrival, left=left)
     run.frontier.push(item)
 
 

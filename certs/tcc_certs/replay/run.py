@@ -203,7 +203,7 @@ class Run:
         word = words(self.key, record)
         popped = self.policy.pop(node, word)
         if popped.arrival is not node.arrival:
-            node = replace(node, arrival=popped.arrival)
+            node = replace(node, came=popped.arrival)
         children = self.listing.children(node.states or ())
         made = made_of(self.policy, self.language, self.constraints, node, children, word)
         phi = potential(self.header, self.root_rank, node)
