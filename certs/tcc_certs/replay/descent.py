@@ -5,7 +5,7 @@ race is expanded, its first draw pushes a child, and what is left goes back; the
 next, more often than not.  So nearly all lines of such a ledger are ``expand``, ``node`` and
 ``rest``, in this order.  What is due is made and compared as in :mod:`tcc_certs.replay.pushes`.
 Where a draw is out of the ordinary (a phantom, a leaf, a node's last child) nothing is done here.
-Cost: about 8 us a record.
+Cost: about 9 us a record, of which two logarithms a node are 1 and the collector is 1.
 """
 
 from __future__ import annotations
