@@ -15,7 +15,7 @@ from types import TracebackType
 from blake3 import blake3
 
 from tcc_certs.codec import Json, encode
-from tcc_certs.digest import blake, uuid7
+from tcc_certs.digest import seed_commitment
 from tcc_runtime.asking import AskLines
 from tcc_runtime.controller import Choice, Spending
 from tcc_runtime.guards import Descent, Guard
@@ -23,13 +23,13 @@ from tcc_runtime.lines import Marks, NodeLines, expand_line, leaf_line
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Claim, Terms
 from tcc_runtime.node import Expansion, Node
+from tcc_runtime.open_line import open_line
 from tcc_runtime.outcome import Run
 from tcc_runtime.records import (
     close_record,
     downgrade_record,
     expand_record,
     late_leaf_record,
-    open_record,
 )
 from tcc_runtime.refine import Asked
 from tcc_runtime.rest_item import Drawing, Rest
@@ -64,6 +64,7 @@ class Recorder:
         self._started_ms = started_ms
         self._withhold = withhold
         self._settings: Settings | None = None
+        self._salt = b""
         self._head = bytes(32)
         self._hasher = blake3()
         self._marks = Marks()
@@ -105,10 +106,11 @@ class Recorder:
         self._nodes = NodeLines(self._started_ms, artifact.manifest.counts != "exact")
         if terms.ask is not None:
             self._told = AskLines(artifact.manifest.beta, terms.settings)
-        record = open_record(artifact, terms, self._started_ms)
-        run_id = uuid7(self._started_ms, blake(encode(record)))
+        self._salt = terms.settings.salt
+        commitment = seed_commitment(terms.settings.seed, self._salt)
+        line = open_line(artifact, terms, commitment, self._started_ms)
         self._sink.open()
-        self._write({**record, "run_id": run_id})
+        self._append(line)
         self._sink.sync()
 
     def root(self, node: Node) -> None:
@@ -187,8 +189,7 @@ class Recorder:
             raise ValueError("a recorder closes what it has opened")
         record: Mapping[str, Json] = close_record(run, self._settings)
         if not self._withhold:
-            salt = self._settings.salt
-            opened = {"seed": self._settings.seed.hex(), "opening_salt": salt.hex()}
+            opened = {"seed": self._settings.seed.hex(), "opening_salt": self._salt.hex()}
             record = {**record, **opened}
         self._write(record)
         self._sink.sync()

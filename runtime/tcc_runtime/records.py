@@ -19,8 +19,10 @@ from tcc_runtime.outcome import Run
 from tcc_runtime.settings import Mode, Settings
 
 
-def open_record(artifact: Artifact, terms: Terms, started_ms: int) -> dict[str, Json]:
-    """`open`, without `run_id`."""
+def open_record(
+    artifact: Artifact, terms: Terms, commitment: bytes, started_ms: int
+) -> dict[str, Json]:
+    """`open`, without `run_id`; `commitment` is the one to the seed."""
     manifest, settings = artifact.manifest, terms.settings
     return {
         "kind": "open",
@@ -30,7 +32,7 @@ def open_record(artifact: Artifact, terms: Terms, started_ms: int) -> dict[str, 
         "grammar": manifest.grammar,
         "grammar_version": manifest.version,
         "root_state": manifest.root.hex(),
-        "seed_commitment": settings.commitment.hex(),
+        "seed_commitment": commitment.hex(),
         "prf_domain": "tcc.race.v1",
         "mode": terms.mode,
         "claim_type": terms.claim.value,

@@ -16,8 +16,11 @@ from tcc_certs.digest import blake, uuid7
 from tcc_certs.ledger import LedgerReader
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.lines import NodeLines, _cut
-from tcc_runtime.load import load
+from tcc_runtime.load import Artifact, load
+from tcc_runtime.modes import terms_of
+from tcc_runtime.open_line import open_line
 from tcc_runtime.recorder import Recorder
+from tcc_runtime.records import open_record
 from tcc_runtime.search import search
 from tcc_runtime.settings import Settings
 from tcc_runtime.sinks import HashOnly, LedgerFile, Memory
@@ -65,6 +68,30 @@ def test_the_run_id_binds_the_header(artifact):
     link, run_id = record.pop("~"), record.pop("run_id")
     assert link
     assert run_id == uuid7(1_700_000_000_000, blake(encode(record)))
+
+
+@pytest.mark.parametrize("version", ["plain", "run_limits", '","run_limits":{"', "\u00e9\u2028\\"])
+def test_open_is_what_the_canonical_writer_makes_of_its_record(version, monkeypatch):
+    artifact = load(build(vec_core(), vec_rows()))
+    manifest = replace(artifact.manifest, version=version)
+    monkeypatch.setattr(Artifact, "manifest", manifest)
+    told = [
+        {},
+        {"top": 3},
+        {"top": 3, "max_expansions": 9, "max_seconds": 2.5},
+        {"beacon": b"one"},
+        {"beacon": b"two", "client_nonce": b"n"},
+        {"mode": "surrogate", "inflate": "1.5", "race": "rest"},
+        {"mode": "fallback", "tau": "0.25"},
+        {"opening_salt": bytes(32)},
+        {},
+    ]
+    for number, options in enumerate(told * 2):
+        settings = Settings(seed=bytes([number]) * 32, **options)
+        terms = terms_of(artifact, settings)
+        record = open_record(artifact, terms, settings.commitment, number)
+        record["run_id"] = uuid7(number, blake(encode(record)))
+        assert open_line(artifact, terms, settings.commitment, number) == encode(record)
 
 
 def test_the_seed_is_in_close_unless_withheld(artifact):
