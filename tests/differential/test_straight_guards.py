@@ -9,7 +9,7 @@ import pytest
 
 from tcc_certs.errors import Code
 from tcc_certs.kernel import check
-from tcc_certs.replay import pushes, steps, straight, validate
+from tcc_certs.replay import descent, pushes, steps, straight, validate
 from tests.differential.test_runtime_validator import artifact, recorded
 from tests.differential.test_straight_way import looked_into
 from tests.oracle_ledger.writer import chained, with_run_id
@@ -109,6 +109,7 @@ def test_what_is_left_and_not_decided_goes_the_other_way(monkeypatch):
     data = artifact(3)
     _, ledger = recorded(data, 1, top=5, race="rest")
     monkeypatch.setattr(pushes, "spread", lambda time, loss: 1 << 32)
+    monkeypatch.setattr(descent, "_LOGS", 1 << 32)
     found, kinds = looked_into(ledger, data)
     assert found.verdict == 0
     assert kinds.count("rest") == sum(one["kind"] == "rest" for one in records_of(ledger)) > 0
