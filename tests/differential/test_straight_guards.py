@@ -36,12 +36,24 @@ def test_a_run_beyond_its_cap_is_refused_at_the_first_expansion_too_many(race, m
     run, ledger = recorded(data, 1, top=5, race=race, max_expansions=1000)
     head, *body = records_of(ledger)
     assert told(ledger, data, monkeypatch).verdict == 0
-    assert run.expansions > 3
-    forged = with_run_id({**head, "run_limits": {"max_expansions": run.expansions - 2}})
-    found = told(chained([forged, *body]), data, monkeypatch)
     expands = [at for at, record in enumerate([head, *body]) if record["kind"] == "expand"]
-    assert (found.verdict, found.findings[0].code) == (1, Code.GUARD)
-    assert found.findings[0].line == expands[-2] + 1
+    for cap in range(1, run.expansions):
+        forged = with_run_id({**head, "run_limits": {"max_expansions": cap}})
+        found = told(chained([forged, *body]), data, monkeypatch)
+        assert (found.verdict, found.findings[0].code) == (1, Code.GUARD)
+        assert found.findings[0].line == expands[cap] + 1
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+@pytest.mark.parametrize("number", range(8))
+def test_a_search_that_goes_on_past_the_stop_rule_is_refused(number, race, monkeypatch):
+    data = artifact(number)
+    for salt in range(3):
+        run, ledger = recorded(data, salt, top=4, race=race)
+        head, *body = records_of(ledger)
+        for top in range(1, len(run.plans)):
+            found = told(chained([with_run_id({**head, "top": top}), *body]), data, monkeypatch)
+            assert found.verdict == 1
 
 
 @pytest.mark.parametrize("race", ["coupled", "rest"])
@@ -88,7 +100,8 @@ def test_children_left_out_behind_a_recovery_are_missed(race, monkeypatch):
 def test_numbers_that_are_not_near_enough_send_every_draw_the_other_way(monkeypatch):
     data = artifact(3)
     _, ledger = recorded(data, 1, top=5, race="rest")
-    monkeypatch.setattr(straight, "usable", lambda gauge: False)
+    for module in (straight, descent):
+        monkeypatch.setattr(module, "usable", lambda gauge: False)
     found, kinds = looked_into(ledger, data)
     assert found.verdict == 0
     for kind in ("expand", "draw"):
@@ -113,3 +126,13 @@ def test_what_is_left_and_not_decided_goes_the_other_way(monkeypatch):
     found, kinds = looked_into(ledger, data)
     assert found.verdict == 0
     assert kinds.count("rest") == sum(one["kind"] == "rest" for one in records_of(ledger)) > 0
+
+
+def test_a_winner_whose_key_is_not_decided_goes_the_other_way(monkeypatch):
+    data = artifact(3)
+    _, ledger = recorded(data, 1, top=5, race="rest")
+    monkeypatch.setattr(pushes, "WON", 1 << 32)
+    monkeypatch.setattr(descent, "_WON_ERROR", 1 << 32)
+    found, kinds = looked_into(ledger, data)
+    assert found.verdict == 0
+    assert kinds.count("node") == sum(one["kind"] == "node" for one in records_of(ledger)) > 0
