@@ -131,8 +131,22 @@ def test_what_is_left_and_not_decided_goes_the_other_way(monkeypatch):
 def test_a_winner_whose_key_is_not_decided_goes_the_other_way(monkeypatch):
     data = artifact(3)
     _, ledger = recorded(data, 1, top=5, race="rest")
-    monkeypatch.setattr(pushes, "WON", 1 << 32)
+    _, before = looked_into(ledger, data)
     monkeypatch.setattr(descent, "_WON_ERROR", 1 << 32)
     found, kinds = looked_into(ledger, data)
     assert found.verdict == 0
-    assert kinds.count("node") == sum(one["kind"] == "node" for one in records_of(ledger)) > 0
+    assert kinds.count("node") > before.count("node")
+
+
+def test_numbers_that_are_not_near_enough_end_a_way_down(monkeypatch):
+    data = artifact(3)
+    _, ledger = recorded(data, 1, top=5, race="rest")
+    popped = []
+    expand = straight.Straight._expand
+    monkeypatch.setattr(
+        straight.Straight, "_expand", lambda *given: popped.append(1) or expand(*given)
+    )
+    monkeypatch.setattr(descent, "usable", lambda gauge: False)
+    found, _ = looked_into(ledger, data)
+    assert found.verdict == 0
+    assert len(popped) == found.checked["expansions"]
