@@ -18,15 +18,7 @@ from tcc_runtime.constraints import Constraints, constraints_of
 from tcc_runtime.errors import Undecided
 from tcc_runtime.fallback import Fallback
 from tcc_runtime.frontier import Frontier, Incumbent
-from tcc_runtime.guards import (
-    Caps,
-    Counts,
-    Descent,
-    Guard,
-    Potential,
-    Stop,
-    counts_of,
-)
+from tcc_runtime.guards import Caps, Counts, Descent, Guard, Potential, Stop, counts_of
 from tcc_runtime.interrupts import held_interrupts
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Claim, Terms, terms_of

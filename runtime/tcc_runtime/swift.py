@@ -39,7 +39,7 @@ from blake3 import blake3
 from tcc_certs.digest import FIRST_ARRIVAL, uniform
 from tcc_runtime.gauges import LEAST, LN2, UNIT, Gauge, Unfit, gauges_of
 from tcc_runtime.guards import Stop
-from tcc_runtime.items import GAUGE, LAST, LEAF, LOW, ROOT, WHOLE, Item, Known
+from tcc_runtime.items import GAUGE, LEAF, LOW, ROOT, WHOLE, Item, Known
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Terms
 from tcc_runtime.near import Near
@@ -163,7 +163,7 @@ class Swift(ABC):
                 self._take_leaf(item)
                 continue
             heappop(self._heap)
-            stop = self._walk(item) if item[LAST] == WHOLE else self._redraw(item)
+            stop = self._step(item)
             if stop is None and follow is not None:
                 stop = self._tell(follow)
             if stop is not None:
@@ -179,12 +179,8 @@ class Swift(ABC):
         return None
 
     @abstractmethod
-    def _walk(self, item: Item) -> Stop | None:
-        """Expands `item`, a node that was popped, and winners below it that nothing exceeds."""
-
-    def _redraw(self, item: Item) -> Stop | None:
-        """Draws again from what is left of a node, which was popped."""
-        raise NotImplementedError
+    def _step(self, item: Item) -> Stop | None:
+        """Expands `item`, which was popped and is no leaf, or draws from it again."""
 
     def _refused(self, expansions: int) -> Stop | None:
         """What forbids the next expansion."""

@@ -23,7 +23,7 @@ from_bytes = int.from_bytes
 class SwiftCoupled(Swift):
     """One unrecorded run of the coupled race."""
 
-    def _walk(self, item: Item) -> Stop | None:
+    def _step(self, item: Item) -> Stop | None:
         # One loop with everything in locals: it is what such a run does nearly all of its time.
         keyed, plain, heap, interrupted = self._keyed, self._plain, self._heap, self._interrupted
         alone = self._follow is None and len(self.best) < self._top

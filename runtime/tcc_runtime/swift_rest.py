@@ -14,7 +14,7 @@ from math import log, log1p
 from tcc_certs.digest import REST_ARRIVAL, REST_WINNER, WINNER, rest_place
 from tcc_runtime.gauges import UNIT
 from tcc_runtime.guards import Stop
-from tcc_runtime.items import LEAF, WHOLE, Item, Left, left_after_first
+from tcc_runtime.items import LAST, LEAF, WHOLE, Item, Left, left_after_first
 from tcc_runtime.rest_item import Pool
 from tcc_runtime.swift import ACROSS, DOWN, HALF, OFTEN, TINY, UNHELD, WORDS, Swift, exponential
 
@@ -26,7 +26,11 @@ from_bytes = int.from_bytes
 class SwiftRest(Swift):
     """One unrecorded run of the rest race."""
 
+    def _step(self, item: Item) -> Stop | None:
+        return self._walk(item) if item[LAST] == WHOLE else self._redraw(item)
+
     def _walk(self, item: Item) -> Stop | None:
+        """Expands a node, and winners below it that nothing exceeds."""
         # One loop with everything in locals: it is what such a run does nearly all of its time.
         keyed, plain, heap, interrupted = self._keyed, self._plain, self._heap, self._interrupted
         rekey, draw, word = keyed.reset, keyed.update, keyed.digest
@@ -106,6 +110,7 @@ class SwiftRest(Swift):
         return stop
 
     def _redraw(self, item: Item) -> Stop | None:
+        """Draws again from what is left of a node."""
         if self._late is not None and self._late():
             heappush(self._heap, item)
             return Stop.MAX_SECONDS
