@@ -79,12 +79,10 @@ def _decided(arrival: Arrival, bound: Fraction, base: Enclosure) -> Published:
 
 
 def _published(plain: int, key: int) -> Published:
-    return Published(
-        neg_log_t=clamp(plain),
-        key=clamp(key),
-        neg_log_t_clamped=clamp(plain) != plain,
-        key_clamped=clamp(key) != key,
-    )
+    if Q64_MIN <= plain <= Q64_MAX and Q64_MIN <= key <= Q64_MAX:
+        return Published(plain, key, False, False)
+    held, held_key = clamp(plain), clamp(key)
+    return Published(held, held_key, held != plain, held_key != key)
 
 
 def leaf_uniform(arrival: Arrival) -> int:

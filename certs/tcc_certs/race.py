@@ -14,7 +14,6 @@ from typing import TypeAlias
 from tcc_certs.numbers import Enclosure, log_enclosure
 
 Fraction: TypeAlias = "tuple[int, int]"
-Gauge: TypeAlias = "tuple[int, int, int, int]"  # see tcc_certs.replay.gauges
 Scaled: TypeAlias = "tuple[int, int, int]"  # low, high, scale: low <= value * 2^scale <= high
 
 WORD = 64
@@ -58,18 +57,16 @@ def winner(x: int, total: int, masses: Sequence[int]) -> int | None:
 class Arrival:
     """t of a node: weight * t(parent), and E(x) / n on top where the node did not win.
 
-    Never changed; its enclosure is made when it is first asked for.
-
     Attributes:
         parent: the parent's arrival; None at the root.
         weight: W of the call (2^F for `stop`; at the root unused).
         fraction_bits: F; the call's weight is W / 2^F.
         x: the uniform of the first arrival or of the residual; None for a winner.
         count: m of the node (1 at a leaf), and `unit`, with n = m / 2^unit.
-        gauge: the same roughly, where somebody has it.
+        base: an enclosure at BASE_BITS of relative precision.
     """
 
-    __slots__ = ("_kept", "count", "fraction_bits", "gauge", "parent", "unit", "weight", "x")
+    __slots__ = ("base", "count", "fraction_bits", "parent", "unit", "weight", "x")
 
     def __init__(
         self,
@@ -79,7 +76,6 @@ class Arrival:
         x: int | None,
         count: int,
         unit: int,
-        gauge: Gauge | None = None,
     ) -> None:
         self.parent = parent
         self.weight = weight
@@ -87,36 +83,12 @@ class Arrival:
         self.x = x
         self.count = count
         self.unit = unit
-        self.gauge = gauge
-        self._kept: Scaled | None = None
-
-    @property
-    def kept(self) -> Scaled:
-        """An enclosure at BASE_BITS of relative precision."""
-        kept = self._kept
-        return self._settled() if kept is None else kept
-
-    def _settled(self) -> Scaled:
-        path: list[Arrival] = []
-        node: Arrival | None = self
-        while node is not None and node._kept is None:
-            path.append(node)
-            node = node.parent
-        kept = (0, 0, 0)
-        for step in reversed(path):
-            before = None if step.parent is None else step.parent._kept
-            kept = step._kept = step._after(before, BASE_BITS)
-        return kept
-
-    def _after(self, before: Scaled | None, bits: int) -> Scaled:
-        return _advance(
-            before, self.weight, self.fraction_bits, self.x, self.count, self.unit, bits
-        )
+        self.base = self._after(None if parent is None else parent.base, BASE_BITS)
 
     def enclose(self, bits: int) -> Scaled:
         """Encloses t to `bits` bits of relative precision, less a bit or two a step."""
         if bits == BASE_BITS:
-            return self.kept
+            return self.base
         path: list[Arrival] = []
         node: Arrival | None = self
         while node is not None:
@@ -125,7 +97,26 @@ class Arrival:
         value: Scaled | None = None
         for step in reversed(path):
             value = step._after(value, bits)
-        return self.kept if value is None else value
+        return self.base if value is None else value
+
+    def _after(self, before: Scaled | None, bits: int) -> Scaled:
+        """The same from an enclosure of the parent's arrival."""
+        low, high, scale = 0, 0, 0
+        if before is not None:
+            low, high, scale = before
+            low, high, scale = low * self.weight, high * self.weight, scale + self.fraction_bits
+        if self.x is not None:
+            more_low, more_high, more_scale = _residual(self.x, self.count, self.unit, bits)
+            lift = more_scale - scale
+            if lift >= 0:
+                low, high, scale = low << lift, high << lift, more_scale
+            else:
+                more_low, more_high = more_low << -lift, more_high << -lift
+            low, high = low + more_low, high + more_high
+        drop = high.bit_length() - bits
+        if drop > 0:
+            low, high, scale = low >> drop, -(-high >> drop), scale - drop
+        return low, high, scale
 
 
 def arrive(
@@ -139,32 +130,6 @@ def arrive(
 ) -> Arrival:
     """The arrival of a node; the arguments are the attributes of :class:`Arrival`."""
     return Arrival(parent, weight, fraction_bits, x, count, unit)
-
-
-def _advance(
-    before: Scaled | None,
-    weight: int,
-    fraction_bits: int,
-    x: int | None,
-    count: int,
-    unit: int,
-    bits: int,
-) -> Scaled:
-    low, high, scale = (0, 0, 0)
-    if before is not None:
-        low, high, scale = before[0] * weight, before[1] * weight, before[2] + fraction_bits
-    if x is not None:
-        more_low, more_high, more_scale = _residual(x, count, unit, bits)
-        lift = more_scale - scale
-        if lift >= 0:
-            low, high, scale = low << lift, high << lift, more_scale
-        else:
-            more_low, more_high = more_low << -lift, more_high << -lift
-        low, high = low + more_low, high + more_high
-    drop = high.bit_length() - bits
-    if drop > 0:
-        low, high, scale = low >> drop, -(-high >> drop), scale - drop
-    return low, high, scale
 
 
 def _residual(x: int, count: int, unit: int, bits: int) -> Scaled:

@@ -14,7 +14,7 @@ from tcc_certs.fixed import format_q64
 from tcc_certs.ledger import Record
 from tcc_certs.ledger_schema import text
 from tcc_certs.published import clamp
-from tcc_certs.replay.asking import cap_fields, spent_fields
+from tcc_certs.replay.amounts import cap_fields, spent_fields
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.guards import CAP, TIMEOUT
 from tcc_certs.replay.records import compare, plan_record

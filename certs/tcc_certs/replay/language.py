@@ -111,6 +111,16 @@ class Language:
         return min([self.cost_to_go[q] for q in states])
 
 
+def language_of(artifact: CheckedArtifact, inflate: tuple[int, int], recipe: str) -> Language:
+    """What :func:`read_language` reads; that of the last settings stays with the artifact."""
+    settings, found = (inflate, recipe), artifact.kept.get("language")
+    if isinstance(found, tuple) and found[0] == settings and isinstance(found[1], Language):
+        return found[1]
+    language = read_language(artifact, inflate, recipe)
+    artifact.kept["language"] = settings, language
+    return language
+
+
 def read_language(
     artifact: CheckedArtifact, inflate: tuple[int, int] = (1, 0), recipe: str = "r1"
 ) -> Language:

@@ -53,7 +53,7 @@ class Popped(NamedTuple):
 
 def with_key(node: Node, pushed: Pushed) -> Node:
     """The node as it enters the frontier."""
-    node.key, node.came, node.word = pushed.key, pushed.arrival, pushed.word
+    node.key, node.arrival, node.word = pushed.key, pushed.arrival, pushed.word
     return node
 
 

@@ -9,28 +9,25 @@ Cost: one digest a node; memory: the nodes that are alive, and their ancestors.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from tcc_certs.digest import child_context, leaf_digest
 from tcc_certs.race import Arrival
-from tcc_certs.replay.children import Child
 from tcc_certs.replay.constraints import Constraints, Tally
 from tcc_certs.replay.language import Language, States
 from tcc_certs.replay.left import Children, Left
 
 STOP = "stop"
 
-# A child below its parent; its uniform, None for a winner; the gauge of its arrival.
-Came: TypeAlias = "tuple[Child, int | None, int, int, int, int]"
 
 
 @dataclass(slots=True, eq=False)
 class Node:
     """A node of the prefix tree, or a leaf.
 
-    One a pop or more: not frozen, which would make it several times as dear; nothing is changed
-    but by :func:`tcc_certs.replay.policy.with_key`, before a node enters the frontier.  Nor
-    keyword-only, for :func:`tcc_certs.replay.buds.opened`.
+    There is one a push, so it is neither frozen nor keyword-only, either of which would make it
+    several times as dear; nothing is changed but by :func:`tcc_certs.replay.policy.with_key`, before
+    a node enters the frontier.
 
     Attributes:
         digest: D, or L at a leaf.
@@ -46,9 +43,9 @@ class Node:
         tally: of the residual constraints.
         exact: its state in the automaton whose counts are exact, for kappa; None: none there.
         key: Q64.64, what the frontier is ordered by; 0 before it is pushed.
-        came: the arrival, or what it is made of.
+        arrival: t, once it is realised.
         left: in the rest race: the node stands for the children that were not drawn yet, and
-            `digest`, `key` and `came` are those of that item.
+            `digest`, `key` and `arrival` are those of that item.
         word: the uniform of its key, where there is no arrival.
     """
 
@@ -66,27 +63,9 @@ class Node:
     tally: Tally
     exact: int | None
     key: int = 0
-    came: Arrival | Came | None = None
+    arrival: Arrival | None = None
     left: Left | None = None
     word: int | None = None
-
-    @property
-    def arrival(self) -> Arrival | None:
-        """t, once it is known; made when it is first asked for, as hardly any is."""
-        path: list[tuple[Node, Came]] = []
-        node: Node | None = self
-        while node is not None and isinstance(node.came, tuple):
-            path.append((node, node.came))
-            node = node.parent
-        arrival = None if node is None or isinstance(node.came, tuple) else node.came
-        for step, (born, x, *gauge) in reversed(path):
-            _, _, call, place = born
-            count, unit, word = place.race_count, place.unit, call.fraction_bits
-            tau, error, neg, neg_error = gauge
-            arrival = step.came = Arrival(
-                arrival, call.weight, word, x, count, unit, (tau, error, neg, neg_error)
-            )
-        return arrival
 
     @property
     def internal(self) -> bool:
@@ -182,11 +161,16 @@ def below(
     )
 
 
+def mass(language: Language, node: Node) -> int:
+    """n of a node, or what is left of it, in the units of its own race count."""
+    if node.left is not None:
+        return node.left.mass
+    return 1 if node.states is None else language.count(node.states)
+
+
 def share(language: Language, node: Node) -> int:
     """omega * n of a node, in the units of the root's race count; of what is left its mass."""
-    if node.left is not None:
-        return scale(language, node) * node.left.mass
-    return scale(language, node) * (1 if node.states is None else language.count(node.states))
+    return scale(language, node) * mass(language, node)
 
 
 def scale(language: Language, node: Node) -> int:

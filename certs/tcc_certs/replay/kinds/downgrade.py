@@ -38,7 +38,7 @@ def replay_downgrade(run: Run, record: Record, line: int) -> None:
 
     def pushed(item: Node) -> Node:
         item = at_cost(item, run.refinement)
-        return with_key(replace(item, came=None), fallback.push(item, word))
+        return with_key(replace(item, arrival=None), fallback.push(item, word))
 
     run.best.revalue(lambda leaf: pushed(leaf).key)
     run.frontier.rekey(pushed)
