@@ -57,16 +57,17 @@ def winner(x: int, total: int, masses: Sequence[int]) -> int | None:
 class Arrival:
     """t of a node: weight * t(parent), and E(x) / n on top where the node did not win.
 
+    Never changed; its enclosure is made when it is first asked for.
+
     Attributes:
         parent: the parent's arrival; None at the root.
         weight: W of the call (2^F for `stop`; at the root unused).
         fraction_bits: F; the call's weight is W / 2^F.
         x: the uniform of the first arrival or of the residual; None for a winner.
         count: m of the node (1 at a leaf), and `unit`, with n = m / 2^unit.
-        base: an enclosure at BASE_BITS of relative precision.
     """
 
-    __slots__ = ("base", "count", "fraction_bits", "parent", "unit", "weight", "x")
+    __slots__ = ("_base", "count", "fraction_bits", "parent", "unit", "weight", "x")
 
     def __init__(
         self,
@@ -83,14 +84,38 @@ class Arrival:
         self.x = x
         self.count = count
         self.unit = unit
-        self.base = self._after(None if parent is None else parent.base, BASE_BITS)
+        self._base: Scaled | None = None
+
+    @property
+    def base(self) -> Scaled:
+        """An enclosure at BASE_BITS of relative precision."""
+        found = self._base
+        if found is None:
+            parent = self.parent
+            if parent is None or parent._base is not None:
+                found = self._base = self._after(None if parent is None else parent._base, BASE_BITS)
+            else:
+                found = self._settled()
+        return found
+
+    def _settled(self) -> Scaled:
+        """The same, of a node above which several have none; no recursion, as paths are long."""
+        path = [self]
+        node = self.parent
+        while node is not None and node._base is None:
+            path.append(node)
+            node = node.parent
+        found = None if node is None else node._base
+        for step in reversed(path):
+            found = step._base = step._after(found, BASE_BITS)
+        return found or (0, 0, 0)
 
     def enclose(self, bits: int) -> Scaled:
         """Encloses t to `bits` bits of relative precision, less a bit or two a step."""
         if bits == BASE_BITS:
             return self.base
-        path: list[Arrival] = []
-        node: Arrival | None = self
+        path = [self]
+        node = self.parent
         while node is not None:
             path.append(node)
             node = node.parent

@@ -147,6 +147,8 @@ class Constraints:
 
     def after(self, tally: Tally, call: int) -> Tally | None:
         """The tally once `call` was made; None where one of them forbids it."""
+        if not tally:
+            return tally
         found: list[int] = []
         for constraint, before in zip(self.items, tally, strict=True):
             step = constraint.after(before, call)

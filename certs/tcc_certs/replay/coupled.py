@@ -58,24 +58,21 @@ def again_anchored(language: Language, recipe: str, node: Node) -> Pushed:
 
 def _pushed(language: Language, recipe: str, node: Node, arrival: Arrival, x: int | None) -> Pushed:
     published = publish(arrival, language.bound(recipe, node.states, node.cost_low))
-    fields: dict[str, Json] = {} if x is None else {"U": str(x)}
-    fields |= {
+    fields: dict[str, Json] = {
         "neg_log_t": format_q64(published.neg_log_t),
         "key_raw": format_q64(published.key),
     }
-    return Pushed(key=published.key, arrival=arrival, fields=fields, clamped=published.clamped)
+    if x is not None:
+        fields["U"] = str(x)
+    return Pushed(published.key, arrival, fields, published.clamped)
 
 
 def _arrival(language: Language, parent: Arrival | None, node: Node, x: int | None) -> Arrival:
-    states = node.states
-    return arrive(
-        parent=parent,
-        weight=node.edge_weight,
-        fraction_bits=language.fraction_bits,
-        x=x,
-        count=1 if states is None else language.count(states),
-        unit=0 if states is None else language.unit(states),
-    )
+    states, bits = node.states, language.fraction_bits
+    if states is None:
+        return Arrival(parent, node.edge_weight, bits, x, 1, 0)
+    count, unit = language.count(states), language.unit(states)
+    return Arrival(parent, node.edge_weight, bits, x, count, unit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,10 +63,10 @@ def slot_at(
     mass, steps = left.children.mass(place), left.children.steps
     if place == len(steps):
         stays = node.tally if constraints.may_stop(node.tally) else None
-        return Slot(position=place, call=None, states=None, mass=mass, tally=stays)
+        return Slot(place, None, None, mass, stays)
     call, to = steps[place]
     tally = constraints.after(node.tally, call)
-    return Slot(position=place, call=call, states=to, mass=mass, tally=tally)
+    return Slot(place, call, to, mass, tally)
 
 
 def remaining(language: Language, constraints: Constraints, node: Node, left: Left) -> Expansion:

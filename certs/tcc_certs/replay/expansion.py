@@ -6,7 +6,7 @@ Normative text: docs/spec/race.md.  Cost: one mass a child.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tcc_certs.codec import Json
 from tcc_certs.digest import WINNER
@@ -20,8 +20,7 @@ from tcc_certs.replay.tree import Node, Slot, scale, slots
 PHANTOM = "phantom"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expansion:
+class Expansion(NamedTuple):
     """The children of an expanded node.
 
     Attributes:

@@ -20,7 +20,6 @@ from tcc_certs.replay.left import Children, Left
 STOP = "stop"
 
 
-
 @dataclass(slots=True, eq=False)
 class Node:
     """A node of the prefix tree, or a leaf.
@@ -144,20 +143,61 @@ def below(
 ) -> Node:
     """The child in `slot`, which nothing forbids."""
     call = slot.call
+    if call is None:
+        return Node(
+            digest,
+            parent,
+            STOP,
+            None,
+            parent.depth,
+            parent.cost_low,
+            parent.cost_high,
+            1 << language.fraction_bits,
+            parent.weight,
+            slot.position,
+            won,
+            slot.tally or (),
+            exact,
+        )
+    weight = language.weight[call]
     return Node(
-        digest=digest,
-        parent=parent,
-        call=STOP if call is None else language.texts[call],
-        states=slot.states,
-        depth=parent.depth + (0 if call is None else 1),
-        cost_low=parent.cost_low + (0 if call is None else language.cost_low[call]),
-        cost_high=parent.cost_high + (0 if call is None else language.cost_high[call]),
-        edge_weight=1 << language.fraction_bits if call is None else language.weight[call],
-        weight=parent.weight * (1 if call is None else language.weight[call]),
-        position=slot.position,
-        won=won,
-        tally=slot.tally or (),
-        exact=exact,
+        digest,
+        parent,
+        language.texts[call],
+        slot.states,
+        parent.depth + 1,
+        parent.cost_low + language.cost_low[call],
+        parent.cost_high + language.cost_high[call],
+        weight,
+        parent.weight * weight,
+        slot.position,
+        won,
+        slot.tally or (),
+        exact,
+    )
+
+
+def item_of(
+    node: Node, digest: bytes, key: int, arrival: Arrival | None, left: Left | None
+) -> Node:
+    """What stands for what is left of `node`, or, from that, the node again."""
+    return Node(
+        digest,
+        node.parent,
+        node.call,
+        node.states,
+        node.depth,
+        node.cost_low,
+        node.cost_high,
+        node.edge_weight,
+        node.weight,
+        node.position,
+        node.won,
+        node.tally,
+        node.exact,
+        key,
+        arrival,
+        left,
     )
 
 

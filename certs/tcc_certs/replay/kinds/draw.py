@@ -5,14 +5,13 @@ Normative text: docs/spec/ledger.md, section 3; docs/spec/race.md, section 18.  
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tcc_certs.codec import Json
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.ledger import Record
 from tcc_certs.replay.draws import drawn, remaining
 from tcc_certs.replay.records import popped_record
 from tcc_certs.replay.run import Run
+from tcc_certs.replay.tree import item_of
 from tcc_certs.replay.turn import Turn
 
 
@@ -26,7 +25,7 @@ def replay_draw(run: Run, record: Record, line: int) -> None:
     left = item.left
     if left is None:
         raise Rejected(Code.POP_ORDER, "kind", "leaf or expand", "draw")
-    node = replace(item, digest=left.context, left=None)
+    node = item_of(item, left.context, item.key, item.arrival, None)
     if run.policy.one_by_one:
         made = drawn(run.language, run.constraints, node, left, run.word(record))
     else:

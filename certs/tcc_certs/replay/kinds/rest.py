@@ -6,8 +6,6 @@ Cost: two logarithms.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tcc_certs.codec import Json
 from tcc_certs.digest import REST_ARRIVAL, rest_digest, rest_place
 from tcc_certs.errors import Code, Rejected
@@ -21,7 +19,7 @@ from tcc_certs.replay.left import Left
 from tcc_certs.replay.policy import Pushed, Word
 from tcc_certs.replay.records import popped_record
 from tcc_certs.replay.run import Run
-from tcc_certs.replay.tree import Node
+from tcc_certs.replay.tree import Node, item_of
 
 
 def replay_rest(run: Run, record: Record, line: int) -> None:
@@ -39,9 +37,7 @@ def replay_rest(run: Run, record: Record, line: int) -> None:
     expected = popped_record("rest", run.header.started_ms, node, fields)
     run.hold(expected, record, line, [CLAMP] if pushed.clamped else None, pushed.clamped)
     digest = rest_digest(left.context, left.step)
-    run.frontier.push(
-        replace(node, digest=digest, key=pushed.key, arrival=pushed.arrival, left=left)
-    )
+    run.frontier.push(item_of(node, digest, pushed.key, pushed.arrival, left))
 
 
 def push_left(language: Language, recipe: str, node: Node, left: Left, word: Word) -> Pushed:
