@@ -93,7 +93,9 @@ class Arrival:
         if found is None:
             parent = self.parent
             if parent is None or parent._base is not None:
-                found = self._base = self._after(None if parent is None else parent._base, BASE_BITS)
+                found = self._base = self._after(
+                    None if parent is None else parent._base, BASE_BITS
+                )
             else:
                 found = self._settled()
         return found

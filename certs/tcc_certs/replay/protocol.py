@@ -44,8 +44,6 @@ class Protocol:
         """Whether a shortcut may be asked about the next line.
 
         There is a run, its header passed and its seed known; it has not ended; and nothing is
-        expected that only one kind of record may answer, unless that is the root.
+        expected that only one kind of record may answer.
         """
-        if self.closed or run is None or run.key is None:
-            return False
-        return run.awaits is None or run.nodes == 0
+        return not self.closed and run is not None and run.key is not None and run.awaits is None

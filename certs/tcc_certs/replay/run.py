@@ -1,10 +1,10 @@
 """The replay of a run: record after record, with the frontier that the run had.
 
 Normative text: docs/spec/ledger.md, section 3.  What each kind of record has to say, and what it
-changes here, stands in :mod:`tcc_certs.replay.kinds`, a page a kind.  The record that is expected is
-made from the artifact, the seed and the records before it; after a field that differs the replay
-goes on with the expected value.  What a node is pushed with and what its pop tells is for the policy
-in force (:mod:`tcc_certs.replay.policy`).
+changes here, stands in :mod:`tcc_certs.replay.kinds`, a page a kind.  The expected record is made
+from the artifact, the seed and the records before it; after a field that differs the replay goes on
+with the expected value.  What a node is pushed with and what its pop tells is for the policy in
+force (:mod:`tcc_certs.replay.policy`).
 
 No prefix context is expanded twice, and no set of digests is needed to see it: a node enters the
 frontier only as a child of a popped node, once, at its place in canonical order, and leaves it when

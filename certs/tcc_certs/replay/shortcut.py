@@ -1,9 +1,9 @@
 """What a faster reader of ledgers has to be, to be handed in.
 
-Nothing here is trusted to it by the definition: `validate` without one is the definition, and every
-finding is the definition's either way.  A shortcut takes lines for as long as each has, to the byte,
-what the definition would expect; then it leaves the run as the definition would have it after
-those, and hands over the next line.  So a wrong one can pass a line, and can refuse none.
+`validate` without one is the definition, and every finding is the definition's either way.  A
+shortcut takes lines for as long as each has, to the byte, what the definition would expect; then it
+leaves the run as the definition would have it after those, and hands over the next line.  So a
+wrong one can pass a line, and can refuse none.
 """
 
 from __future__ import annotations

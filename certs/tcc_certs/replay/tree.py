@@ -25,8 +25,8 @@ class Node:
     """A node of the prefix tree, or a leaf.
 
     There is one a push, so it is neither frozen nor keyword-only, either of which would make it
-    several times as dear; nothing is changed but by :func:`tcc_certs.replay.policy.with_key`, before
-    a node enters the frontier.
+    several times as dear; nothing is changed but by :func:`tcc_certs.replay.policy.with_key`,
+    before a node enters the frontier.
 
     Attributes:
         digest: D, or L at a leaf.

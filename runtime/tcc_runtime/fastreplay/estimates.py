@@ -1,11 +1,12 @@
-"""Arrivals to some eighty bits, for the records that go straight: the numbers and their errors.
+"""Arrivals to some eighty bits: the numbers and the bounds of their errors.
 
 Normative text: docs/spec/race.md, sections 5, 8 and 18.  What is published of an arrival is rounded
 once, so whoever knows it to 2^-80 knows nearly always how it is rounded; where he does not, the
-definition (:mod:`tcc_certs.published`) goes on.  A *unit* is 2^-96, as in :mod:`tcc_certs.near`.
+definition (:mod:`tcc_certs.published`) goes on.  A *unit* is 2^-96, as in
+:mod:`tcc_runtime.fastreplay.logarithm`.
 
-A gauge of an arrival t with count n is (tau, e, neg, f): n * t lies within e units of tau, and
--ln t within f units of neg, ends left out.  Let v be a node with the gauge (tau, e, neg, f), u a
+An estimate of an arrival t with count n is (tau, e, neg, f): n * t lies within e units of tau, and
+-ln t within f units of neg, ends left out.  Let v be a node with the estimate (tau, e, neg, f), u a
 child of it by a call of weight w, p = w * n(u) / n(v) the child's share of the mass of v, at most
 1.  By the recursion
 
@@ -28,10 +29,12 @@ Cost: a conversion takes a logarithm of an enclosure; all else is a few addition
 
 from __future__ import annotations
 
-from tcc_certs.errors import Code, Rejected
-from tcc_certs.near import LOG_ERROR, MAX_BITS, UNIT_BITS
-from tcc_certs.race import BASE_BITS, Arrival, Gauge, neg_log
-from tcc_certs.replay.tree import Node
+from typing import TypeAlias
+
+from tcc_certs.race import BASE_BITS, Arrival, neg_log
+from tcc_runtime.fastreplay.logarithm import LOG_ERROR, MAX_BITS, UNIT_BITS
+
+Estimate: TypeAlias = "tuple[int, int, int, int]"
 
 WON = LOG_ERROR + 2  # what f grows by from a node to the winner
 KEYED = 2  # what M of a child is off by: two summands, each rounded down
@@ -40,9 +43,9 @@ LOGS = 2 * LOG_ERROR + 5
 FULL = UNIT_BITS + 2
 
 
-def slack(gauge: Gauge) -> int:
-    """The e of the children of a node with this gauge, or of what is left of it."""
-    return gauge[1] + (gauge[0] >> UNIT_BITS) + 1 + _MADE
+def slack(estimate: Estimate) -> int:
+    """The e of the children of a node with this estimate, or of what is left of it."""
+    return estimate[1] + (estimate[0] >> UNIT_BITS) + 1 + _MADE
 
 
 def spread(tau: int, error: int) -> int:
@@ -51,29 +54,13 @@ def spread(tau: int, error: int) -> int:
     return (error << (FULL - bits if bits < FULL else 1)) + LOGS
 
 
-def gauge_of(node: Node) -> Gauge:
-    """The gauge of a node's arrival; from its enclosure where nobody has made it.
-
-    Raises:
-        Rejected: L104 the arrival is not realised.
-    """
-    came = node.came
-    if isinstance(came, tuple):
-        return came[2:]
-    arrival = node.arrival
-    if arrival is None:
-        raise Rejected(Code.LEDGER_ORDER, "kind", "an item whose arrival is known", "another")
-    if arrival.gauge is None:
-        arrival.gauge = _converted(arrival)
-    return arrival.gauge
-
-
-def usable(gauge: Gauge) -> bool:
+def usable(estimate: Estimate) -> bool:
     """Whether the children's numbers stay within what the analysis and the logarithm allow."""
-    return gauge[0] >> MAX_BITS - 2 == 0 and gauge[1] >> 40 == 0
+    return estimate[0] >> MAX_BITS - 2 == 0 and estimate[1] >> 40 == 0
 
 
-def _converted(arrival: Arrival) -> Gauge:
+def estimated(arrival: Arrival) -> Estimate:
+    """The estimate of an arrival of the definition, from its enclosure."""
     low, high, scale = arrival.enclose(BASE_BITS)
     drop = scale + arrival.unit - UNIT_BITS
     least, most = low * arrival.count, high * arrival.count

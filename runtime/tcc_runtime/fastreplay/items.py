@@ -1,41 +1,126 @@
-"""What was pushed by a record that went straight, until somebody looks at it.
+"""The items of the frontier while a ledger is read quickly, and as the definition has them.
 
-Most of what is pushed is never popped, so no node is made of it before: a *bud* has what its node
-is made of, which the nodes of one family share but for a few numbers.
-Cost: a node, when it is asked for.
+Most of what is pushed is never popped, so no node is made of it before: an *entry* has what its
+item is made of, which the items of one state share but for a few numbers.
+Cost: an item, when it is asked for; an arrival, when the definition takes over.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from tcc_certs.race import Arrival, Gauge
-from tcc_certs.replay.children import Child, Remainder
+from tcc_certs.race import Arrival
 from tcc_certs.replay.left import Left, Taken
-from tcc_certs.replay.tree import Came, Node
+from tcc_certs.replay.tree import Node
+from tcc_runtime.fastreplay.estimates import Estimate, estimated
+from tcc_runtime.fastreplay.rows import Child, Remainder
 
-# What the frontier is ordered by, -key and digest; the node that was expanded; its child, or what
-# is left of its children; the uniform, None for a winner; the gauge of the arrival.  One flat
+NO_ESTIMATE: Estimate = (0, 0, 0, 0)
+
+
+@dataclass(slots=True, eq=False)
+class Item(Node):
+    """A node of the definition with an estimate of its arrival, which itself is made at need.
+
+    Attributes:
+        estimate: of the arrival.
+        born: the child, or what was left, that the arrival is that of; None: it is known.
+        x: its uniform; None for a winner.
+        source: the item that its arrival follows from.
+    """
+
+    estimate: Estimate = NO_ESTIMATE
+    born: Child | Remainder | None = None
+    x: int | None = None
+    source: Item | None = None
+
+
+# What the frontier is ordered by, -key and digest; the item that was popped; its child, or what is
+# left of its children; the uniform, None for a winner; the estimate of the arrival.  One flat
 # tuple, as there may be a million of them.
-Bud: TypeAlias = "tuple[int, bytes, Node, Child | Remainder, int | None, int, int, int, int]"
-Entry: TypeAlias = "tuple[int, bytes, Node] | Bud"  # the same, and the node itself
+Unopened: TypeAlias = "tuple[int, bytes, Item, Child | Remainder, int | None, int, int, int, int]"
+Entry: TypeAlias = "tuple[int, bytes, Item] | Unopened"  # the same, and the item itself
 
 
-def opened(entry: Entry) -> Node:
-    """The node of an entry of the frontier."""
+def entered(node: Node) -> Item:
+    """An item of the definition, with the estimate of its arrival."""
+    if isinstance(node, Item):
+        return node
+    found = _item(node, node.digest, node.key, node.left)
+    if node.arrival is not None:
+        found.arrival, found.estimate = node.arrival, estimated(node.arrival)
+    return found
+
+
+def opened(entry: Entry) -> Item:
+    """The item of an entry of the frontier."""
     if len(entry) == 3:
         return entry[2]
-    key, digest, parent, what, x, tau, error, neg, neg_error = entry
+    key, digest, parent, what, x, *estimate = entry
+    tau, error, neg, neg_error = estimate
     if isinstance(what, Child):
-        return _child(-key, digest, parent, what, (what, x, tau, error, neg, neg_error))
-    return _rest(-key, digest, parent, what, x, (tau, error, neg, neg_error))
+        return _child(-key, digest, parent, what, x, (tau, error, neg, neg_error))
+    item = _item(parent, digest, -key, left_of(parent, what))
+    item.estimate, item.born, item.x, item.source = (tau, error, neg, neg_error), what, x, parent
+    return item
 
 
-def _child(key: int, digest: bytes, parent: Node, child: Child, came: Came) -> Node:
+def drawn_from(item: Item, left: Left) -> Item:
+    """The node whose children `item` stands for; its arrival is that of the draw."""
+    node = _item(item, left.context, item.key, None)
+    node.arrival, node.estimate = item.arrival, item.estimate
+    node.born, node.x, node.source = item.born, item.x, item.source
+    return node
+
+
+def settled(item: Item) -> Item:
+    """The item as the definition has it, with its arrival; those that it follows from, too."""
+    path: list[Item] = []
+    at: Item | None = item
+    while at is not None and at.arrival is None:
+        path.append(at)
+        at = at.source
+    for step in reversed(path):
+        source, born = step.source, step.born
+        before = None if source is None else source.arrival
+        if isinstance(born, Child):
+            call, place = born.step, born.place
+            count, unit = place.race_count, place.unit
+            step.arrival = Arrival(before, call.weight, call.fraction_bits, step.x, count, unit)
+        elif born is not None:
+            step.arrival = Arrival(before, 1, 0, step.x, born.mass, born.unit)
+        step.source = None  # what was popped goes when nobody stands on it
+    return item
+
+
+def _item(node: Node, digest: bytes, key: int, left: Left | None) -> Item:
+    return Item(
+        digest,
+        node.parent,
+        node.call,
+        node.states,
+        node.depth,
+        node.cost_low,
+        node.cost_high,
+        node.edge_weight,
+        node.weight,
+        node.position,
+        node.won,
+        node.tally,
+        node.exact,
+        key,
+        None,
+        left,
+    )
+
+
+def _child(
+    key: int, digest: bytes, parent: Item, child: Child, x: int | None, estimate: Estimate
+) -> Item:
     position, _, step, place = child
     states, before = place.states, parent.exact
-    return Node(  # by position, which takes a third of the time
+    return Item(  # by position, which takes a third of the time
         digest,
         parent,
         step.text,
@@ -46,19 +131,18 @@ def _child(key: int, digest: bytes, parent: Node, child: Child, came: Came) -> N
         step.weight,
         parent.weight if states is None else parent.weight * step.weight,
         position,
-        came[1] is None,
+        x is None,
         (),
         before if before is None or states is None else states[0],
         key,
-        came,
+        None,
+        None,
+        None,
+        estimate,
+        child,
+        x,
+        parent,
     )
-
-
-def _rest(
-    key: int, digest: bytes, node: Node, rest: Remainder, x: int | None, gauge: Gauge
-) -> Node:
-    arrival = Arrival(node.arrival, 1, 0, x, rest.mass, rest.unit, gauge)
-    return replace(node, digest=digest, key=key, came=arrival, left=left_of(node, rest))
 
 
 def left_of(node: Node, rest: Remainder) -> Left:
@@ -68,12 +152,4 @@ def left_of(node: Node, rest: Remainder) -> Left:
     taken, drawn = Taken(len(rest.children.running)), rest.drawn
     if drawn is not None:
         taken.take(drawn, rest.children.mass(drawn))
-    return Left(
-        context=node.digest,
-        step=1,
-        children=rest.children,
-        taken=taken,
-        mass=rest.mass,
-        phantom=drawn is not None,
-        barren=drawn is None,
-    )
+    return Left(node.digest, 1, rest.children, taken, rest.mass, drawn is not None, drawn is None)

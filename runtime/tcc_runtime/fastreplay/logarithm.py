@@ -1,8 +1,8 @@
-"""Logarithms that are nearly right: one integer each, with a proven bound of its error.
+"""Logarithms as integers of fixed size, with a proven bound of their error.
 
-The quick side of :mod:`tcc_certs.numbers`, for whoever computes many logarithms and can do without
-a few of them: the caller adds the bound on both sides, and where that does not decide a rounding
-he goes to the enclosures there, which narrow until they do.  A *unit* below is 2^-96.
+The caller adds the bound on both sides; where that leaves a rounding open, the line goes to the
+definition, whose enclosures (:mod:`tcc_certs.numbers`) narrow until they decide it.  A *unit* below
+is 2^-96.
 
 Error analysis.  Let v be the argument, scaled exactly to m in [1, 2) by a power of two.
 
@@ -81,7 +81,7 @@ def times_log_two(times: int) -> int:
 _powers = [times_log_two(bits - 1) for bits in range(MAX_BITS + 1)]
 
 
-def near_log(value: int) -> int:
+def log_of(value: int) -> int:
     """ln(value) in units, off by less than LOG_ERROR; 0 < `value` < 2^MAX_BITS."""
     bits = value.bit_length()
     value <<= MAX_BITS - bits
@@ -94,7 +94,7 @@ def near_log(value: int) -> int:
     return _powers[bits] + first + second + d - ((d * d >> UNIT_BITS) * bracket >> _SHORT)
 
 
-def near_log_of(value: int) -> int:
+def log_of_any(value: int) -> int:
     """The same for a positive integer of any size, off by less than LOG_ERROR + 3."""
     drop = max(value.bit_length() - MAX_BITS, 0)
-    return near_log(value >> drop) + times_log_two(drop)
+    return log_of(value >> drop) + times_log_two(drop)

@@ -1,4 +1,4 @@
-"""The texts of prefixes, ``ctx_repr``, for records that go straight.
+"""The texts of prefixes, ``ctx_repr``.
 
 Normative text: docs/spec/ledger.md, section 3.  A prefix shows its last three calls, so those of
 the children of a node are known by its last two and the call.
@@ -16,7 +16,7 @@ from tcc_certs.replay.tree import Node
 _MOST = 1 << 16
 
 
-class Texts:
+class PrefixTexts:
     """The texts that were asked for of late.
 
     Attributes:
@@ -50,7 +50,7 @@ class Below(dict[bytes | None, str]):
     None: that of the leaf, which has the calls of the node and is made for each node.
     """
 
-    def __init__(self, owner: Texts, before: tuple[str, ...]) -> None:
+    def __init__(self, owner: PrefixTexts, before: tuple[str, ...]) -> None:
         super().__init__()
         self._owner = owner
         self._before = before

@@ -1,8 +1,8 @@
-"""The records of what is pushed, where they go straight: ``node`` and ``rest``.
+"""The records of what is pushed: ``node`` and ``rest``, made as texts and compared.
 
 Normative text: docs/spec/ledger.md, section 3; docs/spec/race.md, sections 5, 8 and 18.  The text
-that is due is made at once, with its link, and compared with the line.  Where they differ, or where
-the numbers of :mod:`tcc_certs.replay.gauges` do not decide a rounding, the line is left as it is.
+that is expected is made with its link, and compared with the line.  Where they differ, or where the
+numbers of :mod:`tcc_runtime.fastreplay.estimates` leave a rounding open, the line is left as it is.
 Cost: about 8 us a record, of which two logarithms are 2 and three hashes 1.3.
 """
 
@@ -16,20 +16,20 @@ from blake3 import blake3
 from tcc_certs.digest import RESIDUAL, REST_ARRIVAL, Uniforms, rest_digest, rest_place, uuid7
 from tcc_certs.fixed import Q64_MAX, Q64_MIN, digits_q64, format_q64
 from tcc_certs.ledger import LedgerReader
-from tcc_certs.near import UNIT_BITS, near_log, times_log_two
-from tcc_certs.race import WORD, Gauge
-from tcc_certs.replay.children import Remainder, Row
-from tcc_certs.replay.gauges import FULL, KEYED, LOGS, WON, slack, spread
+from tcc_certs.race import WORD
 from tcc_certs.replay.run import Run
-from tcc_certs.replay.texts import Texts
-from tcc_certs.replay.tree import Node
+from tcc_runtime.fastreplay.estimates import FULL, KEYED, LOGS, WON, Estimate, slack, spread
+from tcc_runtime.fastreplay.items import Entry, Item
+from tcc_runtime.fastreplay.logarithm import UNIT_BITS, log_of, times_log_two
+from tcc_runtime.fastreplay.prefix_texts import PrefixTexts
+from tcc_runtime.fastreplay.rows import Remainder, Row
 
 _ROUND = UNIT_BITS - WORD
 _ULP, _HALF, _BELOW = 1 << _ROUND, 1 << _ROUND - 1, (1 << _ROUND) - 1
 _LAST = (1 << WORD + 1) - 1  # 1 - U = (_LAST - 2x) / 2^65
 _WHOLE = times_log_two(WORD + 1)  # E = _WHOLE - ln(_LAST - 2x), in units
 _RESIDUAL, _REST = bytes((RESIDUAL,)), bytes((REST_ARRIVAL,))
-VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 class Pushes:
@@ -43,11 +43,18 @@ class Pushes:
         texts: of prefixes.
     """
 
-    def __init__(self, reader: LedgerReader, run: Run, key: Uniforms, texts: Texts) -> None:
+    def __init__(
+        self,
+        reader: LedgerReader,
+        run: Run,
+        heap: list[Entry],
+        key: Uniforms,
+        texts: PrefixTexts,
+    ) -> None:
         self.line: bytes | None = None
         self.reader = reader
         self._run = run
-        self._heap = run.frontier.heap
+        self._heap = heap
         self.plain = blake3()
         self._keyed = key.hasher
         self.stamp = uuid7(run.header.started_ms, bytes(32))[:15]
@@ -72,25 +79,25 @@ class Pushes:
         if digest is self._named[0]:
             return self._named[1]
         h = digest.hex()
-        name = f"{self.stamp}{h[13:16]}-{VARIANT[h[16]]}{h[17:20]}-{h[20:32]}"
+        name = f"{self.stamp}{h[13:16]}-{_VARIANT[h[16]]}{h[17:20]}-{h[20:32]}"
         self._named = digest, name
         return name
 
     def children(
         self,
-        node: Node,
-        gauge: Gauge,
+        node: Item,
+        estimate: Estimate,
         base: int,
         rows: Sequence[Row],
         won: int | None,
         lines: Iterator[bytes],
     ) -> int:
-        """Takes a line for each child of a popped node; how many of them were what is due.
+        """Takes a line for each child of a popped node; how many of them had the expected bytes.
 
         The one loop that nearly all lines of a ledger go through, hence in one piece.
 
         Args:
-            gauge: of the node's arrival.
+            estimate: of the node's arrival.
             base: -beta * C of the node in units, rounded down.
             won: position of the winner.
 
@@ -100,7 +107,7 @@ class Pushes:
         reader, heap, plain, keyed = self.reader, self._heap, self.plain, self._keyed
         name = self.name(node.digest)
         stamp, texts = self.stamp, self.texts.below(node, rows[-1][1] is None)
-        tau, loss, neg, won_error = gauge[0], slack(gauge), gauge[2], gauge[3] + WON
+        tau, loss, neg, won_error = estimate[0], slack(estimate), estimate[2], estimate[3] + WON
         inner, outer = b"\x01" + node.digest, b"\x02" + node.digest
         line, head, done = None, reader.head, 0
         try:
@@ -118,8 +125,8 @@ class Pushes:
                     keyed.reset()
                     keyed.update(_RESIDUAL + digest)
                     x = int.from_bytes(keyed.digest(8), "little")
-                    time += _WHOLE - near_log(_LAST - 2 * x)
-                    minus_log, bits = level - near_log(time), time.bit_length()
+                    time += _WHOLE - log_of(_LAST - 2 * x)
+                    minus_log, bits = level - log_of(time), time.bit_length()
                     # This is spread(time, loss), in place for the time that a call takes.
                     error = (loss << (FULL - bits if bits < FULL else 1)) + LOGS
                     uniform = f'"U":"{x}",'
@@ -138,7 +145,7 @@ class Pushes:
                 text = (
                     f"{opening}{uniform}{middle}{h}{texts[suffix]}{k[:-20]}.{k[-20:]}"
                     f'","kind":"node","neg_log_t":"{n[:-20]}.{n[-20:]}","node_id":"{stamp}{h[13:16]}-'
-                    f'{VARIANT[h[16]]}{h[17:20]}-{h[20:32]}","parent_id":"{name}{closing}'
+                    f'{_VARIANT[h[16]]}{h[17:20]}-{h[20:32]}","parent_id":"{name}{closing}'
                 )
                 plain.reset()
                 plain.update(head)
@@ -168,16 +175,16 @@ class Pushes:
 
     def rest(
         self,
-        node: Node,
-        gauge: Gauge,
+        node: Item,
+        estimate: Estimate,
         bound: int,
         rest: Remainder,
         lines: Iterator[bytes],
     ) -> bool:
-        """Takes a line for what is left of a node's children; whether it is what is due.
+        """Takes a line for what is left of a node's children; whether it has the expected bytes.
 
         Args:
-            gauge: of the arrival of the draw before.
+            estimate: of the arrival of the draw before.
             bound: M of the node in units, less than KEYED above or below it.
 
         Raises:
@@ -188,9 +195,9 @@ class Pushes:
         keyed.reset()
         keyed.update(_REST + rest_place(node.digest, step))
         x = int.from_bytes(keyed.digest(8), "little")
-        loss = slack(gauge)
-        time = (rest.share * gauge[0] >> UNIT_BITS) + _WHOLE - near_log(_LAST - 2 * x)
-        minus_log, error = rest.level - near_log(time), spread(time, loss) + KEYED
+        loss = slack(estimate)
+        time = (rest.share * estimate[0] >> UNIT_BITS) + _WHOLE - log_of(_LAST - 2 * x)
+        minus_log, error = rest.level - log_of(time), spread(time, loss) + KEYED
         low = minus_log + _HALF
         key, most = low + bound, _ULP - error
         if not (error <= low & _BELOW <= most and error <= key & _BELOW <= most):

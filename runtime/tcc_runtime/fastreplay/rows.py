@@ -1,9 +1,8 @@
-"""A child of a node as its state has it, and what is left of a node's children, for records that go
-straight.
+"""A child of a node as its state has it, and what is left of a node's children.
 
 Normative text: docs/spec/race.md, sections 4, 5, 8 and 18.  Numbers are in units of 2^-96, each off
-by less than :mod:`tcc_certs.replay.gauges` allows.  Cost: none; :mod:`tcc_certs.replay.families`
-makes them.
+by less than :mod:`tcc_runtime.fastreplay.estimates` allows.  Made by
+:mod:`tcc_runtime.fastreplay.tables`.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ class Remainder(NamedTuple):
             the mass is lost.
         mass, share, level: as of a child, of mass(R); level 0 where nothing is left.
         unit: of the node.
-        left: R; None after a first draw, which `drawn` tells of any node of the family.
+        left: R; None after a first draw, which `drawn` tells of any node at its state.
     """
 
     number: int

@@ -1,100 +1,109 @@
-"""Records that go straight: a line with the bytes that are due is passed as it is read.
+"""The shortcut: a line with the bytes that are expected is passed as it is read.
 
 Normative text: docs/spec/ledger.md, section 3; docs/spec/race.md, sections 5, 8, 9 and 18.  Nearly
 all lines of an honest ledger are ``node``, ``expand``, ``leaf``, ``rest`` and ``draw`` records in
-which no guard fires.  For these the text that is due is made at once and compared.  Where it is
-not the line's, or where something is undecided or out of the ordinary, nothing has happened yet,
-and the line goes to :class:`tcc_certs.replay.run.Run`, which tells what is wrong with it.  So no
-ledger is refused here, and a line is passed only where the run would pass it in silence.
+which no guard fires.  For these the expected text is made at once and compared.  Where it is not
+the line's, or where something is undecided or out of the ordinary, nothing has happened yet, and
+the definition (:mod:`tcc_certs.replay`) takes the line.  So no ledger is refused here.
 
-It holds where the race is the coupled one with finalized keys or the rest race, over a
-deterministic automaton, its seed known, no statement and no cost left to the run, and nothing to be
-said of Phi.
+It is for the coupled race with finalized keys and the rest race, over a deterministic automaton,
+the seed known, no statement and no cost left to the run, and nothing to be said of Phi.  It knows
+nothing of the search: it is a second reader of ledgers, and shares with the definition what a table
+of children is, and the form of a node.
 
-Cost: that of :mod:`tcc_certs.replay.pushes` for nearly all lines; about 10 us a line popped.
+Cost: that of :mod:`tcc_runtime.fastreplay.pushed` for nearly all lines; about 10 us a line popped.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import replace
-from heapq import heappop
+from heapq import heapify, heappop
 
 from tcc_certs.digest import REST_WINNER, WINNER, Uniforms, rest_place
 from tcc_certs.fixed import format_q64
+from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.ledger import LedgerReader
-from tcc_certs.near import UNIT_BITS
 from tcc_certs.numbers import exp_enclosure
-from tcc_certs.race import WORD, Gauge
-from tcc_certs.replay.buds import left_of, opened
-from tcc_certs.replay.children import Remainder
+from tcc_certs.race import WORD
 from tcc_certs.replay.coupled import Coupled
-from tcc_certs.replay.descent import Descent
 from tcc_certs.replay.draws import slot_at
 from tcc_certs.replay.expansion import PHANTOM
-from tcc_certs.replay.families import Families, Family
-from tcc_certs.replay.gauges import gauge_of, usable
 from tcc_certs.replay.left import Left
-from tcc_certs.replay.pushes import Pushes
 from tcc_certs.replay.run import Run
-from tcc_certs.replay.tree import Node, scale, slots
+from tcc_certs.replay.tree import scale, share, slots
 from tcc_certs.replay.turn import expands
+from tcc_runtime.fastreplay.estimates import Estimate, usable
+from tcc_runtime.fastreplay.items import Entry, Item, drawn_from, entered, left_of, opened, settled
+from tcc_runtime.fastreplay.logarithm import UNIT_BITS
+from tcc_runtime.fastreplay.pushed import Pushes
+from tcc_runtime.fastreplay.rows import Remainder
+from tcc_runtime.fastreplay.tables import StateTable, Tables, tables_of
 
 _POINT = 128  # fractional bits of e^-t
 
 
-def straight_way(run: Run, families: Families, reader: LedgerReader) -> Straight | None:
-    """The straight way through the ledger of a run, where there is one."""
-    policy, key = run.policy, run.key
-    if (
-        key is None
-        or not isinstance(policy, Coupled)
-        or policy.anchored
-        or not run.language.deterministic
-        or run.constraints.items
-        or run.refinement is not None
-        or run.header.alpha[0]
-        or not run.kappa.beside
-    ):
-        return None
-    return Straight(run, policy, families, Pushes(reader, run, key, families.texts), key)
+class FastReplay:
+    """What is handed to :func:`tcc_certs.replay.validate` as its shortcut."""
+
+    def follow(
+        self, artifact: CheckedArtifact, run: Run, reader: LedgerReader, lines: Iterator[bytes]
+    ) -> bytes | None:
+        """See :class:`tcc_certs.replay.shortcut.Shortcut`."""
+        policy, key = run.policy, run.key
+        if (
+            key is None
+            or not isinstance(policy, Coupled)
+            or policy.anchored
+            or not run.language.deterministic
+            or run.constraints.items
+            or run.refinement is not None
+            or run.header.alpha[0]
+            or not run.kappa.beside
+        ):
+            return next(lines, None)
+        tables = tables_of(artifact, run.language, run.header.recipe)
+        return _Reading(run, policy.one_by_one, tables, reader, key).follow(lines)
 
 
-class Straight:
-    """The straight way through one ledger."""
+class _Reading:
+    """The lines of one ledger, from one that the definition has left to the next that it takes."""
 
     def __init__(
-        self, run: Run, policy: Coupled, families: Families, pushes: Pushes, key: Uniforms
+        self, run: Run, one_by_one: bool, tables: Tables, reader: LedgerReader, key: Uniforms
     ) -> None:
         self._run = run
-        self._policy = policy
+        self._one_by_one = one_by_one
         self._key = key
-        self._pushes = pushes
-        self._families = families
-        self._descent = Descent(run, families, pushes, key) if policy.one_by_one else None
+        self._tables = tables
+        nodes = [entered(node) for node in run.frontier.nodes()]
+        self._heap: list[Entry] = [(-node.key, node.digest, node) for node in nodes]
+        heapify(self._heap)
+        self._pushes = Pushes(reader, run, self._heap, key, tables.texts)
 
     def follow(self, lines: Iterator[bytes]) -> bytes | None:
-        """The first of these lines that does not go straight, or None: there is none.
+        """The first of these lines that is not passed, or None: there is none.
 
         Raises:
             Rejected: as the reader.
         """
-        run, pushes = self._run, self._pushes
-        heap, best, descent = run.frontier.heap, run.best, self._descent
-        goes = run.policy is self._policy and run.awaits is None
+        try:
+            self._passed(lines)
+        finally:
+            items = [settled(opened(entry)) for entry in self._heap]
+            self._run.frontier.replace(items)
+        return self._pushes.line
+
+    def _passed(self, lines: Iterator[bytes]) -> None:
+        """Passes lines as long as that goes; the next one is the line of the pushes then."""
+        pushes, heap, best, goes = self._pushes, self._heap, self._run.best, True
         while goes:
-            line = pushes.line = next(lines, None)
-            if descent is not None:
-                goes = descent.follow(lines)
-                line = pushes.line
-                if not goes:
-                    return line
-            if line is None or not heap:
-                return line
+            pushes.line = next(lines, None)
+            if pushes.line is None or not heap:
+                return
             incumbent = best.incumbent
             if incumbent is not None and -heap[0][0] <= incumbent:
-                return line
+                return
             node = opened(heap[0])
             if node.states is None:
                 goes = self._leaf(node)
@@ -102,13 +111,10 @@ class Straight:
                 goes = self._expand(node, node.states[0], lines)
             else:
                 goes = self._draw(node, node.left, node.states[0], lines)
-            if not goes:
-                return pushes.line
-        return next(lines, None)
 
-    def _leaf(self, leaf: Node) -> bool:
+    def _leaf(self, leaf: Item) -> bool:
         run, value = self._run, leaf.key
-        uniform = _leaf_uniform(gauge_of(leaf))
+        uniform = _leaf_uniform(leaf.estimate)
         if uniform is None:
             return False
         incumbent = run.best.incumbent_with(leaf, value)
@@ -119,54 +125,59 @@ class Straight:
         )
         if not self._pushes.meets(text):
             return False
-        heappop(run.frontier.heap)
-        run.found(leaf)
+        heappop(self._heap)
+        run.best.add(leaf, value)
+        run.outside += share(run.language, leaf)
         return True
 
-    def _expand(self, node: Node, state: int, lines: Iterator[bytes]) -> bool:
-        run, gauge, family = self._run, gauge_of(node), self._families.at(state)
-        running, total = family.children.running, family.children.total
+    def _expand(self, node: Item, state: int, lines: Iterator[bytes]) -> bool:
+        run, estimate, table = self._run, node.estimate, self._tables.at(state)
+        running, total = table.children.running, table.children.total
         if not expands(run.header, total, run.expansions):
             return False
         x = self._key(WINNER, node.digest)
         place: int | None = bisect_right(running, (2 * x + 1) * total >> WORD + 1)
         if place == len(running):
             place = None
-        if not running or not usable(gauge):
+        if not running or not usable(estimate):
             return False
         name = self._pushes.name(node.digest)
         winner = PHANTOM if place is None else place
         text = f'{{"W":"{x}","kind":"expand","node_id":"{name}","winner":"{winner}"'
         if not self._pushes.meets(text):
             return False
-        heappop(run.frontier.heap)
+        heappop(self._heap)
         run.expansions += 1
-        if self._policy.one_by_one:
-            return self._drawn(node, gauge, family, family.without(place), place, lines)
-        if phantom := family.children.phantom:
+        if self._one_by_one:
+            return self._drawn(node, estimate, table, table.without(place), place, lines)
+        if phantom := table.children.phantom:
             run.outside += scale(run.language, node) * phantom
-        return self._coupled(node, gauge, family, place, lines)
+        return self._coupled(node, estimate, table, place, lines)
 
     def _coupled(
-        self, node: Node, gauge: Gauge, family: Family, won: int | None, lines: Iterator[bytes]
+        self,
+        node: Item,
+        estimate: Estimate,
+        table: StateTable,
+        won: int | None,
+        lines: Iterator[bytes],
     ) -> bool:
         """The children of an expanded node, all of them."""
-        run, base = self._run, self._families.score(node.cost_low)
-        rows = family.rows
-        done = self._pushes.children(node, gauge, base, rows, won, lines)
+        run, base = self._run, self._tables.score(node.cost_low)
+        rows = table.rows
+        done = self._pushes.children(node, estimate, base, rows, won, lines)
         if done == len(rows):
             return True
-        due = slots(family.children, run.constraints, node.tally)[done:]
-        run.resume(node, won, due, None)
+        due = slots(table.children, run.constraints, node.tally)[done:]
+        run.resume(settled(node), won, due, None)
         return False
 
-    def _draw(self, item: Node, left: Left, state: int, lines: Iterator[bytes]) -> bool:
+    def _draw(self, item: Item, left: Left, state: int, lines: Iterator[bytes]) -> bool:
         """The ``draw`` of an item of the rest race, and what it pushes."""
-        run, gauge = self._run, gauge_of(item)
-        family = self._families.at(state)
+        estimate, table = item.estimate, self._tables.at(state)
         x = self._key(REST_WINNER, rest_place(left.context, left.step))
         place = left.winner(x)
-        if not usable(gauge):
+        if not usable(estimate):
             return False
         name = self._pushes.name(left.context)
         winner = PHANTOM if place is None else place
@@ -175,43 +186,45 @@ class Straight:
         )
         if not self._pushes.meets(text):
             return False
-        heappop(run.frontier.heap)
+        heappop(self._heap)
         after = left.without(place, place is None)
-        node = replace(item, digest=left.context, left=None)
-        return self._drawn(node, gauge, family, family.after(after, place, left.mass), place, lines)
+        node = drawn_from(item, left)
+        return self._drawn(
+            node, estimate, table, table.after(after, place, left.mass), place, lines
+        )
 
     def _drawn(
         self,
-        node: Node,
-        gauge: Gauge,
-        family: Family,
+        node: Item,
+        estimate: Estimate,
+        table: StateTable,
         rest: Remainder,
         place: int | None,
         lines: Iterator[bytes],
     ) -> bool:
         """The child that was drawn, and what is left."""
-        run, pushes, base = self._run, self._pushes, self._families.score(node.cost_low)
-        lost = family.children.phantom if place is None else 0
+        run, pushes, base = self._run, self._pushes, self._tables.score(node.cost_low)
+        lost = table.children.phantom if place is None else 0
         if not rest.number_left:
             lost += rest.mass
         if lost:
             run.outside += scale(run.language, node) * lost
-        if place is not None and not pushes.children(node, gauge, base, rest.row, place, lines):
+        if place is not None and not pushes.children(node, estimate, base, rest.row, place, lines):
             left = left_of(node, rest)
             slot = slot_at(run.language, run.constraints, node, left, place)
-            run.resume(node, place, (slot,), left if rest.number_left else None)
+            run.resume(settled(node), place, (slot,), left if rest.number_left else None)
             return False
         if not rest.number_left:
             return True
-        if pushes.rest(node, gauge, base + family.ahead, rest, lines):
+        if pushes.rest(node, estimate, base + table.ahead, rest, lines):
             return True
-        run.resume(node, place, (), left_of(node, rest))
+        run.resume(settled(node), place, (), left_of(node, rest))
         return False
 
 
-def _leaf_uniform(gauge: Gauge) -> int | None:
+def _leaf_uniform(estimate: Estimate) -> int | None:
     """U_P = floor(2^64 * (1 - e^-t)) of a leaf, where it is decided; there n = 1."""
-    tau, error = gauge[:2]
+    tau, error = estimate[:2]
     if tau + error >> UNIT_BITS - WORD == 0:
         return 0  # 0 < 1 - e^-t < t < 2^-64
     if tau >> UNIT_BITS + 5:

@@ -1,8 +1,8 @@
-"""What the children of a node have whatever the node: by its state, for records that go straight.
+"""What the children of a node have whatever the node: a table for each state.
 
 Normative text: docs/spec/race.md, sections 4, 5, 8 and 18.  A run over a deterministic automaton
 meets the same states again and again; the numbers and the texts of their children are made once.
-Numbers are in units of 2^-96, each off by less than :mod:`tcc_certs.replay.gauges` allows.
+Numbers are in units of 2^-96, each off by less than :mod:`tcc_runtime.fastreplay.estimates` allows.
 Cost: a mass and a division a child, a logarithm a state and a call.  Memory: the children of the
 states that were met last, 2^18 at most; they stay with the artifact for its next ledger.
 """
@@ -10,26 +10,21 @@ states that were met last, 2^18 at most; they stay with the artifact for its nex
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from tcc_certs.codec import encode
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.near import UNIT_BITS, near_log, near_log_of, times_log_two
-from tcc_certs.race import WORD
-from tcc_certs.replay.children import Child, Place, Remainder, Row, Step
-from tcc_certs.replay.language import read_language
+from tcc_certs.replay.language import Language
 from tcc_certs.replay.left import MAX_KEPT, Children, Left, Listing
-from tcc_certs.replay.texts import Texts
 from tcc_certs.replay.tree import STOP
 from tcc_certs.weights import score
-
-Settings: TypeAlias = "tuple[tuple[int, int], str]"
-
+from tcc_runtime.fastreplay.logarithm import UNIT_BITS, log_of, log_of_any, times_log_two
+from tcc_runtime.fastreplay.prefix_texts import PrefixTexts
+from tcc_runtime.fastreplay.rows import Child, Place, Remainder, Row, Step
 
 _ONE_LEVEL = times_log_two(UNIT_BITS)
 
 
-class Family:
+class StateTable:
     """The children of a node at a state.
 
     Attributes:
@@ -38,16 +33,15 @@ class Family:
         unit: n of the node = count / 2^unit.
     """
 
-    __slots__ = ("_all", "_cuts", "_families", "_left", "_rows", "ahead", "children", "unit")
+    __slots__ = ("_all", "_left", "_rows", "_tables", "ahead", "children", "unit")
 
-    def __init__(self, families: Families, children: Children, ahead: int, unit: int) -> None:
+    def __init__(self, tables: Tables, children: Children, ahead: int, unit: int) -> None:
         self.children = children
         self.ahead = ahead
         self.unit = unit
-        self._families = families
+        self._tables = tables
         self._rows: dict[int, Row] = {}
         self._all: Sequence[Row] = ()
-        self._cuts: Sequence[int] = ()
         self._left: dict[int | None, Remainder] = {}
 
     @property
@@ -57,23 +51,11 @@ class Family:
             self._all = [self.row(position) for position in range(len(self.children.masses))]
         return self._all
 
-    @property
-    def cuts(self) -> Sequence[int]:
-        """Of each child the least x that passes it by: the winner is the first with a greater one.
-
-        (2x+1) * total < 2^65 * running, the definition's rule, is x < ceil(2^65 * running / total)
-        // 2, as 2x+1 is odd.
-        """
-        if not self._cuts:
-            total = self.children.total
-            self._cuts = [-(-(sum_ << WORD + 1) // total) >> 1 for sum_ in self.children.running]
-        return self._cuts
-
     def row(self, position: int) -> Row:
         """The child at that place."""
         found = self._rows.get(position)
         if found is None:
-            found = self._rows[position] = self._families.row(self.children, position)
+            found = self._rows[position] = self._tables.row(self.children, position)
         return found
 
     def without(self, drawn: int | None) -> Remainder:
@@ -109,26 +91,24 @@ class Family:
         number_left = len(children.masses) - len(row) if left is None else left.number
         share = (mass << UNIT_BITS) // before
         if number_left:
-            level = near_log_of(mass) + _ONE_LEVEL - times_log_two(unit)
+            level = log_of_any(mass) + _ONE_LEVEL - times_log_two(unit)
         return Remainder(number, drawn, row, children, number_left, mass, share, level, unit, left)
 
 
-class Families:
-    """The families of the states of an artifact, each made when it is first met.
+class Tables:
+    """The tables of the states of an artifact, each made when it is first met.
 
     Attributes:
         language: what runs with these settings read of the artifact.
-        listing: the children of its states.
-        settings: inflation and recipe.
         texts: of prefixes.
     """
 
-    def __init__(self, artifact: CheckedArtifact, settings: Settings) -> None:
-        self.language = language = read_language(artifact, *settings)
-        self.listing = Listing(language)
-        self.settings = settings
-        self.texts = Texts()
-        self._found: dict[int, Family] = {}
+    def __init__(self, language: Language, recipe: str) -> None:
+        self.language = language
+        self._listing = Listing(language)
+        self._recipe = recipe
+        self.texts = PrefixTexts()
+        self._found: dict[int, StateTable] = {}
         self._kept = 0
         self._places: dict[int, Place] = {}
         self._steps: dict[int, Step] = {}
@@ -144,7 +124,7 @@ class Families:
         numerator, denominator = self._by_beta
         return (numerator * cost << UNIT_BITS) // denominator
 
-    def at(self, state: int) -> Family:
+    def at(self, state: int) -> StateTable:
         """The children of a node at `state`."""
         found = self._found.get(state)
         if found is None:
@@ -153,14 +133,14 @@ class Families:
                 self._places.clear()
                 self._kept = 0
             language, states = self.language, (state,)
-            children = self.listing.children(states)
-            found = Family(self, children, self._ahead(state), language.unit(states))
+            children = self._listing.children(states)
+            found = StateTable(self, children, self._ahead(state), language.unit(states))
             self._found[state] = found
             self._kept += len(children.masses)
         return found
 
     def row(self, children: Children, position: int) -> Row:
-        """The child at a place of a family."""
+        """The child at a place of a table."""
         steps, mass = children.steps, children.masses[position]
         share = (mass << UNIT_BITS) // children.total
         if position == len(steps):
@@ -177,7 +157,7 @@ class Families:
 
     def _ahead(self, state: int) -> int:
         language = self.language
-        if self.settings[1] == "r2":
+        if self._recipe == "r2":
             return language.residual_to_go[state] << UNIT_BITS - 32
         return language.automaton.rank[state] * language.envelope << UNIT_BITS - 32
 
@@ -185,7 +165,7 @@ class Families:
         language = self.language
         weight, text = language.weight[call], language.texts[call]
         bits, suffix = self._bits, text.encode()
-        lean = times_log_two(bits) - near_log(weight)
+        lean = times_log_two(bits) - log_of(weight)
         low, high = language.cost_low[call], language.cost_high[call]
         middle = f'"call":{encode(text).decode()},"ctx_digest":"'
         found = Step(text, suffix, weight, bits, lean, self.score(low), low, high, middle)
@@ -195,7 +175,7 @@ class Families:
     def _place(self, state: int) -> Place:
         language, states = self.language, (state,)
         count, unit, plans = language.count(states), language.unit(states), language.plans[state]
-        level = near_log_of(count) - times_log_two(unit) + _ONE_LEVEL
+        level = log_of_any(count) - times_log_two(unit) + _ONE_LEVEL
         opening = f'{{"{self._name}":"{plans}",' if plans < 1 << 64 else "{"
         closing = f'","state":{state},"tie_token":'
         ahead = self._ahead(state)
@@ -203,9 +183,13 @@ class Families:
         return found
 
 
-def families_of(artifact: CheckedArtifact, settings: Settings) -> Families:
-    """The families of an artifact; those of the last settings are kept with it."""
-    found = artifact.kept.get("families")
-    if not isinstance(found, Families) or found.settings != settings:
-        found = artifact.kept["families"] = Families(artifact, settings)
+def tables_of(artifact: CheckedArtifact, language: Language, recipe: str) -> Tables:
+    """The tables of an artifact as a run reads it; those of the last settings stay with it.
+
+    Args:
+        language: of the settings, recipe and inflation, which stays with the artifact too.
+    """
+    found = artifact.kept.get("fastreplay")
+    if not isinstance(found, Tables) or found.language is not language:
+        found = artifact.kept["fastreplay"] = Tables(language, recipe)
     return found

@@ -5,7 +5,6 @@ Normative text: docs/spec/ledger.md, section 3.  Cost: the policy's push, and on
 
 from __future__ import annotations
 
-from tcc_certs.errors import Code, Rejected
 from tcc_certs.ledger import Record
 from tcc_certs.replay.guards import CLAMP
 from tcc_certs.replay.policy import with_key

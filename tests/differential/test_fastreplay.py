@@ -1,4 +1,4 @@
-"""Records that go straight, and the same ledger with all of them replayed in full: one outcome."""
+"""Validations with the shortcut, and the same by the definition alone: one outcome."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import pytest
 
 from tcc_certs.kernel import check
 from tcc_certs.ledger import LedgerReader
-from tcc_certs.replay import descent, pushes, steps, straight, validate
+from tcc_certs.replay import validate as by_definition
 from tcc_certs.replay.findings import Findings, Validation
 from tcc_certs.replay.seeds import logged_seed
 from tcc_certs.replay.steps import Replay, Trust
 from tcc_certs.replay.tree import Node
+from tcc_runtime.fastreplay import pushed, shortcut
+from tcc_runtime.fastreplay.shortcut import FastReplay
 from tests.differential.test_runtime_validator import artifact, recorded
 from tests.forgery.mutants import field_mutants, line_mutants
 from tests.forgery.test_ledger_forgeries import forged_run
@@ -30,23 +32,26 @@ STRIDE = 29
 
 
 def in_full(ledger: bytes, data) -> Validation:
-    """The validation with nothing going straight."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps, "straight_way", lambda *_: None)
-        return validate(ledger, data)
+    """The validation by the definition."""
+    return by_definition(ledger, data)
+
+
+def validate(ledger: bytes, data, **given) -> Validation:
+    """The validation with the shortcut."""
+    return by_definition(ledger, data, shortcut=FastReplay(), **given)
 
 
 def looked_into(ledger: bytes, data) -> tuple[Validation, list[str]]:
-    """The validation, and the kinds of the records that did not go straight."""
+    """The validation with the shortcut, and the kinds of the records that the definition took."""
     kinds: list[str] = []
-    step = Replay.step
+    step = Replay._step
 
     def noted(self, record, line):
         kinds.append(record.kind)
         step(self, record, line)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Replay, "step", noted)
+        patch.setattr(Replay, "_step", noted)
         return validate(ledger, data), kinds
 
 
@@ -109,38 +114,15 @@ def test_what_is_undecided_goes_the_other_way(race, monkeypatch):
     data = artifact(3)
     _, ledger = recorded(data, 1, top=5, race=race)
     _, before = looked_into(ledger, data)
-    monkeypatch.setattr(pushes, "KEYED", 1 << 32)  # no rounding is decided
+    monkeypatch.setattr(pushed, "KEYED", 1 << 32)  # no rounding is decided
     found, after = looked_into(ledger, data)
     assert found == in_full(ledger, data)
     assert found.verdict == 0
     assert len(after) > len(before)
-    monkeypatch.setattr(straight, "usable", lambda gauge: False)
-    monkeypatch.setattr(descent, "usable", lambda gauge: False)
+    monkeypatch.setattr(shortcut, "usable", lambda estimate: False)
     found, after = looked_into(ledger, data)
     assert found.verdict == 0
     assert "expand" in after
-
-
-@pytest.mark.parametrize(("name", "value"), [("_WON_ERROR", 1 << 32), ("_LOGS", 1 << 32)])
-def test_what_a_descent_leaves_undecided_goes_the_other_way(name, value, monkeypatch):
-    data = artifact(3)
-    _, ledger = recorded(data, 1, top=5, race="rest")
-    _, before = looked_into(ledger, data)
-    monkeypatch.setattr(descent, name, value)
-    found, after = looked_into(ledger, data)
-    assert found == in_full(ledger, data)
-    assert found.verdict == 0
-    kind = "node" if name == "_WON_ERROR" else "rest"
-    assert after.count(kind) > before.count(kind)
-
-
-@pytest.mark.parametrize("top", [1, 5])
-def test_a_descent_is_passed_line_by_line_too(top, monkeypatch):
-    data = artifact(3)
-    _, ledger = recorded(data, 1, top=top, race="rest")
-    whole, kinds = looked_into(ledger, data)
-    monkeypatch.setattr(descent, "usable", lambda gauge: False)
-    assert looked_into(ledger, data) == (whole, kinds)
 
 
 def test_chunks_cut_anywhere_go_straight():
@@ -161,21 +143,17 @@ def test_what_is_kept_does_not_grow_with_what_was_popped():
         data = check(artifact(number % 8))
         for race in ("coupled", "rest"):
             _, ledger = recorded(artifact(number % 8), number, top=3, race=race)
-            replay, reader = Replay(Findings()), LedgerReader([ledger])
+            replay, reader = Replay(Findings(), FastReplay()), LedgerReader([ledger])
             replay.trust = Trust(
                 artifact=data, seed=logged_seed([ledger]), opening=None, beacon=None,
                 nonce=None, counts=None,
             )  # fmt: skip
-            lines = reader.unverified()
-            line = next(lines)
-            while line is not None:
-                replay.step(reader.verified(line), reader.records)
-                line = replay.after(reader, lines)
+            replay.read(reader)
             run = replay.run
             assert run is not None
             popped += run.expansions
             alive = {id(run.parent)}
-            for node in [entry[2] for entry in run.frontier.heap] + [run.parent]:
+            for node in run.frontier.nodes() + [run.parent]:
                 while node is not None:
                     alive.add(id(node))
                     node = node.parent
@@ -198,5 +176,5 @@ def test_what_stays_with_an_artifact_is_that_of_the_last_settings_and_of_no_copy
         _, ledger = recorded(artifact(3), salt, top=3, recipe=recipe, race=race)
         assert validate(ledger, data) == in_full(ledger, data)
         assert validate(ledger, data).verdict == 0
-        assert list(data.kept) == ["families"]
+        assert sorted(data.kept) == ["fastreplay", "language"]
     assert replace(data).kept == {}

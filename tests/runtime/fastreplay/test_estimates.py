@@ -1,4 +1,4 @@
-"""Logarithms to 2^-96 and gauges of arrivals hold their bounds against the enclosures."""
+"""Logarithms to 2^-96 and estimates of arrivals hold their bounds against the enclosures."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import random
 
 import pytest
 
-from tcc_certs.near import (
+from tcc_runtime.fastreplay.logarithm import (
     LOG_ERROR,
     MAX_BITS,
     UNIT_BITS,
-    near_log,
-    near_log_of,
+    log_of,
+    log_of_any,
     times_log_two,
 )
 from tcc_certs.numbers import log_enclosure
 from tcc_certs.race import arrive
-from tcc_certs.replay.gauges import LOGS, WON, gauge_of, slack, spread
-from tcc_certs.replay.tree import Node
+from tcc_runtime.fastreplay.estimates import LOGS, WON, estimated, slack, spread
 
 MORE = 64  # bits of the enclosures beyond the units
 
@@ -38,14 +37,14 @@ def arguments() -> list[int]:
 
 def test_a_logarithm_is_within_its_bound_everywhere():
     for value in arguments():
-        off_by_at_most(near_log(value), value, 1, LOG_ERROR)
+        off_by_at_most(log_of(value), value, 1, LOG_ERROR)
 
 
 def test_a_logarithm_of_any_size_is_within_its_bound():
     rng = random.Random(2)
     for bits in (1, 109, 110, 111, 500, 3000):
         value = rng.getrandbits(bits) | 1 << bits - 1
-        off_by_at_most(near_log_of(value), value, 1, LOG_ERROR + 3)
+        off_by_at_most(log_of_any(value), value, 1, LOG_ERROR + 3)
 
 
 @pytest.mark.parametrize("times", [0, 1, -1, 96, 65, -(10**6), 10**9])
@@ -55,16 +54,9 @@ def test_multiples_of_ln_2_are_within_two_units(times):
     assert ends[0] - (2 << MORE) < times_log_two(times) << MORE < ends[1] + (2 << MORE)
 
 
-def node_of(arrival) -> Node:
-    return Node(
-        digest=b"", parent=None, call="", states=(0,), depth=0, cost_low=0, cost_high=0,
-        edge_weight=1, weight=1, position=0, won=False, tally=(), exact=None, came=arrival,
-    )  # fmt: skip
-
-
-def holds(arrival, gauge) -> None:
-    """The gauge holds t as an enclosure at 512 bits has it."""
-    tau, error, neg, neg_error = gauge
+def holds(arrival, estimate) -> None:
+    """The estimate holds t as an enclosure at 512 bits has it."""
+    tau, error, neg, neg_error = estimate
     low, high, scale = arrival.enclose(512)
     drop = scale + arrival.unit - UNIT_BITS  # n * t in units = t * count / 2^drop
     assert (tau - error) << drop < low * arrival.count
@@ -76,15 +68,15 @@ def holds(arrival, gauge) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_gauges_along_a_path_hold_the_arrival(seed):
+def test_estimates_along_a_path_hold_the_arrival(seed):
     # A path of forty steps, some of them to winners, some by tiny or great uniforms.
     rng = random.Random(seed)
     bits, count = 20, rng.getrandbits(400) | 1 << 399
     arrival = arrive(
         parent=None, weight=1, fraction_bits=0, x=rng.getrandbits(64), count=count, unit=300
     )
-    gauge = gauge_of(node_of(arrival))
-    holds(arrival, gauge)
+    estimate = estimated(arrival)
+    holds(arrival, estimate)
     for _ in range(40):
         weight = rng.randrange(1, 1 << bits)
         mass = rng.randrange(1, arrival.count)  # in units of the node's count
@@ -96,19 +88,19 @@ def test_gauges_along_a_path_hold_the_arrival(seed):
         share = (weight * child << UNIT_BITS) // arrival.count
         if share >> UNIT_BITS:
             break
-        tau, loss = share * gauge[0] >> UNIT_BITS, slack(gauge)
-        level = near_log_of(child) - times_log_two(unit) + times_log_two(UNIT_BITS)
+        tau, loss = share * estimate[0] >> UNIT_BITS, slack(estimate)
+        level = log_of_any(child) - times_log_two(unit) + times_log_two(UNIT_BITS)
         if won:
-            lean = times_log_two(bits) - near_log(weight)
-            made = tau, loss, gauge[2] + lean, gauge[3] + WON
+            lean = times_log_two(bits) - log_of(weight)
+            made = tau, loss, estimate[2] + lean, estimate[3] + WON
         else:
-            tau += times_log_two(65) - near_log((1 << 65) - 1 - 2 * x)
-            made = tau, loss, level - near_log(tau), spread(tau, loss)
+            tau += times_log_two(65) - log_of((1 << 65) - 1 - 2 * x)
+            made = tau, loss, level - log_of(tau), spread(tau, loss)
         arrival = arrive(
             parent=arrival, weight=weight, fraction_bits=bits, x=x, count=child, unit=unit
         )
         holds(arrival, made)
-        gauge = made
+        estimate = made
 
 
 def test_the_spread_takes_no_less_than_twice_the_error_of_its_argument():
