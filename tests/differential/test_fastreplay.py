@@ -110,19 +110,31 @@ def test_nearly_all_records_of_a_run_go_straight(number, race):
 
 
 @pytest.mark.parametrize("race", ["coupled", "rest"])
-def test_what_is_undecided_goes_the_other_way(race, monkeypatch):
+@pytest.mark.parametrize("name", ["KEYED", "WON", "LOGS"])
+def test_a_rounding_that_estimates_leave_open_is_the_definitions(race, name, monkeypatch):
     data = artifact(3)
     _, ledger = recorded(data, 1, top=5, race=race)
-    _, before = looked_into(ledger, data)
-    monkeypatch.setattr(pushed, "KEYED", 1 << 32)  # no rounding is decided
-    found, after = looked_into(ledger, data)
+    asked = []
+    exactly = pushed.Pushes._exactly
+    monkeypatch.setattr(
+        pushed.Pushes, "_exactly", lambda *given: asked.append(1) or exactly(*given)
+    )
+    monkeypatch.setattr(pushed, name, 1 << 32)  # no rounding that this goes into is decided
+    found, kinds = looked_into(ledger, data)
+    assert found == in_full(ledger, data)
+    assert (found.verdict, kinds) == (0, ["open", "node", "close"])
+    assert asked or (race, name) == ("rest", "LOGS")
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+def test_where_no_estimate_is_near_enough_the_definition_pops(race, monkeypatch):
+    data = artifact(3)
+    _, ledger = recorded(data, 1, top=5, race=race)
+    monkeypatch.setattr(shortcut, "usable", lambda estimate: False)
+    found, kinds = looked_into(ledger, data)
     assert found == in_full(ledger, data)
     assert found.verdict == 0
-    assert len(after) > len(before)
-    monkeypatch.setattr(shortcut, "usable", lambda estimate: False)
-    found, after = looked_into(ledger, data)
-    assert found.verdict == 0
-    assert "expand" in after
+    assert "expand" in kinds
 
 
 def test_chunks_cut_anywhere_go_straight():
@@ -153,7 +165,7 @@ def test_what_is_kept_does_not_grow_with_what_was_popped():
             assert run is not None
             popped += run.expansions
             alive = {id(run.parent)}
-            for node in run.frontier.nodes() + [run.parent]:
+            for node in [*run.frontier.nodes(), run.parent]:
                 while node is not None:
                     alive.add(id(node))
                     node = node.parent

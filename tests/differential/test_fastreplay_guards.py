@@ -11,8 +11,8 @@ from tcc_certs.errors import Code
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate as by_definition
 from tcc_runtime.fastreplay import pushed, shortcut
-from tests.differential.test_runtime_validator import artifact, recorded
 from tests.differential.test_fastreplay import looked_into, validate
+from tests.differential.test_runtime_validator import artifact, recorded
 from tests.oracle_ledger.writer import chained, with_run_id
 from tests.runtime.graphs import build, free_core, random_rows
 
@@ -107,29 +107,26 @@ def test_numbers_that_are_not_near_enough_send_every_draw_the_other_way(monkeypa
         assert kinds.count(kind) == due > 0
 
 
-def test_a_leaf_whose_uniform_is_not_decided_goes_the_other_way(monkeypatch):
+def test_a_leaf_whose_uniform_an_estimate_leaves_open_has_the_definitions(monkeypatch):
     data = artifact(3)
     _, ledger = recorded(data, 1, top=5, race="rest")
     monkeypatch.setattr(shortcut, "_POINT", 64)  # two multiples of 2^-64 are always enclosed
+    asked = []
+    exact = shortcut._exact_leaf_uniform
+    monkeypatch.setattr(
+        shortcut, "_exact_leaf_uniform", lambda leaf: asked.append(leaf) or exact(leaf)
+    )
     found, kinds = looked_into(ledger, data)
     assert found.verdict == 0
-    assert kinds.count("leaf") == sum(one["kind"] == "leaf" for one in records_of(ledger)) > 0
+    assert kinds == ["open", "node", "close"]
+    assert len(asked) == sum(one["kind"] == "leaf" for one in records_of(ledger)) > 0
 
 
-def test_what_is_left_and_not_decided_goes_the_other_way(monkeypatch):
+def test_what_is_left_of_a_node_and_left_open_has_the_definitions_numbers(monkeypatch):
     data = artifact(3)
     _, ledger = recorded(data, 1, top=5, race="rest")
     monkeypatch.setattr(pushed, "spread", lambda time, loss: 1 << 32)
     found, kinds = looked_into(ledger, data)
+    assert found == by_definition(ledger, data)
     assert found.verdict == 0
-    assert kinds.count("rest") == sum(one["kind"] == "rest" for one in records_of(ledger)) > 0
-
-
-def test_a_winner_whose_key_is_not_decided_goes_the_other_way(monkeypatch):
-    data = artifact(3)
-    _, ledger = recorded(data, 1, top=5, race="rest")
-    _, before = looked_into(ledger, data)
-    monkeypatch.setattr(pushed, "WON", 1 << 32)
-    found, after = looked_into(ledger, data)
-    assert found.verdict == 0
-    assert after.count("node") > before.count("node")
+    assert kinds == ["open", "node", "close"]

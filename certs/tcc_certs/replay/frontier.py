@@ -6,7 +6,7 @@ Cost: logarithmic in its size a push and a pop.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from tcc_certs.replay.language import Language
@@ -21,15 +21,12 @@ class Frontier:
     def __init__(self) -> None:
         self._heap: list[Entry] = []
 
-    def __len__(self) -> int:
-        return len(self._heap)
-
     @property
     def top(self) -> Node | None:
         """The item that is popped next."""
         return self._heap[0][2] if self._heap else None
 
-    def digests(self) -> Iterator[bytes]:
+    def digests(self) -> Iterable[bytes]:
         """Those of all items."""
         return (entry[1] for entry in self._heap)
 

@@ -76,7 +76,6 @@ class Replay:
         self.line = 0
         self._protocol = Protocol()
         self._shortcut = shortcut
-        self._wait = 0  # lines that the definition takes before the shortcut is asked again
 
     def read(self, reader: LedgerReader) -> None:
         """Every line of the ledger, and its end.
@@ -97,13 +96,8 @@ class Replay:
         shortcut, run, trust = self._shortcut, self.run, self.trust
         if shortcut is None or run is None or trust is None or not self._protocol.lets_pass(run):
             return next(lines, None)
-        self._wait -= 1
-        if self._wait >= 0:
-            return next(lines, None)
         found = shortcut.follow(trust.artifact, run, reader, lines)
         self.line = reader.records + 1
-        # To hand the run over takes time for each item of the frontier, so it has to be seldom.
-        self._wait = len(run.frontier)
         return found
 
     def _step(self, record: Line, line: int) -> None:

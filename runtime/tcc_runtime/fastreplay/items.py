@@ -39,8 +39,8 @@ class Item(Node):
 # What the frontier is ordered by, -key and digest; the item that was popped; its child, or what is
 # left of its children; the uniform, None for a winner; the estimate of the arrival.  One flat
 # tuple, as there may be a million of them.
-Unopened: TypeAlias = "tuple[int, bytes, Item, Child | Remainder, int | None, int, int, int, int]"
-Entry: TypeAlias = "tuple[int, bytes, Item] | Unopened"  # the same, and the item itself
+Flat: TypeAlias = "tuple[int, bytes, Item, Child | Remainder, int | None, int, int, int, int]"
+Entry: TypeAlias = "tuple[int, bytes, Item] | Flat"  # the same, and the item itself
 
 
 def entered(node: Node) -> Item:
@@ -84,14 +84,18 @@ def settled(item: Item) -> Item:
     for step in reversed(path):
         source, born = step.source, step.born
         before = None if source is None else source.arrival
-        if isinstance(born, Child):
-            call, place = born.step, born.place
-            count, unit = place.race_count, place.unit
-            step.arrival = Arrival(before, call.weight, call.fraction_bits, step.x, count, unit)
-        elif born is not None:
-            step.arrival = Arrival(before, 1, 0, step.x, born.mass, born.unit)
+        if born is not None:
+            step.arrival = arrival_of(before, born, step.x)
         step.source = None  # what was popped goes when nobody stands on it
     return item
+
+
+def arrival_of(before: Arrival | None, born: Child | Remainder, x: int | None) -> Arrival:
+    """The arrival of what was pushed; `before` is that of what was popped."""
+    if isinstance(born, Remainder):
+        return Arrival(before, 1, 0, x, born.mass, born.unit)
+    call, place = born.step, born.place
+    return Arrival(before, call.weight, call.fraction_bits, x, place.race_count, place.unit)
 
 
 def _item(node: Node, digest: bytes, key: int, left: Left | None) -> Item:

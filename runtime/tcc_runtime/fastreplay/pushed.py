@@ -1,9 +1,9 @@
 """The records of what is pushed: ``node`` and ``rest``, made as texts and compared.
 
-Normative text: docs/spec/ledger.md, section 3; docs/spec/race.md, sections 5, 8 and 18.  The text
-that is expected is made with its link, and compared with the line.  Where they differ, or where the
-numbers of :mod:`tcc_runtime.fastreplay.estimates` leave a rounding open, the line is left as it is.
-Cost: about 8 us a record, of which two logarithms are 2 and three hashes 1.3.
+Normative text: docs/spec/ledger.md, section 3; docs/spec/race.md, sections 5, 8 and 18.  The
+expected text is made with its link, and compared with the line.  Where the numbers of
+:mod:`tcc_runtime.fastreplay.estimates` leave a rounding open, those of the definition are taken.  A
+line that is not that text is left as it is.
 """
 
 from __future__ import annotations
@@ -14,15 +14,26 @@ from heapq import heappush
 from blake3 import blake3
 
 from tcc_certs.digest import RESIDUAL, REST_ARRIVAL, Uniforms, rest_digest, rest_place, uuid7
+from tcc_certs.errors import Rejected
 from tcc_certs.fixed import Q64_MAX, Q64_MIN, digits_q64, format_q64
 from tcc_certs.ledger import LedgerReader
-from tcc_certs.race import WORD
+from tcc_certs.published import publish
+from tcc_certs.race import WORD, Arrival
 from tcc_certs.replay.run import Run
-from tcc_runtime.fastreplay.estimates import FULL, KEYED, LOGS, WON, Estimate, slack, spread
-from tcc_runtime.fastreplay.items import Entry, Item
+from tcc_runtime.fastreplay.estimates import (
+    FULL,
+    KEYED,
+    LOGS,
+    WON,
+    Estimate,
+    estimated,
+    slack,
+    spread,
+)
+from tcc_runtime.fastreplay.items import Entry, Item, arrival_of, settled
 from tcc_runtime.fastreplay.logarithm import UNIT_BITS, log_of, times_log_two
 from tcc_runtime.fastreplay.prefix_texts import PrefixTexts
-from tcc_runtime.fastreplay.rows import Remainder, Row
+from tcc_runtime.fastreplay.rows import Child, Remainder, Row
 
 _ROUND = UNIT_BITS - WORD
 _ULP, _HALF, _BELOW = 1 << _ROUND, 1 << _ROUND - 1, (1 << _ROUND) - 1
@@ -135,10 +146,12 @@ class Pushes:
                 low = minus_log + _HALF
                 key = low + base + lift
                 most = _ULP - error
-                if not (error <= low & _BELOW <= most and error <= key & _BELOW <= most):
-                    break
-                low >>= _ROUND
-                key >>= _ROUND
+                exact = None
+                if error <= low & _BELOW <= most and error <= key & _BELOW <= most:
+                    low >>= _ROUND
+                    key >>= _ROUND
+                else:
+                    exact, low, key = self._exactly(node, child, x)
                 if not Q64_MIN <= key <= Q64_MAX:  # -ln t never comes near these ends
                     break
                 h, k, n = digest.hex(), digits_q64(key), digits_q64(low)
@@ -154,6 +167,8 @@ class Pushes:
                 if line != f'{text},"~":"{link.hex()}"}}'.encode():
                     break
                 head = link
+                if exact is not None:
+                    time, loss, minus_log, error = estimated(exact)
                 heappush(heap, (-key, digest, node, child, x, time, loss, minus_log, error))
                 done += 1
             else:
@@ -164,6 +179,28 @@ class Pushes:
             reader.records += done
             self._count(rows[:done])
         return done
+
+    def _exactly(
+        self, node: Item, born: Child | Remainder, x: int | None
+    ) -> tuple[Arrival, int, int]:
+        """What is published of something that `node` pushes, where an estimate leaves it open.
+
+        Returns:
+            its arrival, -ln t and the key, each rounded once; a key beyond its range where one had
+            to be clamped, or stays open, which is for the definition to say.
+        """
+        language, recipe = self._run.language, self._run.header.recipe
+        arrival = arrival_of(settled(node).arrival, born, x)
+        states, cost = node.states, node.cost_low
+        if isinstance(born, Child):
+            states, cost = born.place.states, cost + born.step.cost_low
+        try:
+            published = publish(arrival, language.bound(recipe, states, cost))
+        except Rejected:
+            return arrival, 0, Q64_MAX + 1
+        if published.clamped:
+            return arrival, 0, Q64_MAX + 1
+        return arrival, published.neg_log_t, published.key
 
     def _count(self, rows: Sequence[Row]) -> None:
         run = self._run
@@ -200,16 +237,20 @@ class Pushes:
         minus_log, error = rest.level - log_of(time), spread(time, loss) + KEYED
         low = minus_log + _HALF
         key, most = low + bound, _ULP - error
-        if not (error <= low & _BELOW <= most and error <= key & _BELOW <= most):
-            return False
-        low >>= _ROUND
-        key >>= _ROUND
+        exact = None
+        if error <= low & _BELOW <= most and error <= key & _BELOW <= most:
+            low >>= _ROUND
+            key >>= _ROUND
+        else:
+            exact, low, key = self._exactly(node, rest, x)
         text = (
             f'{{"U":"{x}","key_raw":"{format_q64(key)}","kind":"rest",'
             f'"neg_log_t":"{format_q64(low)}","node_id":"{self.name(node.digest)}","step":{step}'
         )
         if not (Q64_MIN <= key <= Q64_MAX and self.meets(text)):
             return False
+        if exact is not None:
+            time, loss, minus_log, error = estimated(exact)
         digest = rest_digest(node.digest, step)
         heappush(self._heap, (-key, digest, node, rest, x, time, loss, minus_log, error))
         return True

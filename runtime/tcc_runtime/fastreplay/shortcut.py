@@ -18,13 +18,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from heapq import heapify, heappop
+from heapq import heappop
 
 from tcc_certs.digest import REST_WINNER, WINNER, Uniforms, rest_place
+from tcc_certs.errors import Rejected
 from tcc_certs.fixed import format_q64
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.ledger import LedgerReader
 from tcc_certs.numbers import exp_enclosure
+from tcc_certs.published import leaf_uniform
 from tcc_certs.race import WORD
 from tcc_certs.replay.coupled import Coupled
 from tcc_certs.replay.draws import slot_at
@@ -33,8 +35,9 @@ from tcc_certs.replay.left import Left
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.tree import scale, share, slots
 from tcc_certs.replay.turn import expands
-from tcc_runtime.fastreplay.estimates import Estimate, usable
-from tcc_runtime.fastreplay.items import Entry, Item, drawn_from, entered, left_of, opened, settled
+from tcc_runtime.fastreplay.estimates import Estimate, estimated, usable
+from tcc_runtime.fastreplay.frontier import Unopened
+from tcc_runtime.fastreplay.items import Entry, Item, drawn_from, left_of, opened, settled
 from tcc_runtime.fastreplay.logarithm import UNIT_BITS
 from tcc_runtime.fastreplay.pushed import Pushes
 from tcc_runtime.fastreplay.rows import Remainder
@@ -76,9 +79,10 @@ class _Reading:
         self._one_by_one = one_by_one
         self._key = key
         self._tables = tables
-        nodes = [entered(node) for node in run.frontier.nodes()]
-        self._heap: list[Entry] = [(-node.key, node.digest, node) for node in nodes]
-        heapify(self._heap)
+        frontier = run.frontier
+        if not isinstance(frontier, Unopened):
+            frontier = run.frontier = Unopened(run.frontier.nodes())
+        self._heap: list[Entry] = frontier.entries
         self._pushes = Pushes(reader, run, self._heap, key, tables.texts)
 
     def follow(self, lines: Iterator[bytes]) -> bytes | None:
@@ -87,14 +91,10 @@ class _Reading:
         Raises:
             Rejected: as the reader.
         """
-        try:
-            self._passed(lines)
-        finally:
-            items = [settled(opened(entry)) for entry in self._heap]
-            self._run.frontier.replace(items)
+        self._pass(lines)
         return self._pushes.line
 
-    def _passed(self, lines: Iterator[bytes]) -> None:
+    def _pass(self, lines: Iterator[bytes]) -> None:
         """Passes lines as long as that goes; the next one is the line of the pushes then."""
         pushes, heap, best, goes = self._pushes, self._heap, self._run.best, True
         while goes:
@@ -116,6 +116,8 @@ class _Reading:
         run, value = self._run, leaf.key
         uniform = _leaf_uniform(leaf.estimate)
         if uniform is None:
+            uniform = _exact_leaf_uniform(leaf)
+        if uniform is None:
             return False
         incumbent = run.best.incumbent_with(leaf, value)
         best = "" if incumbent is None else f'"incumbent":"{format_q64(incumbent)}",'
@@ -131,7 +133,7 @@ class _Reading:
         return True
 
     def _expand(self, node: Item, state: int, lines: Iterator[bytes]) -> bool:
-        run, estimate, table = self._run, node.estimate, self._tables.at(state)
+        run, estimate, table = self._run, _usable(node), self._tables.at(state)
         running, total = table.children.running, table.children.total
         if not expands(run.header, total, run.expansions):
             return False
@@ -139,7 +141,7 @@ class _Reading:
         place: int | None = bisect_right(running, (2 * x + 1) * total >> WORD + 1)
         if place == len(running):
             place = None
-        if not running or not usable(estimate):
+        if not running or estimate is None:
             return False
         name = self._pushes.name(node.digest)
         winner = PHANTOM if place is None else place
@@ -174,11 +176,11 @@ class _Reading:
 
     def _draw(self, item: Item, left: Left, state: int, lines: Iterator[bytes]) -> bool:
         """The ``draw`` of an item of the rest race, and what it pushes."""
-        estimate, table = item.estimate, self._tables.at(state)
+        estimate, table = _usable(item), self._tables.at(state)
+        if estimate is None:
+            return False
         x = self._key(REST_WINNER, rest_place(left.context, left.step))
         place = left.winner(x)
-        if not usable(estimate):
-            return False
         name = self._pushes.name(left.context)
         winner = PHANTOM if place is None else place
         text = (
@@ -220,6 +222,25 @@ class _Reading:
             return True
         run.resume(settled(node), place, (), left_of(node, rest))
         return False
+
+
+def _usable(item: Item) -> Estimate | None:
+    """The estimate of an item, made again where its error has grown; None: the definition's."""
+    if usable(item.estimate):
+        return item.estimate
+    arrival = settled(item).arrival
+    if arrival is not None:
+        item.estimate = estimated(arrival)
+    return item.estimate if usable(item.estimate) else None
+
+
+def _exact_leaf_uniform(leaf: Item) -> int | None:
+    """U_P of a leaf by the definition; None where that leaves it open."""
+    arrival = settled(leaf).arrival
+    try:
+        return None if arrival is None else leaf_uniform(arrival)
+    except Rejected:
+        return None
 
 
 def _leaf_uniform(estimate: Estimate) -> int | None:

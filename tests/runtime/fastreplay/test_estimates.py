@@ -6,6 +6,9 @@ import random
 
 import pytest
 
+from tcc_certs.numbers import log_enclosure
+from tcc_certs.race import arrive
+from tcc_runtime.fastreplay.estimates import LOGS, WON, estimated, slack, spread
 from tcc_runtime.fastreplay.logarithm import (
     LOG_ERROR,
     MAX_BITS,
@@ -14,9 +17,6 @@ from tcc_runtime.fastreplay.logarithm import (
     log_of_any,
     times_log_two,
 )
-from tcc_certs.numbers import log_enclosure
-from tcc_certs.race import arrive
-from tcc_runtime.fastreplay.estimates import LOGS, WON, estimated, slack, spread
 
 MORE = 64  # bits of the enclosures beyond the units
 
