@@ -24,6 +24,13 @@ from tcc_certs.verbs.validate import document
 @bytes_option("--beacon", "the public randomness")
 @bytes_option("--nonce", "the client's own randomness")
 @input_option("--counts", "an exact artifact of the same core, for kappa")
+@click.option(
+    "--kernel",
+    type=click.Choice(["pure", "fast"]),
+    default="pure",
+    show_default=True,
+    help="pure is the definition alone; fast is for large ledgers",
+)
 @json_option
 @click.pass_context
 def command(
