@@ -166,7 +166,7 @@ def test_what_is_kept_does_not_grow_with_what_was_popped():
                 artifact=data, seed=logged_seed([ledger]), opening=None, beacon=None,
                 nonce=None, counts=None,
             )  # fmt: skip
-            lines = reader.unverified()
+            lines = replay.lines(reader)
             line = next(lines)
             while line is not None:
                 replay.step(reader.verified(line), reader.records)

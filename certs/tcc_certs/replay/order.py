@@ -1,7 +1,8 @@
 """The order of the checks.  Start here.
 
     artifact    the kernel passes it, and its digest is the pinned one where one is given
-    line        canonical bytes, chained to the line before; every line before it is looked at
+    line        canonical bytes, chained to the line before; nothing has closed the ledger; every
+                line before it is looked at
     record      of a known kind, with its fields in their form
     open        of a version and a mode that has rules here; names this artifact; its run id; the
                 opening, beacon and nonce that the auditor knows
@@ -80,7 +81,7 @@ def validate(
             nonce=nonce,
             counts=check(counts) if isinstance(counts, bytes) else counts,
         )
-        lines = reader.unverified()
+        lines = replay.lines(reader)
         line = next(lines, None)
         while line is not None:
             replay.step(reader.verified(line), reader.records)

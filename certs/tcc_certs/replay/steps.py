@@ -29,6 +29,7 @@ from tcc_certs.replay.language import Language
 from tcc_certs.replay.literal import Literal
 from tcc_certs.replay.opening import check_header, check_version
 from tcc_certs.replay.policy import Policy
+from tcc_certs.replay.protocol import Protocol
 from tcc_certs.replay.records import looked_into
 from tcc_certs.replay.refinement import Refinement, read_asking
 from tcc_certs.replay.rest import replay_draw, replay_rest
@@ -75,23 +76,36 @@ class Replay:
         self.run: Run | None = None
         self.claim = ""
         self.line = 0
-        self._closed = False
+        self._protocol = Protocol()
         self._straight: Straight | None = None
         self._families: Families | None = None
+
+    def lines(self, reader: LedgerReader) -> Iterator[bytes]:
+        """The lines for :meth:`after` and whoever passes records for their bytes.
+
+        Raises:
+            Rejected: L104 a line after ``close``; else as the reader.
+        """
+        return self._protocol.lines(reader)
 
     def after(self, reader: LedgerReader, lines: Iterator[bytes]) -> bytes | None:
         """The next of these lines that is for :meth:`step`; those before it went straight.
 
+        Args:
+            lines: those of :meth:`lines`.
+
         Raises:
-            Rejected: as the reader.
+            Rejected: as :meth:`lines`.
         """
-        if self._straight is None and self.run is not None and self._families is not None:
-            self._straight = straight_way(self.run, self._families, reader)
-        if self._straight is None:
-            return next(lines, None)
-        found = self._straight.follow(lines)
+        straight = self._straight_way(reader) if self._protocol.lets_pass(self.run) else None
+        found = next(lines, None) if straight is None else straight.follow(lines)
         self.line = reader.records + 1
         return found
+
+    def _straight_way(self, reader: LedgerReader) -> Straight | None:
+        if self._straight is None and self.run is not None and self._families is not None:
+            self._straight = straight_way(self.run, self._families, reader)
+        return self._straight
 
     def step(self, record: Line, line: int) -> None:
         """One line whose chain holds.
@@ -100,8 +114,6 @@ class Replay:
         itself comes before all others.
         """
         self.line = line
-        if self._closed:
-            raise Rejected(Code.LEDGER_ORDER, "kind", "nothing after close", record.get("kind"))
         if self.run is None:
             self._open(record.record)
         else:
@@ -185,7 +197,7 @@ class Replay:
             replay_downgrade(run, record, self.line)
 
     def _close(self, run: Run, record: Record) -> None:
-        self._closed = True
+        self._protocol.closed = True
         self.claim = text(record, "claim_type")
         seed = None if self.trust is None else self.trust.seed
         check_close(record, self.line, run, seed, self.findings)
@@ -198,9 +210,9 @@ class Replay:
         Raises:
             Rejected: D301 there was no ``close``, L104 there are bytes after it.
         """
-        if self._closed and reader.tail:
+        if self._protocol.closed and reader.tail:
             raise Rejected(Code.LEDGER_ORDER, "line", "nothing after close", reader.tail[:40])
-        if not self._closed:
+        if not self._protocol.closed:
             known = f"{reader.records} verified records, head {reader.head.hex()}"
             if reader.tail:
                 known += f", then {len(reader.tail)} bytes without an LF"

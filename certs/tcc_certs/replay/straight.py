@@ -77,12 +77,16 @@ class Straight:
     def follow(self, lines: Iterator[bytes]) -> bytes | None:
         """The first of these lines that does not go straight, or None: there is none.
 
+        Args:
+            lines: those that the protocol lets come (:mod:`tcc_certs.replay.protocol`), which also
+                says when this may be asked.
+
         Raises:
             Rejected: as the reader.
         """
         run, pushes = self._run, self._pushes
         heap, best, descent = run.frontier.heap, run.best, self._descent
-        goes = run.policy is self._policy and run.awaits is None
+        goes = run.policy is self._policy
         while goes:
             line = pushes.line = next(lines, None)
             if descent is not None:
