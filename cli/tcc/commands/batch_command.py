@@ -24,6 +24,7 @@ from tcc.opening import (
 from tcc.outcome import run_fields
 from tcc.requests import RequestError, read_requests
 from tcc_certs.errors import Rejected
+from tcc_certs.plain import escaped_json
 from tcc_runtime.errors import LedgerError, SettingsError, WorkerLost
 from tcc_runtime.pool import Request, runs
 
@@ -84,7 +85,7 @@ def command(
                 made += 1
                 certified += run.claim_type != "NoCert"
                 line = json.dumps({"number": made} | run_fields(run), ensure_ascii=False)
-                results.write(line + "\n")
+                results.write(escaped_json(line) + "\n")
                 results.flush()
     except SettingsError as error:
         raise click.ClickException(f"{requests}: request {made + 1} or later: {error}") from None

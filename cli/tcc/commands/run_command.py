@@ -128,7 +128,7 @@ def command(
     quoter = None if quotes is None else _book(quotes, opened)
     try:
         if opening_only:
-            click.echo(opening_digest(opened, settings).hex())
+            screen.say(opening_digest(opened, settings).hex())
             ctx.exit(CLEAN)
         if not resumes:
             predicted = forecast(opened, settings, asked)
