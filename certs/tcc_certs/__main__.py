@@ -6,13 +6,12 @@ Exit codes: 0 VALID, 1 INVALID, 2 declined, incomplete or bad usage, 3 internal 
 from __future__ import annotations
 
 import sys
-import traceback
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from types import TracebackType
 from typing import NoReturn
 
-from tcc_certs.plain import escaped
+from tcc_certs.plain import escaped, trace_lines
 from tcc_certs.report import DECLINED
 from tcc_certs.verbs import check, validate
 from tcc_certs.verbs.answer import complain, show
@@ -41,9 +40,8 @@ class _InternalErrors:
         trace: TracebackType | None,
     ) -> None:
         if isinstance(error, Exception):
-            for part in traceback.format_exception(error):
-                for line in part.rstrip("\n").split("\n"):
-                    complain(line)
+            for line in trace_lines(error):
+                complain(line)
             raise SystemExit(INTERNAL)
 
 

@@ -10,6 +10,8 @@ Python.  Cost: linear in the text.
 from __future__ import annotations
 
 import re
+import traceback
+from collections.abc import Iterator
 
 # Controls (C0, DEL, C1), soft hyphen, marks and overrides of the writing direction, separators of
 # lines and paragraphs, characters without a width, tags, halves of surrogate pairs.
@@ -45,6 +47,17 @@ def escaped_json(document: str) -> str:
         document: JSON; its own line feeds, which stand between its parts, stay.
     """
     return _IN_JSON.sub(_escape_in_json, document)
+
+
+def trace_lines(error: BaseException) -> Iterator[str]:
+    """A traceback, the first error first: the lines of code, and each error on one line."""
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if before is not None:
+        yield from trace_lines(before)
+        yield "and then:"
+    for frame in traceback.format_tb(error.__traceback__):
+        yield from frame.rstrip("\n").split("\n")
+    yield escaped(f"{type(error).__name__}: {error}")
 
 
 def _escape(found: re.Match[str]) -> str:

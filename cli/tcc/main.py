@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 
 import click
@@ -117,6 +116,8 @@ def _internal(error: Exception) -> int:
         err=True,
     )
     if os.environ.get("TCC_TRACEBACK"):
-        for part in traceback.format_exception(error):
-            screen.say_lines(part.rstrip("\n"), err=True)
+        from tcc_certs.plain import trace_lines
+
+        for line in trace_lines(error):
+            screen.say(line, err=True)
     return INTERNAL

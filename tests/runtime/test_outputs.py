@@ -128,7 +128,7 @@ def test_whatever_fails_the_old_bytes_stay_and_nothing_beside_them(call, tmp_pat
         with pytest.raises(OSError, match="input/output error"):
             write(path)
     assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["out"]
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_name_that_becomes_a_pipe_meanwhile_is_left_alone(tmp_path, monkeypatch):
@@ -143,7 +143,7 @@ def test_a_name_that_becomes_a_pipe_meanwhile_is_left_alone(tmp_path, monkeypatc
     with pytest.raises(OutputRefused):
         whole(path)
     assert path.is_fifo()
-    assert os.listdir(tmp_path) == ["out"]
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_folder_that_takes_nothing_is_said_and_nothing_is_lost():
@@ -163,7 +163,7 @@ def test_a_file_that_another_run_writes_is_not_replaced(tmp_path: Path):
         LedgerFile(path, overwrite=True).open()
     os.close(handle)
     over(path)
-    assert os.listdir(tmp_path) == ["out"]
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
 def test_the_errors_come_back_from_a_worker_as_they_were():
