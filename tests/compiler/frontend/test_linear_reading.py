@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def test_a_grammar(name: str, tmp_path: Path) -> None:
         path.write_text(GRAMMARS[name](n), encoding="utf-8")
         return lambda: read_source(path)
 
-    doubles(work, 8000)
+    doubles(work, 4000)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -67,7 +68,7 @@ def test_a_graph(name: str, tmp_path: Path) -> None:
         path.write_text(json.dumps({"directed": True, **GRAPHS[name](n)}), encoding="utf-8")
         return lambda: read_source(path)
 
-    doubles(work, 8000)
+    doubles(work, 4000)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_requests(line) -> None:
         with pytest.raises(RequestError):
             list(read_requests(io.BytesIO(data)))
 
-    doubles(lambda n: lambda data=line(n): read(data), 1 << 17)
+    doubles(lambda n: partial(read, line(n)), 1 << 17)
 
 
 def test_a_line_of_requests_without_an_end_is_not_read_to_its_end() -> None:
