@@ -18,7 +18,9 @@ from tcc_certs.limits import MAX_JSON_DEPTH, MAX_SAFE_INTEGER
 
 Json: TypeAlias = "str | int | bool | Sequence[Json] | Mapping[str, Json]"
 
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+# A string, or a bracket.  A string that does not end reaches to the end of the bytes, and nothing
+# that was taken is given back: so no byte is looked at twice, whatever the bytes are.
+_STRUCTURE = re.compile(rb'"(?:[^"\\]++|\\[\s\S])*+"?|[\[\]{}]')
 _encoder = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False
 )
@@ -109,6 +111,7 @@ _decoder = json.JSONDecoder(parse_float=_no_float, parse_constant=_no_float, par
 
 
 def _check_depth(data: bytes, path: str) -> None:
+    """Refuse `data` that is nested too deeply for a parser that recurses; linear in any bytes."""
     if data.count(b"[") + data.count(b"{") <= MAX_JSON_DEPTH:
         return
     depth = 0

@@ -14,7 +14,14 @@ from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.expressions import check_rules, read_expression, walk
 from tcc_certs.grammar import Core, Expr, ForbidNext, ForbidWith, OneCall, Require
 from tcc_certs.limits import MAX_CORE_BYTES
-from tcc_certs.schema import as_list, as_name, as_object, as_text, ensure_increasing
+from tcc_certs.schema import (
+    as_list,
+    as_name,
+    as_object,
+    as_text,
+    ensure_increasing,
+    ensure_version,
+)
 from tcc_certs.statements import read_forbids, read_limits, read_patterns, read_requires
 from tcc_certs.tools import read_calls, read_tools
 
@@ -49,6 +56,8 @@ def core_of(value: Mapping[str, Json]) -> Core:
     _check_version(value)
     top = as_object(value, "core", _SCHEMA, _MEMBERS, ["start", "goals"])
     grammar = as_object(top["grammar"], "core.grammar", _SCHEMA, ["name", "version"])
+    version = as_text(grammar["version"], "core.grammar.version", _SCHEMA)
+    ensure_version(version, "core.grammar.version", _SCHEMA)
     tools = read_tools(top["tools"])
     calls = read_calls(top["calls"], tools)
     patterns = read_patterns(top["patterns"], len(calls))
@@ -61,7 +70,7 @@ def core_of(value: Mapping[str, Json]) -> Core:
     _check_used([plan, *rules.values()], requires, forbids, len(patterns))
     return Core(
         name=as_name(grammar["name"], "core.grammar.name", _SCHEMA),
-        version=as_text(grammar["version"], "core.grammar.version", _SCHEMA),
+        version=version,
         tools=tools,
         calls=calls,
         patterns=patterns,

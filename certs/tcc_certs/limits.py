@@ -7,6 +7,7 @@ MAX_TENSORS = 32
 # The standard library's JSON coder recurses: this stays below the interpreter's own limit of 1000.
 MAX_JSON_DEPTH = 896
 MAX_SAFE_INTEGER = 2**53 - 1
+MAX_VERSION_BYTES = 1024  # of a grammar's version, in UTF-8
 MAX_CALLS = 1 << 20
 MAX_CORE_BYTES = 256 * 1024 * 1024
 MAX_LINE_BYTES = 1 << 24

@@ -16,7 +16,7 @@ from itertools import compress
 from tcc_certs.codec import Json, decode, encode, large, read_large
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.fixed import format_decimal, parse_decimal
-from tcc_certs.schema import as_list, as_whole, ensure_increasing
+from tcc_certs.schema import as_list, as_name, as_whole, ensure_increasing, ensure_version
 
 _MEMBERS = [
     "columns", "cost_max", "counts", "calls", "critical", "edges", "format", "grammar",
@@ -142,9 +142,11 @@ def read_manifest(data: bytes) -> Manifest:
     beta = parse_decimal(_text(options, "beta"), "manifest.options.beta", Code.MANIFEST_VALUE)
     ensure(beta[0] >= 0, Code.MANIFEST_VALUE, "manifest.options.beta", "at least 0", beta[0])
     columns = _object(top["columns"], "manifest.columns")
+    version = _text(grammar, "version")
+    ensure_version(version, "manifest.grammar.version", Code.MANIFEST_VALUE)
     return Manifest(
-        grammar=_text(grammar, "name"),
-        version=_text(grammar, "version"),
+        grammar=as_name(_text(grammar, "name"), "manifest.grammar.name", Code.MANIFEST_VALUE),
+        version=version,
         beta=beta,
         tilt=_size(options, "tilt", 0, _MAX_TILT),
         fraction_bits=_size(options, "fraction_bits", 0, _MAX_TILT),

@@ -38,14 +38,19 @@ class Report:
             many pairs of a state and a residual agree, and how many residuals have no plan.
             Empty unless VALID.
         digest: the artifact digest, hex; empty unless VALID.
-        summary: the verdict in plain words, one line or more.
+        lines: the verdict in plain words.
     """
 
     verdict: int
     findings: tuple[Finding, ...]
     checked: Mapping[str, int]
     digest: str
-    summary: str
+    lines: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        """The verdict in plain words, one line or more."""
+        return "\n".join(self.lines)
 
 
 def check_artifact(
@@ -94,7 +99,7 @@ def _refused(refusal: Rejected) -> Report:
         findings=(finding,),
         checked={},
         digest="",
-        summary=f"{VERDICTS[verdict]}: {refusal}",
+        lines=(f"{VERDICTS[verdict]}: {refusal}",),
     )
 
 
@@ -124,7 +129,7 @@ def _valid(checked: CheckedArtifact, compared: CoreReport | None, sourced: bool)
         findings=(),
         checked=counted,
         digest=checked.file.digest.hex(),
-        summary="\n".join(lines),
+        lines=tuple(lines),
     )
 
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from tcc_certs.codec import Json
 from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.limits import MAX_VERSION_BYTES
+from tcc_certs.plain import is_plain
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -47,6 +49,13 @@ def as_name(value: Json, path: str, code: Code) -> str:
     text = as_text(value, path, code)
     ensure(_IDENTIFIER.fullmatch(text) is not None, code, path, "an identifier", text)
     return text
+
+
+def ensure_version(text: str, path: str, code: Code) -> None:
+    """The text of a grammar's version: short, and nothing in it is hidden or steers a terminal."""
+    size = len(text.encode("utf-8", "surrogatepass"))
+    ensure(size <= MAX_VERSION_BYTES, code, path, f"at most {MAX_VERSION_BYTES} bytes", size)
+    ensure(is_plain(text), code, path, "no control or hidden characters", text)
 
 
 def as_whole(value: Json, path: str, code: Code, below: int) -> int:

@@ -18,6 +18,7 @@ from tcc_certs.container import write_container
 from tcc_runtime.load import Artifact, mapped
 from tcc_runtime.load import load as _load
 from tcc_runtime.outcome import Progress, Run
+from tcc_runtime.outputs import write_whole
 
 if TYPE_CHECKING:
     from tcc_certs.replay import Validation
@@ -162,10 +163,11 @@ def save(artifact: Artifact, path: str | Path) -> None:
     """Write an artifact; after a crash at any moment the old file is there or the new one.
 
     Raises:
+        tcc_runtime.errors.OutputRefused: something that is no regular file is there.
         OSError: it cannot be written.
     """
     # A container has one byte string: written again, these columns are the bytes that were read.
-    files.write_atomically(Path(path), write_container(artifact.file.columns))
+    write_whole(Path(path), write_container(artifact.file.columns))
 
 
 def check(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from tcc import screen
 from tcc_certs.fixed import format_decimal
 from tcc_runtime.load import Artifact
@@ -94,7 +92,7 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
     ]
     screen.print_fields(rows)
     if "plans_by_depth" in fields:
-        click.echo("  plans by number of calls")
+        screen.say("  plans by number of calls")
         for calls, count in enumerate(fields["plans_by_depth"]):
             if count != "0":
-                click.echo(f"  {calls:>10}  {screen.big_text(count)}")
+                screen.say(f"  {calls:>10}  {screen.big_text(count)}")

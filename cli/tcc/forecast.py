@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import click
-
 from tcc import screen
 from tcc_runtime.load import Artifact
 from tcc_runtime.predict import EFFORT, MOST_EDGES, Prediction, predict, why_not
@@ -30,14 +28,14 @@ def forecast(artifact: Artifact, settings: Settings, asked: bool | None) -> Pred
     found = predict(artifact, settings, effort=_MANY * EFFORT)
     if found is None:
         why = why_not(artifact, settings) or "its numbers leave the range of floats"
-        click.echo(f"no prediction: {why}", err=True)
+        screen.say(f"no prediction: {why}", err=True)
     return found
 
 
 def announce(prediction: Prediction, cap: int | None, *, quiet: bool) -> None:
     """Says what is predicted, and warns where a run is not likely to end within its cap."""
     if not quiet:
-        click.echo(click.style(f"predicted   {text(prediction)} expansions", dim=True))
+        screen.say(f"predicted   {text(prediction)} expansions", dim=True)
     if cap is not None and prediction.lower > cap:
         screen.warn(
             f"warning: {text(prediction)} expansions are predicted, "

@@ -227,7 +227,7 @@ def _refuse_compile_options() -> None:
 def refuse(path: Path, refusal: Rejected) -> NoReturn:
     """Say why an input is refused, and end the command."""
     verdict = "declined" if refusal.code.declines else "invalid"
-    click.echo(screen.clean(f"{path}: {verdict}: {refusal}"), err=True)
+    screen.say(f"{path}: {verdict}: {refusal}", err=True)
     if click.get_current_context().params.get("as_json"):
         finding = {
             "code": refusal.code.value,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
-
 from tcc import screen
 from tcc.forecast import text
 from tcc_certs.fixed import format_decimal
@@ -79,11 +77,11 @@ def _spent(run: Run) -> dict[str, Any]:
 def print_run(run: Run, ledger: Path | None, predicted: Prediction | None = None) -> None:
     """The same for people: the plans, what it took, and what is claimed."""
     for place, plan in enumerate(run.plans, 1):
-        click.echo(screen.clean(f"{place:>3}. {' '.join(plan.calls) or '(the empty plan)'}"))
+        screen.say(f"{place:>3}. {' '.join(plan.calls) or '(the empty plan)'}")
         cost = plan.cost if plan.cost_high is None else f"{plan.cost} .. {plan.cost_high}"
-        click.echo(click.style(f"     value {plan.value}, cost {cost}", dim=True))
+        screen.say(f"     value {plan.value}, cost {cost}", dim=True)
     if not run.plans:
-        click.echo("no plan was found")
+        screen.say("no plan was found")
     screen.print_fields(_rows(run, ledger, predicted))
     if run.claim_type == "NoCert":
         screen.doubtful(f"NoCert: {_why(run)}")

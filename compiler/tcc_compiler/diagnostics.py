@@ -1,8 +1,8 @@
 """Diagnostics: what is wrong, where, and how to mend it; their collection and their text.
 
 Codes and their explanations stand in :mod:`tcc_compiler.catalogue`.  Rendering is pure: the same
-diagnostic and sources give the same text.  Whatever a source holds, the text has no control
-characters in it.  Cost: linear in what is shown.
+diagnostic and sources give the same text.  Whatever a source holds, the lines have no control or
+hidden characters in them.  Cost: linear in what is shown.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Literal, TypeAlias
 
+from tcc_certs.plain import escaped, is_plain
 from tcc_compiler.source import Source
 from tcc_compiler.spans import Region, Span
 
 Severity: TypeAlias = 'Literal["error", "warning"]'
 MAX_DIAGNOSTICS = 200
 _WINDOW = 160
+_TAB = "    "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +133,7 @@ def render(diagnostic: Diagnostic, sources: Mapping[str, Source]) -> str:
     head = f"{diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"
     lines = _block(diagnostic.span, head, sources)
     if diagnostic.hint:
-        lines.append(_clean(f"  help: {diagnostic.hint}"))
+        lines.append(escaped(f"  help: {diagnostic.hint}"))
     for note in diagnostic.notes:
         lines += _block(note.span, f"note: {note.message}", sources)
     return "\n".join(lines)
@@ -139,8 +141,8 @@ def render(diagnostic: Diagnostic, sources: Mapping[str, Source]) -> str:
 
 def _block(span: Span | None, head: str, sources: Mapping[str, Source]) -> list[str]:
     if span is None:
-        return [_clean(head)]
-    lines = [_clean(f"{span.file}:{span.line}:{span.column}: {head}")]
+        return [escaped(head)]
+    lines = [escaped(f"{span.file}:{span.line}:{span.column}: {head}")]
     source = sources.get(span.file)
     if source is None or not source.text:
         return lines
@@ -162,26 +164,18 @@ def _window(line: str, span: Span) -> tuple[str, str]:
     marked = piece[start - first : stop - first]
     lead = "... " if first else ""
     tail = " ..." if first + len(piece) < len(line) else ""
-    indent = "".join("\t" if char == "\t" else " " * _columns(char) for char in before)
+    indent = " " * sum(_columns(char) for char in before)
     carets = "^" * max(1, sum(_columns(char) for char in marked))
-    return f"{lead}{_clean(piece)}{tail}", f"{' ' * len(lead)}{indent}{carets}"
+    shown = escaped(piece.replace("\t", _TAB))
+    return f"{lead}{shown}{tail}", f"{' ' * len(lead)}{indent}{carets}"
 
 
 def _columns(char: str) -> int:
-    """How many columns of a terminal a character takes."""
+    """How many columns of a terminal a character takes, as it is shown."""
+    if char == "\t":
+        return len(_TAB)
+    if not is_plain(char):
+        return len(escaped(char))
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
-def _clean(text: str) -> str:
-    """`text` without characters that move the cursor or turn the writing direction."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        char if char == "\t" or unicodedata.category(char) not in _HIDDEN else "\ufffd"
-        for char in text
-    )
-
-
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})

@@ -24,6 +24,7 @@ from tcc_runtime.answered import Answered, answer_of
 from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.load import Artifact
 from tcc_runtime.outcome import Run
+from tcc_runtime.outputs import target_of
 from tcc_runtime.quotes import Answer, Quoter
 from tcc_runtime.recorder import Recorder
 from tcc_runtime.search import OnExpand, search
@@ -106,7 +107,8 @@ def read_prefix(path: Path) -> Prefix:
         Rejected: a line with its LF is no record, or does not follow from the one before.
         OSError: the file cannot be read.
     """
-    with path.open("rb") as handle:
+    # A pipe or a device may never end, and is nothing that can be written on.
+    with target_of(path).open("rb") as handle:
         reader = LedgerReader(iter(lambda: handle.read(_CHUNK), b""))
         header: Mapping[str, Json] | None = None
         answers: list[Answer] = []

@@ -44,14 +44,14 @@ def validate(ledger: bytes, data, **given) -> Validation:
 def looked_into(ledger: bytes, data) -> tuple[Validation, list[str]]:
     """The validation with the shortcut, and the kinds of the records that the definition took."""
     kinds: list[str] = []
-    step = Replay._step
+    step = Replay.step
 
     def noted(self, record, line):
         kinds.append(record.kind)
         step(self, record, line)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Replay, "_step", noted)
+        patch.setattr(Replay, "step", noted)
         return validate(ledger, data), kinds
 
 

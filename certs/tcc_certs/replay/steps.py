@@ -88,7 +88,7 @@ class Replay:
             line = self._ahead(reader, lines)
             if line is None:
                 break
-            self._step(reader.verified(line), reader.records)
+            self.step(reader.verified(line), reader.records)
         self._end(reader)
 
     def _ahead(self, reader: LedgerReader, lines: Iterator[bytes]) -> bytes | None:
@@ -100,7 +100,7 @@ class Replay:
         self.line = reader.records + 1
         return found
 
-    def _step(self, record: Line, line: int) -> None:
+    def step(self, record: Line, line: int) -> None:
         """One line whose chain holds.
 
         Where it has the bytes of the expected record it is not parsed.  A refusal of the line

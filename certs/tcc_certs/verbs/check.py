@@ -32,7 +32,7 @@ def run(options: Namespace) -> Answer:
     report = check_artifact(data, core=options.core, pin=options.pin)
     return Answer(
         exit_code=report.verdict,
-        text=f"{report.summary}\ndigest {report.digest}" if report.digest else report.summary,
+        lines=[*report.lines, *([f"digest {report.digest}"] if report.digest else [])],
         document=document(report),
     )
 

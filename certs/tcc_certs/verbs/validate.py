@@ -72,7 +72,7 @@ def run(arguments: Namespace) -> Answer:
         nonce=_bytes(arguments.nonce),
         counts=regular(arguments.counts).read_bytes() if arguments.counts else None,
     )
-    return Answer(exit_code=found.verdict, text="\n".join(_lines(found)), document=document(found))
+    return Answer(exit_code=found.verdict, lines=list(_lines(found)), document=document(found))
 
 
 def document(found: Validation) -> dict[str, Json]:

@@ -12,7 +12,7 @@ import click
 
 from tcc import screen
 from tcc.exits import CLEAN, DECLINED
-from tcc.files import ledger_name
+from tcc.files import ledger_name, same_file
 from tcc.opening import (
     artifact_argument,
     input_option,
@@ -24,7 +24,9 @@ from tcc.opening import (
 from tcc.outcome import run_fields
 from tcc.requests import RequestError, read_requests
 from tcc_certs.errors import Rejected
+from tcc_certs.plain import escaped_json
 from tcc_runtime.errors import LedgerError, SettingsError, WorkerLost
+from tcc_runtime.outputs import create
 from tcc_runtime.pool import Request, runs
 
 RESULTS = "runs.ndjson"
@@ -62,6 +64,8 @@ def command(
     Each run is the one that `tcc run` makes of the same settings; results stand in the order of the
     requests. Exit code 0: all are certified. 2: some claim nothing.
     """
+    if same_file(out / RESULTS, [artifact, requests]):
+        raise click.BadParameter(f"{str(out / RESULTS)!r} is what is run", param_hint="--out")
     opened = open_artifact(artifact, command="batch", checked=checked, no_verify=no_verify)
     _check_requests(requests)
     started = time.time_ns() // 1_000_000
@@ -79,13 +83,15 @@ def command(
     out.mkdir(parents=True, exist_ok=True)
     made = certified = 0
     try:
-        with (out / RESULTS).open("w" if overwrite else "x", encoding="utf-8") as results:
+        handle = create(out / RESULTS, overwrite=overwrite)
+        with os.fdopen(handle, "w", encoding="utf-8") as results:
             for run in runs(opened, asked(), processes=processes or os.cpu_count() or 1):
                 made += 1
                 certified += run.claim_type != "NoCert"
                 line = json.dumps({"number": made} | run_fields(run), ensure_ascii=False)
-                results.write(line + "\n")
+                results.write(escaped_json(line) + "\n")
                 results.flush()
+            os.fsync(results.fileno())
     except SettingsError as error:
         raise click.ClickException(f"{requests}: request {made + 1} or later: {error}") from None
     except Rejected as refusal:

@@ -46,7 +46,7 @@ def command(
         pinned = None if pin is None else pin.hex()
         report = check(artifact, core=core, source=source, pin=pinned, kernel=kernel)
     except CompileError as error:
-        click.echo(f"{source} has errors, so nothing can be made from it: {error}", err=True)
+        screen.say(f"{source} has errors, so nothing can be made from it: {error}", err=True)
         ctx.exit(FINDINGS)
     except OSError as error:
         raise click.ClickException(f"cannot read {artifact}: {error.strerror or error}") from None
@@ -54,10 +54,10 @@ def command(
         screen.print_json("check", document(report))
         ctx.exit(report.verdict)
     say = screen.good if report.verdict == CLEAN else screen.bad
-    first, *rest = report.summary.splitlines()
+    first, *rest = report.lines
     say(first)
     for line in rest:
-        click.echo(f"  {line}")
+        screen.say(f"  {line}")
     if report.digest:
         screen.print_fields([("digest", report.digest)])
     ctx.exit(report.verdict)

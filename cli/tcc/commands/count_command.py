@@ -29,6 +29,6 @@ def command(artifact: Path, by_depth: bool, as_json: bool) -> None:
         return
     least = "at most " if bounds_plans(opened) else ""
     for calls, count in enumerate(depths or []):
-        click.echo(f"{calls}\t{least}{count}")
+        screen.say(str(calls), f"{least}{count}")
     if depths is None:
-        click.echo(f"{least}{plans}")
+        screen.say(f"{least}{plans}")

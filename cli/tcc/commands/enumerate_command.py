@@ -42,7 +42,7 @@ def command(ctx: click.Context, artifact: Path, limit: int | None, as_json: bool
         plans = [list(plan) for plan in first]
     else:
         for plan in first:
-            click.echo(" ".join(plan) or "()")
+            screen.say(" ".join(plan) or "()")
     # A bound does not say whether there are more: only looking for one more does.
     more = total > wanted and (not bound or next(found, None) is not None)
     if as_json:
@@ -50,5 +50,5 @@ def command(ctx: click.Context, artifact: Path, limit: int | None, as_json: bool
         screen.print_json("enumerate", {"plans": plans, **counted, "complete": not more})
     if limit is None and more:
         most = f"{'at most ' if bound else ''}{screen.big(total)}"
-        click.echo(f"the first {wanted} of {most} plans; see --limit", err=True)
+        screen.say(f"the first {wanted} of {most} plans; see --limit", err=True)
         ctx.exit(DECLINED)

@@ -37,7 +37,7 @@ def command(ctx: click.Context, /, code: str, as_json: bool) -> None:
     if as_json:
         screen.print_json("explain", {"code": wanted, "text": text})
     else:
-        click.echo(text)
+        screen.say_lines(text)
 
 
 def _kernel(code: str) -> str | None:

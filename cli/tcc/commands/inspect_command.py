@@ -20,7 +20,7 @@ def command(artifact: Path, core: bool, by_depth: bool, as_json: bool) -> None:
     """Show what is in ARTIFACT (or in a grammar, compiled on the spot)."""
     opened = open_artifact(artifact, command="inspect")
     if core:
-        click.echo(bytes(opened.file.columns["core"].data).decode("utf-8"))
+        screen.say_json(bytes(opened.file.columns["core"].data).decode("utf-8"))
         return
     fields = describe(opened, by_depth=by_depth)
     if as_json:

@@ -19,6 +19,7 @@ from tcc.opening import (
     bytes_option,
     compile_options,
     digest_option,
+    input_option,
     json_option,
     open_artifact,
     options_of,
@@ -62,11 +63,7 @@ from tcc_runtime.sinks import HashOnly, LedgerFile
 @click.option("--eta", default="1", show_default=True, help="of the potential, a decimal")
 @click.option("--max-expansions", type=click.IntRange(1), help="stop there, with the gap")
 @click.option("--max-seconds", type=float, help="stop then, with the gap")
-@click.option(
-    "--quotes",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="a book of quotes: what calls cost whose cost is a range",
-)
+@input_option("--quotes", "a book of quotes: what calls cost whose cost is a range")
 @click.option(
     "--ask",
     type=click.Choice(("leaf", "node", "never")),
@@ -128,7 +125,7 @@ def command(
     quoter = None if quotes is None else _book(quotes, opened)
     try:
         if opening_only:
-            click.echo(opening_digest(opened, settings).hex())
+            screen.say(opening_digest(opened, settings).hex())
             ctx.exit(CLEAN)
         if not resumes:
             predicted = forecast(opened, settings, asked)

@@ -52,7 +52,7 @@ def command(
         screen.print_json("validate", document(found))
         ctx.exit(found.verdict)
     for item in found.findings:
-        click.echo(
+        screen.say(
             f"{ledger}:{item.line}: {item.code} {item.field}: "
             f"expected {item.expected}, found {item.found}"
         )

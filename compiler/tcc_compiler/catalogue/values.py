@@ -86,8 +86,11 @@ VALUES: Mapping[str, Entry] = {
         "shorter arithmetic, or fewer different patterns over large domains.",
     ),
     "TCC315": Entry(
-        "version too long",
+        "version that cannot be shown",
         "The text of a version takes at most 1024 bytes in UTF-8: it stands in the artifact's\n"
-        "manifest and in the first line of every ledger.",
+        "manifest and in the first line of every ledger. It holds no control characters, none\n"
+        "that turn the writing direction and none that are not seen: whoever reads it on a\n"
+        "terminal or in a log has to see what it is.",
+        'grammar g version "1.0\\nVALID"\ntool a\nplan = a\n',
     ),
 }

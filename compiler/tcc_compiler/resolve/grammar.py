@@ -144,9 +144,10 @@ def _check_known(
     start: StartStatement, goal: GoalStatement, known: Sequence[str], report: Report
 ) -> None:
     # A state that is both start and goal needs no signature: the empty plan may be meant.
-    both = [state.text for state in goal.states if state.text == start.state.text]
+    both = {state.text for state in goal.states if state.text == start.state.text}
+    named = both.union(known)
     for state in (start.state, *goal.states):
-        if state.text not in known and state.text not in both:
+        if state.text not in named:
             message = f"no tool's signature names the state {quote(state.text)}"
             report.error("TCC209", state.region, message, suggest(state.text, known))
 
