@@ -14,3 +14,6 @@ MAX_LINE_BYTES = 1 << 24
 MAX_PRECISION_BITS = 4096
 MAX_CORE_PAIRS = 2_000_000
 MAX_CORE_STEPS = 64_000_000
+# Steps over an edge that the tail of a cut run may take: so many, and so many for each edge.
+FREE_TAIL_STEPS = 1 << 17
+TAIL_STEPS_PER_EDGE = 8

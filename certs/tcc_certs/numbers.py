@@ -27,6 +27,7 @@ _POINT_BITS = 8  # the table of logarithms has 2^8 points in [1, 2)
 _GRAIN = 32  # working precisions are multiples of this, so that few tables are ever made
 _GUARD = 16  # units lost below never reach 2^16: see _atanh
 _MAX_EXPONENT_BITS = 40  # |y| < 2^40 in exp_enclosure
+_MOST_PLACES = 4 * MAX_PRECISION_BITS  # of a power
 
 
 def _atanh(p: int, q: int, work: int) -> Enclosure:
@@ -104,9 +105,16 @@ def multiple_of_log_two(times: int, work: int) -> Enclosure:
 def exp_enclosure(exponent: Enclosure, exponent_bits: int, bits: int) -> Enclosure:
     """Encloses e^y * 2^bits for every y with ``exponent[0] <= y * 2^exponent_bits <= exponent[1]``.
 
-    |y| is below 2^40; the result takes as many bits as it has, so the caller bounds y from above.
+    Raises:
+        Rejected: D201 where |y| is 2^40 or more, or the result has more than 2^14 bits; both are
+            known before anything is computed.
     """
     low, high = exponent
+    wide = max(abs(low), abs(high)) >> exponent_bits + _MAX_EXPONENT_BITS
+    # e^y < 2^(3y/2 + 1) for y >= 0.
+    places = bits + (3 * max(high, 0) >> exponent_bits + 1) + 1
+    if wide or places > _MOST_PLACES:
+        raise Rejected(Code.LIMIT, "a power of e", f"at most {_MOST_PLACES} bits", "more")
     first = _exp_point(low, exponent_bits, bits)
     last = first if low == high else _exp_point(high, exponent_bits, bits)
     return first[0], last[1]

@@ -116,6 +116,20 @@ class Expansion:
         return not self.children
 
 
+_STANDING = ("clamp", "cost", "key", "neg_log_t", "value", "word")
+
+
+def standing(node: Node) -> dict[str, object]:
+    """What a change of the race changes of a node, for :func:`restore`."""
+    return {name: getattr(node, name) for name in _STANDING if hasattr(node, name)}
+
+
+def restore(node: Node, before: dict[str, object]) -> None:
+    """Gives a node back what it had."""
+    for name, value in before.items():
+        setattr(node, name, value)
+
+
 def prefix(node: Node) -> tuple[str, ...]:
     """The calls that lead to `node`, first to last."""
     calls: list[str] = []

@@ -5,6 +5,8 @@ value outside it, so with chance R / (R + Z - Z(v)), R = n(v) e^M(v), Z the weig
 Z(v) of those below v.  Nodes of one state differ by the cost of their prefix alone; prefixes are
 gathered into buckets by cost, each with its exact weight and its least and greatest cost, and go
 state by state from the root.  Floats: a forecast, on which nothing rests.
+No n e^M exceeds the root's (section 6), so one that is too great for a float is met there, and
+raises OverflowError; with scores within e^690 a rate too small for one adds less than 10^-15.
 Cost: edges times buckets; the number of buckets is what the effort allows.
 """
 

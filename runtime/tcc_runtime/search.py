@@ -15,15 +15,14 @@ from typing import TypeAlias
 from tcc_certs.fixed import format_q64
 from tcc_runtime.anchored import Anchored, Literal
 from tcc_runtime.constraints import Constraints, constraints_of
-from tcc_runtime.errors import Undecided
 from tcc_runtime.fallback import Fallback
 from tcc_runtime.frontier import Frontier, Incumbent
 from tcc_runtime.guards import Caps, Counts, Descent, Guard, Potential, Stop, counts_of
 from tcc_runtime.interrupts import held_interrupts
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Claim, Terms, terms_of
-from tcc_runtime.node import Expansion, Node
-from tcc_runtime.numbers import clamped
+from tcc_runtime.node import Expansion, Node, restore, standing
+from tcc_runtime.numbers import UNDECIDED, clamped
 from tcc_runtime.opening import race_key_of
 from tcc_runtime.outcome import Found, Progress, Run, found
 from tcc_runtime.quotes import Quoter
@@ -36,7 +35,7 @@ from tcc_runtime.rest_item import Rest
 from tcc_runtime.settings import Mode, Settings
 from tcc_runtime.swift import fits
 from tcc_runtime.tables import State, Tables, tables_of
-from tcc_runtime.tail import tail_lse
+from tcc_runtime.tail import Ended, tail_lse
 from tcc_runtime.unrecorded import Told, unrecorded
 
 OnExpand: TypeAlias = Callable[[Progress], "bool | None"]
@@ -69,8 +68,8 @@ def search(
         AnswerError: the quoter gave something that is no answer.
         Rejected: an unverified artifact leads out of its ranges.
     """
-    terms = terms_of(artifact, settings, quoted=quoter is not None)
     started = clock()
+    terms = terms_of(artifact, settings, quoted=quoter is not None)
     fast = fits(artifact, terms)
     if fast and recorder is None:
         told = None if on_expand is None else Told(on_expand)
@@ -139,6 +138,7 @@ class _Search:
         self._started = started
         self._expansions = self._materialised = 0
         self._fired: list[Guard] = []
+        self._tail: int | None = None
 
     def run(self) -> Run:
         """Opens, steps until something stops it, closes."""
@@ -146,13 +146,13 @@ class _Search:
             self._recorder.open(self._artifact, self._terms)
         try:
             stop = self._stepped()
-        except Undecided:
+        except UNDECIDED:
             stop = Stop.PRECISION
         return self._finish(stop)
 
     def _stepped(self) -> Stop:
         self._push_root()
-        stop = None
+        stop = self._weigh_longer() if self._terms.cut else None
         while stop is None:
             stop = self._step()
         return stop
@@ -163,6 +163,20 @@ class _Search:
         self._note_clamps([root])
         if self._recorder is not None:
             self._recorder.root(root)
+
+    def _weigh_longer(self) -> Stop | None:
+        """T_K, before anything is popped: a run that has no time for it has none for a claim."""
+        try:
+            self._tail = tail_lse(self._artifact, self._terms.truncate, self._is_over)
+        except Ended:
+            if self._interrupted():
+                return Stop.INTERRUPTED
+            self._fire(Guard.TIMEOUT)
+            return Stop.MAX_SECONDS
+        return None
+
+    def _is_over(self) -> bool:
+        return self._caps.is_late(self._clock() - self._started) or self._interrupted()
 
     def _step(self) -> Stop | None:
         """Pops one item, or says why none is popped."""
@@ -314,13 +328,21 @@ class _Search:
     def _rekey_all(self) -> None:
         """Fallback from here on: every leaf gets its heuristic value, every node its bound."""
         race = Fallback(self._tables, self._draw, self._settings.tau, self._constraints)
-        items, self._frontier = self._frontier.nodes(), Frontier()
-        for node in [*items, *self._found]:
-            if self._refinement is not None:
-                self._refinement.refresh(node)
-            race.rekey(node)
+        items, frontier = self._frontier.nodes(), Frontier()
+        nodes = [*items, *self._found]
+        before = [standing(node) for node in nodes]
+        try:
+            for node in nodes:
+                if self._refinement is not None:
+                    self._refinement.refresh(node)
+                race.rekey(node)
+        except UNDECIDED:  # the run ends here, with the keys that it had
+            for node, kept in zip(nodes, before, strict=True):
+                restore(node, kept)
+            raise
         for node in items:
-            self._frontier.push(node)
+            frontier.push(node)
+        self._frontier = frontier
         self._incumbent = Incumbent(self._settings.top)
         for leaf in self._found:
             self._incumbent.offer(leaf)
@@ -366,7 +388,6 @@ class _Search:
     def _finish(self, stop: Stop) -> Run:
         top, best = self._frontier.top(), self._incumbent.value
         claim = self._claim if stop.certifies else Claim.NONE
-        tail = tail_lse(self._artifact, self._terms.truncate) if self._terms.cut else None
         run = Run(
             mode=self._mode,
             claim_type=claim,
@@ -378,7 +399,7 @@ class _Search:
             frontier_key=None if top is None else format_q64(top.key),
             gap=None if top is None or best is None else format_q64(clamped(top.key - best)),
             materialised=self._materialised if self._mode == "fallback" else None,
-            tail_lse=None if tail is None else format_q64(tail),
+            tail_lse=None if self._tail is None else format_q64(self._tail),
             guards=tuple(self._fired),
             seed=self._settings.seed.hex(),
             ledger_head=None,

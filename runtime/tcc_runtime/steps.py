@@ -32,6 +32,7 @@ from tcc_runtime.entries import Item, Left, left_of
 from tcc_runtime.errors import Undecided
 from tcc_runtime.guards import Stop
 from tcc_runtime.modes import Terms
+from tcc_runtime.numbers import UNDECIDED
 from tcc_runtime.outcome import Progress
 from tcc_runtime.pages import Edge, Page, Pages, pages_of
 from tcc_runtime.recorder import Recorder
@@ -109,7 +110,7 @@ class Steps:
         try:
             self._start()
             return self._stepped()
-        except Undecided:
+        except UNDECIDED:
             return Stop.PRECISION
         finally:
             self._batch.flush()

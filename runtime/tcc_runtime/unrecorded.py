@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tcc_certs.fixed import format_q64
-from tcc_runtime.errors import Undecided
 from tcc_runtime.gauges import Unfit
 from tcc_runtime.guards import ENDING, Stop, is_late
 from tcc_runtime.interrupts import Interrupts
 from tcc_runtime.items import Item
 from tcc_runtime.load import Artifact
 from tcc_runtime.modes import Claim, Terms
-from tcc_runtime.numbers import clamped
+from tcc_runtime.numbers import UNDECIDED, clamped
 from tcc_runtime.opening import race_key_of
 from tcc_runtime.outcome import Found, Progress, Run, plan
 from tcc_runtime.swift import Swift
@@ -76,7 +75,7 @@ def unrecorded(
                 # It may have cut a step in two: begin again, and end there.
                 swift, stop = begun(), Stop.INTERRUPTED
             return _result(swift, terms, stop)
-        except (Unfit, Undecided):
+        except (Unfit, *UNDECIDED):
             return None
 
 
