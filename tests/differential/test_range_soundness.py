@@ -84,11 +84,11 @@ def sound(number: int, race: str | None) -> int:
     limits = ("cap", "sla_ms", "bits", "expansions")
     told = {name: value for name, value in told.items() if not name.endswith(limits)}
     told.pop("race", None)
-    if told.get("mode") == "fallback" or told.get("mode") == "surrogate" and "inflate" not in told:
-        told = {"top": told["top"]}  # no claim, no race to list
-    if race is None or race == "rest":
+    if told.get("mode") == "fallback" or ("mode" in told and "inflate" not in told):
+        told = {"top": told["top"]}  # fallback and the literal race claim nothing
+    if race is None:
         told.pop("keys", None)
-    if race is not None:
+    else:
         told["race"] = race
     if artifact.plans(artifact.root) > 300:
         return 0
