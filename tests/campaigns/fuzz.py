@@ -133,9 +133,7 @@ def campaign(told: argparse.Namespace) -> Tally:
     ) as pool:
 
         def start(number: int):
-            return pool.submit(
-                work, told.target, told.seed, number, BATCH, told.seconds, told.slow
-            )
+            return pool.submit(work, told.target, told.seed, number, BATCH, told.seconds, told.slow)
 
         waiting = {start(number) for number in islice(batches, 2 * told.processes)}
         while waiting:

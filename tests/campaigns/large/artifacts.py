@@ -10,8 +10,8 @@ from typing import Any
 from tcc_certs.artifact import write_artifact
 from tests.campaigns.large import drawn_size, texts
 from tests.campaigns.mutate import TOKENS, mutate_bytes
-from tests.oracle.cores import letters, make_core
 from tests.oracle.cores import depth as depth_limit
+from tests.oracle.cores import letters, make_core
 from tests.runtime.graphs import (
     chain_rows,
     free_core,
@@ -41,7 +41,9 @@ def deep(rng: Random, **kind: Any) -> bytes:
     """A chain whose counts take very many bits."""
     length = rng.choice((300, 1200))
     core = free_core(_costs(rng, 3), length)
-    return write_artifact(*parts(core, chain_rows(rng, 3, length, 1), tilt=rng.choice((0, 4)), **kind))
+    return write_artifact(
+        *parts(core, chain_rows(rng, 3, length, 1), tilt=rng.choice((0, 4)), **kind)
+    )
 
 
 def wide(rng: Random, **kind: Any) -> bytes:

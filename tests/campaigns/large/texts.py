@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from random import Random
 
-ESCAPES = ('\\"', "\\\\", "\\u0041", "\\ud800", "\\", '"', "\\n", "é", "x", "\x00", "\U0001f600")
+ESCAPES = (
+    '\\"', '\\"', "\\\\", "\\\\", "\\u0041", "\\ud800", "\\", '"', "\\n",
+    "é", "x", "\x00", "\U0001f600",
+)  # fmt: skip
 _OPEN, _CLOSE = ("[", '{"a":', "[[", '[{"":'), ("]", "}", "],[", "]]")
 
 
@@ -20,7 +23,7 @@ def escaped(rng: Random, size: int) -> str:
 def quoted(rng: Random, size: int) -> str:
     """A long JSON string; one in three is not closed, or closed too early."""
     text = '"' + escaped(rng, size)
-    return text if rng.random() < 0.2 else text + '"'
+    return text if rng.random() < 0.35 else text + '"'
 
 
 def nested(rng: Random, size: int) -> str:
