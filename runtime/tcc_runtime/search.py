@@ -66,7 +66,8 @@ def search(
         SettingsError: the artifact does not allow these settings.
         LedgerError: the ledger could not be written; what it holds is a valid prefix.
         AnswerError: the quoter gave something that is no answer.
-        Rejected: an unverified artifact leads out of its ranges.
+        Rejected: an unverified artifact leads out of its ranges; C401, one that is said to have
+            been checked has a count that no kernel can have passed.
     """
     started = clock()
     terms = terms_of(artifact, settings, quoted=quoter is not None)
@@ -316,9 +317,13 @@ class _Search:
         return self._report()
 
     def _to_surrogate(self) -> None:
-        """Exact counts turn out to be bounds; only an unverified artifact has such ones."""
+        """Exact counts turn out to be bounds; only an unverified artifact has such ones.
+
+        What holds of bounds holds if m is no less than its sum in *every* state, which nobody has
+        shown: nothing is claimed.
+        """
         self._mode = "surrogate"
-        self._downgrade(self._claim, Guard.COUNT)
+        self._downgrade(Claim.NONE, Guard.COUNT)
 
     def _fall_back(self) -> None:
         """No counts from here on."""

@@ -27,6 +27,17 @@ def test_no_plan_outside_beats_a_certified_stop():
     assert min(found[race] for race in ("coupled", "rest")) >= 50
 
 
+def test_a_campaign_can_be_done_in_parts(capsys):
+    def figures(*told: str) -> list[int]:
+        assert soundness.main(["--processes", "1", "--trees", "0", *told]) == 0
+        listed = next(line for line in capsys.readouterr().out.splitlines() if "listed" in line)
+        return [int(word.strip(";")) for word in listed.split() if word.strip(";").isdigit()]
+
+    whole, first = figures("--runs", "40"), figures("--runs", "15")
+    second = figures("--runs", "25", "--first", "3")
+    assert whole == [one + other for one, other in zip(first, second, strict=True)]
+
+
 def test_the_literal_race_is_violated_where_the_coupled_one_is_not():
     found: Counter[str] = Counter()
     for number in range(60):

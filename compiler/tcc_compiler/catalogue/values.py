@@ -81,9 +81,10 @@ VALUES: Mapping[str, Entry] = {
     ),
     "TCC314": Entry(
         "too much to work out",
-        "The amounts of one tool take calls times terms steps, 2 million at most; the\n"
-        "different patterns of a grammar hold 1 million calls together. Use fewer values,\n"
-        "shorter arithmetic, or fewer different patterns over large domains.",
+        "The amounts of a tool take calls times terms steps, those of all tools together\n"
+        "2 million at most; the different patterns of a grammar hold 1 million calls\n"
+        "together. Use fewer values, shorter arithmetic, or fewer different patterns over\n"
+        "large domains.",
     ),
     "TCC315": Entry(
         "version that cannot be shown",

@@ -2,7 +2,7 @@
 
 Normative text: docs/spec/language.md, section 6.  Exact rationals throughout; an amount is worked
 out once for each combination of the parameters that it depends on.  Cost: limited to MAX_STEPS a
-tool, known before the work begins.
+grammar, counted for each tool before its work begins.
 """
 
 from __future__ import annotations
@@ -46,6 +46,13 @@ class Weights(NamedTuple):
 NOTHING = Weights(0, 0, 0, 0, 0)
 
 
+@dataclass(slots=True, kw_only=True)
+class Steps:
+    """How many steps the amounts of a grammar's tools may still take, all of them together."""
+
+    left: int = MAX_STEPS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Clause:
     """An amount with its names resolved.
@@ -61,15 +68,22 @@ class _Clause:
 
 
 def weights_of(
-    name: Word, parameters: Sequence[Parameter], amounts: Sequence[Amount], report: Report
+    name: Word,
+    parameters: Sequence[Parameter],
+    amounts: Sequence[Amount],
+    steps: Steps,
+    report: Report,
 ) -> list[Weights] | None:
     """The weights of every call of a tool, by the places of its values, the last one fastest.
 
     None after an error.
+
+    Args:
+        steps: what the tools before have left; this one's are taken off.
     """
     clauses = {kind: _clauses(kind, parameters, amounts, report) for kind in AMOUNTS}
     sound = all(clause is not None for kind in AMOUNTS for clause in clauses[kind])
-    if not sound or not _affordable(name, parameters, clauses, report):
+    if not sound or not _affordable(name, parameters, clauses, steps, report):
         return None
     columns = []
     for kind in AMOUNTS:
@@ -89,20 +103,26 @@ def _affordable(
     name: Word,
     parameters: Sequence[Parameter],
     clauses: dict[str, list[_Clause | None]],
+    steps: Steps,
     report: Report,
 ) -> bool:
     calls = prod(len(parameter.values) for parameter in parameters)
-    steps = 0
+    due = 0
     for clause in (clause for kind in AMOUNTS for clause in clauses[kind]):
         if clause is not None:
             terms = len(clause.amount.low.code) + (
                 len(clause.amount.high.code) if clause.amount.high else 0
             )
-            steps += calls + terms * prod(len(parameters[p].values) for p in clause.uses)
-    if steps > MAX_STEPS:
-        message = f"the amounts of {quote(name.text)} take {steps} steps; the limit is {MAX_STEPS}"
+            due += calls + terms * prod(len(parameters[p].values) for p in clause.uses)
+    if due > steps.left:
+        message = (
+            f"the amounts of {quote(name.text)} take {due} steps, and {steps.left} are left of the"
+            f" {MAX_STEPS} of a grammar"
+        )
         report.error("TCC314", name.region, message, "use fewer values or shorter arithmetic")
-    return steps <= MAX_STEPS
+        return False
+    steps.left -= due
+    return True
 
 
 def _clauses(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tcc_certs.grammar import CallSet
 from tcc_compiler.ast import GoalStatement, GrammarStatement, RequireStatement, StartStatement
 from tcc_compiler.diagnostics import Report, quote, suggest
+from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.domains import MAX_CALLS
 from tcc_compiler.resolve.examples import (
     Example,
@@ -90,12 +91,13 @@ def resolve(
 def _tools(program: Program, report: Report) -> Mapping[str, Tool | None]:
     """The tools by name, None for one with an error; all of them within the limits."""
     tools: dict[str, Tool | None] = {}
+    steps = Steps()
     calls = text = 0
     for name, statement in program.tools.items():
         if calls > MAX_CALLS or text > MAX_TEXT_BYTES or report.full:
             tools[name] = None
             continue
-        tool = tools[name] = tool_of(statement, report)
+        tool = tools[name] = tool_of(statement, steps, report)
         if tool is None:
             continue
         calls += calls_in(tool)

@@ -22,7 +22,7 @@ from tcc_compiler.ast import (
     ToolStatement,
 )
 from tcc_compiler.diagnostics import Report, quote
-from tcc_compiler.resolve.amounts import MILLISECONDS, Weights, in_unit, weights_of
+from tcc_compiler.resolve.amounts import MILLISECONDS, Steps, Weights, in_unit, weights_of
 from tcc_compiler.resolve.domains import Parameter, parameters_of
 
 _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
@@ -46,14 +46,14 @@ class Tool:
     weights: Sequence[Weights]
 
 
-def tool_of(statement: ToolStatement, report: Report) -> Tool | None:
-    """The resolved tool, None after an error in it."""
+def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | None:
+    """The resolved tool, None after an error in it; its amounts take some of `steps`."""
     extras = _extras(statement.attributes, report)
     parameters = parameters_of(statement, report)
     if parameters is None:
         return None
     amounts = [a for a in statement.attributes if isinstance(a, Amount)]
-    weights = weights_of(statement.name, parameters, amounts, report)
+    weights = weights_of(statement.name, parameters, amounts, steps, report)
     if weights is None or extras is None:
         return None
     takes, gives = statement.signature or (None, None)
