@@ -71,6 +71,9 @@ class Code(StrEnum):
     # A pinned digest that differs.
     PIN = "P101"
 
+    # Not exact, where it was asked that nothing be relaxed.
+    NOT_EXACT = "P102"
+
     # L: ledgers.
     LEDGER_LINE = "L101"
     LEDGER_CHAIN = "L102"

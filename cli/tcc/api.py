@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tcc_compiler.diagnostics import Diagnostic
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
+    from tcc_runtime.estimate import Estimate
     from tcc_runtime.predict import Prediction
     from tcc_runtime.quotes import Quoter
 
@@ -35,12 +36,26 @@ class CompileError(Exception):
 
     Args:
         diagnostics: everything that was found, in the order of the places.
+
+    Attributes:
+        declined: whether nothing is wrong with it: a limit of the compilation was reached, and the
+            diagnostics name the ways on.
     """
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
+        self.declined = only_guards(self.diagnostics)
         first = next((d for d in self.diagnostics if d.severity == "error"), None)
         super().__init__("the grammar was refused" if first is None else first.message)
+
+
+# Diagnostics that say nothing of the grammar: a limit was reached, or the file cannot be read.
+GUARDS = frozenset({"TCC110", "TCC403", "TCC404", "TCC407"})
+
+
+def only_guards(diagnostics: Sequence[Diagnostic]) -> bool:
+    """Whether every error among them is a limit that was reached, or a file that is not there."""
+    return {d.code for d in diagnostics if d.severity == "error"} <= GUARDS
 
 
 def compile_file(
@@ -53,7 +68,6 @@ def compile_file(
     count_bits: int | None = None,
     relax: Sequence[str] = (),
     round_counts: int | None = None,
-    auto_relax: bool = True,
 ) -> Artifact:
     """Compile a grammar file (``.tcg``) or a graph (``.graphml``, node-link ``.json``).
 
@@ -65,19 +79,20 @@ def compile_file(
         timeout: most seconds.
         count_bits: most bits of the number of plans.
         relax: statements to leave to the run: ``price``, ``latency``, ``cost``, ``epsilon``,
-            ``uses``, ``depth``, ``require``, ``forbid``, or canonical texts of limits.
+            ``uses``, ``depth``, ``require``, ``forbid``, or canonical texts of limits; and
+            ``auto``: past one of the limits above, compile to bounds in place of counts.
+            Nothing is relaxed that is not asked for here.
         round_counts: round race counts up to so many bits, 1 .. 63.
-        auto_relax: past one of the limits, compile to bounds in place of counts (the artifact's
-            `manifest.counts` says which); False makes it an error.
+
+    Returns:
+        the artifact, with the compiler's warnings in `diagnostics`.
 
     Raises:
-        CompileError: the grammar was refused; it carries the diagnostics.
+        CompileError: the grammar was refused, or a limit was reached; it carries the diagnostics.
     """
     from tcc_compiler.pipeline import compile_file as compiled
 
-    options = options_of(
-        beta, tilt, max_states, timeout, count_bits, relax, round_counts, auto_relax
-    )
+    options = options_of(beta, tilt, max_states, timeout, count_bits, relax, round_counts)
     return _artifact(compiled(Path(path), options))
 
 
@@ -91,14 +106,11 @@ def compile_text(
     count_bits: int | None = None,
     relax: Sequence[str] = (),
     round_counts: int | None = None,
-    auto_relax: bool = True,
 ) -> Artifact:
     """Compile the text of a grammar; see :func:`compile_file`."""
     from tcc_compiler.pipeline import compile_text as compiled
 
-    options = options_of(
-        beta, tilt, max_states, timeout, count_bits, relax, round_counts, auto_relax
-    )
+    options = options_of(beta, tilt, max_states, timeout, count_bits, relax, round_counts)
     return _artifact(compiled(text, options))
 
 
@@ -110,7 +122,6 @@ def options_of(
     count_bits: int | None,
     relax: Sequence[str],
     round_counts: int | None,
-    auto_relax: bool,
 ) -> Options:
     """The compiler's options; `max_states` None is its own limit.
 
@@ -126,9 +137,9 @@ def options_of(
         tilt=tilt,
         timeout=timeout,
         count_bits=count_bits,
-        relax=tuple(relax),
+        # One name is a sequence of names, too.
+        relax=(relax,) if isinstance(relax, str) else tuple(relax),
         round_counts=round_counts,
-        auto_relax=auto_relax,
     )
     return options if max_states is None else replace(options, max_states=max_states)
 
@@ -136,7 +147,9 @@ def options_of(
 def _artifact(compiled: Compiled) -> Artifact:
     if compiled.artifact is None:
         raise CompileError(compiled.diagnostics)
-    return _load(compiled.artifact)
+    artifact = _load(compiled.artifact)
+    artifact.diagnostics = compiled.diagnostics
+    return artifact
 
 
 def load(
@@ -176,6 +189,7 @@ def check(
     core: bool = False,
     source: str | Path | None = None,
     pin: str | None = None,
+    exact: bool = False,
     kernel: Literal["pure", "fast"] = "pure",
 ) -> Report:
     """Verify the certificates of an artifact.
@@ -185,6 +199,8 @@ def check(
         core: also walk the automaton beside the residuals of its core.
         source: a grammar file or graph whose core has to be the artifact's, byte for byte.
         pin: the artifact digest that it must have, hex.
+        exact: also require that nothing is relaxed: the automaton holds every statement, and
+            every count is exact.
         kernel: ``pure`` is the trusted one; ``fast`` evaluates the same equations with numpy.
 
     Returns:
@@ -198,11 +214,11 @@ def check(
 
     due = _core_of(source)
     if kernel == "pure":
-        return check_artifact(_bytes(artifact), core=core, pin=pin, source=due)
+        return check_artifact(_bytes(artifact), core=core, pin=pin, source=due, exact=exact)
     from tcc_runtime.fastcheck.kernel import check as fast
 
     data = artifact if isinstance(artifact, bytes) else mapped(Path(artifact))
-    return check_artifact(data, core=core, pin=pin, source=due, kernel=fast)
+    return check_artifact(data, core=core, pin=pin, source=due, exact=exact, kernel=fast)
 
 
 def _core_of(source: str | Path | None) -> bytes | None:
@@ -277,6 +293,27 @@ def predict(artifact: Artifact, **settings: Any) -> Prediction | None:
     from tcc_runtime.settings import Settings
 
     return predicted(artifact, Settings(seed=bytes(32), **settings))
+
+
+def estimate(artifact: Artifact, **settings: Any) -> Estimate | None:
+    """About how many expansions a search over a relaxed artifact takes, on average over all seeds.
+
+    Args:
+        artifact: as for :func:`search`; of one that is exact, :func:`predict` says more.
+        settings: those of :func:`search`, without the seed.
+
+    Returns:
+        an estimate from plans drawn from the automaton, the same each time; None where it is not
+        known: without a race that keys bound, where costs are ranges, or beyond the range of
+        floats.
+
+    Raises:
+        tcc_runtime.errors.SettingsError: a setting is out of its range.
+    """
+    from tcc_runtime.estimate import estimate as estimated
+    from tcc_runtime.settings import Settings
+
+    return estimated(artifact, Settings(seed=bytes(32), **settings))
 
 
 def runs(

@@ -41,6 +41,11 @@ def as_json(diagnostic: Diagnostic) -> dict[str, Any]:
         found |= asdict(diagnostic.span)
     if diagnostic.hint:
         found["hint"] = diagnostic.hint
+    if diagnostic.notes:
+        found["notes"] = [
+            {"message": note.message} | ({} if note.span is None else asdict(note.span))
+            for note in diagnostic.notes
+        ]
     return found
 
 

@@ -44,6 +44,8 @@ class Frontend:
         examples, expects: in the order of the text; empty when there are errors.
         sources: the files read, by the names that spans have, in the order of reading.
         places: where statements stand, by their places (:mod:`tcc_compiler.place`).
+        unplanned: where the grammar begins that has neither `plan` nor `start` and `goal`, so that
+            everything else that it allows is a plan; None for others.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -52,6 +54,7 @@ class Frontend:
     expects: tuple[Expect, ...]
     sources: Mapping[str, Source]
     places: Mapping[str, Span]
+    unplanned: Span | None = None
 
 
 def read_grammar(path: Path) -> Frontend:
@@ -114,7 +117,14 @@ def _read(root: Source) -> Frontend:
         expects=expects,
         sources={source.name: source for source in sources},
         places=_places(program, resolved, report),
+        unplanned=_unplanned(program, report),
     )
+
+
+def _unplanned(program: Program, report: Report) -> Span | None:
+    if program.plan is not None or program.start is not None or program.grammar is None:
+        return None
+    return report.span(program.grammar.region)
 
 
 def _places(program: Program, resolved: Resolved, report: Report) -> Mapping[str, Span]:

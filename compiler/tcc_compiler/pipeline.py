@@ -3,7 +3,8 @@
 Specification: docs/spec/core.md (what goes in), docs/spec/artifact.md (what comes out).  Every
 pass is a function from value to value and stands in a file of its own; between any two statements
 the machine is made minimal again, which is what keeps it small.  Where it gets too large all the
-same, the passes are tried again for bounds in place of counts.
+same, the compilation ends and says what would fit; where the caller asked for it, the passes are
+tried again for bounds in place of counts.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tcc_compiler.bounds import bound
 from tcc_compiler.certify import certify
 from tcc_compiler.constrain import constrain
 from tcc_compiler.count import check_bits, count, used_calls, weigh
-from tcc_compiler.diagnostics import Diagnostic
+from tcc_compiler.diagnostics import Diagnostic, Note
 from tcc_compiler.edges import CallEdges
 from tcc_compiler.emit import emit
 from tcc_compiler.expectations import Compared, compare
@@ -39,6 +40,7 @@ from tcc_compiler.refusal import Refused
 from tcc_compiler.relax.attempts import GUARDED, Attempt, Next, first_attempt, next_attempt
 from tcc_compiler.relax.names import explain, named, without
 from tcc_compiler.relax.timer import Timer
+from tcc_compiler.relax.ways import ways_on
 from tcc_compiler.source import Source
 from tcc_compiler.spans import Span
 from tcc_compiler.table import Table, as_deterministic, ranked
@@ -106,7 +108,7 @@ def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compil
             found = [_diagnostic(refusal, front.places)]
     return Compiled(
         artifact=artifact,
-        diagnostics=(*front.diagnostics, *found),
+        diagnostics=(*front.diagnostics, *_unplanned(front), *found),
         sources=front.sources,
         examples=len(front.examples),
         expectations=len(front.expects),
@@ -114,7 +116,8 @@ def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compil
 
 
 def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Compared, list[Next]]:
-    """Attempts, exact as asked for at first, until one gets past the guards; what each gave up.
+    """The attempt that was asked for; with ``relax auto`` others, until one gets past the guards,
+    and what each gave up.
 
     The time of `timer` has begun before the grammar was read.
 
@@ -123,8 +126,12 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Compared, lis
     """
     beta = _check_options(options)
     core, value = _read(data)
-    asked = named(core, options.relax)
+    asked = named(core, options.relax_names)
     attempt = first_attempt(asked, options)
+
+    def take(attempt: Attempt, guard: Guard) -> int:
+        return run_passes(core, value, beta, attempt, options, guard).table.states
+
     stopped: Refused | None = None
     warnings: list[Next] = []
     while True:
@@ -135,6 +142,9 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Compared, lis
         except Refused as refusal:
             # Of several guards the first is told of: it is the one of the exact attempt.
             stopped = stopped if stopped and refusal.code in GUARDED else refusal
+            if not options.auto_relax:
+                ways = ways_on(core, attempt, refusal, guard, options, timer, take)
+                raise explain(ways, core, asked) from None
             found = next_attempt(core, attempt, refusal, guard, options)
             if found is None or timer.is_over():
                 raise explain(stopped, core, asked) from None
@@ -241,16 +251,40 @@ def _check(artifact: bytes, options: Options) -> None:
         ) from refusal
 
 
+def _unplanned(front: Frontend) -> list[Diagnostic]:
+    """A warning where no statement says what a plan is."""
+    if front.unplanned is None:
+        return []
+    return [
+        Diagnostic(
+            code="TCC413",
+            severity="warning",
+            message="no `plan`: everything that the other statements allow is a plan",
+            span=front.unplanned,
+            hint="write a `plan`, or `plan = any*` where this is meant",
+        )
+    ]
+
+
 def _warning(found: Next, places: Mapping[str, Span]) -> Diagnostic:
     return Diagnostic(
         code="TCC411",
         severity="warning",
         message=f"CountFail: {found.warning}",
         span=None if found.place is None else places.get(found.place),
-        hint="raise the limit, or forbid this with --no-relax",
+        hint="raise the limit to keep everything in the automaton, or leave --relax auto out",
     )
 
 
 def _diagnostic(refusal: Refused, places: Mapping[str, Span]) -> Diagnostic:
     span = None if refusal.place is None else places.get(refusal.place)
-    return Diagnostic(code=refusal.code, message=refusal.message, span=span, hint=refusal.hint)
+    return Diagnostic(
+        code=refusal.code,
+        message=refusal.message,
+        span=span,
+        hint=refusal.hint,
+        notes=tuple(
+            Note(message=text, span=None if place is None else places.get(place))
+            for text, place in refusal.notes
+        ),
+    )

@@ -84,10 +84,14 @@ def test_valid_says_that_counts_are_bounds() -> None:
     assert report.verdict == 0
     lines = report.summary.splitlines()
     assert lines[1] == "its counts are upper bounds: nondeterministic"
-    assert lines[2].startswith("it is the graph of its core's partial derivatives: ")
+    assert lines[2].startswith("enforced by the automaton: plan")
+    assert lines[3].startswith("it is the graph of its core's partial derivatives: ")
     lines = check_artifact(relaxed(), core=True).summary.splitlines()
     assert lines[1] == "its counts are upper bounds: relaxed"
-    assert lines[2].startswith("it is the automaton of its core: ")
+    assert lines[2].startswith("enforced by the automaton: plan")
+    assert lines[3].startswith("left to the run: ")
+    assert lines[3].endswith("; the automaton itself has plans that break it")
+    assert lines[4].startswith("it is the automaton of its core: ")
 
 
 def test_upper_artifacts_of_random_cores_are_valid() -> None:

@@ -84,6 +84,8 @@ def _claim_text(run: Run, claim: str) -> str:
 
 def _no_claim_text(run: Run) -> str:
     incumbent, top = run.best.incumbent, run.frontier.top
+    if not run.best.ranked:
+        return "valid, no claim: the run replays; it found no plan, and does not show there is none"
     if incumbent is None or top is None:
         return "valid, no claim: the run replays, and shows nothing about other plans"
     if run.policy.law != "softmax":

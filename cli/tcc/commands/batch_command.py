@@ -7,17 +7,21 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tcc import screen
 from tcc.exits import CLEAN, DECLINED
 from tcc.files import ledger_name, same_file
+from tcc.forecast import warn_of_relaxed
 from tcc.opening import (
     artifact_argument,
+    compile_options,
     input_option,
     json_option,
     open_artifact,
+    options_of,
     refuse,
     trust_options,
 )
@@ -28,6 +32,7 @@ from tcc_certs.plain import escaped_json
 from tcc_runtime.errors import LedgerError, SettingsError, WorkerLost
 from tcc_runtime.outputs import create
 from tcc_runtime.pool import Request, runs
+from tcc_runtime.settings import Settings
 
 RESULTS = "runs.ndjson"
 
@@ -45,10 +50,12 @@ RESULTS = "runs.ndjson"
 @click.option("--no-ledgers", is_flag=True, help="keep the results alone")
 @click.option("--overwrite", is_flag=True, help="replace what is there")
 @trust_options
+@compile_options
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     artifact: Path,
     requests: Path,
     out: Path,
@@ -58,6 +65,7 @@ def command(
     checked: bytes | None,
     no_verify: bool,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Make the run of each line of a file of requests over ARTIFACT (or a grammar).
 
@@ -66,8 +74,16 @@ def command(
     """
     if same_file(out / RESULTS, [artifact, requests]):
         raise click.BadParameter(f"{str(out / RESULTS)!r} is what is run", param_hint="--out")
-    opened = open_artifact(artifact, command="batch", checked=checked, no_verify=no_verify)
-    _check_requests(requests)
+    opened = open_artifact(
+        artifact,
+        command="batch",
+        options=options_of(**given),
+        checked=checked,
+        no_verify=no_verify,
+    )
+    first = _check_requests(requests)
+    if first is not None:
+        warn_of_relaxed(opened, first, None)
     started = time.time_ns() // 1_000_000
 
     def asked() -> Iterator[Request]:
@@ -108,11 +124,13 @@ def command(
     ctx.exit(CLEAN if certified == made else DECLINED)
 
 
-def _check_requests(path: Path) -> None:
-    """Every line is a request, before the first is run."""
+def _check_requests(path: Path) -> Settings | None:
+    """The first request, None where there is none; every line is one, before the first is run."""
+    first = None
     try:
         with path.open("rb") as lines:
-            for _ in read_requests(lines):
-                pass
+            for settings in read_requests(lines):
+                first = first or settings
     except RequestError as error:
         raise click.BadParameter(f"{path}:{error}", param_hint="--requests") from None
+    return first

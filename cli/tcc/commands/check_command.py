@@ -18,6 +18,7 @@ from tcc_certs.verbs.check import document
 @artifact_argument
 @click.option("--core", is_flag=True, help="prove the automaton against its core, by residuals")
 @input_option("--source", "the grammar file that it has to be made from")
+@click.option("--exact", is_flag=True, help="refuse what is relaxed, or has counts that are bounds")
 @digest_option("--pin", "the artifact digest that is trusted")
 @click.option(
     "--kernel",
@@ -34,17 +35,19 @@ def command(
     core: bool,
     source: Path | None,
     pin: bytes | None,
+    exact: bool,
     kernel: Literal["pure", "fast"],
     as_json: bool,
 ) -> None:
     """Verify the certificates of ARTIFACT.
 
     --core also proves that it is the automaton of the grammar inside it; --source that this grammar
-    is the one in a file.
+    is the one in a file; --exact that nothing is relaxed: the automaton holds every statement, and
+    every count is exact.
     """
     try:
         pinned = None if pin is None else pin.hex()
-        report = check(artifact, core=core, source=source, pin=pinned, kernel=kernel)
+        report = check(artifact, core=core, source=source, pin=pinned, exact=exact, kernel=kernel)
     except CompileError as error:
         screen.say(f"{source} has errors, so nothing can be made from it: {error}", err=True)
         ctx.exit(FINDINGS)

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from tcc import screen
 from tcc.exits import CLEAN, DECLINED
 from tcc.files import same_file
-from tcc.forecast import announce, forecast
+from tcc.forecast import announce, forecast, warn_of_relaxed
 from tcc.opening import (
     artifact_argument,
     bytes_option,
@@ -131,6 +131,7 @@ def command(
             predicted = forecast(opened, settings, asked)
         if predicted is not None:
             announce(predicted, settings.max_expansions, quiet=as_json)
+        estimated = None if resumes else warn_of_relaxed(opened, settings, asked)
         with live_line(quiet=as_json) as on_expand:
             if resumes:
                 run = _resume(opened, ledger, settings, withhold_seed, on_expand, quoter)
@@ -150,9 +151,9 @@ def command(
         hint = "; give --overwrite to replace it, --resume to go on with it" if there else ""
         raise click.ClickException(f"{error.path}: {error.cause.strerror}{hint}") from None
     if as_json:
-        screen.print_json("run", run_fields(run, predicted))
+        screen.print_json("run", run_fields(run, predicted, estimated))
     else:
-        print_run(run, ledger, predicted)
+        print_run(run, ledger, None if resumes else settings.top, predicted)
     ctx.exit(DECLINED if run.claim_type == "NoCert" else CLEAN)
 
 

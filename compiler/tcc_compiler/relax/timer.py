@@ -26,6 +26,10 @@ class Timer:
         """Seconds for the next attempt, None for no limit."""
         return None if self._timeout is None else self._share * self._left(self._timeout)
 
+    def half(self) -> float | None:
+        """Seconds for a look at another way, None for no limit."""
+        return None if self._timeout is None else _SHARE * self._left(self._timeout)
+
     def look(self, pass_name: str) -> None:
         """A pass that is bounded in itself, and looks at no clock, is done.
 

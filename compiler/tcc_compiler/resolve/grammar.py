@@ -70,6 +70,7 @@ def resolve(
         check_expression(expression, scope)
     check_left_recursion(program, report)
     _check_states(program, tools, report)
+    _check_signatures(program, report)
     checked = _check_statements(program, scope)
     grammar = program.grammar
     sound = {name: tool for name, tool in tools.items() if tool is not None}
@@ -131,6 +132,26 @@ def _check_states(program: Program, tools: Mapping[str, Tool | None], report: Re
         return
     known = {state for tool in tools.values() if tool for state in (tool.takes, tool.gives)}
     _check_known(start, goal, sorted(state for state in known if state is not None), report)
+
+
+def _check_signatures(program: Program, report: Report) -> None:
+    """A signature has a `start` and a `goal` to lead from and to: without, it means nothing."""
+    # With one of the two, the other is reported missing already.
+    told = program.start or program.goal or program.gaps & {"start", "goal"}
+    if told or program.incomplete:
+        return
+    for name, tool in program.tools.items():
+        if tool.signature is None or report.full:
+            continue
+        takes, gives = tool.signature
+        region = Region(takes.region.source, takes.region.start, gives.region.end)
+        report.error(
+            "TCC215",
+            region,
+            f"the signature of {quote(name)} means nothing: there is no `start` and no `goal`",
+            f"add `start {takes.text}` and `goal {gives.text}`, or the states that are meant; "
+            "or take the signature away",
+        )
 
 
 def _check_goals(goal: GoalStatement | None, report: Report) -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from tcc_certs.errors import Code
 from tcc_certs.kernel import check
-from tcc_certs.replay.kinds import leaf as leaf_module
 from tcc_certs.replay import validate
 from tcc_certs.replay.constraints import residual_constraints
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import read_header
 from tcc_certs.replay.kappa import Kappa
+from tcc_certs.replay.kinds import leaf as leaf_module
 from tcc_certs.replay.language import read_language
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.steps import policy_of

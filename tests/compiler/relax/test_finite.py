@@ -64,10 +64,7 @@ def test_finite_is_never_said_of_an_infinite_language() -> None:
         kept = [line for line in text.splitlines() if not line.startswith("limit depth")]
         # Long plans of calls that cost little are many states, and no matter here.
         text = "\n".join(line for line in kept if not line.startswith("limit latency")) + "\n"
-        codes = {
-            d.code
-            for d in compile_text(text, Options(max_states=3000, auto_relax=False)).diagnostics
-        }
+        codes = {d.code for d in compile_text(text, Options(max_states=3000)).diagnostics}
         infinite += "TCC401" in codes
         if finite(text):
             said += 1

@@ -26,7 +26,7 @@ def made(
     round_counts: int | None = None,
 ) -> bytes | str:
     """The artifact of one attempt, or the code of its refusal."""
-    options = Options(auto_relax=False)
+    options = Options()
     resolved, value = _read(core)
     try:
         attempt = Attempt(
@@ -50,7 +50,7 @@ def valid(data: bytes) -> CheckedArtifact:
 
 def exact(core: bytes) -> CheckedArtifact | None:
     """The exact artifact, None where there is no plan."""
-    artifact = compile_core(core, Options(auto_relax=False)).artifact
+    artifact = compile_core(core, Options()).artifact
     return None if artifact is None else check(artifact)
 
 
