@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 
+from tcc_certs.corecheck import check_core
 from tcc_certs.kernel import check
 from tcc_certs.replay.constraints import residual_constraints
 from tcc_certs.replay.kappa import Kappa, handed_counts, own_counts
@@ -105,6 +106,14 @@ def test_the_children_of_a_node_cost_what_they_are_and_not_what_the_statements_a
     for prepare in (replayed, enforced):
         assert swelling(prepare, 300) < MOST
         assert growth(prepare, 50) < MOST
+
+
+def test_the_check_against_the_core_keeps_nothing_for_each_pair_of_calls():
+    def prepare(n):
+        checked = check(_relaxed(n, "require"))
+        return lambda: check_core(checked)
+
+    assert swelling(prepare, 100) < MOST
 
 
 def test_handed_counts_cost_a_search_a_child():
