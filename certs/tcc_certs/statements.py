@@ -87,10 +87,11 @@ def _limit(
         case "uses":
             tool, where = _selection(item["of"], f"{path}.of", tools)
             text = f"uses({_selection_text(tools[tool], where)}){item['op']}{number}"
+            bound = [(param, frozenset(values)) for param, values in where]
             matching = [
                 index
                 for index in owned[tool]
-                if all(calls[index].values[param] in values for param, values in where)
+                if all(calls[index].values[param] in values for param, values in bound)
             ]
             found = _join(matching)
             return (

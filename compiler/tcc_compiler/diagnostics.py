@@ -8,7 +8,7 @@ hidden characters in them.  Cost: linear in what is shown.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
@@ -20,6 +20,7 @@ from tcc_compiler.spans import Region, Span
 
 Severity: TypeAlias = 'Literal["error", "warning"]'
 MAX_DIAGNOSTICS = 200
+_TICKS = 512
 _WINDOW = 160
 _TAB = "    "
 
@@ -54,10 +55,20 @@ class Diagnostic:
 
 
 class Report:
-    """Collects the findings of a run over its sources, and hands them out sorted by place."""
+    """Collects the findings of a run over its sources, and hands them out sorted by place.
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    Every pass of the front end has it, so that it is told here too how far they are.
+    """
+
+    def __init__(self, sources: Sequence[Source], look: Callable[[], None] | None = None) -> None:
+        """Begin a run.
+
+        Args:
+            look: called every few hundred steps; it ends the run by raising.
+        """
         self._sources = sources
+        self._look = look
+        self._ticks = 0
         self._found: dict[tuple[int, int, int, str, str], Diagnostic] = {}
 
     def error(
@@ -80,6 +91,14 @@ class Report:
                 notes=tuple(Note(message=text, span=self.span(at)) for text, at in notes),
             ),
         )
+
+    def tick(self, steps: int = 1) -> None:
+        """So many small steps were made: tokens, nodes, terms, calls."""
+        self._ticks += steps
+        if self._ticks >= _TICKS:
+            self._ticks = 0
+            if self._look is not None:
+                self._look()
 
     def span(self, region: Region) -> Span:
         """The span of a region of any of the sources."""

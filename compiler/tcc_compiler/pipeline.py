@@ -9,7 +9,7 @@ tried again for bounds in place of counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,18 +79,27 @@ def compile_core(core: bytes, options: Options) -> Compiled:
 def compile_file(path: Path, options: Options) -> Compiled:
     """Compile a grammar file or a graph, and hold it to its own examples and expectations."""
     timer = Timer(options)
-    return _compile_frontend(read_source(path), options, timer)
+    try:
+        front = read_source(path, timer.look_at_reading)
+    except Refused as refusal:
+        return Compiled(artifact=None, diagnostics=(_diagnostic(refusal, {}),))
+    return _compile_frontend(front, options, timer)
 
 
 def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
     """Compile the text of a grammar; see :func:`compile_file`."""
     timer = Timer(options)
-    return _compile_frontend(read_grammar_text(text, name), options, timer)
+    try:
+        front = read_grammar_text(text, name, timer.look_at_reading)
+    except Refused as refusal:
+        return Compiled(artifact=None, diagnostics=(_diagnostic(refusal, {}),))
+    return _compile_frontend(front, options, timer)
 
 
-def read_source(path: Path) -> Frontend:
+def read_source(path: Path, look: Callable[[], None] | None = None) -> Frontend:
     """The front end's result for a file: a grammar, or a graph by its ending."""
-    return read_graph(path) if path.suffix.lower() in GRAPH_SUFFIXES else read_grammar(path)
+    read = read_graph if path.suffix.lower() in GRAPH_SUFFIXES else read_grammar
+    return read(path, look)
 
 
 def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compiled:
@@ -98,10 +107,10 @@ def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compil
     artifact = None
     if front.core is not None:
         try:
-            timer.look("reading the grammar")
+            timer.look_at_reading()
             made, warnings = _compile(front.core, options, timer)
             found = [_warning(warning, front.places) for warning in warnings]
-            found += compare(made, front.examples, front.expects)
+            found += compare(made, front.examples, front.expects, timer.look_at_examples)
             failed = any(diagnostic.severity == "error" for diagnostic in found)
             artifact = None if failed else made.artifact
         except Refused as refusal:

@@ -37,8 +37,8 @@ class Terms:
     """
 
     __slots__ = (
-        "_budget", "_groups", "_known", "_number", "_rule_index", "_rule_nullable", "_twins",
-        "bodies", "nodes", "nullable", "plan",
+        "_asked", "_budget", "_groups", "_known", "_number", "_rule_index", "_rule_nullable",
+        "_twins", "bodies", "nodes", "nullable", "plan",
     )  # fmt: skip
 
     def __init__(self, core: Core, alphabet: Alphabet, budget: Budget, twins: bool = False) -> None:
@@ -48,6 +48,7 @@ class Terms:
         self._groups = alphabet.groups
         self._number: dict[Node, Term] = {}
         self._known: dict[tuple[Term, int], Term] = {}
+        self._asked: dict[Term, int] = {}
         self.nodes: list[Node] = []
         self.nullable: list[bool] = []
         self._make("nothing", (), False)
@@ -188,18 +189,30 @@ class Terms:
         answer = self._known.get((term, group))
         while answer is None or stack:
             if answer is None:
-                self._budget.spend(1)
+                if self._is_new(term, group):
+                    self._budget.spend(1)
                 visit = self._visit(term, group)
                 stack.append((term, visit))
                 step = _advance(visit, None)
             else:
                 step = _advance(stack[-1][1], answer)
             if isinstance(step, tuple):
-                answer = self._known[stack.pop()[0], group] = step[0]
+                done, answer = stack.pop()[0], step[0]
+                # That of a call is made again: there are too many pairs of a call and a group.
+                if self.nodes[done][0] != "call":
+                    self._known[done, group] = answer
             else:
                 term = step
                 answer = self._known.get((term, group))
         return answer
+
+    def _is_new(self, term: Term, group: int) -> bool:
+        """Whether this derivative was never made before; of a call a bit for each group says so."""
+        if self.nodes[term][0] != "call":
+            return True
+        asked, bit = self._asked.get(term, 0), 1 << group
+        self._asked[term] = asked | bit
+        return not asked & bit
 
     def _visit(self, term: Term, group: int) -> _Visit:
         """Ask for the derivatives of the parts; answer with that of the term."""

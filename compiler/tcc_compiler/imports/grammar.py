@@ -215,7 +215,13 @@ def _tool(name: str, domain: Mapping[str, set[str]]) -> Tool:
             )
         )
     return Tool(
-        name=name, parameters=tuple(parameters), takes=None, gives=None, extras={}, weights=()
+        name=name,
+        parameters=tuple(parameters),
+        takes=None,
+        gives=None,
+        extras={},
+        weights=(),
+        places={parameter.name: place for place, parameter in enumerate(parameters)},
     )
 
 

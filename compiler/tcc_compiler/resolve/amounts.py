@@ -81,7 +81,8 @@ def weights_of(
     Args:
         steps: what the tools before have left; this one's are taken off.
     """
-    clauses = {kind: _clauses(kind, parameters, amounts, report) for kind in AMOUNTS}
+    names = {parameter.name: i for i, parameter in enumerate(parameters)}
+    clauses = {kind: _clauses(kind, parameters, names, amounts, report) for kind in AMOUNTS}
     sound = all(clause is not None for kind in AMOUNTS for clause in clauses[kind])
     if not sound or not _affordable(name, parameters, clauses, steps, report):
         return None
@@ -126,7 +127,11 @@ def _affordable(
 
 
 def _clauses(
-    kind: str, parameters: Sequence[Parameter], amounts: Sequence[Amount], report: Report
+    kind: str,
+    parameters: Sequence[Parameter],
+    names: dict[str, int],
+    amounts: Sequence[Amount],
+    report: Report,
 ) -> list[_Clause | None]:
     """The clauses of one kind: those with `when` in order, then the bare one."""
     chosen = [amount for amount in amounts if amount.kind == kind]
@@ -137,11 +142,13 @@ def _clauses(
             notes=[("the first is here", bare[0].region)],
         )  # fmt: skip
     chosen.sort(key=lambda amount: amount.when is None)
-    return [_clause(amount, parameters, report) for amount in chosen]
+    return [_clause(amount, parameters, names, report) for amount in chosen]
 
 
-def _clause(amount: Amount, parameters: Sequence[Parameter], report: Report) -> _Clause | None:
-    names = {parameter.name: i for i, parameter in enumerate(parameters)}
+def _clause(
+    amount: Amount, parameters: Sequence[Parameter], names: dict[str, int], report: Report
+) -> _Clause | None:
+    report.tick()
     holds = None
     sound = True
     if amount.when is not None:
@@ -226,12 +233,16 @@ def _column(
     parameters: Sequence[Parameter], clauses: Sequence[_Clause], report: Report
 ) -> list[tuple[int, int]] | None:
     """Low and high of one kind of amount for every call; None after an error."""
+    if not clauses:
+        return [(0, 0)] * prod(len(parameter.values) for parameter in parameters)
     known: dict[tuple[int, ...], tuple[int, int] | None] = {}
     column: list[tuple[int, int]] = []
     failed: set[int] = set()
+    first, others = _chosen(clauses, parameters)
     for places in combinations(parameters):
-        number = _chosen(clauses, places)
-        if number is None:
+        report.tick()
+        number = min([first, *(by_value[places[p]] for p, by_value in others)])
+        if number == len(clauses):
             column.append((0, 0))
             continue
         clause = clauses[number]
@@ -246,12 +257,27 @@ def _column(
     return None if failed else column
 
 
-def _chosen(clauses: Sequence[_Clause], places: Sequence[int]) -> int | None:
-    """The first clause that holds for a call."""
+def _chosen(
+    clauses: Sequence[_Clause], parameters: Sequence[Parameter]
+) -> tuple[int, list[tuple[int, list[int]]]]:
+    """Which clause is the first that holds, without asking every clause about every call.
+
+    Returns:
+        The first of those that hold for every call, and for each parameter that decides something
+        the first of those that hold for each of its values; where there is none, how many clauses
+        there are.  The least of these is the one for a call.
+    """
+    first = none = len(clauses)
+    by_value: dict[int, list[int]] = {}
     for number, clause in enumerate(clauses):
-        if clause.holds is None or places[clause.holds[0]] in clause.holds[1]:
-            return number
-    return None
+        if clause.holds is None or len(parameters[clause.holds[0]].values) == 1:
+            first = min(first, number)
+            continue
+        place, values = clause.holds
+        firsts = by_value.setdefault(place, [none] * len(parameters[place].values))
+        for value in values:
+            firsts[value] = min(firsts[value], number)
+    return first, list(by_value.items())
 
 
 def _ends(
@@ -265,6 +291,7 @@ def _ends(
     ends = []
     for arithmetic in (amount.low, amount.high):
         if arithmetic is not None:
+            report.tick(len(arithmetic.code))
             value = _evaluate(arithmetic, given)
             end = _whole(amount, arithmetic.region, value, case, report)
             if end is None:

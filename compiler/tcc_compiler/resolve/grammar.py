@@ -76,7 +76,7 @@ def resolve(
     sound = {name: tool for name, tool in tools.items() if tool is not None}
     if report.failed or grammar is None or len(sound) < len(tools):
         return None
-    alphabet = alphabet_of(sound)
+    alphabet = alphabet_of(sound, report)
     try:
         examples = tuple(
             example_of(statement, selections, alphabet, report.span(statement.region))

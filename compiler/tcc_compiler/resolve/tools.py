@@ -36,6 +36,7 @@ class Tool:
         takes, gives: the signature, both or neither.
         extras: members of the core's tool object that no plan depends on.
         weights: of every call, the last parameter fastest.
+        places: of each parameter's name, its number.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Tool:
     gives: str | None
     extras: Mapping[str, Json]
     weights: Sequence[Weights]
+    places: Mapping[str, int]
 
 
 def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | None:
@@ -64,6 +66,7 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | No
         gives=gives.text if gives else None,
         extras=extras,
         weights=weights,
+        places={parameter.name: place for place, parameter in enumerate(parameters)},
     )
 
 
