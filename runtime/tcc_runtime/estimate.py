@@ -127,7 +127,7 @@ class _Draws:
         self._ground = ground
         self._artifact = artifact
         cut = terms.truncate if terms.cut else None
-        self._statements = constraints_of(artifact, cut) or Constraints(())
+        self._statements = constraints_of(artifact, cut) or Constraints((), artifact.manifest.calls)
         self._words = _words(artifact.digest)
         self._looks = 0
         self.nodes: list[list[_Node]] = []
