@@ -128,12 +128,34 @@ class Terms:
     def union(self, parts: Iterable[Term]) -> Term:
         """Flat, sorted, without NOTHING; without EMPTY where another member has the empty word."""
         found = set(self._flat("alt", parts)) - {NOTHING}
+        if not self._twins:
+            found = self._factored(found)
+        return self._any_of(found)
+
+    def _any_of(self, found: set[Term]) -> Term:
         nullable = any(self.nullable[part] for part in found if part != EMPTY)
         if nullable:
             found.discard(EMPTY)
         if len(found) < 2:
             return found.pop() if found else NOTHING
         return self._make("alt", tuple(sorted(found)), nullable or EMPTY in found)
+
+    def _factored(self, parts: set[Term]) -> set[Term]:
+        """The same union with x y, x z and x as x (y | z | empty), so that no head stands twice.
+
+        Without this a rule that calls itself twice has a member for every way to nest it.
+        """
+        rests: dict[Term, list[Term]] = {}
+        for part in sorted(parts):
+            kind, inner, _, _ = self.nodes[part]
+            head, rest = inner if kind == "seq" else (part, EMPTY)
+            rests.setdefault(head, []).append(rest)
+        if len(rests) == len(parts):
+            return parts
+        return {
+            self.sequence(head, found[0] if len(found) == 1 else self._any_of(set(self._flat("alt", found))))
+            for head, found in rests.items()
+        }
 
     def intersection(self, parts: Iterable[Term]) -> Term:
         """Flat and sorted; NOTHING and EMPTY decide it."""
