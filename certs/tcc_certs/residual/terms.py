@@ -22,6 +22,7 @@ Node: TypeAlias = "tuple[str, tuple[int, ...], int, int | None]"  # kind, parts,
 
 NOTHING: Term = 0  # no word
 EMPTY: Term = 1  # the empty word alone
+_LEVELS = 2  # of heads that a union takes together: deeper ones are too many different terms
 _Visit: TypeAlias = "Generator[Term, Term, Term]"
 
 
@@ -125,14 +126,15 @@ class Terms:
             second = self._make("seq", (head, second), nullable)
         return second
 
-    def union(self, parts: Iterable[Term]) -> Term:
-        """Flat, sorted, without NOTHING; without EMPTY where another member has the empty word."""
-        found = set(self._flat("alt", parts)) - {NOTHING}
-        if not self._twins:
-            found = self._factored(found)
-        return self._any_of(found)
+    def union(self, parts: Iterable[Term], levels: int = _LEVELS) -> Term:
+        """Flat, sorted, without NOTHING; without EMPTY where another member has the empty word.
 
-    def _any_of(self, found: set[Term]) -> Term:
+        x y and x z become x (y | z), down to so many levels, so that no head stands twice: else a
+        rule that stands twice in itself has a member for every way to nest it.
+        """
+        found = set(self._flat("alt", parts)) - {NOTHING}
+        if levels and not self._twins:
+            found = self._factored(found, levels - 1)
         nullable = any(self.nullable[part] for part in found if part != EMPTY)
         if nullable:
             found.discard(EMPTY)
@@ -140,11 +142,8 @@ class Terms:
             return found.pop() if found else NOTHING
         return self._make("alt", tuple(sorted(found)), nullable or EMPTY in found)
 
-    def _factored(self, parts: set[Term]) -> set[Term]:
-        """The same union with x y, x z and x as x (y | z | empty), so that no head stands twice.
-
-        Without this a rule that calls itself twice has a member for every way to nest it.
-        """
+    def _factored(self, parts: set[Term], levels: int) -> set[Term]:
+        """The same union with no head twice."""
         rests: dict[Term, list[Term]] = {}
         for part in sorted(parts):
             kind, inner, _, _ = self.nodes[part]
@@ -152,10 +151,7 @@ class Terms:
             rests.setdefault(head, []).append(rest)
         if len(rests) == len(parts):
             return parts
-        return {
-            self.sequence(head, found[0] if len(found) == 1 else self._any_of(set(self._flat("alt", found))))
-            for head, found in rests.items()
-        }
+        return {self.sequence(head, self.union(found, levels)) for head, found in rests.items()}
 
     def intersection(self, parts: Iterable[Term]) -> Term:
         """Flat and sorted; NOTHING and EMPTY decide it."""
