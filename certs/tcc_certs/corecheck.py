@@ -103,7 +103,7 @@ class _Walk:
         if first is None:
             raise Rejected(Code.CORE_ACCEPT, f"state {root}", "a core with a plan", "none")
         residuals, rows, accept = self._residuals, self._rows, self._automaton.accept
-        stops, lefts, controls = residuals.stops, residuals.left, residuals.control
+        stops, lefts = residuals.stops, residuals.left
         states, letters = len(accept), len(self._alphabet.letters)
         todo = [first * states + root]  # a pair is one number
         seen = set(todo)
@@ -115,7 +115,7 @@ class _Walk:
                 raise self._stops_otherwise(q, residual, at)
             row = rows.get(q) or self._row(q)
             left = lefts[residual]
-            moves = residuals.moves(controls[residual])
+            moves = residuals.moves(residual)
             self._budget.spend(1 + len(moves))
             followed = 0
             for letter, arrivals in moves:
@@ -147,7 +147,7 @@ class _Walk:
                 path = self._place(pairs[origin] % states, origin)
                 raise Rejected(Code.CORE_NEXT_CALL, path, due, "no edge")
             left = self._residuals.left[residual]
-            moves = self._residuals.moves(self._residuals.control[residual])
+            moves = self._residuals.moves(residual)
             self._budget.spend(1 + len(moves))
             for _, arrivals in moves:
                 following = arrivals[left]

@@ -57,7 +57,7 @@ def _explore(residuals: Residuals, most: int, budget: Budget) -> Edges:
     met = 0 if residuals.first is None else 1
     while len(found) < met:
         left = residuals.left[len(found)]
-        moves = residuals.moves(residuals.control[len(found)])
+        moves = residuals.moves(len(found))
         budget.spend(len(moves))
         after = [(letter, arrivals[left]) for letter, arrivals in moves]
         row = [(letter, target) for letter, target in after if target is not None]

@@ -34,14 +34,14 @@ class Residuals:
     Attributes:
         alphabet: the letters.
         first: the residual of the empty prefix; None where it is seen to have no plan.
-        control, left: by number, the control and the number of what is left of the limits.
+        control: by number, the control.
+        left: by number, the number of what is left of the limits.
         stops: by number, whether a plan may end here.
     """
 
     __slots__ = (
-        "_arrivals", "_budget", "_control", "_controls", "_duties", "_forecast", "_meters",
-        "_moves", "_numbers", "_partials", "_terms", "_widest", "alphabet", "control", "first", "left",
-        "stops",
+        "_arrivals", "_budget", "_controls", "_duties", "_forecast", "_meters", "_partials", "_terms",
+        "alphabet", "control", "first", "left", "stops",
     )  # fmt: skip
 
     def __init__(self, core: Core, budget: Budget, in_parts: bool = False) -> None:
@@ -52,26 +52,24 @@ class Residuals:
         self._forecast = Forecast(self._terms, self.alphabet, watched_patterns(core), budget)
         self._duties = Duties(core, self.alphabet)
         self._meters = Meters(self.alphabet)
-        self._control: dict[tuple[Term, State], int] = {}
-        self._controls: list[tuple[Term, State]] = []
-        self._moves: list[Moves | None] = []
-        self._widest: list[tuple[int, ...] | None] = []
-        self._arrivals: dict[tuple[int, tuple[int, ...]], Arrivals] = {}
-        self._numbers: list[dict[int, int]] = []  # by control, what is left -> the residual
-        self.control: list[int] = []
+        self._controls: dict[tuple[Term, State], Control] = {}
+        self._arrivals: dict[tuple[Term, State, tuple[int, ...]], Arrivals] = {}
+        self.control: list[Control] = []
         self.left: list[int] = []
         self.stops: list[bool] = []
-        self.first = self._enter(self._terms.plan, self._duties.start, self._meters.start)
+        none = (0,) * len(self.alphabet.bounds)
+        start = self._arrivals_of(self._terms.plan, self._duties.start, none)
+        self.first = None if start is None else start[self._meters.start]
 
-    def moves(self, control: int) -> Moves:
+    def moves(self, residual: int) -> Moves:
         """The letters that the term can begin with, each with its table of residuals after it.
 
         The residuals of other letters have no plan.  In parts a letter may stand here several times.
         """
-        found = self._moves[control]
-        if found is None:
-            found = self._moves[control] = self._find_moves(*self._controls[control])
-        return found
+        control = self.control[residual]
+        if control.moves is None:
+            control.moves = self._find_moves(control.term, control.state)
+        return control.moves
 
     def _find_moves(self, term: Term, state: State) -> Moves:
         found: list[tuple[int, Arrivals]] = []
@@ -81,8 +79,9 @@ class Residuals:
             for letter in letters if derived else ():
                 after = self._duties.step(state, letter)
                 if after is not None:
-                    arrivals = [self._arrivals_of(part, after, letter) for part in derived]
-                    found.extend((letter, table) for table in arrivals if table is not None)
+                    weights = self.alphabet.letters[letter].weights
+                    tables = [self._arrivals_of(part, after, weights) for part in derived]
+                    found.extend((letter, table) for table in tables if table is not None)
         return found
 
     def _derived(self, term: Term, group: int) -> Sequence[Term]:
@@ -90,90 +89,93 @@ class Residuals:
             return self._partials.of(term, group)
         return (self._terms.derivative(term, group),)
 
-    def _arrivals_of(self, term: Term, state: State, letter: int) -> Arrivals | None:
-        """The table of a call of `letter` that leads to `term` and `state`."""
+    def _arrivals_of(self, term: Term, state: State, weights: tuple[int, ...]) -> Arrivals | None:
+        """The table of a call of `weights` that leads to `term` and `state`, not yet settled."""
         ahead = self._forecast.of(term)
         settled = None if ahead is None else self._duties.settle(state, ahead.touched)
         if ahead is None or settled is None:
             return None
-        weights = self.alphabet.letters[letter].weights
-        drain = self._meters.drain(weights, ahead, self._duties.least_calls(settled))
-        control = self._control_of(term, settled)
-        found = self._arrivals.get((control, weights))
+        key = (term, settled, weights)
+        found = self._arrivals.get(key)
         if found is None:
-            found = self._arrivals[control, weights] = Arrivals(self, control, drain, self._budget)
+            drain = self._meters.drain(weights, ahead, self._duties.least_calls(settled))
+            control = self._control_of(term, settled)
+            found = self._arrivals[key] = Arrivals(drain, control, self._budget)
         return found
 
-    def _control_of(self, term: Term, state: State) -> int:
-        number = self._control.setdefault((term, state), len(self._controls))
-        if number == len(self._controls):
-            self._controls.append((term, state))
-            self._moves.append(None)
-            self._numbers.append({})
-            self._widest.append(self._widest_of(term))
-        return number
+    def _control_of(self, term: Term, state: State) -> Control:
+        control = self._controls.get((term, state))
+        if control is None:
+            control = self._controls[term, state] = Control(self, term, state)
+            control.may_stop = self._terms.nullable[term] and self._duties.met(state)
+            kind, parts, _, _ = self._terms.nodes[term]
+            if kind == "alt" and self._partials is None:
+                ahead = [self._forecast.of(part) for part in parts]
+                lows = [some.low for some in ahead if some is not None]
+                control.widest = tuple(map(max, zip(*lows, strict=True)))
+        return control
 
-    def _widest_of(self, term: Term) -> tuple[int, ...] | None:
-        """For each meter the most that an alternative of `term` needs; None of other terms."""
-        kind, parts, _, _ = self._terms.nodes[term]
-        if kind != "alt" or self._partials is not None:
-            return None
-        ahead = [self._forecast.of(part) for part in parts]
-        return tuple(map(max, zip(*(x.low for x in ahead if x is not None), strict=True)))
+    def enter(self, control: Control, left: int) -> int | None:
+        """The residual of a control and what is left of the limits, both settled; a new one.
 
-    def _enter(self, term: Term, state: State, left: int) -> int | None:
-        """The residual of a term, of duties and of what is left, none of them settled yet."""
-        ahead = self._forecast.of(term)
-        settled = None if ahead is None else self._duties.settle(state, ahead.touched)
-        if ahead is None or settled is None:
-            return None
-        nothing = (0,) * len(self.alphabet.bounds)
-        rest = self._meters.drain(nothing, ahead, self._duties.least_calls(settled))[left]
-        return None if rest is None else self.arrive(self._control_of(term, settled), rest)
-
-    def arrive(self, control: int, left: int) -> int | None:
-        """The residual of a control and what is left of the limits, both settled.
-
-        Alternatives that do not fit in what is left are dropped from the term.
+        Alternatives that need more than is left are dropped: what came too late is not remembered.
         """
-        term, state = self._controls[control]
-        widest = self._widest[control]
-        if widest is not None and not self._meters.fits(left, widest):
-            parts = self._terms.nodes[term][1]
-            self._budget.spend(len(parts))
-            kept = [part for part in parts if self._fits(part, left)]
-            return self._enter(self._terms.union(kept), state, left)
-        numbers = self._numbers[control]
-        number = numbers.get(left)
-        if number is None:
-            number = numbers[left] = len(self.stops)
-            self.control.append(control)
-            self.left.append(left)
-            met = self._terms.nullable[term] and self._duties.met(state)
-            self.stops.append(met and not self._meters.overdrawn(left))
-        return number
+        if control.widest is not None and not self._meters.fits(left, control.widest):
+            return self._narrowed(control, left)
+        self.control.append(control)
+        self.left.append(left)
+        self.stops.append(control.may_stop and not self._meters.overdrawn(left))
+        return len(self.stops) - 1
 
-    def _fits(self, term: Term, left: int) -> bool:
-        ahead = self._forecast.of(term)
-        return ahead is not None and self._meters.fits(left, ahead.low)
+    def _narrowed(self, control: Control, left: int) -> int | None:
+        kept = []
+        for part in self._terms.nodes[control.term][1]:
+            self._budget.spend(1)
+            ahead = self._forecast.of(part)
+            if ahead is not None and self._meters.fits(left, ahead.low):
+                kept.append(part)
+        none = (0,) * len(self.alphabet.bounds)
+        arrivals = self._arrivals_of(self._terms.union(kept), control.state, none)
+        return None if arrivals is None else arrivals[left]
+
+
+class Control(dict[int, "int | None"]):
+    """A term and the duties that go with it; by the number of what is left, the residual.
+
+    Attributes:
+        term, state: the term, the duties.
+        may_stop: whether a plan may end here, limits aside.
+        widest: for each meter the most that an alternative of the term needs; None of other terms.
+        moves: see :meth:`Residuals.moves`; None until they are found.
+    """
+
+    __slots__ = ("_residuals", "may_stop", "moves", "state", "term", "widest")
+
+    def __init__(self, residuals: Residuals, term: Term, state: State) -> None:
+        self._residuals = residuals
+        self.term = term
+        self.state = state
+        self.may_stop = False
+        self.widest: tuple[int, ...] | None = None
+        self.moves: Moves | None = None
+
+    def __missing__(self, left: int) -> int | None:
+        found = self[left] = self._residuals.enter(self, left)
+        return found
 
 
 class Arrivals(dict[int, "int | None"]):
     """By the number of what is left before a call, the residual after it; None: it has no plan."""
 
-    __slots__ = ("_budget", "_control", "_drain", "_residuals")
+    __slots__ = ("_budget", "_control", "_drain")
 
-    def __init__(
-        self, residuals: Residuals, control: int, drain: Drain, budget: Budget
-    ) -> None:
-        self._budget = budget
-        self._residuals = residuals
-        self._control = control
+    def __init__(self, drain: Drain, control: Control, budget: Budget) -> None:
         self._drain = drain
+        self._control = control
+        self._budget = budget
 
     def __missing__(self, left: int) -> int | None:
         self._budget.spend(ENTRY)
         after = self._drain[left]
-        found = None if after is None else self._residuals.arrive(self._control, after)
-        self[left] = found
+        found = self[left] = None if after is None else self._control[after]
         return found
