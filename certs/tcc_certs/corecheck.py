@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from tcc_certs.automaton import Automaton
-from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.errors import Code, Rejected, require
 from tcc_certs.grammar import Core
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_CORE_PAIRS, MAX_CORE_STEPS
@@ -103,7 +103,7 @@ class _Walk:
         if first is None:
             raise Rejected(Code.CORE_ACCEPT, f"state {root}", "a core with a plan", "none")
         residuals, rows, accept = self._residuals, self._rows, self._automaton.accept
-        stops, lefts = residuals.stops, residuals.left
+        stops, lefts, controls = residuals.stops, residuals.left, residuals.control
         states, letters = len(accept), len(self._alphabet.letters)
         todo = [first * states + root]  # a pair is one number
         seen = set(todo)
@@ -115,8 +115,7 @@ class _Walk:
                 raise self._stops_otherwise(q, residual, at)
             row = rows.get(q) or self._row(q)
             left = lefts[residual]
-            moves = residuals.moves(residual)
-            self._budget.spend(1 + len(moves))
+            moves = controls[residual].moves or residuals.moves(residual)
             followed = 0
             for letter, arrivals in moves:
                 following = arrivals[left]
@@ -134,7 +133,7 @@ class _Walk:
                         self._origin.append(at * letters + letter)
             if followed < len(row):
                 raise self._superfluous(q, at, left, moves)
-            self._count(len(todo) + len(dead))
+            self._count(len(todo) + len(dead), 1 + len(moves))
         return CoreReport(pairs=len(todo), dead=self._search_dead(dead, states, todo))
 
     def _search_dead(self, found: dict[int, int], states: int, pairs: Sequence[int]) -> int:
@@ -148,17 +147,18 @@ class _Walk:
                 raise Rejected(Code.CORE_NEXT_CALL, path, due, "no edge")
             left = self._residuals.left[residual]
             moves = self._residuals.moves(residual)
-            self._budget.spend(1 + len(moves))
             for _, arrivals in moves:
                 following = arrivals[left]
                 if following is not None and following not in found:
                     found[following] = origin
                     todo.append(following)
-            self._count(len(pairs) + len(todo))
+            self._count(len(pairs) + len(todo), 1 + len(moves))
         return len(todo)
 
-    def _count(self, met: int) -> None:
-        ensure(met <= self._most, Code.LIMIT, "core", f"at most {self._most} pairs", "more")
+    def _count(self, met: int, steps: int) -> None:
+        self._budget.spend(steps)
+        if met > self._most:
+            raise Rejected(Code.LIMIT, "core", f"at most {self._most} pairs", "more")
 
     def _row(self, q: int) -> Row:
         row = self._rows[q] = self._edges.of(q)

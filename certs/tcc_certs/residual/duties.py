@@ -2,7 +2,7 @@
 
 A state of the duties is the state of the signatures and one number for each require and each
 forbid.  Stepping over a letter gives the next state, or None where a statement is broken; settling
-against an outlook gives up where a duty can no longer be met, and forgets what can no longer matter.
+against an outlook gives up where a duty can no longer be met, and forgets what cannot matter.
 Cost of a step: the number of statements.
 """
 

@@ -1,8 +1,8 @@
 """Meters: what each limit of a core has left, and what a call leaves of it.
 
-What is left is a tuple, a number for each meter, or None once its limit cannot bind any more; equal
-tuples are one number.  A :class:`Drain` is the table of one way to use the meters up: a call of some
-weights, and the outlook of what follows it.
+What is left is a tuple, a number for each meter, or None once its limit cannot bind any more;
+equal tuples are one number.  A :class:`Drain` is the table of one way to use the meters up: a call
+of some weights, and the outlook of what follows it.
 Cost: the number of limits for each drain and each tuple that comes to it, once.
 """
 
@@ -34,7 +34,7 @@ class Meters:
         none = (0,) * len(alphabet.bounds)
         weights = [none, *(letter.weights for letter in alphabet.letters)]
         self.ends = [(min(column), max(column)) for column in zip(*weights, strict=True)]
-        self._drains: dict[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int], Drain] = {}
+        self._drains: dict[tuple[tuple[int, ...], Outlook, int], Drain] = {}
 
     def number(self, left: Left) -> int:
         """The number of what is left."""
@@ -45,7 +45,7 @@ class Meters:
 
     def drain(self, weights: tuple[int, ...], ahead: Outlook, least_calls: int) -> Drain:
         """The table of calls of `weights` with `ahead` behind them, of at least so many calls."""
-        key = (weights, ahead.low, ahead.high, least_calls)
+        key = (weights, ahead._replace(touched=0), least_calls)
         found = self._drains.get(key)
         if found is None:
             found = self._drains[key] = Drain(self, weights, ahead, least_calls)
@@ -62,7 +62,7 @@ class Meters:
 
 
 class Drain(dict[int, "int | None"]):
-    """By the number of what was left before, that of what is left after; None where it is broken."""
+    """By the number of what was left before, of what is left after; None: a limit breaks."""
 
     __slots__ = ("_depth", "_least_calls", "_meters", "_others")
 
@@ -95,13 +95,13 @@ class Drain(dict[int, "int | None"]):
         if self._least_calls > calls:
             return None
         found = [depth]
-        for rest, (weight, low, high, (lightest, heaviest)) in zip(left[1:], self._others, strict=True):
+        for rest, (weight, low, high, ends) in zip(left[1:], self._others, strict=True):
             if rest is not None:
                 rest -= weight
-                # So many calls weigh no less and no more than that.
-                if rest < low or rest < calls * lightest:
+                # So many calls weigh no less and no more than their number times the ends.
+                if rest < low or rest < calls * ends[0]:
                     return None
-                if rest >= high or rest >= calls * heaviest:
+                if rest >= high or rest >= calls * ends[1]:
                     rest = None
             found.append(rest)
         return tuple(found)

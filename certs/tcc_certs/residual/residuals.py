@@ -1,4 +1,4 @@
-"""Residuals: what may still follow a prefix, as a control and what is left of the limits, by number.
+"""Residuals: what may still follow a prefix, a control and what is left of the limits, by number.
 
 A control is a term and the duties that go with it; there are few, and the steps between them are
 found once a control.  What a step leaves of the limits is found once for each tuple that comes to
@@ -40,8 +40,8 @@ class Residuals:
     """
 
     __slots__ = (
-        "_arrivals", "_budget", "_controls", "_duties", "_forecast", "_meters", "_partials", "_terms",
-        "alphabet", "control", "first", "left", "stops",
+        "_arrivals", "_budget", "_controls", "_duties", "_forecast", "_meters", "_partials",
+        "_terms", "alphabet", "control", "first", "left", "stops",
     )  # fmt: skip
 
     def __init__(self, core: Core, budget: Budget, in_parts: bool = False) -> None:
@@ -64,7 +64,7 @@ class Residuals:
     def moves(self, residual: int) -> Moves:
         """The letters that the term can begin with, each with its table of residuals after it.
 
-        The residuals of other letters have no plan.  In parts a letter may stand here several times.
+        Residuals of other letters have no plan.  In parts a letter may stand here several times.
         """
         control = self.control[residual]
         if control.moves is None:

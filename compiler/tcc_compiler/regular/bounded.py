@@ -122,10 +122,10 @@ class Words:
     def _quick(self, key: _Key) -> int | None:
         """The result where it is plain or known."""
         kind, first, second, most = key
-        if kind == "either" and (first == second or first == NOTHING):
-            return second
-        if kind == "both" and (first == second or first == NOTHING):
+        if kind in ("either", "both") and first == second:
             return first
+        if kind in ("either", "both") and first == NOTHING:
+            return second if kind == "either" else NOTHING
         if kind == "without" and NOTHING in (first, second):
             return first
         if kind == "then":
