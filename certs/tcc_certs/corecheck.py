@@ -212,22 +212,15 @@ class _Edges:
             Rejected: G102 where some calls of a letter have an edge and others have not.
         """
         targets: dict[int, list[int]] = {}
-        for call, target in self._automaton.edges(q):
+        edges = self._automaton.edges(q)
+        for call, target in edges:
             targets.setdefault(self._letter_of[call], []).append(target)
         row: Row = {}
         for letter, found in targets.items():
-            if len(found) != self._sizes[letter]:
-                raise self._uneven(q, targets)
-            row[letter] = (found[0],) if len(found) == 1 else sorted(set(found))
+            due = self._sizes[letter]
+            if len(found) != due:
+                like = next(call for call, _ in edges if self._letter_of[call] == letter)
+                text = f"{due} edges, for each call like {self._texts[like]}"
+                raise Rejected(Code.CORE_NEXT_CALL, f"state {q}", text, len(found))
+            row[letter] = (found[0],) if due == 1 else sorted(set(found))
         return row
-
-    def _uneven(self, q: int, targets: Mapping[int, Sequence[int]]) -> Rejected:
-        """The first call of a letter of which only some calls have an edge."""
-        uneven = (
-            (call, self._letter_of[call])
-            for call, _ in self._automaton.edges(q)
-            if len(targets[self._letter_of[call]]) != self._sizes[self._letter_of[call]]
-        )
-        call, letter = next(uneven)
-        due = f"{self._sizes[letter]} edges, for each call like {self._texts[call]}"
-        return Rejected(Code.CORE_NEXT_CALL, f"state {q}", due, len(targets[letter]))
