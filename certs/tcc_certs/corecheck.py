@@ -13,7 +13,7 @@ have the same digest (G103).  Cost: pairs times letters; past a bound the check 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
@@ -27,6 +27,7 @@ from tcc_certs.residual.budget import Budget
 from tcc_certs.residual.letters import Alphabet
 from tcc_certs.residual.network import network_of
 from tcc_certs.residual.residuals import Moves, Residuals
+from tcc_certs.residual.spans import Spans
 
 S = TypeVar("S")
 Row: TypeAlias = "dict[int, Sequence[int]]"  # letter -> targets
@@ -109,8 +110,12 @@ class _Walk:
         seen = set(todo)
         self._origin.append(0)
         dead: dict[int, int] = {}  # residual -> the pair that it was met from
+        spans = Spans(residuals, states)
+        spans.add(root, first)
         for at, pair in enumerate(todo):  # grows as it is read
             residual, q = divmod(pair, states)
+            if spans.inside(q, residual):
+                continue
             if stops[residual] != accept[q]:
                 raise self._stops_otherwise(q, residual, at)
             row = rows.get(q) or self._row(q)
@@ -131,6 +136,7 @@ class _Walk:
                         seen.add(pair)
                         todo.append(pair)
                         self._origin.append(at * letters + letter)
+                        spans.add(target, following)
             if followed < len(row):
                 raise self._superfluous(q, at, left, moves)
             self._count(len(todo) + len(dead), 1 + len(moves))
@@ -212,7 +218,7 @@ class _Edges:
             Rejected: G102 where some calls of a letter have an edge and others have not.
         """
         targets: dict[int, list[int]] = {}
-        edges = self._automaton.edges(q)
+        edges = list(self._automaton.edges(q))
         for call, target in edges:
             targets.setdefault(self._letter_of[call], []).append(target)
         row: Row = {}

@@ -51,10 +51,10 @@ def test_a_rule_that_stands_twice_in_itself_is_followed_once(most: int, steps: i
 @pytest.mark.parametrize(
     ("name", "pairs", "steps"),
     [
-        ("coding_agent", 26_512, 300_000),
-        ("data_pipeline", 20_194, 450_000),
-        ("incident_response", 13_518, 200_000),
-        ("sql_analyst", 16_311, 180_000),
+        ("coding_agent", 25_544, 300_000),
+        ("data_pipeline", 19_913, 450_000),
+        ("incident_response", 12_038, 200_000),
+        ("sql_analyst", 9_185, 120_000),
     ],
 )
 def test_a_step_is_counted_once_a_pair_and_letter(name: str, pairs: int, steps: int) -> None:

@@ -1,6 +1,6 @@
 """Meters: what each limit of a core has left, and what a call leaves of it.
 
-What is left is a tuple, a number for each meter, or None once its limit cannot bind any more;
+What is left is a tuple, a number for each meter, FAR once its limit cannot bind any more;
 equal tuples are one number.  A :class:`Drain` is the table of one way to use the meters up: a call
 of some weights, and the outlook of what follows it.
 Cost: the number of limits for each drain and each tuple that comes to it, once.
@@ -8,12 +8,13 @@ Cost: the number of limits for each drain and each tuple that comes to it, once.
 
 from __future__ import annotations
 
+from operator import le
 from typing import TypeAlias
 
 from tcc_certs.residual.letters import Alphabet
-from tcc_certs.residual.outlook import Outlook
+from tcc_certs.residual.outlook import FAR, Outlook
 
-Left: TypeAlias = "tuple[int | None, ...]"
+Left: TypeAlias = "tuple[int, ...]"
 
 
 class Meters:
@@ -30,7 +31,7 @@ class Meters:
     def __init__(self, alphabet: Alphabet) -> None:
         self._number: dict[Left, int] = {}
         self.left: list[Left] = []
-        self.start = self.number(alphabet.bounds)
+        self.start = self.number(tuple(FAR if b is None else b for b in alphabet.bounds))
         none = (0,) * len(alphabet.bounds)
         weights = [none, *(letter.weights for letter in alphabet.letters)]
         self.ends = [(min(column), max(column)) for column in zip(*weights, strict=True)]
@@ -54,11 +55,15 @@ class Meters:
     def fits(self, left: int, low: tuple[int, ...]) -> bool:
         """Whether words that weigh at least `low` can be within what is left."""
         rows = zip(self.left[left], low, strict=True)
-        return all(rest is None or least <= rest for rest, least in rows)
+        return all(least <= rest for rest, least in rows)
+
+    def no_more(self, left: int, other: int) -> bool:
+        """Whether `left` has on every meter no more than `other`."""
+        return all(map(le, self.left[left], self.left[other]))
 
     def overdrawn(self, left: int) -> bool:
         """Whether a limit is broken if the plan stops here."""
-        return any(rest is not None and rest < 0 for rest in self.left[left])
+        return any(rest < 0 for rest in self.left[left])
 
 
 class Drain(dict[int, "int | None"]):
@@ -84,24 +89,24 @@ class Drain(dict[int, "int | None"]):
         """What is left after the call, forgetting what cannot matter; None where a limit breaks."""
         weight, low, calls, _ = self._depth
         depth = left[0]
-        if depth is not None:
+        if depth != FAR:
             depth -= weight
             if low > depth:
                 return None
             if calls <= depth:
-                depth = None
+                depth = FAR
             else:
                 calls = depth
         if self._least_calls > calls:
             return None
         found = [depth]
         for rest, (weight, low, high, ends) in zip(left[1:], self._others, strict=True):
-            if rest is not None:
+            if rest != FAR:
                 rest -= weight
                 # So many calls weigh no less and no more than their number times the ends.
                 if rest < low or rest < calls * ends[0]:
                     return None
                 if rest >= high or rest >= calls * ends[1]:
-                    rest = None
+                    rest = FAR
             found.append(rest)
         return tuple(found)

@@ -106,7 +106,8 @@ class Residuals:
     def _control_of(self, term: Term, state: State) -> Control:
         control = self._controls.get((term, state))
         if control is None:
-            control = self._controls[term, state] = Control(self, term, state)
+            control = Control(self, len(self._controls), term, state)
+            self._controls[term, state] = control
             control.may_stop = self._terms.nullable[term] and self._duties.met(state)
             kind, parts, _, _ = self._terms.nodes[term]
             if kind == "alt" and self._partials is None:
@@ -127,6 +128,10 @@ class Residuals:
         self.stops.append(control.may_stop and not self._meters.overdrawn(left))
         return len(self.stops) - 1
 
+    def no_more(self, left: int, other: int) -> bool:
+        """Whether `left` has on every meter no more than `other`; what cannot bind is most."""
+        return self._meters.no_more(left, other)
+
     def _narrowed(self, control: Control, left: int) -> int | None:
         kept = []
         for part in self._terms.nodes[control.term][1]:
@@ -143,16 +148,18 @@ class Control(dict[int, "int | None"]):
     """A term and the duties that go with it; by the number of what is left, the residual.
 
     Attributes:
+        number: that of the control.
         term, state: the term, the duties.
         may_stop: whether a plan may end here, limits aside.
         widest: for each meter the most that an alternative of the term needs; None of other terms.
         moves: see :meth:`Residuals.moves`; None until they are found.
     """
 
-    __slots__ = ("_residuals", "may_stop", "moves", "state", "term", "widest")
+    __slots__ = ("_residuals", "may_stop", "moves", "number", "state", "term", "widest")
 
-    def __init__(self, residuals: Residuals, term: Term, state: State) -> None:
+    def __init__(self, residuals: Residuals, number: int, term: Term, state: State) -> None:
         self._residuals = residuals
+        self.number = number
         self.term = term
         self.state = state
         self.may_stop = False

@@ -37,11 +37,6 @@ class Terms:
         plan: the term of the plan.
     """
 
-    __slots__ = (
-        "_budget", "_groups", "_known", "_number", "_rule_index", "_rule_nullable", "_twins",
-        "bodies", "nodes", "nullable", "plan",
-    )  # fmt: skip
-
     def __init__(self, core: Core, alphabet: Alphabet, budget: Budget, twins: bool = False) -> None:
         """Terms of `core`; with `twins` an intersection keeps equal members."""
         self._budget = budget
@@ -129,8 +124,7 @@ class Terms:
     def union(self, parts: Iterable[Term], levels: int = _LEVELS) -> Term:
         """Flat, sorted, without NOTHING; without EMPTY where another member has the empty word.
 
-        x y and x z become x (y | z), down to so many levels, so that no head stands twice: else a
-        rule that stands twice in itself has a member for every way to nest it.
+        x y | x z is x (y | z), so many levels down: else there is a member for every way to nest.
         """
         found = set(self._flat("alt", parts)) - {NOTHING}
         if levels and not self._twins:
@@ -149,9 +143,9 @@ class Terms:
             kind, inner, _, _ = self.nodes[part]
             head, rest = inner if kind == "seq" else (part, EMPTY)
             rests.setdefault(head, []).append(rest)
-        if len(rests) == len(parts):
-            return parts
-        return {self.sequence(head, self.union(found, levels)) for head, found in rests.items()}
+        if len(rests) < len(parts):
+            return {self.sequence(head, self.union(found, levels)) for head, found in rests.items()}
+        return parts
 
     def intersection(self, parts: Iterable[Term]) -> Term:
         """Flat and sorted; NOTHING and EMPTY decide it."""
@@ -207,16 +201,14 @@ class Terms:
         while answer is None or stack:
             if answer is None:
                 self._budget.spend(1)
-                visit = self._visit(term, group)
-                stack.append((term, visit))
-                step = _advance(visit, None)
-            else:
-                step = _advance(stack[-1][1], answer)
-            if isinstance(step, tuple):
-                answer = self._known[stack.pop()[0], group] = step[0]
-            else:
-                term = step
+                stack.append((term, self._visit(term, group)))
+            asked, visit = stack[-1]
+            try:
+                term = next(visit) if answer is None else visit.send(answer)
                 answer = self._known.get((term, group))
+            except StopIteration as end:
+                stack.pop()
+                answer = self._known[asked, group] = int(end.value)
         return answer
 
     def _visit(self, term: Term, group: int) -> _Visit:
@@ -256,12 +248,3 @@ class Terms:
             term = rest
         found.append((yield term))
         return self.union(found)
-
-
-def _advance(visit: _Visit, answer: Term | None) -> Term | tuple[Term]:
-    """The next term that `visit` asks for, or its result in a tuple."""
-    try:
-        return next(visit) if answer is None else visit.send(answer)
-    except StopIteration as end:
-        result: Term = end.value
-        return (result,)
