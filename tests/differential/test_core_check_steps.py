@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.kernel import check
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_file, compile_text
-from tests.oracle.build import build
+from tests.oracle.build import Node, build, build_graph
 from tests.oracle.cores import at_most, depth, letters, make_core, uses
 from tests.oracle.plans import plans
 
@@ -114,3 +115,27 @@ def test_nested_rules_agree_with_the_oracle_and_no_other_plan_does() -> None:
                 assert verdict(data, other) in ("G101", "G102"), (data, word)
                 flips += 1
     assert flips > 200
+
+
+def spending(left: int, nodes: dict[int, Node]) -> Node:
+    """All plans of calls of price 1 to 4 of at most so much together."""
+    children = {call: nodes[left - call - 1] for call in range(4) if call < left}
+    return nodes.setdefault(left, Node(accept=True, children=children))
+
+
+def test_states_with_more_or_less_left_are_not_taken_for_one_another() -> None:
+    # The four calls lead to 11, 10, 9 and 8: pairs of one state where the automaton says so.
+    core = make_core(
+        **letters(4, price=[1, 2, 3, 4]),
+        plan=["repeat", ["call", {0, 1, 2, 3}], 0],
+        limits=[at_most("price", 12)],
+    )
+    nodes: dict[int, Node] = {}
+    root = [spending(left, nodes) for left in range(13)][12]
+    assert check_core(check(build_graph(core, root))).dead == 0
+    for targets in product(range(8, 12), repeat=4):
+        children = {call: nodes[target] for call, target in enumerate(targets)}
+        if targets != (11, 10, 9, 8):
+            forged = check(build_graph(core, Node(accept=True, children=children)))
+            with pytest.raises(Rejected, match="G10[12]"):
+                check_core(forged)
