@@ -137,5 +137,5 @@ def test_states_with_more_or_less_left_are_not_taken_for_one_another() -> None:
         children = {call: nodes[target] for call, target in enumerate(targets)}
         if targets != (11, 10, 9, 8):
             forged = check(build_graph(core, Node(accept=True, children=children)))
-            with pytest.raises(Rejected, match="G10[12]"):
+            with pytest.raises(Rejected, match=r"G10[12]"):
                 check_core(forged)
