@@ -18,7 +18,11 @@ FORMAT_VERSION = "1.0"
 
 def print_json(command: str, fields: Mapping[str, Any]) -> None:
     """Print the one JSON document of `command`."""
-    document = {"format": f"tcc.{command}", "format_version": FORMAT_VERSION} | dict(fields)
+    print_document({"format": f"tcc.{command}", "format_version": FORMAT_VERSION} | dict(fields))
+
+
+def print_document(document: Mapping[str, Any]) -> None:
+    """Print a JSON document."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
