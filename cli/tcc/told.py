@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import Literal, TypedDict
+from functools import cache
+from types import UnionType
+from typing import Literal, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from tcc_runtime.settings import Ask, Keys, Mode, Race
 
@@ -42,13 +44,32 @@ class Told(TypedDict, total=False):
 
 
 def require_known(function: str, told: Mapping[str, object]) -> None:
-    """Every name is that of a setting.
+    """Every name is that of a setting, and every value of its type; ranges are for the settings.
 
     Raises:
-        TypeError: one is not; it names the nearest.
+        TypeError: it names the nearest name, or the types that are taken.
     """
-    for name in told:
-        if name not in Told.__annotations__:
-            near = difflib.get_close_matches(name, Told.__annotations__, n=1)
+    kinds = _kinds()
+    for name, value in told.items():
+        if name not in kinds:
+            near = difflib.get_close_matches(name, kinds, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"{function}() has no setting {name!r}{hint}")
+        # A bool is an int to Python, and never what is meant here.
+        if isinstance(value, bool) or not isinstance(value, kinds[name]):
+            due = " or ".join(kind.__name__.replace("NoneType", "None") for kind in kinds[name])
+            found = type(value).__name__
+            raise TypeError(f"{function}() takes {due} for {name!r}, not {found}")
+
+
+@cache
+def _kinds() -> Mapping[str, tuple[type, ...]]:
+    """For each setting the types of its values: names of modes and the like are texts."""
+    found = {}
+    for name, hint in get_type_hints(Told).items():
+        kinds: list[type] = []
+        for part in get_args(hint) if get_origin(hint) is UnionType else (hint,):
+            for leaf in get_args(part) if get_origin(part) is Union else (part,):
+                kinds.append(str if get_origin(leaf) is Literal else leaf)
+        found[name] = (int, *kinds) if float in kinds else tuple(kinds)
+    return found
