@@ -65,6 +65,8 @@ TEXTS: Mapping[Code, str] = {
     "derivatives.",
     Code.CORE_SOURCE: "The core is not the one that the grammar given with --source has.",
     Code.PIN: "The digest is not the pinned one: it is another artifact.",
+    Code.NOT_EXACT: "Exactness was asked for, and something is relaxed: statements left to a run, "
+    "rounded counts, or derivations counted in place of plans.",
     Code.LEDGER_LINE: "A line is not canonical JSON of an object.",
     Code.LEDGER_CHAIN: "A line does not follow from the one before: a line was changed, left out "
     "or moved.",
