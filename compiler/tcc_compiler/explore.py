@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import lcm
 
-from tcc_certs.grammar import Core, Limit
+from tcc_certs.core.model import Core, Limit
 from tcc_compiler.determinise import Driver, determinise, determinise_by_depth, follow
 from tcc_compiler.finiteness import longest_plan
 from tcc_compiler.guard import Guard

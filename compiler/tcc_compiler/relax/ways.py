@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tcc_certs.grammar import Core, Limit
+from tcc_certs.core.model import Core, Limit
 from tcc_compiler.constraint.statements import statement_text
 from tcc_compiler.guard import Guard
 from tcc_compiler.options import AUTO, Options
