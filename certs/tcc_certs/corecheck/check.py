@@ -4,8 +4,8 @@ Walks the automaton and, beside it, the residual of the core (:mod:`tcc_certs.co
 a term, and what the limits, signatures, requires and forbids still ask.  A pair agrees when both
 may stop or neither (G101), when every call with an edge goes on to a pair that agrees, and when no
 call without an edge can still finish (G102); the residuals after such calls are searched until none
-is left, and none of them may stop.  The automaton is finite, its states are alive and distinct (C1 to
-C6), so when all pairs agree its plans are the core's, no more and no fewer; that calls cost the
+is left, and none of them may stop.  The automaton is finite, its states are alive and distinct (C1
+to C6), so when all pairs agree its plans are the core's, no more and no fewer; that calls cost the
 same is C8.  Statements that the artifact relaxed are left out of the core.  A nondeterministic
 artifact is the graph of the core's partial derivatives: that graph is made again, and its root must
 have the same digest (G103).  Cost: pairs times letters; past a bound the check declines (D201).
