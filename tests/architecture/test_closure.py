@@ -32,10 +32,10 @@ print(*sorted(files), sep="\\n")
 """
 # What runs: the lines, and the lines of code, that its closure may have at most.
 BOUNDS = {
-    "kernel": (2745, 1750),
-    "check": (3185, 2040),
-    "check --core": (4850, 3150),
-    "validate": (9700, 6250),
+    "kernel": (2880, 1830),
+    "check": (3520, 2260),
+    "check --core": (5330, 3470),
+    "validate": (9300, 5830),
 }
 OTHERS = (
     "corecheck/", "replay/", "race/arrivals", "race/published", "race/digest", "formats/ledger",
