@@ -21,15 +21,15 @@ from benchmarks.measure import head, machine, ratio, row, side_by_side
 from tcc_certs.artifact import read_artifact, unpack_limbs
 from tcc_certs.core import read_core
 from tcc_certs.grammar import Core
-from tcc_compiler.constrain import constrain
-from tcc_compiler.explore import explore
+from tcc_compiler.automata.constraint.apply import constrain
+from tcc_compiler.automata.letters import Letters, partition
+from tcc_compiler.automata.regular.explore import explore
+from tcc_compiler.automata.regular.joined import gathered
+from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import read_grammar_text
-from tcc_compiler.gather import gathered
-from tcc_compiler.guard import Guard
-from tcc_compiler.letters import Letters, partition
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
-from tcc_compiler.table import Table
+from tcc_compiler.resources.guard import Guard
 
 ROOMY = Options(max_states=10_000_000)
 UNCHECKED = Options(max_states=10_000_000, check=len)

@@ -23,7 +23,7 @@ from tcc_runtime.outputs import write_whole
 if TYPE_CHECKING:
     from tcc_certs.replay import Validation
     from tcc_certs.report import Report
-    from tcc_compiler.diagnostics import Diagnostic
+    from tcc_compiler.language.diagnostics import Diagnostic
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
     from tcc_runtime.estimate import Estimate

@@ -16,12 +16,12 @@ from typing import TypeAlias
 from tcc_certs.fixed import format_decimal
 from tcc_certs.grammar import CallSet, Core, members
 from tcc_certs.manifest import Relaxed
-from tcc_compiler.constraint.control import Control
-from tcc_compiler.diagnostics import Diagnostic
+from tcc_compiler.automata.constraint.control import Control
+from tcc_compiler.automata.letters import Letters, partition
+from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import Example, Expect
-from tcc_compiler.letters import Letters, partition
+from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.relax.names import only
-from tcc_compiler.table import Table
 
 # A state of the machine and one of the relaxed statements.
 _Pair: TypeAlias = "tuple[int, int]"

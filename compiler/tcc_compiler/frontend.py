@@ -13,16 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcc_compiler.core import core_bytes
-from tcc_compiler.diagnostics import Diagnostic, Report
-from tcc_compiler.place import forbid_place, require_place
-from tcc_compiler.resolve.examples import Example, Expect
-from tcc_compiler.resolve.files import gather
-from tcc_compiler.resolve.grammar import resolve
-from tcc_compiler.resolve.limits import limit_text
-from tcc_compiler.resolve.program import Program, program_of
-from tcc_compiler.resolve.resolved import Resolved
-from tcc_compiler.source import (
+from tcc_compiler.language.diagnostics import Diagnostic, Report
+from tcc_compiler.language.source import (
     MAX_SOURCE_BYTES,
     Source,
     Unreadable,
@@ -31,7 +23,15 @@ from tcc_compiler.source import (
     source_of,
     too_large,
 )
-from tcc_compiler.spans import Region, Span
+from tcc_compiler.language.spans import Region, Span
+from tcc_compiler.resolve.core import core_bytes
+from tcc_compiler.resolve.examples import Example, Expect
+from tcc_compiler.resolve.files import gather
+from tcc_compiler.resolve.limits import limit_text
+from tcc_compiler.resolve.program import Program, program_of
+from tcc_compiler.resolve.resolved import Resolved
+from tcc_compiler.resolve.resolver import resolve
+from tcc_compiler.resources.place import forbid_place, require_place
 
 __all__ = ["Example", "Expect", "Frontend", "read_grammar", "read_grammar_text"]
 
@@ -45,7 +45,7 @@ class Frontend:
         core: canonical JSON, None when there are errors.
         examples, expects: in the order of the text; empty when there are errors.
         sources: the files read, by the names that spans have, in the order of reading.
-        places: where statements stand, by their places (:mod:`tcc_compiler.place`).
+        places: where statements stand, by their places (:mod:`tcc_compiler.resources.place`).
         unplanned: where the grammar begins that has neither `plan` nor `start` and `goal`, so that
             everything else that it allows is a plan; None for others.
     """

@@ -20,31 +20,31 @@ from tcc_certs.fixed import parse_decimal
 from tcc_certs.grammar import Core
 from tcc_certs.manifest import MAX_ROUND_BITS
 from tcc_certs.weights import Beta
-from tcc_compiler.bounds import bound
-from tcc_compiler.certify import certify
-from tcc_compiler.constrain import constrain
-from tcc_compiler.count import check_bits, count, used_calls, weigh
-from tcc_compiler.diagnostics import Diagnostic, Note
-from tcc_compiler.edges import CallEdges
-from tcc_compiler.emit import emit
+from tcc_compiler.artifact.call_edges import CallEdges
+from tcc_compiler.artifact.certify import certify
+from tcc_compiler.artifact.emit import emit
+from tcc_compiler.automata.constraint.apply import constrain
+from tcc_compiler.automata.letters import Letters, partition
+from tcc_compiler.automata.machine import Machine
+from tcc_compiler.automata.regular.explore import explore, explore_partial
+from tcc_compiler.automata.regular.joined import gathered
+from tcc_compiler.automata.table import Table, as_deterministic, ranked
+from tcc_compiler.automata.witness import find_cycle, infinite
+from tcc_compiler.counting.bounds import bound
+from tcc_compiler.counting.count import check_bits, count, used_calls, weigh
 from tcc_compiler.expectations import Compared, compare
-from tcc_compiler.explore import explore, explore_partial
 from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_text
-from tcc_compiler.gather import gathered
-from tcc_compiler.guard import Guard
 from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph
-from tcc_compiler.letters import Letters, partition
-from tcc_compiler.machine import Machine
+from tcc_compiler.language.diagnostics import Diagnostic, Note
+from tcc_compiler.language.source import Source
+from tcc_compiler.language.spans import Span
 from tcc_compiler.options import MAX_TILT, Options
-from tcc_compiler.refusal import Refused
+from tcc_compiler.relax.alternatives import ways_on
 from tcc_compiler.relax.attempts import GUARDED, Attempt, Next, first_attempt, next_attempt
 from tcc_compiler.relax.names import explain, named, without
-from tcc_compiler.relax.timer import Timer
-from tcc_compiler.relax.ways import ways_on
-from tcc_compiler.source import Source
-from tcc_compiler.spans import Span
-from tcc_compiler.table import Table, as_deterministic, ranked
-from tcc_compiler.witness import find_cycle, infinite
+from tcc_compiler.resources.guard import Guard
+from tcc_compiler.resources.refusal import Refused
+from tcc_compiler.resources.timer import Timer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

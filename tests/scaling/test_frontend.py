@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from tcc_compiler.diagnostics import Report
 from tcc_compiler.frontend import read_grammar, read_grammar_text
+from tcc_compiler.language.diagnostics import Report
+from tcc_compiler.language.source import source_of
+from tcc_compiler.language.syntax.parse import parse
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file, compile_text
 from tcc_compiler.resolve.tools import tool_of
-from tcc_compiler.source import source_of
-from tcc_compiler.syntax.parse import parse
 from tests.scaling.measure import MOST, growth, swelling
 
 HEAD = 'grammar g version "1"\n'

@@ -10,7 +10,7 @@ import click
 from tcc import screen
 from tcc.opening import json_option
 from tcc_certs.errors import Code
-from tcc_compiler.catalogue import CATALOGUE, explain
+from tcc_compiler.language.catalogue import CATALOGUE, explain
 
 _KERNEL = {
     "A": "artifact.md",

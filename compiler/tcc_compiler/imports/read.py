@@ -10,15 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcc_compiler.core import core_bytes
-from tcc_compiler.diagnostics import Report
 from tcc_compiler.frontend import Frontend, failed, unreadable
-from tcc_compiler.imports.grammar import grammar_of
 from tcc_compiler.imports.graph import Graph, Refused
 from tcc_compiler.imports.graphml import graph_of_networkx, read_graphml
 from tcc_compiler.imports.node_link import read_node_link
-from tcc_compiler.source import Source, Unreadable, decode, read_bytes, source_of
-from tcc_compiler.spans import Region
+from tcc_compiler.imports.right_linear import grammar_of
+from tcc_compiler.language.diagnostics import Report
+from tcc_compiler.language.source import Source, Unreadable, decode, read_bytes, source_of
+from tcc_compiler.language.spans import Region
+from tcc_compiler.resolve.core import core_bytes
 
 if TYPE_CHECKING:
     import networkx as nx

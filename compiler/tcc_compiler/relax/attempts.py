@@ -1,7 +1,7 @@
 """What to try after a guard has stopped an attempt: fewer statements, or fewer promises.
 
 A statement costs the states that it adds: those after it less those before it, the statements
-applied in the order of :mod:`tcc_compiler.constrain`; the one at which the guard stopped counts
+applied in the order of :mod:`tcc_compiler.automata.constraint.apply`; the one at which the guard stopped counts
 with what it had reached.  The costliest is relaxed first, one an attempt, limits on depth after all
 others (without them the sums of the others grow), and never one that may not be relaxed, that adds
 no states, or without which there could be infinitely many plans.  Where the plan expression itself
@@ -9,7 +9,7 @@ is too large, its partial derivatives are kept apart (nondeterministic); where t
 well, it is determinised after all, up to the last state.  Where counts are too large, race counts
 are rounded.
 All of it is for a caller who asked for it (``auto``); what it would take is told to others
-(:mod:`tcc_compiler.relax.ways`).
+(:mod:`tcc_compiler.relax.alternatives`).
 Nothing here looks at the clock: the same guard at the same place gives the same next attempt.
 Specification: docs/spec/artifact.md, section 7.
 """
@@ -20,15 +20,15 @@ from dataclasses import dataclass, replace
 
 from tcc_certs.grammar import Core, Limit
 from tcc_certs.manifest import MAX_ROUND_BITS, Relaxed
-from tcc_compiler.constraint.statements import statement_text
-from tcc_compiler.guard import Guard, Size
-from tcc_compiler.letters import partition
+from tcc_compiler.automata.constraint.statements import statement_text
+from tcc_compiler.automata.letters import partition
 from tcc_compiler.options import Options
-from tcc_compiler.place import Statement, place_of
-from tcc_compiler.refusal import Refused
-from tcc_compiler.relax.culprit import find_culprit
 from tcc_compiler.relax.finite import stays_finite
+from tcc_compiler.relax.large_rule import find_culprit
 from tcc_compiler.relax.names import may_relax, relaxed_of, relaxed_statements, without
+from tcc_compiler.resources.guard import Guard, Size
+from tcc_compiler.resources.place import Statement, place_of
+from tcc_compiler.resources.refusal import Refused
 
 # What a guard may stop and an attempt with bounds may still reach.
 GUARDED = ("TCC403", "TCC404", "TCC407")
@@ -57,7 +57,7 @@ class Next:
 
     Attributes:
         warning: what is given up; None where the last thing that was given up is taken back.
-        place: of the statement behind it (:mod:`tcc_compiler.place`).
+        place: of the statement behind it (:mod:`tcc_compiler.resources.place`).
         apart: whether it gives up counting plans for counting derivations.
     """
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tcc_certs.grammar import Core
-from tcc_compiler.guard import Guard
-from tcc_compiler.letters import Letters, letter_amounts
-from tcc_compiler.machine import components
-from tcc_compiler.regular.nodes import Kind, Nodes, build
+from tcc_compiler.automata.letters import Letters, letter_amounts
+from tcc_compiler.automata.machine import components
+from tcc_compiler.automata.regular.nodes import Kind, Nodes, build
+from tcc_compiler.resources.guard import Guard
 
 
 def stays_finite(core: Core, letters: Letters, guard: Guard) -> bool:

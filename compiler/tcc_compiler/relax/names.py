@@ -13,9 +13,9 @@ from difflib import get_close_matches
 
 from tcc_certs.grammar import Core, ForbidNext, ForbidWith, Limit, Require
 from tcc_certs.manifest import Relaxed
-from tcc_compiler.constraint.statements import statement_text
-from tcc_compiler.place import Statement
-from tcc_compiler.refusal import Refused
+from tcc_compiler.automata.constraint.statements import statement_text
+from tcc_compiler.resources.place import Statement
+from tcc_compiler.resources.refusal import Refused
 
 KINDS = ("price", "latency", "cost", "epsilon", "uses", "depth", "require", "forbid")
 

@@ -14,12 +14,12 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from tcc_compiler.ast import Amount, Arithmetic, Condition, Value, Word
-from tcc_compiler.diagnostics import Report, quote, suggest
-from tcc_compiler.exact import NANO, scaled
+from tcc_compiler.language.ast import Amount, Arithmetic, Condition, Value, Word
+from tcc_compiler.language.decimals import NANO, scaled
+from tcc_compiler.language.diagnostics import Report, quote, suggest
+from tcc_compiler.language.spans import Region
+from tcc_compiler.language.syntax.words import AMOUNTS
 from tcc_compiler.resolve.domains import Parameter
-from tcc_compiler.spans import Region
-from tcc_compiler.syntax.words import AMOUNTS
 
 MAX_STEPS = 1 << 21
 MAX_BITS = 4096

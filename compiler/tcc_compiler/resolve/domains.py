@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tcc_compiler.ast import Domain, Number, ToolStatement, Value
-from tcc_compiler.diagnostics import Report, quote
-from tcc_compiler.syntax.words import BLOCK_WORDS
+from tcc_compiler.language.ast import Domain, Number, ToolStatement, Value
+from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.syntax.words import BLOCK_WORDS
 
 MAX_CALLS = 1 << 16
 

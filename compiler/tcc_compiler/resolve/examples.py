@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tcc_certs.grammar import CallSet
-from tcc_compiler.ast import ExampleStatement, ExpectStatement
+from tcc_compiler.language.ast import ExampleStatement, ExpectStatement
+from tcc_compiler.language.spans import Span
 from tcc_compiler.resolve.amounts import in_unit
-from tcc_compiler.resolve.letters import Alphabet, Selection
+from tcc_compiler.resolve.calls import Alphabet, Selection
 from tcc_compiler.resolve.limits import count_of
 from tcc_compiler.resolve.patterns import Scope
-from tcc_compiler.spans import Span
 
 Quantity: TypeAlias = 'Literal["plans", "min_cost", "max_depth"]'
 Comparison: TypeAlias = 'Literal["==", "<=", ">="]'

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tcc_certs.codec import Json
 from tcc_certs.grammar import CallSet
-from tcc_compiler.ast import (
+from tcc_compiler.language.ast import (
     AnyCall,
     Expression,
     Many,
@@ -23,8 +23,8 @@ from tcc_compiler.ast import (
     operands,
     postorder,
 )
-from tcc_compiler.diagnostics import Report
-from tcc_compiler.resolve.letters import Alphabet
+from tcc_compiler.language.diagnostics import Report
+from tcc_compiler.resolve.calls import Alphabet
 from tcc_compiler.resolve.patterns import Scope
 from tcc_compiler.resolve.program import Program
 

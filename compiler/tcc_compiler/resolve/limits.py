@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tcc_certs.codec import Json, large
-from tcc_compiler.ast import LimitStatement, Number
-from tcc_compiler.diagnostics import Report
-from tcc_compiler.exact import NANO, decimal_text
+from tcc_compiler.language.ast import LimitStatement, Number
+from tcc_compiler.language.decimals import NANO, decimal_text
+from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.resolve.amounts import MILLISECONDS, in_unit
-from tcc_compiler.resolve.letters import Selection, selection_text
+from tcc_compiler.resolve.calls import Selection, selection_text
 from tcc_compiler.resolve.patterns import Scope
 from tcc_compiler.resolve.tools import Tool
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tcc_compiler.ast import Pattern, Reference
-from tcc_compiler.diagnostics import Report, quote, suggest
+from tcc_compiler.language.ast import Pattern, Reference
+from tcc_compiler.language.diagnostics import Report, quote, suggest
 from tcc_compiler.resolve.amounts import values_of
-from tcc_compiler.resolve.letters import Selection
+from tcc_compiler.resolve.calls import Selection
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.tools import Tool
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tcc_compiler.ast import Expression, Many, Minus, NoCall, Reference, Repeated, operands
-from tcc_compiler.diagnostics import Report, quote
+from tcc_compiler.language.ast import Expression, Many, Minus, NoCall, Reference, Repeated, operands
+from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.resolve.program import Program
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tcc_certs.codec import Json
 from tcc_certs.grammar import CallSet
-from tcc_compiler.resolve.letters import Alphabet
+from tcc_compiler.resolve.calls import Alphabet
 from tcc_compiler.resolve.limits import Limit
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tcc_certs.codec import Json, large
-from tcc_compiler.ast import (
+from tcc_compiler.language.ast import (
     Amount,
     Attribute,
     BindMcp,
@@ -21,7 +21,7 @@ from tcc_compiler.ast import (
     Text,
     ToolStatement,
 )
-from tcc_compiler.diagnostics import Report, quote
+from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.resolve.amounts import MILLISECONDS, Steps, Weights, in_unit, weights_of
 from tcc_compiler.resolve.domains import Parameter, parameters_of
 

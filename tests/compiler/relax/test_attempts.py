@@ -13,13 +13,13 @@ import pytest
 from tcc_certs.core import read_core
 from tcc_certs.kernel import check
 from tcc_certs.manifest import Manifest, Relaxed
-from tcc_compiler.diagnostics import Diagnostic
+from tcc_compiler.automata.letters import partition
+from tcc_compiler.automata.regular.nodes import Nodes
 from tcc_compiler.frontend import read_grammar_text
-from tcc_compiler.letters import partition
+from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import Compiled, compile_text
-from tcc_compiler.regular.nodes import Nodes
-from tcc_compiler.relax.culprit import find_culprit
+from tcc_compiler.relax.large_rule import find_culprit
 
 HEAD = 'grammar g version "1"\n'
 TOOLS = "".join(

@@ -1,0 +1,1 @@
+"""Automata over letters: the plan expression, the statements, and what makes them small."""
