@@ -24,7 +24,7 @@ from tcc_certs.grammar import Core
 from tcc_compiler.automata.constraint.apply import constrain
 from tcc_compiler.automata.letters import Letters, partition
 from tcc_compiler.automata.regular.explore import explore
-from tcc_compiler.automata.regular.joined import gathered
+from tcc_compiler.automata.regular.joined_calls import join_calls
 from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options
@@ -42,7 +42,7 @@ COLUMNS = ("tools", "states", "edges", "automaton", "file", "checked", "OpenFst"
 
 def minimal(core: Core) -> tuple[Table, Letters]:
     """The minimal automaton of a core, over letters."""
-    kept = gathered(core)
+    kept = join_calls(core)
     letters = partition(kept)
     guard = Guard(ROOMY)
     guard.enter("the plan expression", "plan")

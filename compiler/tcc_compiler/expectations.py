@@ -29,7 +29,7 @@ _MOST_PAIRS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class Built:
     """What a compilation found out, for examples and expectations to be held against.
 
     Attributes:
@@ -52,26 +52,26 @@ class Compared:
 
 
 def compare(
-    made: Compared,
+    made: Built,
     examples: Iterable[Example],
     expects: Iterable[Expect],
-    look: Callable[[], None] = lambda: None,
+    check_time: Callable[[], None] = lambda: None,
 ) -> list[Diagnostic]:
     """A diagnostic for each example and each expectation that does not hold, in their order.
 
     Args:
-        look: called at each call of an example; it ends the comparison by raising.
+        check_time: called at each call of an example; it ends the comparison by raising.
     """
-    walk = _Walk(made, look)
+    walk = _Walk(made, check_time)
     found = [_example(made, walk, example) for example in examples]
     found += [_expect(made, expect) for expect in expects]
     return [diagnostic for diagnostic in found if diagnostic is not None]
 
 
-def _example(made: Compared, walk: _Walk, example: Example) -> Diagnostic | None:
+def _example(made: Built, walk: _Walk, example: Example) -> Diagnostic | None:
     try:
         reached, plan = walk.find_plan(example.patterns)
-    except _TooMany:
+    except _TooManyPairs:
         return Diagnostic(
             code="TCC504",
             severity="warning",
@@ -98,15 +98,15 @@ def _stuck(reached: int, size: int) -> str:
     return f"after {reached} of its {size} calls no plan goes on so"
 
 
-class _TooMany(Exception):
+class _TooManyPairs(Exception):
     """An example leads to too many pairs."""
 
 
 class _Walk:
     """Walks over the machine and, beside it, the statements that it leaves out."""
 
-    def __init__(self, made: Compared, look: Callable[[], None]) -> None:
-        self._look = look
+    def __init__(self, made: Built, check_time: Callable[[], None]) -> None:
+        self._check_time = check_time
         self._calls_of: dict[CallSet, dict[int, dict[int, int]]] = {}
         self._table = made.table
         self._letters = made.letters
@@ -121,7 +121,7 @@ class _Walk:
         The plan is None where there is none; calls are indices of the core's calls.
 
         Raises:
-            _TooMany: past a bound on pairs.
+            _TooManyPairs: past a bound on pairs.
         """
         came: list[dict[_Pair, tuple[_Pair, int]]] = []
         pairs: Iterable[_Pair] = ((self._table.start, 0),)
@@ -132,7 +132,7 @@ class _Walk:
                 return len(came), None
             made += len(step)
             if made > _MOST_PAIRS:
-                raise _TooMany
+                raise _TooManyPairs
             came.append(step)
             pairs = step
         last = next((pair for pair in pairs if self._accepts(pair)), None)
@@ -140,7 +140,7 @@ class _Walk:
 
     def _step(self, pairs: Iterable[_Pair], pattern: CallSet) -> dict[_Pair, tuple[_Pair, int]]:
         """The pairs after one call of `pattern`, each with the pair before and the call."""
-        self._look()
+        self._check_time()
         calls = self._calls_of.get(pattern)
         if calls is None:
             calls = self._calls_of[pattern] = self._classes(pattern)
@@ -176,7 +176,7 @@ def _trace(came: Sequence[Mapping[_Pair, tuple[_Pair, int]]], last: _Pair) -> li
     return plan[::-1]
 
 
-def _expect(made: Compared, expect: Expect) -> Diagnostic | None:
+def _expect(made: Built, expect: Expect) -> Diagnostic | None:
     found = {"plans": made.plans, "min_cost": made.min_cost, "max_depth": made.max_depth}[
         expect.what
     ]
@@ -214,7 +214,7 @@ def _decide(expect: Expect, found: int, side: str) -> bool | None:
     return True if held and not broken else False if broken else None
 
 
-def _side(made: Compared, what: str) -> str:
+def _side(made: Built, what: str) -> str:
     """On which side of the number the compiled figure is; empty where it is the number."""
     if what == "plans":
         return "at most" if made.relaxed or made.table.nondeterministic else ""

@@ -1,7 +1,7 @@
 """The front end: a grammar's text to its core, or to all of its errors.
 
 Normative text: docs/spec/language.md; the core is docs/spec/core.md.  Reads the file it is given
-and those that it uses, nothing else.  Whoever has only so much time gives a function `look`, which
+and those that it uses, nothing else.  Whoever has only so much time gives a function `check_time`, which
 is called every few hundred steps and raises where that time is over.
 Cost: linear in the text and the calls.
 """
@@ -59,7 +59,7 @@ class Frontend:
     unplanned: Span | None = None
 
 
-def read_grammar(path: Path, look: Callable[[], None] | None = None) -> Frontend:
+def read_grammar(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
     """The front end's result for a grammar file; whatever the file holds, this returns."""
     data = read_bytes(path)
     text = data if isinstance(data, Unreadable) else decode(data)
@@ -67,11 +67,11 @@ def read_grammar(path: Path, look: Callable[[], None] | None = None) -> Frontend
         return unreadable(str(path), text)
     # The folder is that of the path as given, so that a link to a grammar stays where it is.
     resolved = Path(os.path.realpath(path.parent)) / path.name
-    return _read(source_of(text, str(path), resolved), look)
+    return _read(source_of(text, str(path), resolved), check_time)
 
 
 def read_grammar_text(
-    text: str, name: str = "<text>", look: Callable[[], None] | None = None
+    text: str, name: str = "<text>", check_time: Callable[[], None] | None = None
 ) -> Frontend:
     """The front end's result for a text that is in no file; it can use no files."""
     try:
@@ -82,7 +82,7 @@ def read_grammar_text(
     decoded = too_large() if len(data) > MAX_SOURCE_BYTES else decode(data)
     if isinstance(decoded, Unreadable):
         return unreadable(name, decoded)
-    return _read(source_of(decoded, name), look)
+    return _read(source_of(decoded, name), check_time)
 
 
 def unreadable(name: str, problem: Unreadable) -> Frontend:
@@ -106,9 +106,9 @@ def failed(report: Report, sources: list[Source]) -> Frontend:
     )
 
 
-def _read(root: Source, look: Callable[[], None] | None) -> Frontend:
+def _read(root: Source, check_time: Callable[[], None] | None) -> Frontend:
     sources = [root]
-    report = Report(sources, look)
+    report = Report(sources, check_time)
     program = program_of(gather(sources, report), report)
     found = resolve(program, report)
     if found is None or report.failed:
@@ -146,7 +146,7 @@ def _places(program: Program, resolved: Resolved, report: Report) -> Mapping[str
             else forbid_place("next", next(chains))
         )
         places[place] = report.span(forbid.region)
-    tools = resolved.alphabet.tools
+    tools = resolved.call_list.tools
     for bound, limit in zip(program.limits, resolved.limits, strict=True):
         places[f"limit {limit_text(limit, tools)}"] = report.span(bound.region)
     return places

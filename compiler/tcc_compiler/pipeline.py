@@ -27,20 +27,20 @@ from tcc_compiler.automata.constraint.apply import constrain
 from tcc_compiler.automata.letters import Letters, partition
 from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.explore import explore, explore_partial
-from tcc_compiler.automata.regular.joined import gathered
+from tcc_compiler.automata.regular.joined_calls import join_calls
 from tcc_compiler.automata.table import Table, as_deterministic, ranked
 from tcc_compiler.automata.witness import find_cycle, infinite
 from tcc_compiler.counting.bounds import bound
 from tcc_compiler.counting.count import check_bits, count, used_calls, weigh
-from tcc_compiler.expectations import Compared, compare
+from tcc_compiler.expectations import Built, compare
 from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_text
 from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Span
 from tcc_compiler.options import MAX_TILT, Options
-from tcc_compiler.relax.alternatives import ways_on
-from tcc_compiler.relax.attempts import GUARDED, Attempt, Next, first_attempt, next_attempt
+from tcc_compiler.relax.alternatives import with_alternatives
+from tcc_compiler.relax.attempts import GUARDED, Attempt, NextAttempt, first_attempt, next_attempt
 from tcc_compiler.relax.names import explain, named, without
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.refusal import Refused
@@ -80,7 +80,7 @@ def compile_file(path: Path, options: Options) -> Compiled:
     """Compile a grammar file or a graph, and hold it to its own examples and expectations."""
     timer = Timer(options)
     try:
-        front = read_source(path, timer.look_at_reading)
+        front = read_source(path, timer.check_reading)
     except Refused as refusal:
         return Compiled(artifact=None, diagnostics=(_diagnostic(refusal, {}),))
     return _compile_frontend(front, options, timer)
@@ -90,16 +90,16 @@ def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
     """Compile the text of a grammar; see :func:`compile_file`."""
     timer = Timer(options)
     try:
-        front = read_grammar_text(text, name, timer.look_at_reading)
+        front = read_grammar_text(text, name, timer.check_reading)
     except Refused as refusal:
         return Compiled(artifact=None, diagnostics=(_diagnostic(refusal, {}),))
     return _compile_frontend(front, options, timer)
 
 
-def read_source(path: Path, look: Callable[[], None] | None = None) -> Frontend:
+def read_source(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
     """The front end's result for a file: a grammar, or a graph by its ending."""
     read = read_graph if path.suffix.lower() in GRAPH_SUFFIXES else read_grammar
-    return read(path, look)
+    return read(path, check_time)
 
 
 def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compiled:
@@ -107,10 +107,10 @@ def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compil
     artifact = None
     if front.core is not None:
         try:
-            timer.look_at_reading()
+            timer.check_reading()
             made, warnings = _compile(front.core, options, timer)
             found = [_warning(warning, front.places) for warning in warnings]
-            found += compare(made, front.examples, front.expects, timer.look_at_examples)
+            found += compare(made, front.examples, front.expects, timer.check_examples)
             failed = any(diagnostic.severity == "error" for diagnostic in found)
             artifact = None if failed else made.artifact
         except Refused as refusal:
@@ -124,7 +124,7 @@ def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compil
     )
 
 
-def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Compared, list[Next]]:
+def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Built, list[NextAttempt]]:
     """The attempt that was asked for; with ``relax auto`` others, until one gets past the guards,
     and what each gave up.
 
@@ -142,17 +142,17 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Compared, lis
         return run_passes(core, value, beta, attempt, options, guard).table.states
 
     stopped: Refused | None = None
-    warnings: list[Next] = []
+    warnings: list[NextAttempt] = []
     while True:
-        guard = Guard(options, timer.share(), attempt.patient)
+        guard = Guard(options, timer.share(), attempt.exhaustive)
         try:
             made = run_passes(core, value, beta, attempt, options, guard)
-            return made, [w for w in warnings if made.table.nondeterministic or not w.apart]
+            return made, [w for w in warnings if made.table.nondeterministic or not w.derivations]
         except Refused as refusal:
             # Of several guards the first is told of: it is the one of the exact attempt.
             stopped = stopped if stopped and refusal.code in GUARDED else refusal
             if not options.auto_relax:
-                ways = ways_on(core, attempt, refusal, guard, options, timer, take)
+                ways = with_alternatives(core, attempt, refusal, guard, options, timer, take)
                 raise explain(ways, core, asked) from None
             found = next_attempt(core, attempt, refusal, guard, options)
             if found is None or timer.is_over():
@@ -171,13 +171,13 @@ def run_passes(
     attempt: Attempt,
     options: Options,
     guard: Guard,
-) -> Compared:
+) -> Built:
     """The passes, in order.
 
     Raises:
         Refused: a guard fired, the set of plans is empty or infinite, or a number is out of range.
     """
-    kept = gathered(without(core, attempt.relaxed))
+    kept = join_calls(without(core, attempt.relaxed))
     letters = partition(kept)
     guard.enter("the plan expression", "plan")
     machine = (explore_partial if attempt.nondeterministic else explore)(kept, letters, guard)
@@ -206,7 +206,7 @@ def run_passes(
     )
     guard.enter("the check of the artifact")
     _check(artifact, options)
-    return Compared(
+    return Built(
         artifact=artifact,
         core=core,
         relaxed=attempt.relaxed,
@@ -275,7 +275,7 @@ def _unplanned(front: Frontend) -> list[Diagnostic]:
     ]
 
 
-def _warning(found: Next, places: Mapping[str, Span]) -> Diagnostic:
+def _warning(found: NextAttempt, places: Mapping[str, Span]) -> Diagnostic:
     return Diagnostic(
         code="TCC411",
         severity="warning",

@@ -136,7 +136,7 @@ LONG = {
 @pytest.mark.parametrize("grammar", LONG.values(), ids=LONG.keys())
 def test_reading_ends_where_the_time_is_over(grammar):
     size, clock = 600, _Clock()
-    read_grammar_text(grammar(size), look=clock)
+    read_grammar_text(grammar(size), check_time=clock)
     asked = clock.asked
     assert asked > 2
     for seconds in (1, asked // 2, asked - 1):
@@ -159,7 +159,7 @@ def test_the_clock_is_asked_in_proportion_to_the_text():
     asked = []
     for n in (2000, 4000, 8000):
         clock = _Clock()
-        read_grammar_text(GRAMMARS["chained rules"](n), look=clock)
+        read_grammar_text(GRAMMARS["chained rules"](n), check_time=clock)
         asked.append(clock.asked)
     assert asked[0] > 2000 * 4 // 512
     assert asked[2] > 3 * asked[0]

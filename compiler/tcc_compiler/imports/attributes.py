@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from tcc_compiler.imports.graph import Attributes, Refused
-from tcc_compiler.language.decimals import decimal_text, parse
+from tcc_compiler.imports.graph import Attributes, GraphRefused
+from tcc_compiler.language.decimals import decimal_text, parse_decimal
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, RESERVED
-from tcc_compiler.resolve.amounts import Weights, in_unit
+from tcc_compiler.resolve.amounts import Amounts, in_unit
 
 WHOLE_FILE = Region(0, 0, 0)
 _AMOUNTS = {"cost": "cost", "price": "price", "latency_ms": "latency", "epsilon": "epsilon"}
@@ -44,11 +44,11 @@ def parse_call(text: str) -> GraphCall:
     """The call that a text writes down.
 
     Raises:
-        Refused: TCC606.
+        GraphRefused: TCC606.
     """
     name = _NAME.match(text)
     if name is None or name.group() in RESERVED:
-        raise Refused("TCC606", f"{quote(text)} is not the text of a call")
+        raise GraphRefused("TCC606", f"{quote(text)} is not the text of a call")
     tool = name.group()
     rest = text[name.end() :]
     if not rest:
@@ -58,13 +58,13 @@ def parse_call(text: str) -> GraphCall:
     while at < len(rest) - 1:
         match = _ARGUMENT.match(rest, at)
         if match is None or match["open"] != ("," if arguments else "("):
-            raise Refused("TCC606", f"{quote(text)} is not the text of a call")
+            raise GraphRefused("TCC606", f"{quote(text)} is not the text of a call")
         arguments.append((match["name"], _canonical(match["value"], text)))
         at = match.end()
     names = [parameter for parameter, _ in arguments]
     wrong = not names or rest[at:] != ")" or len(set(names)) < len(names)
     if wrong or not RESERVED.isdisjoint(names) or not BLOCK_WORDS.isdisjoint(names):
-        raise Refused("TCC606", f"{quote(text)} is not the text of a call")
+        raise GraphRefused("TCC606", f"{quote(text)} is not the text of a call")
     inside = ",".join(f"{parameter}={value}" for parameter, value in arguments)
     return GraphCall(f"{tool}({inside})", tool, tuple(arguments))
 
@@ -75,9 +75,11 @@ def _canonical(value: str, text: str) -> str:
         try:
             return json.dumps(_no_surrogates(json.loads(value)), ensure_ascii=False)
         except ValueError:
-            raise Refused("TCC606", f"{quote(text)} has a string that is not JSON") from None
+            raise GraphRefused("TCC606", f"{quote(text)} has a string that is not JSON") from None
     if value in RESERVED:
-        raise Refused("TCC606", f"{quote(value)} is a reserved word; write it in double quotes")
+        raise GraphRefused(
+            "TCC606", f"{quote(value)} is a reserved word; write it in double quotes"
+        )
     number = _decimal(value)
     return value if number is None else decimal_text(number)
 
@@ -91,7 +93,7 @@ def _decimal(text: str) -> Fraction | None:
     match = _DECIMAL.fullmatch(text)
     if match is None:
         return None
-    number = parse(match.group(2))
+    number = parse_decimal(match.group(2))
     return -number if match.group(1) else number
 
 
@@ -106,7 +108,7 @@ def number_of(value: object) -> Fraction | None:
     return _decimal(value) if isinstance(value, str) else None
 
 
-def weights_in(attributes: Attributes, where: str, report: Report) -> Weights:
+def amounts_in(attributes: Attributes, where: str, report: Report) -> Amounts:
     """The amounts among the attributes of a node or an edge; what is left out is 0."""
     found: dict[str, int] = {}
     for name, kind in _AMOUNTS.items():
@@ -117,7 +119,7 @@ def weights_in(attributes: Attributes, where: str, report: Report) -> Weights:
             continue
         # The unit's own error speaks of the file as a whole, so it is told apart by its place here.
         found[kind] = in_unit(kind, number, WHOLE_FILE, report, f" ({name} of {where})") or 0
-    return Weights(
+    return Amounts(
         found.get("cost", 0),
         found.get("cost", 0),
         found.get("price", 0),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcc_compiler.frontend import Frontend, failed, unreadable
-from tcc_compiler.imports.graph import Graph, Refused
+from tcc_compiler.imports.graph import Graph, GraphRefused
 from tcc_compiler.imports.graphml import graph_of_networkx, read_graphml
 from tcc_compiler.imports.node_link import read_node_link
 from tcc_compiler.imports.right_linear import grammar_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 GRAPH_SUFFIXES = (".graphml", ".json")
 
 
-def read_graph(path: Path, look: Callable[[], None] | None = None) -> Frontend:
+def read_graph(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
     """The front end's result for a graph file: node-link ``.json``, or else GraphML."""
     data = read_bytes(path)
     text = data if isinstance(data, Unreadable) else decode(data)
@@ -34,7 +34,7 @@ def read_graph(path: Path, look: Callable[[], None] | None = None) -> Frontend:
         return unreadable(str(path), text)
     source = source_of(text, str(path), path)
     reader = read_node_link if path.suffix.lower() == ".json" else read_graphml
-    return _read(source, lambda: reader(text), _identifier(path.stem), look)
+    return _read(source, lambda: reader(text), _identifier(path.stem), check_time)
 
 
 def read_networkx(graph: nx.Graph[Any], name: str = "graph") -> Frontend:
@@ -43,12 +43,15 @@ def read_networkx(graph: nx.Graph[Any], name: str = "graph") -> Frontend:
 
 
 def _read(
-    source: Source, read: Callable[[], Graph], name: str, look: Callable[[], None] | None = None
+    source: Source,
+    read: Callable[[], Graph],
+    name: str,
+    check_time: Callable[[], None] | None = None,
 ) -> Frontend:
-    report = Report([source], look)
+    report = Report([source], check_time)
     try:
         grammar = grammar_of(read(), name, report)
-    except Refused as refusal:
+    except GraphRefused as refusal:
         at = Region(0, refusal.offset, refusal.offset)
         report.error(refusal.code, at, refusal.message)
         grammar = None

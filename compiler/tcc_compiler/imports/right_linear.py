@@ -17,17 +17,17 @@ from tcc_certs.grammar import CallSet
 from tcc_compiler.imports.attributes import (
     WHOLE_FILE,
     GraphCall,
+    amounts_in,
     flag,
     number_of,
     parse_call,
-    weights_in,
 )
-from tcc_compiler.imports.graph import Graph, Refused
+from tcc_compiler.imports.graph import Graph, GraphRefused
 from tcc_compiler.language.diagnostics import Report, quote
-from tcc_compiler.resolve.amounts import Weights
-from tcc_compiler.resolve.calls import Alphabet, Call
+from tcc_compiler.resolve.amounts import Amounts
+from tcc_compiler.resolve.calls import Call, CallList
 from tcc_compiler.resolve.domains import Parameter
-from tcc_compiler.resolve.limits import MAX_LIMIT, Limit
+from tcc_compiler.resolve.limits import MAX_LIMIT, ResolvedLimit
 from tcc_compiler.resolve.resolved import Resolved
 from tcc_compiler.resolve.tools import Tool
 from tcc_compiler.resolve.versions import version_fault
@@ -55,9 +55,9 @@ def grammar_of(graph: Graph, default_name: str, report: Report) -> Resolved | No
     """The grammar of a graph, None after an error.
 
     Raises:
-        Refused: an error after which there is nothing more to say.
+        GraphRefused: an error after which there is nothing more to say.
     """
-    calls: dict[str, tuple[GraphCall, Weights]] = {}
+    calls: dict[str, tuple[GraphCall, Amounts]] = {}
     machine = _machine(graph, calls, report)
     name, version = _heading(graph, default_name, report)
     limits = _limits(graph, report)
@@ -65,13 +65,13 @@ def grammar_of(graph: Graph, default_name: str, report: Report) -> Resolved | No
         return None
     kept = _useful(machine)
     if not any(start in kept for start in machine.starts):
-        raise Refused("TCC605", "no path leads from a start to a goal")
-    alphabet = _alphabet(calls)
-    numbers = {call.text: index for index, call in enumerate(alphabet.calls)}
-    return _resolved(machine, kept, alphabet, numbers, name, version, limits)
+        raise GraphRefused("TCC605", "no path leads from a start to a goal")
+    call_list = _call_list(calls)
+    numbers = {call.text: index for index, call in enumerate(call_list.calls)}
+    return _resolved(machine, kept, call_list, numbers, name, version, limits)
 
 
-def _machine(graph: Graph, calls: dict[str, tuple[GraphCall, Weights]], report: Report) -> _Machine:
+def _machine(graph: Graph, calls: dict[str, tuple[GraphCall, Amounts]], report: Report) -> _Machine:
     starts = [key for key, node in graph.nodes.items() if flag(node, "start", key, report)]
     goals = []
     for key, node in graph.nodes.items():
@@ -80,13 +80,15 @@ def _machine(graph: Graph, calls: dict[str, tuple[GraphCall, Weights]], report: 
             goals.append(key)
     if not starts or not goals:
         missing = '"start"' if not starts else '"goal"'
-        raise Refused("TCC605", f"no node is marked {missing}: true")
+        raise GraphRefused("TCC605", f"no node is marked {missing}: true")
     labelled = [edge for edge in graph.edges if "call" in edge.attributes]
     steps: dict[str, list[tuple[str, str]]] = {key: [] for key in graph.nodes}
     on_nodes = None
     if labelled and len(labelled) < len(graph.edges):
         bare = next(edge for edge in graph.edges if "call" not in edge.attributes)
-        raise Refused("TCC607", f"the edge {bare.source} -> {bare.target} has no call, others have")
+        raise GraphRefused(
+            "TCC607", f"the edge {bare.source} -> {bare.target} has no call, others have"
+        )
     if not labelled:
         on_nodes = {key: _node_call(key, node, calls, report) for key, node in graph.nodes.items()}
     for edge in graph.edges:
@@ -107,7 +109,7 @@ def _machine(graph: Graph, calls: dict[str, tuple[GraphCall, Weights]], report: 
 def _node_call(
     key: str,
     node: Mapping[str, object],
-    calls: dict[str, tuple[GraphCall, Weights]],
+    calls: dict[str, tuple[GraphCall, Amounts]],
     report: Report,
 ) -> str:
     tool = node["tool"] if "tool" in node else json.loads(key)
@@ -118,16 +120,16 @@ def _call(
     text: object,
     attributes: Mapping[str, object],
     where: str,
-    calls: dict[str, tuple[GraphCall, Weights]],
+    calls: dict[str, tuple[GraphCall, Amounts]],
     report: Report,
 ) -> str:
     """The canonical text of a call; the call and its amounts join `calls`."""
     if not isinstance(text, str):
-        raise Refused("TCC606", f"the call of {where} is not a text")
+        raise GraphRefused("TCC606", f"the call of {where} is not a text")
     call = parse_call(text)
-    weights = weights_in(attributes, where, report)
-    known = calls.setdefault(call.text, (call, weights))
-    if known[1] != weights:
+    amounts = amounts_in(attributes, where, report)
+    known = calls.setdefault(call.text, (call, amounts))
+    if known[1] != amounts:
         message = f"the call {quote(call.text)} has other amounts at {where} than elsewhere"
         report.error("TCC608", WHOLE_FILE, message)
     return call.text
@@ -145,14 +147,14 @@ def _heading(graph: Graph, default_name: str, report: Report) -> tuple[str, str]
     return str(name), str(version)
 
 
-def _limits(graph: Graph, report: Report) -> list[Limit]:
+def _limits(graph: Graph, report: Report) -> list[ResolvedLimit]:
     if "depth" not in graph.attributes:
         return []
     depth = number_of(graph.attributes["depth"])
     if depth is None or depth.denominator != 1 or not 0 <= depth <= MAX_LIMIT:
         report.error("TCC604", WHOLE_FILE, "the graph's depth is not a whole number, zero or more")
         return []
-    return [Limit(kind="depth", op="<=", value=depth.numerator)]
+    return [ResolvedLimit(kind="depth", op="<=", value=depth.numerator)]
 
 
 def _useful(machine: _Machine) -> frozenset[str]:
@@ -176,11 +178,11 @@ def _closure(roots: Iterable[str], next_of: Mapping[str, Sequence[str]]) -> froz
     return frozenset(found)
 
 
-def _alphabet(calls: Mapping[str, tuple[GraphCall, Weights]]) -> Alphabet:
+def _call_list(calls: Mapping[str, tuple[GraphCall, Amounts]]) -> CallList:
     """The calls that the graph has, no others, and the tools that they make up.
 
     Raises:
-        Refused: TCC606 where calls of one tool name different parameters.
+        GraphRefused: TCC606 where calls of one tool name different parameters.
     """
     domains: dict[str, dict[str, set[str]]] = {}
     for text in sorted(calls):
@@ -189,13 +191,13 @@ def _alphabet(calls: Mapping[str, tuple[GraphCall, Weights]]) -> Alphabet:
         domain = domains.setdefault(call.tool, {name: set() for name in names})
         if list(domain) != names:
             message = f"{quote(text)} names other parameters than another call of its tool"
-            raise Refused("TCC606", message)
+            raise GraphRefused("TCC606", message)
         for name, value in call.arguments:
             domain[name].add(value)
     tools = {name: _tool(name, domain) for name, domain in domains.items()}
-    found = [_letter(call, tools[call.tool], weights) for call, weights in calls.values()]
-    found.sort(key=lambda letter: letter.text.encode())
-    return Alphabet(tools=tools, calls=found, places={})
+    found = [_listed_call(call, tools[call.tool], amounts) for call, amounts in calls.values()]
+    found.sort(key=lambda call: call.text.encode())
+    return CallList(tools=tools, calls=found, places={})
 
 
 def _tool(name: str, domain: Mapping[str, set[str]]) -> Tool:
@@ -220,27 +222,27 @@ def _tool(name: str, domain: Mapping[str, set[str]]) -> Tool:
         takes=None,
         gives=None,
         extras={},
-        weights=(),
+        amounts=(),
         places={parameter.name: place for place, parameter in enumerate(parameters)},
     )
 
 
-def _letter(call: GraphCall, tool: Tool, weights: Weights) -> Call:
+def _listed_call(call: GraphCall, tool: Tool, amounts: Amounts) -> Call:
     values = tuple(
         parameter.index[value]
         for parameter, (_, value) in zip(tool.parameters, call.arguments, strict=True)
     )
-    return Call(call.text, call.tool, values, weights)
+    return Call(call.text, call.tool, values, amounts)
 
 
 def _resolved(
     machine: _Machine,
     kept: frozenset[str],
-    alphabet: Alphabet,
+    call_list: CallList,
     numbers: Mapping[str, int],
     name: str,
     version: str,
-    limits: Sequence[Limit],
+    limits: Sequence[ResolvedLimit],
 ) -> Resolved:
     names = {key: f"node_{i}" for i, key in enumerate(sorted(kept))}
     starts = [(_entry(machine, key), key) for key in machine.starts if key in kept]
@@ -261,7 +263,7 @@ def _resolved(
     return Resolved(
         name=name,
         version=version,
-        alphabet=alphabet,
+        call_list=call_list,
         patterns=patterns,
         rules=rules,
         plan=_any_of([step(call, key) for call, key in starts]),

@@ -10,7 +10,7 @@ from fractions import Fraction
 NANO = 10**9
 
 
-def parse(text: str) -> Fraction:
+def parse_decimal(text: str) -> Fraction:
     """The number that ``digits`` or ``digits.digits`` stands for."""
     whole, _, part = text.partition(".")
     return Fraction(int(whole + part), 10 ** len(part))

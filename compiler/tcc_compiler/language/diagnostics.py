@@ -60,14 +60,16 @@ class Report:
     Every pass of the front end has it, so that it is told here too how far they are.
     """
 
-    def __init__(self, sources: Sequence[Source], look: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, sources: Sequence[Source], check_time: Callable[[], None] | None = None
+    ) -> None:
         """Begin a run.
 
         Args:
-            look: called every few hundred steps; it ends the run by raising.
+            check_time: called every few hundred steps; it ends the run by raising.
         """
         self._sources = sources
-        self._look = look
+        self._check_time = check_time
         self._ticks = 0
         self._found: dict[tuple[int, int, int, str, str], Diagnostic] = {}
 
@@ -97,8 +99,8 @@ class Report:
         self._ticks += steps
         if self._ticks >= _TICKS:
             self._ticks = 0
-            if self._look is not None:
-                self._look()
+            if self._check_time is not None:
+                self._check_time()
 
     def span(self, region: Region) -> Span:
         """The span of a region of any of the sources."""

@@ -25,7 +25,7 @@ Take = Callable[[Attempt, Guard], int]
 _Note = tuple[str, "str | None"]
 
 
-def ways_on(
+def with_alternatives(
     core: Core,
     attempt: Attempt,
     refusal: Refused,
@@ -65,7 +65,7 @@ def _tried(
     """The first way that fits, in words; and each that was looked at."""
     asking = replace(options, relax=(*options.relax, AUTO))
     # The exact attempt has gone to the last state already.
-    at = replace(attempt, patient=False)
+    at = replace(attempt, exhaustive=False)
     notes: list[_Note] = []
     while True:
         following = next_attempt(core, at, refusal, guard, asking)
@@ -76,7 +76,7 @@ def _tried(
         if timer.is_over():
             notes.append((f"not tried for want of time: {given_up}", following.place))
             return None, notes
-        guard = Guard(options, timer.half(), at.patient)
+        guard = Guard(options, timer.half(), at.exhaustive)
         try:
             fits = f"{given_up}; it takes {take(at, guard)} states"
         except Refused as again:

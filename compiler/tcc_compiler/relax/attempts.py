@@ -24,7 +24,7 @@ from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.automata.letters import partition
 from tcc_compiler.options import Options
 from tcc_compiler.relax.finite import stays_finite
-from tcc_compiler.relax.large_rule import find_culprit
+from tcc_compiler.relax.large_rule import find_large_rule
 from tcc_compiler.relax.names import may_relax, relaxed_of, relaxed_statements, without
 from tcc_compiler.resources.guard import Guard, Size
 from tcc_compiler.resources.place import Statement, place_of
@@ -41,35 +41,35 @@ class Attempt:
     Attributes:
         relaxed: what it leaves to the run.
         nondeterministic: whether it keeps partial derivatives apart.
-        patient: whether it determinises up to the last state, however state sets multiply.
+        exhaustive: whether it determinises up to the last state, however state sets multiply.
         round_counts: bits of race counts, None for exact ones.
     """
 
     relaxed: Relaxed | None
     nondeterministic: bool
-    patient: bool
+    exhaustive: bool
     round_counts: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Next:
+class NextAttempt:
     """The attempt after one that was stopped, and what to say of it.
 
     Attributes:
         warning: what is given up; None where the last thing that was given up is taken back.
         place: of the statement behind it (:mod:`tcc_compiler.resources.place`).
-        apart: whether it gives up counting plans for counting derivations.
+        derivations: whether it gives up counting plans for counting derivations.
     """
 
     attempt: Attempt
     warning: str | None
     place: str | None = None
-    apart: bool = False
+    derivations: bool = False
 
 
 def next_attempt(
     core: Core, attempt: Attempt, refusal: Refused, guard: Guard, options: Options
-) -> Next | None:
+) -> NextAttempt | None:
     """The next attempt; None where there is nothing left to try.
 
     Args:
@@ -82,17 +82,17 @@ def next_attempt(
     if refusal.code == "TCC407":
         return _round(attempt, refusal, options.count_bits)
     if guard.in_plan and attempt.nondeterministic:
-        return _be_patient(attempt)
+        return _determinise_fully(attempt)
     if guard.in_plan:
-        return _keep_apart(core, attempt, refusal)
+        return _go_nondeterministic(core, attempt, refusal)
     size = _costliest(core, attempt, guard)
     if size is None:
-        return _keep_apart(core, attempt, refusal)
+        return _go_nondeterministic(core, attempt, refusal)
     left_out = [*relaxed_statements(core, attempt.relaxed), size.statement]
     text = statement_text(core, size.statement)
     place = place_of(size.statement)
     behind = "it" if place == guard.place else f"`{text}` is behind it and"
-    return Next(
+    return NextAttempt(
         attempt=replace(attempt, relaxed=relaxed_of(core, left_out)),
         warning=f"{_figure(refusal, guard)}; {behind} takes {size.before} states to {size.after}: "
         f"`{text}` is relaxed, counts are upper bounds, and a run enforces it",
@@ -105,7 +105,7 @@ def first_attempt(relaxed: Relaxed | None, options: Options) -> Attempt:
     return Attempt(
         relaxed=relaxed,
         nondeterministic=False,
-        patient=not options.auto_relax,
+        exhaustive=not options.auto_relax,
         round_counts=options.round_counts,
     )
 
@@ -138,30 +138,32 @@ def _is_spare(core: Core, attempt: Attempt, statement: Statement) -> bool:
     return stays_finite(kept, partition(kept), Guard(Options()))
 
 
-def _keep_apart(core: Core, attempt: Attempt, refusal: Refused) -> Next | None:
-    if attempt.nondeterministic or attempt.patient:
+def _go_nondeterministic(core: Core, attempt: Attempt, refusal: Refused) -> NextAttempt | None:
+    if attempt.nondeterministic or attempt.exhaustive:
         return None
     kept = without(core, attempt.relaxed)
-    name = find_culprit(kept, partition(kept))
+    name = find_large_rule(kept, partition(kept))
     behind = "" if name is None else f"; rule `{name}` does so by itself"
-    return Next(
+    return NextAttempt(
         attempt=replace(attempt, nondeterministic=True),
         warning=f"{refusal.message}{behind}; the artifact is nondeterministic: it counts "
         "derivations, upper bounds of plans",
         place="plan" if name is None else f"rule {name}",
-        apart=True,
+        derivations=True,
     )
 
 
-def _be_patient(attempt: Attempt) -> Next:
-    return Next(attempt=replace(attempt, nondeterministic=False, patient=True), warning=None)
+def _determinise_fully(attempt: Attempt) -> NextAttempt:
+    return NextAttempt(
+        attempt=replace(attempt, nondeterministic=False, exhaustive=True), warning=None
+    )
 
 
-def _round(attempt: Attempt, refusal: Refused, limit: int | None) -> Next | None:
+def _round(attempt: Attempt, refusal: Refused, limit: int | None) -> NextAttempt | None:
     if attempt.round_counts is not None:
         return None
     bits = min(limit or MAX_ROUND_BITS, MAX_ROUND_BITS)
-    return Next(
+    return NextAttempt(
         attempt=replace(attempt, round_counts=bits),
         warning=f"{refusal.message}; race counts are rounded up to {bits} bits: they are upper "
         "bounds",

@@ -21,7 +21,7 @@ _MOST_RULES = 32
 _CAP = 1 << 12
 
 
-def find_culprit(core: Core, letters: Letters) -> str | None:
+def find_large_rule(core: Core, letters: Letters) -> str | None:
     """The name of that rule; None where no rule is too large by itself."""
     names = list(core.rules)[:_MOST_RULES]
     large = _large(core, letters, names) if names else []

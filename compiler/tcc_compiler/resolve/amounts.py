@@ -33,7 +33,7 @@ UNIT_NAMES = {
 MILLISECONDS = {None: 1, "ms": 1, "s": 1000}
 
 
-class Weights(NamedTuple):
+class Amounts(NamedTuple):
     """The amounts of one call: nano-units, nano-units, cents, milliseconds, nano-units."""
 
     cost_low: int
@@ -43,7 +43,7 @@ class Weights(NamedTuple):
     epsilon: int
 
 
-NOTHING = Weights(0, 0, 0, 0, 0)
+NOTHING = Amounts(0, 0, 0, 0, 0)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,14 +67,14 @@ class _Clause:
     uses: tuple[int, ...]
 
 
-def weights_of(
+def amounts_of(
     name: Word,
     parameters: Sequence[Parameter],
     amounts: Sequence[Amount],
     steps: Steps,
     report: Report,
-) -> list[Weights] | None:
-    """The weights of every call of a tool, by the places of its values, the last one fastest.
+) -> list[Amounts] | None:
+    """The amounts of every call of a tool, by the places of its values, the last one fastest.
 
     None after an error.
 
@@ -97,7 +97,7 @@ def weights_of(
         return None
     cost, price, latency, epsilon = columns
     rows = zip(cost, price, latency, epsilon, strict=True)
-    return [Weights(c[0], c[1], p[0], t[0], e[0]) for c, p, t, e in rows]
+    return [Amounts(c[0], c[1], p[0], t[0], e[0]) for c, p, t, e in rows]
 
 
 def _affordable(

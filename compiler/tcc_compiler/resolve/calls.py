@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tcc_certs.grammar import CallSet
 from tcc_compiler.language.diagnostics import Report
-from tcc_compiler.resolve.amounts import Weights
+from tcc_compiler.resolve.amounts import Amounts
 from tcc_compiler.resolve.tools import Tool
 
 MAX_MEMBERS = 1 << 20
@@ -26,7 +26,7 @@ class Call(NamedTuple):
     text: str
     tool: str
     values: tuple[int, ...]
-    weights: Weights
+    amounts: Amounts
 
 
 class Selection(NamedTuple):
@@ -39,13 +39,13 @@ class Selection(NamedTuple):
     where: tuple[tuple[int, tuple[int, ...]], ...]
 
 
-class TooMany(Exception):
+class TooManyMembers(Exception):
     """The patterns of a grammar hold more calls than the limit."""
 
 
 def calls_in(tool: Tool) -> int:
     """How many calls a tool has."""
-    return len(tool.weights)
+    return len(tool.amounts)
 
 
 def text_bytes(tool: Tool) -> int:
@@ -60,7 +60,7 @@ def text_bytes(tool: Tool) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alphabet:
+class CallList:
     """The calls of a grammar.
 
     Attributes:
@@ -85,7 +85,7 @@ class Alphabet:
         """The calls that a pattern stands for.
 
         Raises:
-            TooMany: this and the patterns before hold more than MAX_MEMBERS calls.
+            TooManyMembers: this and the patterns before hold more than MAX_MEMBERS calls.
         """
         known = self._known.get(selection)
         if known is not None:
@@ -99,7 +99,7 @@ class Alphabet:
             size *= len(choice)
         self._held[0] += size
         if self._held[0] > MAX_MEMBERS:
-            raise TooMany
+            raise TooManyMembers
         numbers = [0]
         for (_, width), choice in zip(widths, choices, strict=True):
             numbers = [number * width + value for number in numbers for value in choice]
@@ -136,7 +136,7 @@ def _ranges(indices: Iterable[int]) -> CallSet:
     return tuple(found)
 
 
-def alphabet_of(tools: Mapping[str, Tool], report: Report) -> Alphabet:
+def call_list_of(tools: Mapping[str, Tool], report: Report) -> CallList:
     """All calls of some tools; their number and their texts are known to be small enough."""
     calls: list[Call] = []
     for tool in tools.values():
@@ -145,16 +145,16 @@ def alphabet_of(tools: Mapping[str, Tool], report: Report) -> Alphabet:
             for parameter in tool.parameters
         ]
         places = product(*(range(len(piece)) for piece in pieces))
-        for values, weights in zip(places, tool.weights, strict=True):
+        for values, amounts in zip(places, tool.amounts, strict=True):
             report.tick()
             inside = ",".join(piece[value] for piece, value in zip(pieces, values, strict=True))
             text = f"{tool.name}({inside})" if pieces else tool.name
-            calls.append(Call(text, tool.name, values, weights))
+            calls.append(Call(text, tool.name, values, amounts))
     calls.sort(key=lambda call: call.text.encode())
     found: dict[str, list[int]] = {name: [0] * calls_in(tool) for name, tool in tools.items()}
     for index, call in enumerate(calls):
         found[call.tool][_number(tools[call.tool], call.values)] = index
-    return Alphabet(tools=tools, calls=calls, places=found)
+    return CallList(tools=tools, calls=calls, places=found)
 
 
 def selection_text(tool: Tool, selection: Selection) -> str:

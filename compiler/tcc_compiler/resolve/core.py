@@ -17,7 +17,7 @@ from tcc_compiler.resolve.tools import Tool
 
 def core_bytes(grammar: Resolved) -> bytes:
     """The core."""
-    tools = grammar.alphabet.tools
+    tools = grammar.call_list.tools
     names = sorted(tools)
     numbers = {name: number for number, name in enumerate(names)}
     limits = {limit_text(limit, tools): limit for limit in grammar.limits}
@@ -26,7 +26,7 @@ def core_bytes(grammar: Resolved) -> bytes:
         "version": [1, 0],
         "grammar": {"name": grammar.name, "version": grammar.version},
         "tools": [_tool(tools[name]) for name in names],
-        "calls": [_call(call, numbers) for call in grammar.alphabet.calls],
+        "calls": [_call(call, numbers) for call in grammar.call_list.calls],
         "patterns": [[list(pair) for pair in pattern] for pattern in grammar.patterns],
         "rules": [[name, grammar.rules[name]] for name in sorted(grammar.rules)],
         "plan": grammar.plan,
@@ -62,4 +62,4 @@ def _tool(tool: Tool) -> Json:
 
 
 def _call(call: Call, numbers: Mapping[str, int]) -> Json:
-    return [numbers[call.tool], list(call.values), *(large(weight) for weight in call.weights)]
+    return [numbers[call.tool], list(call.values), *(large(amount) for amount in call.amounts)]

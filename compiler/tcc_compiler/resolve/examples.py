@@ -12,7 +12,7 @@ from tcc_certs.grammar import CallSet
 from tcc_compiler.language.ast import ExampleStatement, ExpectStatement
 from tcc_compiler.language.spans import Span
 from tcc_compiler.resolve.amounts import in_unit
-from tcc_compiler.resolve.calls import Alphabet, Selection
+from tcc_compiler.resolve.calls import CallList, Selection
 from tcc_compiler.resolve.limits import count_of
 from tcc_compiler.resolve.patterns import Scope
 
@@ -61,14 +61,14 @@ def selections_of(statement: ExampleStatement, scope: Scope) -> tuple[Selection,
 
 
 def example_of(
-    statement: ExampleStatement, selections: tuple[Selection, ...], alphabet: Alphabet, span: Span
+    statement: ExampleStatement, selections: tuple[Selection, ...], call_list: CallList, span: Span
 ) -> Example:
     """The example over call sets.
 
     Raises:
-        TooMany: see :meth:`Alphabet.calls_of`.
+        TooManyMembers: see :meth:`CallList.calls_of`.
     """
-    patterns = tuple(alphabet.calls_of(selection) for selection in selections)
+    patterns = tuple(call_list.calls_of(selection) for selection in selections)
     return Example(accept=statement.accept, patterns=patterns, span=span)
 
 

@@ -23,7 +23,7 @@ MAX_LIMIT = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class ResolvedLimit:
     """A limit, resolved: `value` in calls, cents, milliseconds or nano-units.
 
     Attributes:
@@ -36,7 +36,7 @@ class Limit:
     of: Selection | None = None
 
 
-def limit_of(statement: LimitStatement, scope: Scope) -> Limit | None:
+def limit_of(statement: LimitStatement, scope: Scope) -> ResolvedLimit | None:
     """The resolved limit, None after an error."""
     report = scope.report
     selection = scope.selection(statement.pattern) if statement.pattern else None
@@ -46,7 +46,7 @@ def limit_of(statement: LimitStatement, scope: Scope) -> Limit | None:
     if not -MAX_LIMIT <= value <= MAX_LIMIT:
         report.error("TCC307", statement.number.region, "this limit does not fit into 63 bits")
         return None
-    return Limit(kind=statement.kind, op=statement.op, value=value, of=selection)
+    return ResolvedLimit(kind=statement.kind, op=statement.op, value=value, of=selection)
 
 
 def _value(statement: LimitStatement, report: Report) -> int | None:
@@ -66,7 +66,7 @@ def count_of(number: Number, report: Report) -> int | None:
     return number.value.numerator
 
 
-def limit_text(limit: Limit, tools: Mapping[str, Tool]) -> str:
+def limit_text(limit: ResolvedLimit, tools: Mapping[str, Tool]) -> str:
     """The canonical text, as the root context document has it."""
     kind = limit.kind
     value = str(limit.value)
@@ -77,7 +77,7 @@ def limit_text(limit: Limit, tools: Mapping[str, Tool]) -> str:
     return f"{kind}{limit.op}{value}"
 
 
-def limit_json(limit: Limit, tool_numbers: Mapping[str, int]) -> Json:
+def limit_json(limit: ResolvedLimit, tool_numbers: Mapping[str, int]) -> Json:
     """The limit object of the core."""
     found: dict[str, Json] = {"kind": limit.kind, "op": limit.op, "value": large(limit.value)}
     if limit.of is not None:

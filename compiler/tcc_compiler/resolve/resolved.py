@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tcc_certs.codec import Json
 from tcc_certs.grammar import CallSet
-from tcc_compiler.resolve.calls import Alphabet
-from tcc_compiler.resolve.limits import Limit
+from tcc_compiler.resolve.calls import CallList
+from tcc_compiler.resolve.limits import ResolvedLimit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +25,13 @@ class Resolved:
 
     name: str
     version: str
-    alphabet: Alphabet
+    call_list: CallList
     patterns: Sequence[CallSet]
     rules: Mapping[str, Json]
     plan: Json
     start: str | None
     goals: Sequence[str]
-    limits: Sequence[Limit]
+    limits: Sequence[ResolvedLimit]
     requires: Sequence[tuple[str, int, int]]
     chains: Sequence[tuple[int, ...]]
     pairs: Sequence[tuple[int, int]]

@@ -21,10 +21,10 @@ from tcc_compiler.language.spans import Region
 from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.calls import (
     MAX_TEXT_BYTES,
-    Alphabet,
+    CallList,
     Selection,
-    TooMany,
-    alphabet_of,
+    TooManyMembers,
+    call_list_of,
     calls_in,
     text_bytes,
 )
@@ -43,7 +43,7 @@ from tcc_compiler.resolve.expressions import (
     plan_json,
     reached_rules,
 )
-from tcc_compiler.resolve.limits import Limit, limit_of
+from tcc_compiler.resolve.limits import ResolvedLimit, limit_of
 from tcc_compiler.resolve.patterns import Scope
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.recursion import check_left_recursion
@@ -55,7 +55,7 @@ from tcc_compiler.resolve.tools import Tool, tool_of
 class Checked:
     """The statements beside the expressions, resolved; used only where nothing failed."""
 
-    limits: Sequence[Limit]
+    limits: Sequence[ResolvedLimit]
     requires: Sequence[tuple[str, Selection, Selection]]
     forbids: Sequence[tuple[bool, tuple[Selection, ...]]]
     examples: Sequence[tuple[Selection, ...]]
@@ -81,14 +81,14 @@ def resolve(
     sound = {name: tool for name, tool in tools.items() if tool is not None}
     if report.failed or grammar is None or len(sound) < len(tools):
         return None
-    alphabet = alphabet_of(sound, report)
+    call_list = call_list_of(sound, report)
     try:
         examples = tuple(
-            example_of(statement, selections, alphabet, report.span(statement.region))
+            example_of(statement, selections, call_list, report.span(statement.region))
             for statement, selections in zip(program.examples, checked.examples, strict=True)
         )
-        return _assemble(grammar, program, scope, alphabet, checked), examples, checked.expects
-    except TooMany:
+        return _assemble(grammar, program, scope, call_list, checked), examples, checked.expects
+    except TooManyMembers:
         message = "the patterns of this grammar stand for too many calls in all"
         report.error("TCC314", grammar.region, message, "use fewer different patterns or values")
         return None
@@ -209,31 +209,31 @@ def _assemble(
     grammar: GrammarStatement,
     program: Program,
     scope: Scope,
-    alphabet: Alphabet,
+    call_list: CallList,
     checked: Checked,
 ) -> Resolved:
     """The grammar, its call sets numbered.
 
     Raises:
-        TooMany: see :meth:`Alphabet.calls_of`.
+        TooManyMembers: see :meth:`CallList.calls_of`.
     """
     reached = reached_rules(program)
-    patterns = sorted(_used_sets(program, reached, scope, alphabet, checked))
+    patterns = sorted(_used_sets(program, reached, scope, call_list, checked))
     numbers = {pattern: number for number, pattern in enumerate(patterns)}
 
     def number(selection: Selection) -> int:
-        return numbers[alphabet.calls_of(selection)]
+        return numbers[call_list.calls_of(selection)]
 
     return Resolved(
         name=grammar.name.text,
         version=grammar.version.value,
-        alphabet=alphabet,
+        call_list=call_list,
         patterns=patterns,
         rules={
-            name: expression_json(program.rules[name].body, scope, alphabet, numbers)
+            name: expression_json(program.rules[name].body, scope, call_list, numbers)
             for name in reached
         },
-        plan=plan_json(program.plan, scope, alphabet, numbers),
+        plan=plan_json(program.plan, scope, call_list, numbers),
         start=program.start.state.text if program.start else None,
         goals=[state.text for state in program.goal.states] if program.goal else [],
         limits=checked.limits,
@@ -249,19 +249,19 @@ def _used_sets(
     program: Program,
     reached: Sequence[str],
     scope: Scope,
-    alphabet: Alphabet,
+    call_list: CallList,
     checked: Checked,
 ) -> set[CallSet]:
     """The call sets that the core names."""
     used: set[CallSet] = set()
     if program.plan is None:
-        used.add(alphabet.every)
+        used.add(call_list.every)
     else:
-        used.update(call_sets(program.plan.body, scope, alphabet))
+        used.update(call_sets(program.plan.body, scope, call_list))
     for name in reached:
-        used.update(call_sets(program.rules[name].body, scope, alphabet))
+        used.update(call_sets(program.rules[name].body, scope, call_list))
     for _, first, second in checked.requires:
-        used.update((alphabet.calls_of(first), alphabet.calls_of(second)))
+        used.update((call_list.calls_of(first), call_list.calls_of(second)))
     for _, chain in checked.forbids:
-        used.update(map(alphabet.calls_of, chain))
+        used.update(map(call_list.calls_of, chain))
     return used

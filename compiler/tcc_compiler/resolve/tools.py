@@ -22,7 +22,7 @@ from tcc_compiler.language.ast import (
     ToolStatement,
 )
 from tcc_compiler.language.diagnostics import Report, quote
-from tcc_compiler.resolve.amounts import MILLISECONDS, Steps, Weights, in_unit, weights_of
+from tcc_compiler.resolve.amounts import MILLISECONDS, Amounts, Steps, amounts_of, in_unit
 from tcc_compiler.resolve.domains import Parameter, parameters_of
 
 _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
@@ -35,7 +35,7 @@ class Tool:
     Attributes:
         takes, gives: the signature, both or neither.
         extras: members of the core's tool object that no plan depends on.
-        weights: of every call, the last parameter fastest.
+        amounts: of every call, the last parameter fastest.
         places: of each parameter's name, its number.
     """
 
@@ -44,7 +44,7 @@ class Tool:
     takes: str | None
     gives: str | None
     extras: Mapping[str, Json]
-    weights: Sequence[Weights]
+    amounts: Sequence[Amounts]
     places: Mapping[str, int]
 
 
@@ -54,9 +54,9 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | No
     parameters = parameters_of(statement, report)
     if parameters is None:
         return None
-    amounts = [a for a in statement.attributes if isinstance(a, Amount)]
-    weights = weights_of(statement.name, parameters, amounts, steps, report)
-    if weights is None or extras is None:
+    clauses = [a for a in statement.attributes if isinstance(a, Amount)]
+    amounts = amounts_of(statement.name, parameters, clauses, steps, report)
+    if amounts is None or extras is None:
         return None
     takes, gives = statement.signature or (None, None)
     return Tool(
@@ -65,7 +65,7 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | No
         takes=takes.text if takes else None,
         gives=gives.text if gives else None,
         extras=extras,
-        weights=weights,
+        amounts=amounts,
         places={parameter.name: place for place, parameter in enumerate(parameters)},
     )
 

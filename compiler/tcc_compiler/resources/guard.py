@@ -45,17 +45,17 @@ class Guard:
     """
 
     def __init__(
-        self, options: Options, allowed: float | None = None, patient: bool = True
+        self, options: Options, allowed: float | None = None, exhaustive: bool = True
     ) -> None:
         """Set up an attempt.
 
         Args:
             allowed: seconds for it, None for no limit.
-            patient: let state sets multiply up to the limit on states.
+            exhaustive: let state sets multiply up to the limit on states.
         """
         self.max_states = options.max_states
         self.max_room = _ROOM_PER_STATE * options.max_states + 65536
-        self._patient = patient
+        self._exhaustive = exhaustive
         self.pass_name = "reading the core"
         self.place: str | None = None
         self.in_plan = False
@@ -68,7 +68,7 @@ class Guard:
         self._timeout = options.timeout if options.timeout is not None else allowed
         self._progress = options.progress
         watched = allowed is not None or self._progress is not None
-        self._started = self._told = options.clock() if watched else 0.0
+        self._started = self._last_progress = options.clock() if watched else 0.0
         self._ticks = 0
 
     def enter(self, what: str, place: str | None = None) -> None:
@@ -78,7 +78,7 @@ class Guard:
         self.in_plan = place == "plan"
         self.reached = 0
         self._statement = None
-        self._look()
+        self._check_time()
 
     def apply(self, statement: Statement, text: str, states: int) -> None:
         """Enter the pass that applies `statement` to a machine of so many states."""
@@ -104,7 +104,7 @@ class Guard:
         self._ticks += steps
         if self._ticks >= _TICKS:
             self._ticks = 0
-            self._look()
+            self._check_time()
 
     def note(self, count: int) -> None:
         """`count` states are there by now; for progress, and for messages."""
@@ -149,7 +149,7 @@ class Guard:
             Refused: TCC403 where the sets multiply.
         """
         self.note(sets)
-        if self._patient or sets < _BLOWN_SETS or sets < _BLOWN_RATIO * positions:
+        if self._exhaustive or sets < _BLOWN_SETS or sets < _BLOWN_RATIO * positions:
             return
         raise Refused(
             "TCC403",
@@ -158,12 +158,12 @@ class Guard:
             place=self.place,
         )
 
-    def _look(self) -> None:
+    def _check_time(self) -> None:
         if self._allowed is None and self._progress is None:
             return
         now = self._clock()
-        if self._progress is not None and now - self._told >= _TELL_EVERY:
-            self._told = now
+        if self._progress is not None and now - self._last_progress >= _TELL_EVERY:
+            self._last_progress = now
             self._progress(self.pass_name, self.reached)
         if self._allowed is not None and now - self._started > self._allowed:
             raise out_of_time(self._timeout, self.pass_name, self.place)

@@ -32,7 +32,7 @@ def made(
         attempt = Attempt(
             relaxed=named(resolved, names) if names else relaxed,
             nondeterministic=nondeterministic,
-            patient=True,
+            exhaustive=True,
             round_counts=round_counts,
         )
         beta = _check_options(options)

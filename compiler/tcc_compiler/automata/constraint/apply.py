@@ -14,7 +14,7 @@ from tcc_compiler.automata.constraint.least import NegativeCycle, least_to_go
 from tcc_compiler.automata.constraint.limit_acyclic import at_least, at_most
 from tcc_compiler.automata.constraint.limit_cyclic import at_least_met, at_most_met
 from tcc_compiler.automata.constraint.product import product
-from tcc_compiler.automata.constraint.statements import rules
+from tcc_compiler.automata.constraint.statements import constraints
 from tcc_compiler.automata.letters import Letters, letter_amounts
 from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.minimise import minimise
@@ -35,13 +35,15 @@ def constrain(core: Core, letters: Letters, machine: Machine, guard: Guard) -> M
             cost; TCC403, TCC404.
     """
     found = _tidy(machine, "the plan expression", "plan", guard)
-    for rule in rules(core, letters):
-        if rule.statement is None:
-            guard.enter(f"`{rule.text}`")
+    for constraint in constraints(core, letters):
+        if constraint.statement is None:
+            guard.enter(f"`{constraint.text}`")
         else:
-            guard.apply(rule.statement, f"`{rule.text}`", found.states)
-        paired = product(as_machine(found) if isinstance(found, Table) else found, rule, guard)
-        found = _tidy(paired, f"`{rule.text}`", guard.place, guard)
+            guard.apply(constraint.statement, f"`{constraint.text}`", found.states)
+        paired = product(
+            as_machine(found) if isinstance(found, Table) else found, constraint, guard
+        )
+        found = _tidy(paired, f"`{constraint.text}`", guard.place, guard)
         guard.applied(found.states)
     for limit in in_order(core.limits, cyclic=isinstance(found, Machine)):
         guard.apply(limit, f"`limit {limit.text}`", found.states)

@@ -1,8 +1,8 @@
 """All statements of a core as one deterministic automaton over letters, states made on demand.
 
 Only the look at unbounded recursion needs them together (:mod:`tcc_compiler.automata.regular.finiteness`).
-A state is a tuple: one entry a rule, one a limit (what is used, in units of the limit's gcd).
-Cost: constant a rule and limit for each new (state, letter).
+A state is a tuple: one entry a constraint, one a limit (what is used, in units of the limit's gcd).
+Cost: constant a constraint and limit for each new (state, letter).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from math import gcd
 
 from tcc_certs.grammar import Core
-from tcc_compiler.automata.constraint.product import Rule
-from tcc_compiler.automata.constraint.statements import rules
+from tcc_compiler.automata.constraint.product import Constraint
+from tcc_compiler.automata.constraint.statements import constraints
 from tcc_compiler.automata.letters import Letters, letter_amounts
 
 
@@ -35,10 +35,10 @@ class Control:
 
     def __init__(self, core: Core, letters: Letters, limits: bool) -> None:
         """Args: limits: False leaves every limit out."""
-        self._rules: tuple[Rule, ...] = tuple(rules(core, letters))
+        self._constraints: tuple[Constraint, ...] = tuple(constraints(core, letters))
         self._sums, left_out = _sums(core, letters) if limits else ((), len(core.limits))
         self.exact = not left_out
-        first = (*(rule.start for rule in self._rules), *(0 for _ in self._sums))
+        first = (*(constraint.start for constraint in self._constraints), *(0 for _ in self._sums))
         self._states = [first]
         self._number = {first: 0}
         self._moves: dict[tuple[int, int], int | None] = {}
@@ -62,9 +62,10 @@ class Control:
     def accepts(self, state: int) -> bool:
         """Whether a plan may stop in `state`."""
         values = self._states[state]
-        split = len(self._rules)
+        split = len(self._constraints)
         return all(
-            rule.accepts(value) for rule, value in zip(self._rules, values[:split], strict=True)
+            constraint.accepts(value)
+            for constraint, value in zip(self._constraints, values[:split], strict=True)
         ) and all(
             not total.least or value >= total.bound
             for total, value in zip(self._sums, values[split:], strict=True)
@@ -72,9 +73,9 @@ class Control:
 
     def _after(self, values: tuple[int, ...], letter: int) -> tuple[int, ...] | None:
         found: list[int] = []
-        split = len(self._rules)
-        for rule, value in zip(self._rules, values[:split], strict=True):
-            after = rule.step(value, letter)
+        split = len(self._constraints)
+        for constraint, value in zip(self._constraints, values[:split], strict=True):
+            after = constraint.step(value, letter)
             if after is None:
                 return None
             found.append(after)

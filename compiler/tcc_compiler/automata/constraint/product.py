@@ -1,8 +1,8 @@
 """A machine and a small automaton side by side: the words that both allow.
 
-Statements that look at the order of calls (signatures, `require`, `forbid`) are :class:`Rule`
+Statements that look at the order of calls (signatures, `require`, `forbid`) are :class:`Constraint`
 values; the product is made from the start, so only pairs that are reached exist.
-Cost: edges of the machine times states of the rule, at most.
+Cost: edges of the machine times states of the constraint, at most.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tcc_compiler.resources.place import Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Constraint:
     """A deterministic automaton over letters; its states are integers.
 
     Attributes:
@@ -34,17 +34,17 @@ class Rule:
     accepts: Callable[[int], bool]
 
 
-def product(machine: Machine, rule: Rule, guard: Guard) -> Machine:
-    """The machine of the words of `machine` that `rule` allows; not trimmed.
+def product(machine: Machine, constraint: Constraint, guard: Guard) -> Machine:
+    """The machine of the words of `machine` that `constraint` allows; not trimmed.
 
     Raises:
         Refused: TCC403, TCC404 from the guard.
     """
-    number = {(machine.start, rule.start): 0}
-    pairs = [(machine.start, rule.start)]
+    number = {(machine.start, constraint.start): 0}
+    pairs = [(machine.start, constraint.start)]
     edges: list[Edges] = []
     moves: dict[tuple[int, int], int | None] = {}
-    step = rule.step
+    step = constraint.step
     held = 0
     for q, state in pairs:
         found = []
@@ -67,5 +67,5 @@ def product(machine: Machine, rule: Rule, guard: Guard) -> Machine:
         guard.tick(1 + len(machine.edges[q]))
         guard.states(len(pairs))
         guard.room(held)
-    accept = [machine.accept[q] and rule.accepts(state) for q, state in pairs]
+    accept = [machine.accept[q] and constraint.accepts(state) for q, state in pairs]
     return Machine(start=0, accept=accept, edges=edges, nondeterministic=machine.nondeterministic)

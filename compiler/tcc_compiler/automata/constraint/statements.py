@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tcc_certs.grammar import CallSet, Core, ForbidNext, ForbidWith, Limit, Require
-from tcc_compiler.automata.constraint.product import Rule
+from tcc_compiler.automata.constraint.product import Constraint
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.resources.place import Statement
 
 
-def rules(core: Core, letters: Letters) -> Iterator[Rule]:
+def constraints(core: Core, letters: Letters) -> Iterator[Constraint]:
     """The rules of a core, the one that prunes most first."""
     if core.start is not None:
         yield signature(core, letters)
@@ -30,7 +30,7 @@ def rules(core: Core, letters: Letters) -> Iterator[Rule]:
             yield forbid_with(core, letters, forbid)
 
 
-def signature(core: Core, letters: Letters) -> Rule:
+def signature(core: Core, letters: Letters) -> Constraint:
     """The state flows from `start` through `IN -> OUT` of each call to one of the goals."""
     tools = [core.tools[core.calls[group[0]].tool] for group in letters.calls]
     names = sorted(
@@ -47,7 +47,7 @@ def signature(core: Core, letters: Letters) -> Rule:
             return state
         return gives[letter] if takes[letter] == state else None
 
-    return Rule(
+    return Constraint(
         text="start and goal",
         start=number[core.start or ""],
         step=step,
@@ -55,7 +55,7 @@ def signature(core: Core, letters: Letters) -> Rule:
     )
 
 
-def require_before(core: Core, letters: Letters, require: Require) -> Rule:
+def require_before(core: Core, letters: Letters, require: Require) -> Constraint:
     """State 1 once an A was seen.  A call in both does not serve itself."""
     first = frozenset(letters.patterns[require.first])
     second = frozenset(letters.patterns[require.second])
@@ -65,10 +65,10 @@ def require_before(core: Core, letters: Letters, require: Require) -> Rule:
             return None
         return 1 if letter in first else state
 
-    return _rule(core, require, step)
+    return _constraint(core, require, step)
 
 
-def require_after(core: Core, letters: Letters, require: Require) -> Rule:
+def require_after(core: Core, letters: Letters, require: Require) -> Constraint:
     """State 1 while a B waits for its A.  A call in both serves the ones before, not itself."""
     first = frozenset(letters.patterns[require.first])
     second = frozenset(letters.patterns[require.second])
@@ -78,10 +78,10 @@ def require_after(core: Core, letters: Letters, require: Require) -> Rule:
             return 1
         return 0 if letter in first else state
 
-    return _rule(core, require, step, accepts=lambda state: state == 0)
+    return _constraint(core, require, step, accepts=lambda state: state == 0)
 
 
-def forbid_next(core: Core, letters: Letters, forbid: ForbidNext) -> Rule:
+def forbid_next(core: Core, letters: Letters, forbid: ForbidNext) -> Constraint:
     """Bit i of the state: the last i + 1 calls match the first i + 1 patterns."""
     holds = [0] * len(letters.calls)
     for at, pattern in enumerate(forbid.patterns):
@@ -93,10 +93,10 @@ def forbid_next(core: Core, letters: Letters, forbid: ForbidNext) -> Rule:
         after = (state << 1 | 1) & holds[letter]
         return None if after & last else after
 
-    return _rule(core, forbid, step)
+    return _constraint(core, forbid, step)
 
 
-def forbid_with(core: Core, letters: Letters, forbid: ForbidWith) -> Rule:
+def forbid_with(core: Core, letters: Letters, forbid: ForbidWith) -> Constraint:
     """Bits of the state: an A was seen, a B was seen; both together are forbidden."""
     seen = [0] * len(letters.calls)
     for bit, pattern in ((1, forbid.first), (2, forbid.second)):
@@ -107,17 +107,17 @@ def forbid_with(core: Core, letters: Letters, forbid: ForbidWith) -> Rule:
         after = state | seen[letter]
         return None if after == 3 else after
 
-    return _rule(core, forbid, step)
+    return _constraint(core, forbid, step)
 
 
-def _rule(
+def _constraint(
     core: Core,
     statement: Require | ForbidNext | ForbidWith,
     step: Callable[[int, int], int | None],
     accepts: Callable[[int], bool] = lambda _: True,
-) -> Rule:
+) -> Constraint:
     text = statement_text(core, statement)
-    return Rule(text=text, statement=statement, start=0, step=step, accepts=accepts)
+    return Constraint(text=text, statement=statement, start=0, step=step, accepts=accepts)
 
 
 def statement_text(core: Core, statement: Statement) -> str:

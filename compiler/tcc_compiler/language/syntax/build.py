@@ -15,7 +15,7 @@ from typing import Any, Literal
 from lark import Transformer, v_args
 
 from tcc_compiler.language import ast
-from tcc_compiler.language.decimals import decimal_text, parse
+from tcc_compiler.language.decimals import decimal_text, parse_decimal
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.tokens import MAX_NESTING, Lexeme
 
@@ -69,8 +69,8 @@ class Builder(Transformer[Any, ast.Statement]):
             raise TypeError("a number without its digits")
         region = number.region
         if sign is None:
-            return ast.Number(parse(number), region)
-        value = -parse(number) if sign.type == "MINUS" else parse(number)
+            return ast.Number(parse_decimal(number), region)
+        value = -parse_decimal(number) if sign.type == "MINUS" else parse_decimal(number)
         return ast.Number(value, sign.region.to(region))
 
     def name_value(self, name: Lexeme) -> ast.Value:
@@ -140,7 +140,7 @@ class Builder(Transformer[Any, ast.Statement]):
         return ast.Number(Fraction(value), mark.region)
 
     def _times(self, number: Lexeme) -> ast.Number:
-        return ast.Number(parse(number), number.region)
+        return ast.Number(parse_decimal(number), number.region)
 
     def optional(self, body: ast.Expression, mark: Lexeme) -> ast.Expression:
         return self._repeat(body, self._count(0, mark), self._count(1, mark), mark)
@@ -169,7 +169,7 @@ class Builder(Transformer[Any, ast.Statement]):
     # Arithmetic, in postfix order.
 
     def literal(self, number: Lexeme) -> ast.Arithmetic:
-        return ast.Arithmetic((parse(number),), number.region, 0)
+        return ast.Arithmetic((parse_decimal(number),), number.region, 0)
 
     def variable(self, name: Lexeme) -> ast.Arithmetic:
         region = name.region

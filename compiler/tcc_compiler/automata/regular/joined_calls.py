@@ -24,11 +24,11 @@ from tcc_certs.grammar import (
 )
 
 
-def gathered(core: Core) -> Core:
+def join_calls(core: Core) -> Core:
     """`core` with joint patterns after its own, whose numbers stay what they are."""
     sets = _Sets(core.patterns)
-    rules = {name: _gather(expr, sets) for name, expr in core.rules.items()}
-    plan = _gather(core.plan, sets)
+    rules = {name: _join(expr, sets) for name, expr in core.rules.items()}
+    plan = _join(core.plan, sets)
     return replace(core, patterns=tuple(sets.number), rules=rules, plan=plan)
 
 
@@ -55,7 +55,7 @@ class _Sets:
         return self.number[found]
 
 
-def _gather(expr: Expr, sets: _Sets) -> Expr:
+def _join(expr: Expr, sets: _Sets) -> Expr:
     """`expr`, its parts first, with a stack of our own."""
     done: list[Expr] = []
     todo: list[tuple[Expr, bool]] = [(expr, False)]
