@@ -32,7 +32,7 @@ from tcc_compiler.pipeline import compile_core
 from tcc_compiler.resources.guard import Guard
 
 ROOMY = Options(max_states=10_000_000)
-UNCHECKED = Options(max_states=10_000_000, check=len)
+UNCHECKED = Options(max_states=10_000_000, check=lambda _: None)
 # Beyond so many edges the slower programs would take minutes, and are left out.
 _LONG = 1_000_000
 COLUMNS = ("tools", "states", "edges", "automaton", "file", "checked", "OpenFst", "as written",

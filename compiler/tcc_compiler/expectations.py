@@ -34,6 +34,8 @@ class Built:
 
     Attributes:
         artifact: the bytes.
+        checked: the artifact digest, hex, that the kernel found as it checked these bytes; None
+            where they were not checked.
         relaxed: the statements that `table` leaves out, None where it leaves none.
         table: the smallest table, over `letters`.
         plans: how many plans there are, or at most that many.
@@ -42,6 +44,7 @@ class Built:
     """
 
     artifact: bytes
+    checked: str | None
     core: Core
     relaxed: Relaxed | None
     letters: Letters

@@ -1,4 +1,4 @@
-"""The artifact's columns from a certified machine, and its bytes.
+"""The columns of an artifact from the finished automaton, and the bytes of the file.
 
 Specification: docs/spec/artifact.md, sections 2 and 3.  Cost: linear in the file.
 """
@@ -6,6 +6,7 @@ Specification: docs/spec/artifact.md, sections 2 and 3.  Cost: linear in the fil
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,56 +30,64 @@ Column: TypeAlias = "bytes | memoryview"
 _PORTION = 1 << 12
 
 
-def emit(
-    core: Core,
-    value: Mapping[str, Json],
-    table: Table,
-    edges: CallEdges,
-    numbering: Numbering,
-    counts: Counts,
-    weights: Weights,
-    bounds: Bounds,
-    beta: Beta,
-    tilt: int,
-    relaxed: Relaxed | None,
-) -> bytes:
-    """The bytes of the artifact.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Contents:
+    """What an artifact is made of.
 
-    Args:
-        value: the core's JSON object, from which the tools are taken word for word.
-        table: ranked and minimal; `edges`, `numbering`, `counts` and `bounds` are over its states.
+    Attributes:
+        core: the grammar that was compiled.
+        document: the JSON object of the core; the tools are copied from it as they stand.
+        table: the automaton, ranked and minimal; `edges`, `numbering`, `counts` and `bounds` are
+            over its states.
+        beta, tilt: the options that the weights were computed with.
         relaxed: the statements that `table` leaves to the run, None where there are none.
     """
-    calls = sorted(weights.weight)
+
+    core: Core
+    document: Mapping[str, Json]
+    table: Table
+    edges: CallEdges
+    numbering: Numbering
+    counts: Counts
+    weights: Weights
+    bounds: Bounds
+    beta: Beta
+    tilt: int
+    relaxed: Relaxed | None
+
+
+def emit(contents: Contents) -> bytes:
+    """The bytes of the artifact."""
+    core, table = contents.core, contents.table
+    calls = sorted(contents.weights.weight)
     columns = {
-        **_states(table, numbering, counts, bounds),
-        **_edges(table, edges, numbering, calls),
-        **_calls(core, calls, weights),
-        **_documents(core, value, calls),
+        **_states(contents),
+        **_edges(contents, calls),
+        **_calls(core, calls, contents.weights),
+        **_documents(core, contents.document, calls),
     }
     manifest = Manifest(
         grammar=core.name,
         version=core.version,
-        beta=beta,
-        tilt=tilt,
-        fraction_bits=weights.fraction_bits,
+        beta=contents.beta,
+        tilt=contents.tilt,
+        fraction_bits=contents.weights.fraction_bits,
         states=table.states,
         edges=len(columns["edge_call"]) // 4,
         calls=len(calls),
         root=bytes(columns["state_digest"][-32:]),
-        cost_max=bounds.cost_max,
+        cost_max=contents.bounds.cost_max,
         root_document=root_document(core.name, core.version, core.limit_texts),
         nondeterministic=table.nondeterministic,
-        relaxed=relaxed,
-        round_counts=counts.round_bits,
+        relaxed=contents.relaxed,
+        round_counts=contents.counts.round_bits,
     )
     return write_artifact(manifest, columns)
 
 
-def _states(
-    table: Table, numbering: Numbering, counts: Counts, bounds: Bounds
-) -> dict[str, Column]:
-    order = numbering.order
+def _states(contents: Contents) -> dict[str, Column]:
+    table, counts, bounds = contents.table, contents.counts, contents.bounds
+    order = contents.numbering.order
     ranks = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels))
     columns = {
         "accept": _column(table.accept.take(order), "u1"),
@@ -86,8 +95,8 @@ def _states(
         "plans": _limbs(counts.plans, order),
         "cost_to_go": _column(bounds.cost_to_go.take(order), "<i8"),
         "residual_to_go": _column(bounds.residual_to_go.take(order), "<i8"),
-        # These are bytes already, whatever the machine takes them for.
-        "state_digest": _column(numbering.digest.take(order, axis=0), "=u8"),
+        # Digests are bytes: their order in memory is kept, whatever the byte order of the machine.
+        "state_digest": _column(contents.numbering.digest.take(order, axis=0), "=u8"),
     }
     if counts.rounded is not None:
         mantissa, exponent = (np.array(part, dtype=np.uint64)[order] for part in counts.rounded)
@@ -100,24 +109,23 @@ def _states(
 
 def _limbs(limbs: Limbs, order: Ints) -> Column:
     """The limbs of a state side by side, states in `order`."""
-    found = np.empty((len(order), len(limbs)), dtype="<u8")
-    # A portion is turned round where it is near.
+    rows = np.empty((len(order), len(limbs)), dtype="<u8")
+    # A portion at a time, so that what is transposed is still in the cache.
     for begin in range(0, len(order), _PORTION):
         some = slice(begin, begin + _PORTION)
-        found[some] = limbs.take(order[some], axis=1).T
-    return _column(found, "<u8")
+        rows[some] = limbs.take(order[some], axis=1).T
+    return _column(rows, "<u8")
 
 
 def _column(values: NDArray[Any], dtype: str) -> Column:
-    """The bytes of `values`, where they stand if they are of that type already."""
+    """The bytes of `values`; they are not copied where they have that type already."""
     return values.astype(dtype, copy=False).reshape(-1).view(np.uint8).data
 
 
-def _edges(
-    table: Table, edges: CallEdges, numbering: Numbering, calls: Sequence[int]
-) -> dict[str, Column]:
+def _edges(contents: Contents, calls: Sequence[int]) -> dict[str, Column]:
+    edges, numbering = contents.edges, contents.numbering
     order = numbering.order
-    key = numbering.number if table.nondeterministic else None
+    key = numbering.number if contents.table.nondeterministic else None
     start = starts(edges.degree.take(order))
     index = np.zeros(max(calls, default=-1) + 1, dtype="<u4")
     index[list(calls)] = np.arange(len(calls))
@@ -135,22 +143,23 @@ def _edges(
 
 
 def _calls(core: Core, calls: Sequence[int], weights: Weights) -> dict[str, Column]:
-    found = [core.calls[call] for call in calls]
+    rows = [core.calls[call] for call in calls]
     return {
-        "call_cost_low": pack("call_cost_low", [call.cost_low for call in found]),
-        "call_cost_high": pack("call_cost_high", [call.cost_high for call in found]),
+        "call_cost_low": pack("call_cost_low", [call.cost_low for call in rows]),
+        "call_cost_high": pack("call_cost_high", [call.cost_high for call in rows]),
         "call_weight": pack("call_weight", [weights.weight[call] for call in calls]),
-        "call_price": pack("call_price", [call.price for call in found]),
-        "call_latency_ms": pack("call_latency_ms", [call.latency for call in found]),
-        "call_epsilon": pack("call_epsilon", [call.epsilon for call in found]),
-        "call_text": pack_texts(call.text for call in found),
+        "call_price": pack("call_price", [call.price for call in rows]),
+        "call_latency_ms": pack("call_latency_ms", [call.latency for call in rows]),
+        "call_epsilon": pack("call_epsilon", [call.epsilon for call in rows]),
+        "call_text": pack_texts(call.text for call in rows),
     }
 
 
-def _documents(core: Core, value: Mapping[str, Json], calls: Sequence[int]) -> dict[str, Column]:
+def _documents(core: Core, document: Mapping[str, Json], calls: Sequence[int]) -> dict[str, Column]:
+    """The core, and the tools that have a call on some edge."""
     owners = {core.calls[call].tool for call in calls}
-    tools = value["tools"]
+    tools = document["tools"]
     kept = (
         [tool for at, tool in enumerate(tools) if at in owners] if isinstance(tools, list) else []
     )
-    return {"core": encode(value), "tools": encode(kept)}
+    return {"core": encode(document), "tools": encode(kept)}

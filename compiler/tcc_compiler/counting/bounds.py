@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tcc_certs.grammar import Core
-from tcc_compiler.automata.constraint.limit_acyclic import best_to_go, exact
+from tcc_compiler.automata.best_to_go import best_to_go, exact_array
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Table
 from tcc_compiler.counting.count import Weights
@@ -42,8 +42,8 @@ def bound(core: Core, table: Table, letters: Letters, weights: Weights, guard: G
             low[letter] = min(core.calls[call].cost_low for call in group)
             best[letter] = max(weights.residual[call] for call in group)
     steps = len(table.levels)
-    cost = best_to_go(table, exact(low, steps)[table.letter], np.minimum, guard)
-    residual = best_to_go(table, exact(best, steps)[table.letter], np.maximum, guard)
+    cost = best_to_go(table, exact_array(low, steps)[table.letter], np.minimum, guard)
+    residual = best_to_go(table, exact_array(best, steps)[table.letter], np.maximum, guard)
     # The tool behind it, for people: that of the call with the largest number of its kind.
     costs = {call: core.calls[call].cost_low for call in weights.weight}
     _check_range("the least cost to go", (cost.min(), cost.max()), _tool(core, costs))
