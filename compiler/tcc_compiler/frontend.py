@@ -1,9 +1,8 @@
-"""The front end: a grammar's text to its core, or to all of its errors.
+"""The front end: from the text of a grammar to its core, or to all of its errors.
 
-Normative text: docs/spec/language.md; the core is docs/spec/core.md.  Reads the file it is given
-and those that it uses, nothing else.  Whoever has only so much time gives a function `check_time`, which
-is called every few hundred steps and raises where that time is over.
-Cost: linear in the text and the calls.
+Normative text: docs/spec/language.md; the core is docs/spec/core.md.  Reads the given
+file and those that it uses, nothing else.  `check_time` is called every few hundred steps, and ends
+the reading by raising.  Cost: linear in the text and the calls.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ __all__ = ["Example", "Expect", "Frontend", "read_grammar", "read_grammar_text"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frontend:
-    """What the front end makes of a grammar.
+    """The result of the front end.
 
     Attributes:
         diagnostics: by file, then by place.
         core: canonical JSON, None when there are errors.
         examples, expects: in the order of the text; empty when there are errors.
         sources: the files read, by the names that spans have, in the order of reading.
-        places: where statements stand, by their places (:mod:`tcc_compiler.resources.place`).
-        unplanned: where the grammar begins that has neither `plan` nor `start` and `goal`, so that
-            everything else that it allows is a plan; None for others.
+        places: the span of each statement, by its place (:mod:`tcc_compiler.resources.place`).
+        unplanned: the span of the `grammar` statement where no `plan`, `start` and `goal` says
+            what a plan is; else None.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -60,12 +59,12 @@ class Frontend:
 
 
 def read_grammar(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
-    """The front end's result for a grammar file; whatever the file holds, this returns."""
+    """The result for a grammar file; raises for no contents of the file."""
     data = read_bytes(path)
     text = data if isinstance(data, Unreadable) else decode(data)
     if isinstance(text, Unreadable):
         return unreadable(str(path), text)
-    # The folder is that of the path as given, so that a link to a grammar stays where it is.
+    # A symbolic link to a grammar belongs to the folder of the link, not to that of its target.
     resolved = Path(os.path.realpath(path.parent)) / path.name
     return _read(source_of(text, str(path), resolved), check_time)
 
@@ -73,7 +72,7 @@ def read_grammar(path: Path, check_time: Callable[[], None] | None = None) -> Fr
 def read_grammar_text(
     text: str, name: str = "<text>", check_time: Callable[[], None] | None = None
 ) -> Frontend:
-    """The front end's result for a text that is in no file; it can use no files."""
+    """The result for a text that comes from no file, and so can use none."""
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -86,7 +85,7 @@ def read_grammar_text(
 
 
 def unreadable(name: str, problem: Unreadable) -> Frontend:
-    """The result for a file that is no text."""
+    """The result for a file that cannot be read as text."""
     source = source_of(problem.text, name)
     report = Report([source])
     region = Region(0, problem.offset, problem.offset)
@@ -110,10 +109,10 @@ def _read(root: Source, check_time: Callable[[], None] | None) -> Frontend:
     sources = [root]
     report = Report(sources, check_time)
     program = program_of(gather(sources, report), report)
-    found = resolve(program, report)
-    if found is None or report.failed:
+    outcome = resolve(program, report)
+    if outcome is None or report.failed:
         return failed(report, sources)
-    resolved, examples, expects = found
+    resolved, examples, expects = outcome
     return Frontend(
         diagnostics=report.diagnostics(),
         core=core_bytes(resolved),

@@ -1,1 +1,1 @@
-"""The finished automaton as an artifact: edges over calls, digests, numbering, bytes."""
+"""The minimal automaton as an artifact: edges over calls, digests, numbering, bytes."""

@@ -1,9 +1,9 @@
-"""The edges of a table over calls, made for some states at a time: all of them may be very many.
+"""The edges of a table over calls, made for some states at a time, since they may be very many.
 
-A letter's edge stands for one edge for each of its calls.  In which order the calls of a state
-come, and under which of its edges each stands, depends on the letters of its row alone: on its
-shape.  Shapes are few, and their calls are put in order once.
-Cost: a look-up a state, and a few steps an edge that is made.
+An edge over a letter stands for one edge for each call of the letter.  The order of the calls of a
+state depends only on the letters of its row, here called its shape.  There are few shapes, and the
+calls of each are sorted once.
+Cost: a look-up for each state, and a few steps for each edge that is made.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ class CallEdges:
 
         Args:
             key: [states], the order of edges of one call by their targets, where there are such.
-            gaps: leave a place before the edges of each state; its call is -1, its target open.
+            gaps: leave one place before the edges of each state, with call -1 and any target.
         """
         table, shapes = self._table, self._shapes
         if not table.edges:
             return np.full(len(states) * gaps, -1), np.zeros(len(states) * gaps, dtype=np.int32)
         size = self.degree.take(states) + gaps
         first = table.edge_start.take(states)
-        # A gap looks at the edge before, or anywhere: hence the clipping, which is faster besides.
+        # A gap reads a neighbouring edge, or none: hence "clip", which is also faster.
         if shapes is None:
             edges = spread(first - gaps, size)
             call = self._calls.take(table.letter.take(edges, mode="clip"))
@@ -84,7 +84,7 @@ class CallEdges:
 
 
 class _Shapes:
-    """The rows of letters that occur.
+    """The distinct rows of letters.
 
     Attributes:
         shape: [states].

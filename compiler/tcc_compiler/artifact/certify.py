@@ -1,8 +1,8 @@
 """Canonical states: edges over calls, content digests, and the numbering by (rank, digest).
 
-Specification: docs/spec/artifact.md, section 4 and C6.  Equal languages with equal costs come out
-with equal digests, in the same order, whatever grammar they were written in.
-Cost: one BLAKE3 a state over its edges, and a sort.
+Specification: docs/spec/artifact.md, section 4 and C6.  Equal languages with equal costs have
+equal digests in the same order, whatever grammar they were written in.
+Cost: for each state one BLAKE3 over its edges, and a sort.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tcc_compiler.artifact.call_edges import CallEdges
 from tcc_compiler.automata.table import Ints, Numbers, Table, portions
 from tcc_compiler.resources.guard import Guard
 
-# Rows of 32 bytes, as four numbers each that are looked at as bytes alone.
+# Rows of 32 bytes, held as four numbers each; only their bytes mean something.
 Digests: TypeAlias = NDArray[np.uint64]
 
 # An edge takes 64 bytes; the two bytes before a state's first edge end a cell of their own.
@@ -49,7 +49,7 @@ class Numbering:
 def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numbering:
     """The digests and the numbering of a ranked, minimal table.
 
-    Of a nondeterministic one minimal means: no two states go on alike.
+    A nondeterministic table is minimal if no two states are bisimilar.
     """
     calls = [call_digest(c.text.encode(), c.cost_low, c.cost_high) for c in core.calls]
     heads = [bytes(30) + head for head in _HEADS]
@@ -77,15 +77,15 @@ def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numberi
 
 def _hashed(data: memoryview, first: Ints) -> list[bytes]:
     """The digests of messages: `first` cells [states+1] have their heads at their ends."""
-    # One hasher, and bound methods: a call of this loop is a third of the whole of a small file.
+    # One hasher, and bound methods: for a small file this loop takes a third of the whole time.
     hasher = blake3()
     reset, update, digest = hasher.reset, hasher.update, hasher.digest
     begins, ends = (first[:-1] * _CELL + _HEAD).tolist(), (first[1:] * _CELL).tolist()
     return [(reset(), update(data[a:b]), digest())[2] for a, b in zip(begins, ends, strict=True)]
 
 
-def _digests(found: Sequence[bytes]) -> Digests:
-    return np.frombuffer(b"".join(found), dtype=np.uint64).reshape(-1, 4)
+def _digests(messages_digests: Sequence[bytes]) -> Digests:
+    return np.frombuffer(b"".join(messages_digests), dtype=np.uint64).reshape(-1, 4)
 
 
 def _numbered(levels: Ints, digest: Digests) -> Numbering:

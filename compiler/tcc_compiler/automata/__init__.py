@@ -1,1 +1,1 @@
-"""Automata over letters: the plan expression, the statements, and what makes them small."""
+"""Automata over letters: the set of plans, from the plan expression to the minimal automaton."""

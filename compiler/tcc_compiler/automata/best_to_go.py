@@ -39,25 +39,29 @@ def best_to_go(
         best: ``minimum`` or ``maximum``.
         stop: [states], the weight of stopping, looked at where a state accepts; 0 where left out.
     """
-    found: Exact = np.zeros(table.states, dtype=weight.dtype) if stop is None else stop.copy()
+    best_weights: Exact = (
+        np.zeros(table.states, dtype=weight.dtype) if stop is None else stop.copy()
+    )
     if table.is_narrow:
-        return _narrow_best(table, weight, best, found)
+        return _narrow_best(table, weight, best, best_weights)
     for states, edges in table.bands():
         guard.tick(edges.stop - edges.start)
-        ways = found.take(table.target[edges])
+        ways = best_weights.take(table.target[edges])
         ways += weight[edges]
         ways = best.reduceat(ways, table.edge_start[states] - edges.start)
-        found[states] = np.where(table.accept[states], best(ways, found[states]), ways)
-    return found
+        best_weights[states] = np.where(
+            table.accept[states], best(ways, best_weights[states]), ways
+        )
+    return best_weights
 
 
 def _narrow_best(table: Table, weight: Exact, best: np.ufunc, stop: Exact) -> Exact:
     """:func:`best_to_go` where levels have few states: one at a time."""
     choose: Callable[[Iterable[int]], int] = min if best is np.minimum else max
     target, weights = table.target.tolist(), weight.tolist()
-    found, accept = stop.tolist(), table.accept.tolist()
+    best_weights, accept = stop.tolist(), table.accept.tolist()
     for q, (first, last) in enumerate(pairwise(table.edge_start.tolist())):
         if first < last:
-            ways = map(add, weights[first:last], map(found.__getitem__, target[first:last]))
-            found[q] = choose([*ways, found[q]] if accept[q] else ways)
-    return np.array(found, dtype=weight.dtype)
+            ways = map(add, weights[first:last], map(best_weights.__getitem__, target[first:last]))
+            best_weights[q] = choose([*ways, best_weights[q]] if accept[q] else ways)
+    return np.array(best_weights, dtype=weight.dtype)

@@ -1,8 +1,8 @@
-"""Letters: the coarsest classes of calls that no statement of the core can tell apart.
+"""Letters: the coarsest classes of calls that no statement of the core distinguishes.
 
-Every later pass works on letters; calls come back only when the artifact is written.  Two calls
-share a letter when the same patterns that are used and the same `uses` limits hold them, their
-signatures act alike, and each summed attribute that a limit bounds has the same value.
+The automata are over letters; calls return when the artifact is written.  Two calls have the same
+letter if they belong to the same patterns (of those that are used) and the same `uses` limits, have
+the same signature, and have equal amounts of each kind that a limit bounds.
 Cost: linear in the calls and in the members of the patterns.
 """
 
@@ -22,8 +22,8 @@ class Letters:
     Attributes:
         calls: [letters], the calls of each letter, increasing.
         letter: [calls], the letter of each call.
-        patterns: [patterns of the core], the letters of each pattern that is used, increasing; of
-            others, the letters that have a call of it.
+        patterns: [patterns of the core], the letters of each pattern, increasing; of a pattern that
+            is not used, the letters with at least one call of it.
     """
 
     calls: tuple[tuple[int, ...], ...]
@@ -31,7 +31,7 @@ class Letters:
     patterns: tuple[tuple[int, ...], ...]
 
     def of(self, calls: CallSet) -> frozenset[int]:
-        """The letters of a call set that the partition respects."""
+        """The letters of a call set that is a union of letters."""
         return frozenset(self.letter[call] for call in members(calls))
 
 
@@ -49,7 +49,7 @@ def partition(core: Core) -> Letters:
 
 
 def _sets(core: Core) -> Iterable[CallSet]:
-    """The call sets that statements look at; patterns that nothing uses tell no calls apart."""
+    """The call sets that distinguish calls: the patterns that are used, and those of limits."""
     used = {
         part.pattern
         for expr in (core.plan, *core.rules.values())
@@ -78,7 +78,7 @@ def _split(classes: list[int], marks: Iterable[tuple[int, Hashable]]) -> None:
 
 def _number(core: Core, classes: list[int]) -> Letters:
     numbers: dict[int, int] = {}
-    letter = tuple(numbers.setdefault(found, len(numbers)) for found in classes)
+    letter = tuple(numbers.setdefault(name, len(numbers)) for name in classes)
     calls: list[list[int]] = [[] for _ in numbers]
     for call, number in enumerate(letter):
         calls[number].append(call)

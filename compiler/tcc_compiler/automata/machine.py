@@ -1,7 +1,8 @@
-"""The value that the first passes take and give: an automaton over letters, mostly deterministic.
+"""A finite automaton over letters, with or without cycles, state by state.
 
-A letter is a class of calls that no statement tells apart (:mod:`tcc_compiler.automata.letters`).  An edge
-that is not there leads nowhere.  Cost: one tuple a state and one pair an edge.
+A letter is a class of calls (:mod:`tcc_compiler.automata.letters`).  A letter without an edge is
+refused.  An automaton without cycles becomes a :mod:`tcc_compiler.automata.table`.
+Cost: one tuple for each state and one pair for each edge.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ Edges: TypeAlias = "tuple[tuple[int, int], ...]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """States 0 .. n-1.
+    """An automaton with states 0 .. n-1, mostly deterministic.
 
     Attributes:
         start: the state of the empty prefix.
@@ -35,7 +36,7 @@ class Machine:
         return len(self.accept)
 
     def targets(self, q: int) -> list[int]:
-        """The targets of state `q`, once an edge."""
+        """The targets of state `q`, one for each edge."""
         return [target for _, target in self.edges[q]]
 
 
@@ -48,7 +49,7 @@ def components(size: int, successors: Callable[[int], Iterable[int]]) -> list[li
 
     Source: Tarjan, Depth-first search and linear graph algorithms, 1972; with its own stack.
     """
-    found: list[list[int]] = []
+    closed: list[list[int]] = []
     index = [0] * size
     low = [0] * size
     open_nodes: list[int] = []
@@ -75,10 +76,10 @@ def components(size: int, successors: Callable[[int], Iterable[int]]) -> list[li
             else:
                 walk.pop()
                 if low[node] == index[node]:
-                    found.append(_close(node, open_nodes, low, size + 1))
+                    closed.append(_close(node, open_nodes, low, size + 1))
                 elif low[node] < low[walk[-1][0]]:
                     low[walk[-1][0]] = low[node]
-    return found
+    return closed
 
 
 def _close(root: int, open_nodes: list[int], low: list[int], closed: int) -> list[int]:

@@ -1,10 +1,10 @@
-"""The smallest table of the same words: states with equal residual languages become one.
+"""Minimising a table: states with equal residual languages are merged.
 
-Every state gets a number that depends on its words alone: a hash, level by level, of whether it
-accepts and of the pairs (letter, hash of the target).  States of one hash are made one, and then
-each is compared, edge by edge, with the one that stands for it: since all targets were compared
-too, states that agree so have equal languages, and states with equal languages never differ in
-their hashes.  Should a hash have lied, other constants are tried, and in the end no hash at all.
+Every state gets a hash that depends on its language alone, computed level by level from whether it
+accepts and from the pairs (letter, hash of the target).  States with equal hashes are candidates
+for merging; each is compared, edge by edge, with the first state of its hash.  Since the targets
+are compared too, states that agree have equal languages; states with equal languages always have
+equal hashes.  After a collision other constants are tried, and in the end no hashes at all.
 Cost: linear in the edges, and a sort of the states.
 Source: Revuz, Minimisation of acyclic deterministic automata in linear time, 1992, with hashes in
 place of his sort of every level.
@@ -25,7 +25,7 @@ from tcc_compiler.resources.guard import Guard
 Hashes: TypeAlias = NDArray[np.uint64]
 
 _ATTEMPTS = 4
-# A number of so many bits may stand in a hash's place: few others share what is left of it.
+# The lowest bits of a hash, up to so many, may be replaced by the number of the state.
 _PACKED = 20
 _GOLDEN = 0x9E3779B97F4A7C15
 
@@ -33,7 +33,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 def merged(table: Table, guard: Guard) -> Table:
     """The smallest table of the same words.
 
-    Of a nondeterministic one states merge that go on alike step by step (bisimulation).
+    In a nondeterministic table, states that are bisimilar are merged.
     """
     for attempt in range(0 if table.is_narrow else _ATTEMPTS):
         twin = _twins(_hashes(table, attempt, guard))
@@ -47,10 +47,10 @@ def merged(table: Table, guard: Guard) -> Table:
 
 def _mix(values: Hashes) -> Hashes:
     """Spread every bit over all (the finaliser of splitmix64, one multiplication shorter)."""
-    found = values ^ (values >> np.uint64(32))
-    found *= np.uint64(0xD6E8FEB86659FD93)
-    found ^= found >> np.uint64(29)
-    return found
+    mixed = values ^ (values >> np.uint64(32))
+    mixed *= np.uint64(0xD6E8FEB86659FD93)
+    mixed ^= mixed >> np.uint64(29)
+    return mixed
 
 
 def _constants(first: int, count: int) -> Hashes:
@@ -59,27 +59,27 @@ def _constants(first: int, count: int) -> Hashes:
 
 
 def _hashes(table: Table, attempt: int, guard: Guard) -> Hashes:
-    """[states], the same for equal languages, and hardly ever for others."""
+    """[states], equal for equal languages, and for others with small probability."""
     most = int(table.letter.max(initial=0))
     constants = _constants(attempt * (most + 3), most + 3)
     factor = constants[2:].take(table.letter)
-    found: Hashes = constants[:2].take(table.accept)
+    hashes: Hashes = constants[:2].take(table.accept)
     bottom = slice(0, int(table.levels[1]))
-    found[bottom] = _mix(found[bottom])
-    # A limit may have left states above the first level without edges.
+    hashes[bottom] = _mix(hashes[bottom])
+    # After a limit was applied, states above the first level may have no edges.
     gaps = not table.degree[bottom.stop :].all()
     for states, edges in table.bands():
         guard.tick(edges.stop - edges.start)
-        values = found.take(table.target[edges]) * factor[edges]
+        values = hashes.take(table.target[edges]) * factor[edges]
         if table.nondeterministic:
             values = _once(values, np.diff(table.edge_start[states.start : states.stop + 1]))
         sums = summed(values, table.edge_start[states] - edges.start, gaps=gaps)
-        found[states] = _mix(found[states] + sums)
-    return found
+        hashes[states] = _mix(hashes[states] + sums)
+    return hashes
 
 
 def _once(values: Hashes, degree: Ints) -> Hashes:
-    """`values` with 0 for each that stands twice in its row; rows are sorted on the way."""
+    """`values` with 0 for each repetition in its row; the rows are sorted as well."""
     row = np.repeat(np.arange(len(degree)), degree)
     order = np.lexsort((values, row))
     values = values[order]
@@ -89,10 +89,10 @@ def _once(values: Hashes, degree: Ints) -> Hashes:
 
 
 def _twins(hashes: Hashes) -> Ints | None:
-    """[states], the first state of the same hash; None where all differ."""
+    """[states], the first state with the same hash; None where all hashes differ."""
     bits = (len(hashes) - 1).bit_length()
     if bits <= _PACKED:
-        # What is left of the hashes still tells so many states apart, and values sort quickly.
+        # The other bits still distinguish so many states, and sorting values is faster than argsort.
         mask = np.uint64((1 << bits) - 1)
         ordered = hashes & ~mask
         ordered |= np.arange(len(hashes), dtype=np.uint64)
@@ -113,29 +113,29 @@ def _twins(hashes: Hashes) -> Ints | None:
 
 
 def _agree(table: Table, twin: Ints) -> bool:
-    """Whether every state goes on as its twin does, targets taken for theirs."""
+    """Whether every state has the acceptance and the edges of its twin, up to twins of targets."""
     members = np.flatnonzero(twin != np.arange(table.states))
     firsts = twin.take(members)
-    found = _identified(table, twin)
-    degree = found.degree
+    identified = _identified(table, twin)
+    degree = identified.degree
     sizes = degree.take(members)
     same = table.accept.take(members) == table.accept.take(firsts)
     if not np.all(same & (sizes == degree.take(firsts))):
         return False
-    mine, other = found.edge_start.take(members), found.edge_start.take(firsts)
+    mine, other = identified.edge_start.take(members), identified.edge_start.take(firsts)
     for begin, end in portions(starts(sizes)):
         here = spread(mine[begin:end], sizes[begin:end])
         there = spread(other[begin:end], sizes[begin:end])
-        if not np.array_equal(found.letter.take(here), found.letter.take(there)):
+        if not np.array_equal(identified.letter.take(here), identified.letter.take(there)):
             return False
-        targets = twin.take(found.target.take(here))
-        if not np.array_equal(targets, twin.take(found.target.take(there))):
+        targets = twin.take(identified.target.take(here))
+        if not np.array_equal(targets, twin.take(identified.target.take(there))):
             return False
     return True
 
 
 def _identified(table: Table, twin: Ints) -> Table:
-    """`table`; of a nondeterministic one, edges whose targets have become one are one edge."""
+    """`table`; in a nondeterministic one, edges with the same letter and target twin are merged."""
     if not table.nondeterministic:
         return table
     target = twin.take(table.target)
@@ -153,18 +153,18 @@ def _identified(table: Table, twin: Ints) -> Table:
 
 
 def _quotient(table: Table, twin: Ints) -> Table:
-    """The table of the states that stand for others."""
+    """The table of the states that are their own twins."""
     kept = twin == np.arange(table.states)
     before = starts(kept)
     number = before.take(twin).astype(np.int32)
-    found = _identified(table, twin)
-    degree = found.degree
+    identified = _identified(table, twin)
+    degree = identified.degree
     edges = np.flatnonzero(np.repeat(kept, degree))
     return Table(
         accept=table.accept[kept],
         edge_start=starts(degree[kept]),
-        letter=found.letter.take(edges),
-        target=number.take(found.target.take(edges)),
+        letter=identified.letter.take(edges),
+        target=number.take(identified.target.take(edges)),
         levels=distinct(before.take(table.levels)),
         nondeterministic=table.nondeterministic,
     )
@@ -180,7 +180,7 @@ def _exact_twins(table: Table, guard: Guard) -> Ints | None:
         guard.tick(1 + last - first)
         letters, targets = letter[first:last], [twin[p] for p in target[first:last]]
         if table.nondeterministic:
-            # Targets that have become one may make edges of one letter one, or change their order.
+            # Merged targets may make two edges equal, or change the order of edges.
             pairs = sorted(set(zip(letters, targets, strict=True)))
             twin[q] = known.setdefault((accept, *pairs), q)
         else:

@@ -1,7 +1,7 @@
-"""The smallest machine of the same words: states with equal residual languages become one.
+"""Minimising: states with equal residual languages are merged.
 
-Without cycles that is the table's business (:mod:`tcc_compiler.automata.merge`); with cycles partitions are
-refined, splitting states by edges and edges by states in turn.
+An automaton without cycles becomes a table first (:mod:`tcc_compiler.automata.merge`); with cycles
+a partition of the states and one of the edges refine each other in turn.
 Cost: linear in the edges without cycles, else edges times the logarithm of the states.
 Source: Valmari, Fast brief practical DFA minimization, 2012.
 """
@@ -17,10 +17,9 @@ from tcc_compiler.resources.guard import Guard
 
 
 def minimise(machine: Machine, guard: Guard) -> Machine | Table:
-    """The smallest machine of the same words, a table without cycles; `machine` is trimmed.
+    """The smallest automaton of the language of `machine`, which is trimmed; a table if acyclic.
 
-    Of a nondeterministic machine states merge that go on alike step by step (bisimulation), and
-    only where there is no cycle.
+    In a nondeterministic automaton bisimilar states are merged, and only where it is acyclic.
     """
     table = as_table(machine)
     if table is not None:
@@ -100,19 +99,19 @@ def _refine(machine: Machine, guard: Guard) -> list[int]:
     for q, accepting in enumerate(machine.accept):
         sides[accepting].append(q)
     states = _Partition([side for side in sides if side], machine.states)
-    cords = _Partition([by_letter[letter] for letter in sorted(by_letter)], len(sources))
-    done, cord = 1, 0
-    while cord < len(cords.end):
-        for edge in cords.elements[cords.first[cord] : cords.end[cord]]:
+    edge_blocks = _Partition([by_letter[letter] for letter in sorted(by_letter)], len(sources))
+    done, block = 1, 0
+    while block < len(edge_blocks.end):
+        for edge in edge_blocks.elements[edge_blocks.first[block] : edge_blocks.end[block]]:
             states.mark(sources[edge])
         states.split()
-        guard.tick(cords.end[cord] - cords.first[cord])
-        cord += 1
+        guard.tick(edge_blocks.end[block] - edge_blocks.first[block])
+        block += 1
         while done < len(states.end):
             for q in states.elements[states.first[done] : states.end[done]]:
                 for edge in into[q]:
-                    cords.mark(edge)
-            cords.split()
+                    edge_blocks.mark(edge)
+            edge_blocks.split()
             done += 1
     return states.block
 
@@ -123,11 +122,11 @@ def _quotient(machine: Machine, classes: Sequence[int]) -> Machine:
     members = [machine.start]
     edges: list[Edges] = []
     for q in members:
-        found = []
+        row = []
         for letter, target in machine.edges[q]:
             p = number.setdefault(classes[target], len(members))
             if p == len(members):
                 members.append(target)
-            found.append((letter, p))
-        edges.append(tuple(found))
+            row.append((letter, p))
+        edges.append(tuple(row))
     return Machine(start=0, accept=[machine.accept[q] for q in members], edges=edges)

@@ -1,8 +1,8 @@
-"""A machine without cycles, as arrays: states by levels, edges side by side.
+"""An automaton without cycles, as arrays: states sorted by level, edges sorted by state.
 
-Every target stands on a lower level than its source, so a pass over a table is a loop over its
-levels with whole levels at a time, and the number of Python steps does not grow with the states.
-Cost: 8 bytes an edge, 9 a state.
+Every target is on a lower level than its source, so a pass over a table handles a whole level at a
+time in numpy, and the number of Python steps depends on the levels alone.
+Cost: 8 bytes for each edge, 9 for each state.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def layered(
     target: Numbers,
     nondeterministic: bool = False,
 ) -> Table | None:
-    """A table of states in any order, by the length of the longest word; None with a cycle.
+    """A table from states in any order, each on the level of its longest word; None with a cycle.
 
     Args:
         degree: [n], the edges of each state; those of one state stand side by side, in order.
@@ -125,7 +125,7 @@ def layered(
     if levels is None:
         return None
     start = starts(degree)
-    found = Table(
+    unordered = Table(
         accept=accept,
         edge_start=start,
         letter=letter,
@@ -133,25 +133,25 @@ def layered(
         levels=starts(np.fromiter(map(len, levels), dtype=np.int64)),
         nondeterministic=nondeterministic,
     )
-    return reordered(found, np.concatenate(levels))
+    return reordered(unordered, np.concatenate(levels))
 
 
 def ranked(table: Table) -> Table:
-    """The same states, every level having those of one rank: of one longest word."""
+    """The same states, where each level has the states of one rank (length of the longest word)."""
     rank = np.zeros(table.states, dtype=np.int64)
     for states, edges in table.bands():
         below = rank.take(table.target[edges])
         rank[states] = 1 + np.maximum.reduceat(below, table.edge_start[states] - edges.start)
-    found = replace(table, levels=starts(np.bincount(rank)))
+    by_rank = replace(table, levels=starts(np.bincount(rank)))
     if np.all(rank[1:] >= rank[:-1]):
-        return found
+        return by_rank
     # Ranks of 16 bits are sorted digit by digit.
-    narrow = np.uint16 if len(found.levels) <= 1 << 16 else np.int32
-    return reordered(found, np.argsort(rank.astype(narrow), kind="stable"))
+    narrow = np.uint16 if len(by_rank.levels) <= 1 << 16 else np.int32
+    return reordered(by_rank, np.argsort(rank.astype(narrow), kind="stable"))
 
 
 def reordered(table: Table, order: Ints) -> Table:
-    """The states of `table` in `order`, for which its levels were made."""
+    """The states of `table` in `order`; the levels of `table` are already those of that order."""
     number = np.empty(len(order), dtype=np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
     degree, first = table.degree.take(order), table.edge_start.take(order)
@@ -171,7 +171,7 @@ def _levels(degree: Ints, target: Numbers) -> list[Ints] | None:
     """The states by the length of the longest word; None where there is a cycle."""
     into = np.bincount(target, minlength=len(degree))
     first_in = starts(into)
-    # Edges by target: values that are sorted take a third of the time that an order takes.
+    # Edges sorted by target, as packed pairs: sorting values takes a third of the time of argsort.
     source = np.repeat(np.arange(len(degree)), degree)
     source |= target.astype(np.int64) << 32
     source.sort()
@@ -179,21 +179,21 @@ def _levels(degree: Ints, target: Numbers) -> list[Ints] | None:
     waiting = degree.copy()
     place = np.empty(len(degree), dtype=np.int64)
     level = np.flatnonzero(degree == 0)
-    found = []
+    levels = []
     while len(level):
-        found.append(level)
+        levels.append(level)
         sources = source.take(spread(first_in.take(level), into.take(level)))
         np.subtract.at(waiting, sources, 1)
         level = _once(sources[waiting.take(sources) == 0], place)
-    return found if sum(map(len, found)) == len(degree) else None
+    return levels if sum(map(len, levels)) == len(degree) else None
 
 
 def _once(states: Ints, place: Ints) -> Ints:
-    """`states`, each once; `place` is room to work in, a number for each state there is."""
+    """`states` without repetitions; `place` is a work array with a number for each state."""
     at = np.arange(len(states))
     place[states] = at
-    found: Ints = states[place.take(states) == at]
-    return found
+    once: Ints = states[place.take(states) == at]
+    return once
 
 
 def _few_levels(degree: Ints, target: Numbers) -> list[Ints] | None:
@@ -205,9 +205,9 @@ def _few_levels(degree: Ints, target: Numbers) -> list[Ints] | None:
             sources[targets[edge]].append(q)
     waiting = degree.tolist()
     level = [q for q, edges in enumerate(waiting) if not edges]
-    found = []
+    levels = []
     while level:
-        found.append(level)
+        levels.append(level)
         above = []
         for q in level:
             for source in sources[q]:
@@ -215,31 +215,31 @@ def _few_levels(degree: Ints, target: Numbers) -> list[Ints] | None:
                 if not waiting[source]:
                     above.append(source)
         level = above
-    if sum(map(len, found)) < len(degree):
+    if sum(map(len, levels)) < len(degree):
         return None
-    return [np.array(level, dtype=np.int64) for level in found]
+    return [np.array(level, dtype=np.int64) for level in levels]
 
 
 def starts(sizes: Ints | Bools) -> Ints:
-    """Where groups of these sizes begin when they stand side by side, and the end of the last."""
-    found = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=found[1:])
-    return found
+    """Where consecutive groups of these sizes begin, and the end of the last."""
+    begins = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=begins[1:])
+    return begins
 
 
 def distinct(ordered: Ints) -> Ints:
-    """Numbers that never fall, each once."""
+    """Numbers in non-decreasing order, without repetitions."""
     fresh = np.ones(len(ordered), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
     return ordered[fresh]
 
 
 def portions(start: Ints, among: Ints | None = None) -> Iterator[tuple[int, int]]:
-    """Cuts between states a bounded number of edges apart, so that what they take stays in caches.
+    """Ranges of states with a bounded number of edges each, so that the work stays in the cache.
 
     Args:
         start: [states+1], how many edges the states before have.
-        among: increasing, cuts that there have to be, the ends at least.
+        among: increasing, where ranges have to end; with both ends of the table.
     """
     edges = int(start[-1])
     if among is None and edges <= _PORTION:
@@ -257,7 +257,7 @@ def spread(first: Ints, sizes: Ints) -> Ints:
 
 
 def as_deterministic(table: Table) -> Table:
-    """`table`, and known to be deterministic where it is: its plans are counted exactly then."""
+    """`table`, marked deterministic if it is: then its counts of plans are exact."""
     if not table.nondeterministic:
         return table
     same = table.letter[1:] == table.letter[:-1]
@@ -270,7 +270,7 @@ def as_deterministic(table: Table) -> Table:
 def summed(
     values: NDArray[Any], first: Ints, out: NDArray[Any] | None = None, gaps: bool = False
 ) -> NDArray[Any]:
-    """The sums of groups that stand side by side along the last axis.
+    """The sums of consecutive groups along the last axis.
 
     Args:
         values: of 64 bits; sums of more are sums modulo 2^64.
@@ -279,7 +279,7 @@ def summed(
     """
     size = values.shape[-1]
     rows = values.size // max(1, size)
-    # One call takes long for a group; a running sum and its differences do for a number.
+    # `reduceat` takes long for each group, a cumulative sum for each number.
     if not gaps and rows * len(first) < 600 + values.size // 12:
         return np.add.reduceat(values, first, axis=-1, out=out)
     sums = np.empty((*values.shape[:-1], size + 1), dtype=values.dtype)

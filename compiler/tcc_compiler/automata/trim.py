@@ -1,4 +1,4 @@
-"""Only the states that are reached and can still finish.  Cost: linear in the edges."""
+"""Trimming: only states that are reachable and co-reachable stay.  Cost: linear in the edges."""
 
 from __future__ import annotations
 

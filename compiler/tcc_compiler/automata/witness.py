@@ -1,4 +1,4 @@
-"""Why a language is infinite: calls that can be repeated for ever, and the limits that cut them.
+"""Why a language is infinite: calls that can be repeated without end, and limits against it.
 
 Cost: linear in the machine.
 """
@@ -74,25 +74,25 @@ def infinite(core: Core, letters: Letters, before: Sequence[int], cycle: Sequenc
 
 
 def calls_text(core: Core, letters: Letters, word: Sequence[int]) -> str:
-    """A word for people: the first call of each letter, cut where it is long."""
+    """A word in messages: the first call of each letter; a long word is cut."""
     texts = [core.calls[letters.calls[letter][0]].text for letter in word[:_MOST_CALLS]]
     rest = len(word) - len(texts)
     return f"`{' '.join(texts)}`" + (f" (and {rest} more calls)" if rest else "")
 
 
 def cuts(core: Core, letters: Letters, cycle: Sequence[int]) -> list[str]:
-    """The limits that would cut a cycle."""
+    """The limits that would make the repetitions of a cycle finite."""
     calls = [core.calls[letters.calls[letter][0]] for letter in cycle]
-    found = ["`limit depth <= N`"]
+    limits = ["`limit depth <= N`"]
     tools = list(dict.fromkeys(core.tools[call.tool].name for call in calls))
-    found += [f"`limit uses({name}) <= N`" for name in tools[:2]]
+    limits += [f"`limit uses({name}) <= N`" for name in tools[:2]]
     sums = {
         "price": sum(call.price for call in calls),
         "latency": sum(call.latency for call in calls),
         "epsilon": sum(call.epsilon for call in calls),
         "cost": sum(call.cost_high for call in calls),
     }
-    return found + [f"`limit {kind} <= X`" for kind, total in sums.items() if total > 0]
+    return limits + [f"`limit {kind} <= X`" for kind, total in sums.items() if total > 0]
 
 
 def word_to(machine: Machine, state: int) -> list[int]:

@@ -1,1 +1,1 @@
-"""What is counted over the finished automaton: plans, race counts, bounds to go."""
+"""Sums and bounds over the minimal automaton: plans, race counts, cost and residual to go."""

@@ -1,6 +1,6 @@
 """The least cost to go and the best residual to go of every state.
 
-Specification: docs/spec/artifact.md, C5.  Cost: one pass over the edges each, once a letter.
+Specification: docs/spec/artifact.md, C5.  Cost: one pass over the edges for each of the two.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def bound(core: Core, table: Table, letters: Letters, weights: Weights, guard: G
     steps = len(table.levels)
     cost = best_to_go(table, exact_array(low, steps)[table.letter], np.minimum, guard)
     residual = best_to_go(table, exact_array(best, steps)[table.letter], np.maximum, guard)
-    # The tool behind it, for people: that of the call with the largest number of its kind.
+    # The error names the tool of the call with the largest amount of that kind.
     costs = {call: core.calls[call].cost_low for call in weights.weight}
     _check_range("the least cost to go", (cost.min(), cost.max()), _tool(core, costs))
     place = _tool(core, weights.residual)

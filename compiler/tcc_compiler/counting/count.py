@@ -1,7 +1,8 @@
-"""How many plans each state has, and its race count: suffix counts, exact, of any size.
+"""The number of plans and the race count of every state: suffix counts, exact, of any size.
 
 Specification: docs/spec/artifact.md, C3 and C4; the weights, docs/spec/race.md, section 3.
-Cost: one logarithm and one exponential a distinct cost; that of :mod:`tcc_compiler.counting.sums`.
+Cost: one logarithm and one exponential for each distinct cost; then that of
+:mod:`tcc_compiler.counting.sums`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Counts:
 
 
 def weigh(core: Core, calls: Sequence[int], beta: Beta, tilt: int, guard: Guard) -> Weights:
-    """The weights of `calls`, which stand on edges; each distinct cost is worked out once."""
+    """The weights of `calls`, which stand on edges; computed once for each distinct cost."""
     costs = sorted({core.calls[call].cost_low for call in calls})
     bits = fraction_bits(beta, max(costs, default=0), tilt)
     weights, residuals = {}, {}

@@ -1,12 +1,12 @@
-"""Weighted sums over all words from each state, a level at a time, in digits of 64-bit numbers.
+"""Weighted sums over all words from each state, a level at a time, in digits held in 64 bits.
 
 The value of a state is 1 where it accepts, and for each edge its weight times the value of its
 target, all over 2^F.  A value is a column of digits, the highest on top, so that one look-up, one
-multiplication and one running sum serve the edges of a level and all their digits.  Digits may
-overlap: a digit is somewhat more than its place holds, as long as no sum leaves 63 bits, and is
-passed on once a level, or later where that is safe.  At the end all is carried, and a state of
-rank d is read off at the scale 2^(F d), at which it is whole.
-Cost: a multiplication and an addition an edge and digit.
+multiplication and one cumulative sum serve the edges of a level and all their digits.  The digits
+are redundant: a digit may exceed its base as long as no sum leaves 63 bits, and its carry is passed
+on once for each level, or later where that is safe.  At the end all carries are made, and the value
+of a state of rank d is read at the scale 2^(F d), at which it is an integer.
+Cost: a multiplication and an addition for each edge and digit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Words: TypeAlias = NDArray[np.uint64]
 
 # Digits of so many bits let a dozen levels of small weights pass before one is carried.
 _SHORT = 44
-# So many numbers are at work at a time.
+# So many numbers are processed at a time.
 _PORTION = 1 << 20
 
 
@@ -46,7 +46,7 @@ def level_sums(
         table: ranked.
         weights: [letters], at least 0.
         bits: those of a digit, as :func:`digit_bits` has them, or fewer; at least 20.
-        check_room: is told of the bits in use, level by level, and refuses those of `most_rows`.
+        check_room: called with the bits in use after each level; refuses those of `most_rows` rows.
     """
     if not fraction_bits and all(_adjacent(table)):
         bits = min(bits, _SHORT)
@@ -62,7 +62,7 @@ def level_sums(
 
 
 def digit_bits(table: Table, weights: Sequence[int]) -> int:
-    """How many bits a digit may have; none or less where weights are too large."""
+    """How many bits a digit may have; 0 or less where the weights are too large for digits."""
     return 61 - max(_level_totals(table, weights)).bit_length()
 
 
@@ -78,7 +78,7 @@ def _level_totals(table: Table, weights: Sequence[int]) -> list[int]:
 
 
 class _Digits:
-    """The digits of all states; those of a level are set when all below are.
+    """The digits of all states; levels are set from the lowest up.
 
     Attributes:
         held: [rows, states]; row `unit` counts units, each other 2^bits of the row below.
@@ -191,20 +191,20 @@ class _Digits:
         held = self.held.view(np.uint64)
         size = ((self.bottom - self.top) * bits >> 6) + 1
         if self._fraction:
-            found = np.zeros((size, table.states), dtype=np.uint64)
+            limbs = np.zeros((size, table.states), dtype=np.uint64)
             for rank, (first, last) in enumerate(pairwise(table.levels.tolist())):
                 # The lowest bits are below the units of this rank.
                 below = (self.bottom - 1 - self._unit) * bits - self._fraction * rank
                 width = min(size, ((self.bottom - self.top) * bits - below + 63) // 64)
                 place, shift = np.divmod(np.arange(width) * 64 + below, bits)
                 row = self.bottom - 1 - place
-                found[:width, first:last] = _joined(held[:, first:last], row, shift, bits)
+                limbs[:width, first:last] = _joined(held[:, first:last], row, shift, bits)
         else:
             place, shift = np.divmod(np.arange(size) * 64, bits)
-            found = _joined(held, self.bottom - 1 - place, shift, bits)
-        while size > 1 and not found[size - 1].any():
+            limbs = _joined(held, self.bottom - 1 - place, shift, bits)
+        while size > 1 and not limbs[size - 1].any():
             size -= 1
-        return found[:size]
+        return limbs[:size]
 
     def _carry(self) -> None:
         """Bring every digit below 2^bits; the row above the top is zero, for :func:`_joined`."""
@@ -225,26 +225,26 @@ def _adjacent(table: Table) -> list[bool]:
 
 
 def _waiting(adjacent: list[bool], totals: list[int], carried: int) -> list[bool]:
-    """[levels], whether digits may stay as sums are, because sums of them will still fit.
+    """[levels], whether carries can wait, because sums of the uncarried digits still fit.
 
     Args:
-        totals: [levels], the most that digits are multiplied with.
-        carried: what digits are at most after carrying.
+        totals: [levels], the greatest factor of a digit in a sum.
+        carried: the greatest digit after carrying.
     """
     limit = ((1 << 63) - 1) // max(*totals, 1) - 1
     most = worst = 1
-    found = [True]
-    for near, total in zip(adjacent[1:], totals[1:], strict=True):
-        most = (most if near else worst) * total + 1
-        found.append(most <= limit)
+    waits = [True]
+    for is_adjacent, total in zip(adjacent[1:], totals[1:], strict=True):
+        most = (most if is_adjacent else worst) * total + 1
+        waits.append(most <= limit)
         if most > limit:
             most = carried
         worst = max(worst, most)
-    return found
+    return waits
 
 
 def _bits_above(totals: list[int], fraction_bits: int) -> int:
-    """How many bits values take above units: no fewer; rows that nothing is written to are free."""
+    """An upper bound of the bits of a value above units; rows that are never written are free."""
     most = 1
     for total in totals[1:]:
         # At most 1 for acceptance, and so many times the greatest value below, over 2^F.
@@ -255,7 +255,7 @@ def _bits_above(totals: list[int], fraction_bits: int) -> int:
 def _joined(digits: Words, row: Ints, shift: Ints, bits: int) -> Words:
     """[words, states], 64 bits each from bit `shift` of `row` on, further rows on top of it."""
     moved = shift.astype(np.uint64)[:, None]
-    found: Words = digits[row] >> moved
+    joined: Words = digits[row] >> moved
     held = bits - shift
     while bool(np.any(held < 64)):
         row = row - 1
@@ -263,6 +263,6 @@ def _joined(digits: Words, row: Ints, shift: Ints, bits: int) -> Words:
         moved = np.minimum(held, 63).astype(np.uint64)[:, None]
         higher = digits[np.maximum(row, 0)] << moved
         higher[held >= 64] = 0
-        found |= higher
+        joined |= higher
         held = held + bits
-    return found
+    return joined

@@ -1,11 +1,11 @@
-"""Weighted sums over all words from each state, exact, whatever their size.
+"""Weighted sums over all words from each state, exact integers of any size.
 
 The value of a state is 1 where it accepts, and for each edge its letter's weight times the value of
-its target, all over 2^F, read off at the scale 2^(F d) for a state of rank d.  Levels at a time do
-it in digits (:mod:`tcc_compiler.counting.digits`); where a weight leaves too little room for those, or
-values are rounded, Python's integers do it, edge by edge.
+its target, all over 2^F, read off at the scale 2^(F d) for a state of rank d.  They
+are computed a level at a time in digits (:mod:`tcc_compiler.counting.digits`); where a weight is
+too large for digits, or values are rounded, edge by edge with Python's integers.
 Specification: docs/spec/artifact.md, C3 and C4.
-Cost: a multiplication an edge and digit; or a product of long integers an edge.
+Cost: a multiplication for each edge and digit; or a product of long integers for each edge.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def weighted_sums(table: Table, weights: Sequence[int], fraction_bits: int, guar
 def rounded_sums(
     table: Table, weights: Sequence[int], fraction_bits: int, round_bits: int, guard: Guard
 ) -> tuple[list[int], list[int]]:
-    """[states] mantissas and [states] exponents: values rounded up to so many bits, each one."""
-    found = list(_long_sums(table, weights, fraction_bits, round_bits, guard))
-    return [value for value, _ in found], [exponent for _, exponent in found]
+    """[states] mantissas and [states] exponents; each value is rounded up to `round_bits` bits."""
+    pairs = list(_long_sums(table, weights, fraction_bits, round_bits, guard))
+    return [value for value, _ in pairs], [exponent for _, exponent in pairs]
 
 
 def _long_sums(

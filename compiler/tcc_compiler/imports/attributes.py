@@ -1,6 +1,6 @@
-"""Calls and their amounts as attributes of a graph.
+"""The attributes of a graph: calls and their amounts.
 
-Normative text: docs/spec/language.md, section 11.  Floats are taken at their shortest decimal text,
+Normative text: docs/spec/language.md, section 11.  A float is read as its shortest decimal text,
 which is what the file says or what its writer meant.  Cost: linear in the attributes.
 """
 
@@ -110,7 +110,7 @@ def number_of(value: object) -> Fraction | None:
 
 def amounts_in(attributes: Attributes, where: str, report: Report) -> Amounts:
     """The amounts among the attributes of a node or an edge; what is left out is 0."""
-    found: dict[str, int] = {}
+    amounts: dict[str, int] = {}
     for name, kind in _AMOUNTS.items():
         value = attributes.get(name, 0)
         number = number_of(value)
@@ -118,13 +118,13 @@ def amounts_in(attributes: Attributes, where: str, report: Report) -> Amounts:
             report.error("TCC604", WHOLE_FILE, f"{name} of {where} is not a number that is finite")
             continue
         # The unit's own error speaks of the file as a whole, so it is told apart by its place here.
-        found[kind] = in_unit(kind, number, WHOLE_FILE, report, f" ({name} of {where})") or 0
+        amounts[kind] = in_unit(kind, number, WHOLE_FILE, report, f" ({name} of {where})") or 0
     return Amounts(
-        found.get("cost", 0),
-        found.get("cost", 0),
-        found.get("price", 0),
-        found.get("latency", 0),
-        found.get("epsilon", 0),
+        amounts.get("cost", 0),
+        amounts.get("cost", 0),
+        amounts.get("price", 0),
+        amounts.get("latency", 0),
+        amounts.get("epsilon", 0),
     )
 
 

@@ -1,7 +1,7 @@
-"""A graph as it came in, before it means anything: nodes, edges, attributes.
+"""A graph as it was read: nodes, edges, attributes.
 
-Normative text: docs/spec/language.md, section 11.  Nodes and edges are sorted here, so whatever is
-made of a graph does not depend on the order in which it was written.  Cost: a sort.
+Normative text: docs/spec/language.md, section 11.  Nodes and edges are sorted here, so the grammar
+of a graph does not depend on the order in which it was written.  Cost: a sort.
 """
 
 from __future__ import annotations

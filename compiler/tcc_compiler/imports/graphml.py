@@ -1,4 +1,4 @@
-"""GraphML, and graphs that are in memory already, by way of networkx.
+"""From GraphML, or a networkx graph in memory, to a graph.
 
 Normative text: docs/spec/language.md, section 11.  Document types and entities are refused before
 networkx sees the text.  networkx is imported when a graph is, not before.  Cost: linear in the
@@ -22,7 +22,8 @@ def read_graphml(text: str) -> Graph:
     """The graph that a GraphML text writes down.
 
     Raises:
-        GraphRefused: TCC601 no GraphML, TCC602 declarations, TCC603 of another shape, TCC609 too large.
+        GraphRefused: TCC601 no GraphML, TCC602 declarations, TCC603 of another shape,
+            TCC609 too large.
     """
     _check_xml(text)
     import networkx as nx

@@ -1,4 +1,4 @@
-"""Node-link JSON, as networkx writes it, to a graph; no networkx needed, and nothing trusted.
+"""From node-link JSON, as networkx writes it, to a graph; read without networkx.
 
 Normative text: docs/spec/language.md, section 11.  Cost: linear in the bytes.
 """
@@ -77,10 +77,10 @@ def _list(value: object, what: str) -> list[object]:
 
 
 def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("an object names a member twice")
-    return found
+    return members
 
 
 def _no_constant(text: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""A graph file, or a graph in memory, to a core or to what is wrong with it.
+"""From a graph file, or a graph in memory, to its core or to its errors.
 
 Normative text: docs/spec/language.md, section 11.  Cost: linear in the graph.
 """
@@ -68,6 +68,6 @@ def _read(
 
 
 def _identifier(text: str) -> str:
-    """A name made of a file's: what an identifier may not have becomes ``_``."""
+    """An identifier from the name of a file: other characters become ``_``."""
     made = re.sub(r"[^A-Za-z0-9_]", "_", text)
     return made if made and not made[0].isdigit() else f"_{made}"

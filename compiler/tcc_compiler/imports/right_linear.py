@@ -1,4 +1,4 @@
-"""What a graph means: right-linear rules, one a node.
+"""From a graph to a grammar: right-linear rules, one for each node.
 
 Normative text: docs/spec/language.md, section 11.  A graph of states has calls on its edges, a
 graph of tools has them on its nodes.  Nodes on no path from a start to a goal are left out.
@@ -99,7 +99,7 @@ def _machine(graph: Graph, calls: dict[str, tuple[GraphCall, Amounts]], report: 
             call = _call(edge.attributes["call"], edge.attributes, where, calls, report)
         steps[edge.source].append((call, edge.target))
     return _Machine(
-        steps={key: sorted(set(found)) for key, found in steps.items()},
+        steps={key: sorted(set(leaving)) for key, leaving in steps.items()},
         starts=starts,
         goals=frozenset(goals),
         on_nodes=on_nodes,
@@ -168,14 +168,14 @@ def _useful(machine: _Machine) -> frozenset[str]:
 
 
 def _closure(roots: Iterable[str], next_of: Mapping[str, Sequence[str]]) -> frozenset[str]:
-    found = set(roots)
-    todo = list(found)
+    reached = set(roots)
+    todo = list(reached)
     while todo:
         for target in next_of[todo.pop()]:
-            if target not in found:
-                found.add(target)
+            if target not in reached:
+                reached.add(target)
                 todo.append(target)
-    return frozenset(found)
+    return frozenset(reached)
 
 
 def _call_list(calls: Mapping[str, tuple[GraphCall, Amounts]]) -> CallList:
@@ -195,9 +195,9 @@ def _call_list(calls: Mapping[str, tuple[GraphCall, Amounts]]) -> CallList:
         for name, value in call.arguments:
             domain[name].add(value)
     tools = {name: _tool(name, domain) for name, domain in domains.items()}
-    found = [_listed_call(call, tools[call.tool], amounts) for call, amounts in calls.values()]
-    found.sort(key=lambda call: call.text.encode())
-    return CallList(tools=tools, calls=found, places={})
+    listed = [_listed_call(call, tools[call.tool], amounts) for call, amounts in calls.values()]
+    listed.sort(key=lambda call: call.text.encode())
+    return CallList(tools=tools, calls=listed, places={})
 
 
 def _tool(name: str, domain: Mapping[str, set[str]]) -> Tool:

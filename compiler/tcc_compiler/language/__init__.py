@@ -1,1 +1,1 @@
-"""The grammar language: source texts, tokens, syntax trees, and diagnostics that point into them."""
+"""The grammar language: source texts, tokens, syntax trees, diagnostics with their spans."""

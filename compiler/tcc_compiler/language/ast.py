@@ -367,14 +367,14 @@ Statement: TypeAlias = (
 
 def postorder(expression: Expression) -> list[Expression]:
     """The nodes of a tree, operands before their operator, in the order of the text."""
-    found: list[Expression] = []
+    nodes: list[Expression] = []
     todo = [expression]
     while todo:
         node = todo.pop()
-        found.append(node)
+        nodes.append(node)
         todo.extend(operands(node))
-    found.reverse()
-    return found
+    nodes.reverse()
+    return nodes
 
 
 def operands(node: Expression) -> tuple[Expression, ...]:

@@ -1,6 +1,7 @@
-"""Exact numbers and their texts: decimals as fractions, canonical decimal text, fixed units.
+"""Decimals, exact: from text to fraction, to canonical text, and to whole units.
 
-Normative text: docs/spec/language.md, section 3.  No floats anywhere.  Cost: that of the digits.
+Normative text: docs/spec/language.md, section 3.  No floats.
+Cost: that of arithmetic on so many digits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Diagnostics: what is wrong, where, and how to mend it; their collection and their text.
+"""Diagnostics: what is wrong, where, and how to correct it; collected, and rendered as text.
 
-Codes and their explanations stand in :mod:`tcc_compiler.language.catalogue`.  Rendering is pure: the same
-diagnostic and sources give the same text.  Whatever a source holds, the lines have no control or
-hidden characters in them.  Cost: linear in what is shown.
+Codes and their explanations stand in :mod:`tcc_compiler.language.catalogue`.  Rendering is pure:
+the same diagnostic and sources give the same text.  Control and hidden characters of a source are
+escaped.  Cost: linear in what is shown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TAB = "    "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A second place, and what is to be seen there."""
+    """A further message, most often about a second place."""
 
     message: str
     span: Span | None = None
@@ -41,8 +41,8 @@ class Diagnostic:
         code: stable, such as ``TCC101``; explained by :mod:`tcc_compiler.language.catalogue`.
         severity: an error means that there is no core.
         message: what is wrong, a sentence without its full stop.
-        span: where, or None where no place of a source is meant.
-        hint: how to mend it.
+        span: where; None where the message is about no place of a source.
+        hint: how to correct it.
         notes: other places that matter.
     """
 
@@ -55,23 +55,24 @@ class Diagnostic:
 
 
 class Report:
-    """Collects the findings of a run over its sources, and hands them out sorted by place.
+    """Collects the errors of one reading of a grammar, and returns them sorted by place.
 
-    Every pass of the front end has it, so that it is told here too how far they are.
+    Every pass of the front end has one, so it counts their steps too, for the time limit.
     """
 
     def __init__(
         self, sources: Sequence[Source], check_time: Callable[[], None] | None = None
     ) -> None:
-        """Begin a run.
+        """Begin a reading.
 
         Args:
-            check_time: called every few hundred steps; it ends the run by raising.
+            sources: by number, as regions name them; passes may append to it.
+            check_time: called every few hundred steps; it ends the reading by raising.
         """
         self._sources = sources
         self._check_time = check_time
         self._ticks = 0
-        self._found: dict[tuple[int, int, int, str, str], Diagnostic] = {}
+        self._errors: dict[tuple[int, int, int, str, str], Diagnostic] = {}
 
     def error(
         self,
@@ -83,7 +84,7 @@ class Report:
     ) -> None:
         """Add an error; the same one at the same place counts once."""
         key = (region.source, region.start, region.end, code, message)
-        self._found.setdefault(
+        self._errors.setdefault(
             key,
             Diagnostic(
                 code=code,
@@ -95,7 +96,7 @@ class Report:
         )
 
     def tick(self, steps: int = 1) -> None:
-        """So many small steps were made: tokens, nodes, terms, calls."""
+        """Count `steps` small steps: tokens, nodes, terms, calls."""
         self._ticks += steps
         if self._ticks >= _TICKS:
             self._ticks = 0
@@ -109,16 +110,16 @@ class Report:
     @property
     def failed(self) -> bool:
         """True as soon as there is an error."""
-        return bool(self._found)
+        return bool(self._errors)
 
     @property
     def full(self) -> bool:
-        """True when more findings would not be shown."""
-        return len(self._found) > MAX_DIAGNOSTICS
+        """True when further errors would not be shown."""
+        return len(self._errors) > MAX_DIAGNOSTICS
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """All findings by file, place and code; past the limit one that says how many are left."""
-        ordered = [self._found[key] for key in sorted(self._found)]
+        """All errors by file, place and code; past the limit, one that says there are more."""
+        ordered = [self._errors[key] for key in sorted(self._errors)]
         if len(ordered) <= MAX_DIAGNOSTICS:
             return tuple(ordered)
         shown = ordered[:MAX_DIAGNOSTICS]
@@ -127,7 +128,7 @@ class Report:
 
 
 def suggest(word: str, known: Sequence[str]) -> str | None:
-    """A mend that names the closest of `known`, where one is close; the work is bounded."""
+    """A hint that names the closest of `known`, if one is close; the work is bounded."""
     if not 0 < len(word) <= 64:
         return None
     likely = [

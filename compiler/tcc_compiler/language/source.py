@@ -1,7 +1,8 @@
-"""Source texts: bytes to characters, and characters to lines and columns.
+"""Source texts: from bytes to characters, and from character offsets to lines and columns.
 
-What a file may be is decided here: regular, UTF-8, no byte order mark, no NUL, at most 8 MiB in
-all (docs/spec/language.md, section 1).  Cost: linear in the bytes, a bisection per lookup.
+Which files are accepted is decided here: regular files in UTF-8 without byte order mark and NUL, of
+at most 8 MiB together (docs/spec/language.md, section 1).
+Cost: linear in the bytes; a bisection for each look-up.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Source:
     Attributes:
         name: how diagnostics name it.
         text: its characters.
-        path: the resolved path, None for a text that is in no file.
+        path: the resolved path, None for a text that comes from no file.
         starts: the offset of each line's first character.
     """
 
@@ -66,7 +67,7 @@ def source_of(text: str, name: str, path: Path | None = None) -> Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """Why bytes are no source: a diagnostic's code, sentence and mend, and the character offset."""
+    """Why bytes are no source text: a diagnostic's code, message and hint, and its offset."""
 
     code: str
     message: str
@@ -98,7 +99,7 @@ def too_large(limit: int = MAX_SOURCE_BYTES) -> Unreadable:
 
 
 def decode(data: bytes) -> str | Unreadable:
-    """The characters of UTF-8 bytes; the refusal names the first byte that is none."""
+    """The characters of UTF-8 bytes; or the first byte that is not UTF-8, or NUL."""
     if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         return Unreadable(
             code="TCC109",

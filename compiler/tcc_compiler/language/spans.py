@@ -24,7 +24,7 @@ class Region(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A range of a file as people name it.
+    """A range of a file in lines and columns.
 
     Attributes:
         file: the name that the file was read under.

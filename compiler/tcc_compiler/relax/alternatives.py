@@ -1,9 +1,8 @@
-"""The ways on from a compilation that a limit stopped, and what each would take.
+"""What would fit the limits, added to the error of a compilation that reached one.
 
 Nothing is relaxed unless it was asked for.  So that the caller can choose, the attempts that
-``--relax auto`` would make are made here for their sizes alone, each under the same limits, until
-one fits or no time is left; what they make is thrown away.
-Cost: that of the attempts.
+``--relax auto`` would make are made here, under the same limits, until one fits or the
+time is over; only their sizes are kept.  Cost: that of the attempts.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.refusal import Refused
 from tcc_compiler.resources.timer import Timer
 
-# An attempt in, how many states its artifact has out.
+# Makes an attempt, and returns the number of states of its artifact.
 Take = Callable[[Attempt, Guard], int]
 _Note = tuple[str, "str | None"]
 
@@ -34,11 +33,11 @@ def with_alternatives(
     timer: Timer,
     take: Take,
 ) -> Refused:
-    """`refusal` with the ways on; as it is where no limit was reached.
+    """`refusal` with what would fit as notes and hint; unchanged where no limit was reached.
 
     Args:
-        attempt, guard: of the attempt that was stopped.
-        take: runs the passes of an attempt; raises Refused.
+        attempt, guard: the attempt that reached a limit, and its guard.
+        take: makes an attempt; raises Refused.
     """
     if refusal.code not in GUARDED:
         return refusal
@@ -62,9 +61,9 @@ def _tried(
     timer: Timer,
     take: Take,
 ) -> tuple[str | None, list[_Note]]:
-    """The first way that fits, in words; and each that was looked at."""
+    """The first attempt that fits, in words, None if none does; and a note on each attempt."""
     asking = replace(options, relax=(*options.relax, AUTO))
-    # The exact attempt has gone to the last state already.
+    # The exact attempt has reached the limit on states; those that follow need not.
     at = replace(attempt, exhaustive=False)
     notes: list[_Note] = []
     while True:
@@ -88,7 +87,7 @@ def _tried(
 
 
 def _given_up(core: Core, before: Attempt, attempt: Attempt) -> str:
-    """What `attempt` does without, in words, with the names that `--relax` has for it."""
+    """What `attempt` gives up, in words, with the `--relax` options that ask for the same."""
     held = relaxed_statements(core, before.relaxed)
     left = [s for s in relaxed_statements(core, attempt.relaxed) if s not in held]
     parts = []

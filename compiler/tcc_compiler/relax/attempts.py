@@ -1,16 +1,16 @@
-"""What to try after a guard has stopped an attempt: fewer statements, or fewer promises.
+"""The next attempt after one that reached a limit: fewer statements, or bounds for exact counts.
 
-A statement costs the states that it adds: those after it less those before it, the statements
-applied in the order of :mod:`tcc_compiler.automata.constraint.apply`; the one at which the guard stopped counts
-with what it had reached.  The costliest is relaxed first, one an attempt, limits on depth after all
-others (without them the sums of the others grow), and never one that may not be relaxed, that adds
-no states, or without which there could be infinitely many plans.  Where the plan expression itself
-is too large, its partial derivatives are kept apart (nondeterministic); where they are too large as
-well, it is determinised after all, up to the last state.  Where counts are too large, race counts
-are rounded.
-All of it is for a caller who asked for it (``auto``); what it would take is told to others
+A statement costs as many states as it adds when it is applied
+(:mod:`tcc_compiler.automata.constraint.apply`); for the statement at which the limit was reached,
+the states made so far count.  Each attempt relaxes one statement more, the costliest; limits on
+depth come last, since without them the sums of other limits grow.  Never relaxed is a statement
+that a run cannot enforce, that adds no states, or without which there may be infinitely many plans.
+Where the plan expression itself is too large, it becomes a nondeterministic automaton of partial
+derivatives; where that is too large too, it is determinised up to the limit on states.  Where
+counts are too large, race counts are rounded.
+This is done where the caller asked for it (``auto``); otherwise the error says what it would give
 (:mod:`tcc_compiler.relax.alternatives`).
-Nothing here looks at the clock: the same guard at the same place gives the same next attempt.
+The clock is not read here: the same guard gives the same next attempt.
 Specification: docs/spec/artifact.md, section 7.
 """
 
@@ -30,7 +30,7 @@ from tcc_compiler.resources.guard import Guard, Size
 from tcc_compiler.resources.place import Statement, place_of
 from tcc_compiler.resources.refusal import Refused
 
-# What a guard may stop and an attempt with bounds may still reach.
+# Refusals after which an attempt with bounds in place of counts may succeed.
 GUARDED = ("TCC403", "TCC404", "TCC407")
 
 
@@ -39,9 +39,9 @@ class Attempt:
     """How one attempt compiles.
 
     Attributes:
-        relaxed: what it leaves to the run.
-        nondeterministic: whether it keeps partial derivatives apart.
-        exhaustive: whether it determinises up to the last state, however state sets multiply.
+        relaxed: the statements that it leaves to the run, None for none.
+        nondeterministic: whether the states are partial derivatives, not sets of them.
+        exhaustive: whether it determinises up to the limit on states, however sets multiply.
         round_counts: bits of race counts, None for exact ones.
     """
 
@@ -53,12 +53,12 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextAttempt:
-    """The attempt after one that was stopped, and what to say of it.
+    """The attempt after one that reached a limit, and the warning that belongs to it.
 
     Attributes:
-        warning: what is given up; None where the last thing that was given up is taken back.
-        place: of the statement behind it (:mod:`tcc_compiler.resources.place`).
-        derivations: whether it gives up counting plans for counting derivations.
+        warning: what is given up; None where this attempt withdraws the last one that was given.
+        place: the statement that the warning is about (:mod:`tcc_compiler.resources.place`).
+        derivations: whether it counts derivations in place of plans.
     """
 
     attempt: Attempt
@@ -117,11 +117,11 @@ def _figure(refusal: Refused, guard: Guard) -> str:
 
 def _costliest(core: Core, attempt: Attempt, guard: Guard) -> Size | None:
     """The statement that adds the most states, of those that may be relaxed; depth comes last."""
-    # Of two that cost the same, the later one.
+    # Among equals, the one that was applied later.
     sizes = [size for size in reversed(guard.sizes) if size.after > size.before]
     sizes.sort(key=lambda size: (_is_depth(size.statement), size.before - size.after))
     for size in sizes:
-        if may_relax(core, size.statement) and _is_spare(core, attempt, size.statement):
+        if may_relax(core, size.statement) and _can_be_spared(core, attempt, size.statement):
             return size
     return None
 
@@ -130,11 +130,11 @@ def _is_depth(statement: Statement) -> bool:
     return isinstance(statement, Limit) and statement.kind == "depth"
 
 
-def _is_spare(core: Core, attempt: Attempt, statement: Statement) -> bool:
-    """Whether there are surely finitely many plans without `statement`, too."""
+def _can_be_spared(core: Core, attempt: Attempt, statement: Statement) -> bool:
+    """Whether there are certainly finitely many plans without `statement` too."""
     left_out = [*relaxed_statements(core, attempt.relaxed), statement]
     kept = without(core, relaxed_of(core, left_out))
-    # The look has limits of its own: it is linear, and must not be stopped by what has fired.
+    # A guard of its own, since the other has reached its limit; this question takes linear time.
     return stays_finite(kept, partition(kept), Guard(Options()))
 
 

@@ -1,5 +1,6 @@
-"""Which rule makes the determinised plan expression large: the innermost that does so alone.
+"""Which rule makes the determinised plan expression too large, so that a warning can name it.
 
+It is an innermost rule among those whose own automaton is already large.
 Cost: linear in the expressions, and a few thousand state sets for each of at most `_MOST_RULES`
 rules.
 """
@@ -25,7 +26,7 @@ def find_large_rule(core: Core, letters: Letters) -> str | None:
     """The name of that rule; None where no rule is too large by itself."""
     names = list(core.rules)[:_MOST_RULES]
     large = _large(core, letters, names) if names else []
-    inner = {name: _named(core, name) for name in large}
+    inner = {name: _rules_in(core, name) for name in large}
     for name in large:
         if not any(other in inner[name] for other in large if other != name):
             return name
@@ -33,7 +34,7 @@ def find_large_rule(core: Core, letters: Letters) -> str | None:
 
 
 def _large(core: Core, letters: Letters, names: list[str]) -> list[str]:
-    """Those of `names` whose state sets pass the cap; the expressions are taken in once for all."""
+    """Those of `names` with more state sets than the cap; the node table is built once for all."""
     driver = find_driver(core, letters)
     weights = driver.weights if driver else [1] * len(letters.calls)
     guard = Guard(Options(max_states=16 * _CAP))
@@ -54,13 +55,13 @@ def _is_large(network: Network, rule: int, driver: Driver | None, guard: Guard) 
         return True
 
 
-def _named(core: Core, name: str) -> set[str]:
+def _rules_in(core: Core, name: str) -> set[str]:
     """The rules that `name` reaches."""
-    found: set[str] = set()
+    reached: set[str] = set()
     todo = [name]
     while todo:
         for part in walk(core.rules[todo.pop()]):
-            if isinstance(part, RuleRef) and part.name not in found:
-                found.add(part.name)
+            if isinstance(part, RuleRef) and part.name not in reached:
+                reached.add(part.name)
                 todo.append(part.name)
-    return found
+    return reached

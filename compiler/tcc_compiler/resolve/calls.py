@@ -104,17 +104,17 @@ class CallList:
         for (_, width), choice in zip(widths, choices, strict=True):
             numbers = [number * width + value for number in numbers for value in choice]
         places = self.places[selection.tool]
-        found = _ranges(sorted(places[number] for number in numbers))
-        self._known[selection] = found
-        return found
+        call_set = _ranges(sorted(places[number] for number in numbers))
+        self._known[selection] = call_set
+        return call_set
 
     def _widths(self, tool: Tool) -> Sequence[tuple[int, int]]:
         """The parameters of a tool with more than one value, and how many they have."""
-        found = self._wide.get(tool.name)
-        if found is None:
+        widths = self._wide.get(tool.name)
+        if widths is None:
             sizes = [(i, len(parameter.values)) for i, parameter in enumerate(tool.parameters)]
-            found = self._wide[tool.name] = [(i, size) for i, size in sizes if size > 1]
-        return found
+            widths = self._wide[tool.name] = [(i, size) for i, size in sizes if size > 1]
+        return widths
 
 
 def _number(tool: Tool, values: Sequence[int]) -> int:
@@ -126,14 +126,14 @@ def _number(tool: Tool, values: Sequence[int]) -> int:
 
 
 def _ranges(indices: Iterable[int]) -> CallSet:
-    """Increasing indices as half-open ranges that do not touch."""
-    found: list[tuple[int, int]] = []
+    """Increasing indices as half-open ranges with gaps between them."""
+    ranges: list[tuple[int, int]] = []
     for index in indices:
-        if found and found[-1][1] == index:
-            found[-1] = (found[-1][0], index + 1)
+        if ranges and ranges[-1][1] == index:
+            ranges[-1] = (ranges[-1][0], index + 1)
         else:
-            found.append((index, index + 1))
-    return tuple(found)
+            ranges.append((index, index + 1))
+    return tuple(ranges)
 
 
 def call_list_of(tools: Mapping[str, Tool], report: Report) -> CallList:
@@ -151,10 +151,10 @@ def call_list_of(tools: Mapping[str, Tool], report: Report) -> CallList:
             text = f"{tool.name}({inside})" if pieces else tool.name
             calls.append(Call(text, tool.name, values, amounts))
     calls.sort(key=lambda call: call.text.encode())
-    found: dict[str, list[int]] = {name: [0] * calls_in(tool) for name, tool in tools.items()}
+    places_of: dict[str, list[int]] = {name: [0] * calls_in(tool) for name, tool in tools.items()}
     for index, call in enumerate(calls):
-        found[call.tool][_number(tools[call.tool], call.values)] = index
-    return CallList(tools=tools, calls=calls, places=found)
+        places_of[call.tool][_number(tools[call.tool], call.values)] = index
+    return CallList(tools=tools, calls=calls, places=places_of)
 
 
 def selection_text(tool: Tool, selection: Selection) -> str:

@@ -47,7 +47,7 @@ def _forbids(grammar: Resolved) -> Json:
 
 
 def _tool(tool: Tool) -> Json:
-    found: dict[str, Json] = {
+    members: dict[str, Json] = {
         "name": tool.name,
         "params": [
             {"name": parameter.name, "values": list(parameter.values)}
@@ -56,9 +56,9 @@ def _tool(tool: Tool) -> Json:
         **tool.extras,
     }
     if tool.takes is not None and tool.gives is not None:
-        found["in"] = tool.takes
-        found["out"] = tool.gives
-    return found
+        members["in"] = tool.takes
+        members["out"] = tool.gives
+    return members
 
 
 def _call(call: Call, numbers: Mapping[str, int]) -> Json:

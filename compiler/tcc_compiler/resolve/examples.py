@@ -1,4 +1,4 @@
-"""Examples and expectations: what a grammar's author says must hold.
+"""Examples and expectations, resolved: what a grammar's author says must hold.
 
 Normative text: docs/spec/language.md, section 10.  Cost: that of the patterns.
 """
@@ -55,9 +55,9 @@ class Expect:
 
 def selections_of(statement: ExampleStatement, scope: Scope) -> tuple[Selection, ...] | None:
     """The patterns of an example, resolved; None after an error."""
-    found = [scope.selection(pattern) for pattern in statement.patterns]
-    sound = [selection for selection in found if selection is not None]
-    return tuple(sound) if len(sound) == len(found) else None
+    selections = [scope.selection(pattern) for pattern in statement.patterns]
+    sound = [selection for selection in selections if selection is not None]
+    return tuple(sound) if len(sound) == len(selections) else None
 
 
 def example_of(

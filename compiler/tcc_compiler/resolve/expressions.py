@@ -95,8 +95,8 @@ def expression_json(
 ) -> Json:
     """The expression as the core writes it; `numbers` gives each call set its pattern's number."""
 
-    def call(found: CallSet) -> Json:
-        return ["call", numbers[found]]
+    def call(call_set: CallSet) -> Json:
+        return ["call", numbers[call_set]]
 
     done: list[Json] = []
     for node in postorder(expression):

@@ -36,7 +36,7 @@ class Gathered:
     Attributes:
         root: the statements of the root file.
         used: the statements of the other files, in the order of their reading.
-        incomplete: a file is missing, so names may be that are not known.
+        incomplete: a file could not be read, so unknown names may be defined there.
     """
 
     root: tuple[Statement, ...]

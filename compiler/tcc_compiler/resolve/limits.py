@@ -79,8 +79,8 @@ def limit_text(limit: ResolvedLimit, tools: Mapping[str, Tool]) -> str:
 
 def limit_json(limit: ResolvedLimit, tool_numbers: Mapping[str, int]) -> Json:
     """The limit object of the core."""
-    found: dict[str, Json] = {"kind": limit.kind, "op": limit.op, "value": large(limit.value)}
+    members: dict[str, Json] = {"kind": limit.kind, "op": limit.op, "value": large(limit.value)}
     if limit.of is not None:
         where: Json = [[place, list(values)] for place, values in limit.of.where]
-        found["of"] = {"tool": tool_numbers[limit.of.tool], "where": where}
-    return found
+        members["of"] = {"tool": tool_numbers[limit.of.tool], "where": where}
+    return members

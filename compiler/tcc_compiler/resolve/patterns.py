@@ -1,7 +1,7 @@
-"""Patterns and names in expressions, held against what is defined.
+"""Patterns and names in expressions, looked up among the tools and rules that are defined.
 
 Normative text: docs/spec/language.md, sections 7 and 8.  A name whose definition has an error is
-never called unknown.  Cost: linear in the patterns.
+not reported as unknown.  Cost: linear in the patterns.
 """
 
 from __future__ import annotations

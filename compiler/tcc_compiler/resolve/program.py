@@ -97,9 +97,9 @@ def program_of(gathered: Gathered, report: Report) -> Program:
 
 
 def _defined(statements: Sequence[_D], what: str, report: Report) -> dict[str, _D]:
-    found: dict[str, _D] = {}
+    definitions: dict[str, _D] = {}
     for statement in statements:
-        first = found.setdefault(statement.name.text, statement)
+        first = definitions.setdefault(statement.name.text, statement)
         if first is not statement:
             report.error(
                 "TCC201",
@@ -107,7 +107,7 @@ def _defined(statements: Sequence[_D], what: str, report: Report) -> dict[str, _
                 f"{what} {quote(statement.name.text)} is defined twice",
                 notes=[("first defined here", first.name.region)],
             )
-    return found
+    return definitions
 
 
 def _once(statements: Sequence[_S], what: str, report: Report) -> _S | None:

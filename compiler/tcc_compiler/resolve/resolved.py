@@ -1,4 +1,4 @@
-"""What resolving a grammar comes to: a value with nothing left to look up."""
+"""A resolved grammar: every name replaced by what it stands for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tcc_compiler.resolve.limits import ResolvedLimit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """A grammar with nothing left to look up.
+    """A grammar in which every name is replaced by what it stands for.
 
     Attributes:
         patterns: the call sets in use, strictly increasing; other members name them by number.

@@ -1,7 +1,7 @@
 """The resolver on one page: statements in, a resolved grammar out, or errors.
 
 Normative text: docs/spec/language.md.  Everything is checked before anything is refused, so that
-all the errors of a grammar come at once.  Cost: linear in the statements and the calls.
+all the errors of a grammar are reported together.  Cost: linear in the statements and the calls.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from tcc_compiler.resolve.tools import Tool, tool_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The statements beside the expressions, resolved; used only where nothing failed."""
+    """The statements other than rules and plan, resolved; incomplete where there was an error."""
 
     limits: Sequence[ResolvedLimit]
     requires: Sequence[tuple[str, Selection, Selection]]
@@ -95,7 +95,7 @@ def resolve(
 
 
 def _tools(program: Program, report: Report) -> Mapping[str, Tool | None]:
-    """The tools by name, None for one with an error; all of them within the limits."""
+    """The tools by name, None for one with an error; calls and their texts are limited in size."""
     tools: dict[str, Tool | None] = {}
     steps = Steps()
     calls = text = 0
@@ -124,7 +124,7 @@ def _head(program: Program) -> Region:
 
 
 def _check_states(program: Program, tools: Mapping[str, Tool | None], report: Report) -> None:
-    """`start` and `goal` come together, and name states that there are."""
+    """`start` and `goal` come together, and name states that signatures have."""
     start, goal = program.start, program.goal
     for one, other, what in ((start, goal, "goal"), (goal, start, "start")):
         if one is not None and other is None and what not in program.gaps:
@@ -140,10 +140,10 @@ def _check_states(program: Program, tools: Mapping[str, Tool | None], report: Re
 
 
 def _check_signatures(program: Program, report: Report) -> None:
-    """A signature has a `start` and a `goal` to lead from and to: without, it means nothing."""
+    """A tool with a signature needs a `start` and a `goal` statement."""
     # With one of the two, the other is reported missing already.
-    told = program.start or program.goal or program.gaps & {"start", "goal"}
-    if told or program.incomplete:
+    reported = program.start or program.goal or program.gaps & {"start", "goal"}
+    if reported or program.incomplete:
         return
     for name, tool in program.tools.items():
         if tool.signature is None or report.full:

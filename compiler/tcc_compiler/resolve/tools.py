@@ -1,4 +1,4 @@
-"""Tools: parameters, signature, amounts of every call, and what a run needs to know besides.
+"""Tools: parameters, signature, amounts of every call, and the attributes that a run uses.
 
 Normative text: docs/spec/language.md, sections 5 and 6.  Cost: linear in the calls and their terms.
 """
@@ -92,14 +92,14 @@ def _extras(attributes: Sequence[Attribute], report: Report) -> Mapping[str, Jso
 
 
 def _single(
-    found: Sequence[Doc | Quotes | BindMcp | BindPython], what: str, report: Report
+    attributes: Sequence[Doc | Quotes | BindMcp | BindPython], what: str, report: Report
 ) -> bool:
-    for other in found[1:]:
+    for other in attributes[1:]:
         report.error(
             "TCC310", other.region, f"a second '{what}'",
-            notes=[("the first is here", found[0].region)],
+            notes=[("the first is here", attributes[0].region)],
         )  # fmt: skip
-    return len(found) < 2
+    return len(attributes) < 2
 
 
 def _binding(bind: BindMcp | BindPython, report: Report) -> Mapping[str, Json] | None:
@@ -118,7 +118,7 @@ def _binding(bind: BindMcp | BindPython, report: Report) -> Mapping[str, Json] |
 def _models(models: Sequence[Model], report: Report) -> list[Json] | None:
     """The model objects; None after an error."""
     first: dict[str, Model] = {}
-    found: list[Json] = []
+    objects: list[Json] = []
     sound = True
     for model in models:
         known = first.setdefault(model.name.text, model)
@@ -130,8 +130,8 @@ def _models(models: Sequence[Model], report: Report) -> list[Json] | None:
             sound = False
         parts = _model_parts(model, report)
         sound &= parts is not None
-        found.append({"name": model.name.text, **(parts or {})})
-    return found if sound else None
+        objects.append({"name": model.name.text, **(parts or {})})
+    return objects if sound else None
 
 
 def _model_parts(model: Model, report: Report) -> Mapping[str, Json] | None:
@@ -153,9 +153,9 @@ def _model_parts(model: Model, report: Report) -> Mapping[str, Json] | None:
         numbers[part.kind] = number or 0
     if not sound:
         return None
-    found: dict[str, Json] = {
+    members: dict[str, Json] = {
         "price": large(numbers["price"]),
         "latency_ms": large(numbers["latency"]),
         "epsilon": large(numbers["epsilon"]),
     }
-    return found if adapter is None else {**found, "adapter": adapter.value}
+    return members if adapter is None else {**members, "adapter": adapter.value}

@@ -1,1 +1,1 @@
-"""What one compilation may use, and how a pass refuses where that is not enough."""
+"""The limits of a compilation on states, memory and time; and how a pass refuses its input."""

@@ -1,9 +1,9 @@
-"""The guards of a compilation: how many states, how much memory, how much time.
+"""The limits of one attempt to compile: states, memory, time.
 
-Every pass reports here what it made and how far it is; past a limit the guard refuses and names
-the pass, the statement and the figure.  What each statement made of the states is written down,
-so that the costliest can be told (:mod:`tcc_compiler.relax.attempts`).
-Cost: one comparison a report.
+Every pass reports to the guard how many states and edges it has made; past a limit the guard
+refuses, naming the pass, the statement and the figure.  It records the number of states before and
+after each statement, so that the costliest one is known (:mod:`tcc_compiler.relax.attempts`).
+Cost: one comparison for each report.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from tcc_compiler.resources.place import Statement, place_of
 from tcc_compiler.resources.refusal import Refused
 
 _TICKS = 4096
-_TELL_EVERY = 0.2
-# What an automaton of `max_states` states may hold besides: edges, and members of state sets.
+_PROGRESS_SECONDS = 0.2
+# Edges, or members of state sets, that an automaton may hold for each state of the limit.
 _ROOM_PER_STATE = 16
-# A plan expression blows up when it has so many state sets, and so many for each position.
-_BLOWN_SETS = 1 << 15
-_BLOWN_RATIO = 256
-_MEND = "make the grammar smaller, add `limit depth <= N`, or raise --max-states"
+# State sets multiply when there are at least so many, and so many for each position.
+_MANY_SETS = 1 << 15
+_MANY_SETS_PER_POSITION = 256
+_HINT = "make the grammar smaller, add `limit depth <= N`, or raise --max-states"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +34,14 @@ class Size:
 
 
 class Guard:
-    """One attempt's limits and its place: which pass works on which statement.
+    """The limits of one attempt, and which pass works on which statement.
 
     Attributes:
-        pass_name: the pass that is at work, for people.
-        place: the statement behind it, as Refused has it.
-        in_plan: True while the machine of the plan expression is made.
-        sizes: what each statement that was applied made of the states.
-        reached: the most states that this pass has reported.
+        pass_name: the current pass, as messages name it.
+        place: the statement that it applies, as in :class:`Refused`.
+        in_plan: True while the automaton of the plan expression is made.
+        sizes: the number of states before and after each statement that was applied.
+        reached: the most states that the current pass has reported.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Guard:
 
         Args:
             allowed: seconds for it, None for no limit.
-            exhaustive: let state sets multiply up to the limit on states.
+            exhaustive: whether state sets may multiply up to the limit on states.
         """
         self.max_states = options.max_states
         self.max_room = _ROOM_PER_STATE * options.max_states + 65536
@@ -72,7 +72,7 @@ class Guard:
         self._ticks = 0
 
     def enter(self, what: str, place: str | None = None) -> None:
-        """From here on refusals name `what`, and `place` (see Refused); looks at the clock."""
+        """Begin a pass: refusals name `what` and `place` from here on; reads the clock."""
         self.pass_name = what
         self.place = place
         self.in_plan = place == "plan"
@@ -81,17 +81,17 @@ class Guard:
         self._check_time()
 
     def apply(self, statement: Statement, text: str, states: int) -> None:
-        """Enter the pass that applies `statement` to a machine of so many states."""
+        """Begin the pass that applies `statement` to an automaton of `states` states."""
         self.enter(text, place_of(statement))
         self._statement = statement
         self._before = states
 
     def applied(self, states: int) -> None:
-        """The statement last entered has given a machine of so many states."""
+        """The statement that was begun last has made an automaton of `states` states."""
         self._measure(states)
 
     def stopped(self) -> None:
-        """The statement last entered, if any, was not finished: it made what was reached."""
+        """The statement that was begun last, if any, was not finished: record what it reached."""
         self._measure(max(self.reached, self._before + 1))
 
     def _measure(self, after: int) -> None:
@@ -100,18 +100,18 @@ class Guard:
         self._statement = None
 
     def tick(self, steps: int = 1) -> None:
-        """Count `steps` small steps; the clock is asked every few thousand."""
+        """Count `steps` small steps; the clock is read every few thousand."""
         self._ticks += steps
         if self._ticks >= _TICKS:
             self._ticks = 0
             self._check_time()
 
     def note(self, count: int) -> None:
-        """`count` states are there by now; for progress, and for messages."""
+        """The pass has made `count` states so far, for messages; no limit is checked."""
         self.reached = max(self.reached, count)
 
     def states(self, count: int) -> None:
-        """An automaton has `count` states by now.
+        """The pass has made `count` states so far: check the limit.
 
         Raises:
             Refused: TCC403 past the limit.
@@ -121,12 +121,12 @@ class Guard:
             raise Refused(
                 "TCC403",
                 f"{self.pass_name} takes more than {self.max_states} states",
-                hint=_MEND,
+                hint=_HINT,
                 place=self.place,
             )
 
     def room(self, count: int) -> None:
-        """`count` edges or members of state sets are held by now.
+        """The pass holds `count` edges or members of state sets: check the limit.
 
         Raises:
             Refused: TCC403 past what `max_states` states may hold.
@@ -136,25 +136,25 @@ class Guard:
                 "TCC403",
                 f"{self.pass_name} takes more than {self.max_room} edges or positions, "
                 f"the most for {self.max_states} states",
-                hint=_MEND,
+                hint=_HINT,
                 place=self.place,
             )
 
     def growth(self, sets: int, positions: int) -> None:
-        """Determinising has `sets` state sets over `positions` positions and is not done.
+        """Determinising has made `sets` state sets over `positions` positions, and is not finished.
 
-        Where bounds will do there is no point in going on to the last state.
+        Where bounds were asked for, determinising up to the limit would only lose time.
 
         Raises:
             Refused: TCC403 where the sets multiply.
         """
         self.note(sets)
-        if self._exhaustive or sets < _BLOWN_SETS or sets < _BLOWN_RATIO * positions:
+        if self._exhaustive or sets < _MANY_SETS or sets < _MANY_SETS_PER_POSITION * positions:
             return
         raise Refused(
             "TCC403",
             f"{self.pass_name} multiplies: {sets} state sets over {positions} positions so far",
-            hint=_MEND,
+            hint=_HINT,
             place=self.place,
         )
 
@@ -162,7 +162,7 @@ class Guard:
         if self._allowed is None and self._progress is None:
             return
         now = self._clock()
-        if self._progress is not None and now - self._last_progress >= _TELL_EVERY:
+        if self._progress is not None and now - self._last_progress >= _PROGRESS_SECONDS:
             self._last_progress = now
             self._progress(self.pass_name, self.reached)
         if self._allowed is not None and now - self._started > self._allowed:
@@ -170,7 +170,11 @@ class Guard:
 
 
 def out_of_time(timeout: float | None, pass_name: str, place: str | None = None) -> Refused:
-    """The refusal of a pass that is not done in its share of `timeout`, the whole limit."""
+    """The refusal of a pass that has used up its time.
+
+    Args:
+        timeout: the limit of the whole compilation, of which an attempt has a share.
+    """
     limit = "" if timeout is None else f" of {timeout:.3g} s"
     return Refused(
         "TCC404",

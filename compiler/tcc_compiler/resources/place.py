@@ -1,6 +1,6 @@
-"""The statements that a run could enforce in the automaton's place, and what names them.
+"""Places: names of the statements of a grammar, for messages of the passes.
 
-A place is how a pass names a statement of the grammar file without knowing its text: ``plan``,
+A place names a statement without its text or its span, which the core does not have: ``plan``,
 ``rule NAME``, ``tool NAME``, ``limit`` and its canonical text, or the members of the core for a
 `require` or `forbid` (docs/spec/core.md, section 1).  Cost: constant.
 """

@@ -1,4 +1,4 @@
-"""How a pass says that it cannot go on; the pipeline turns it into a diagnostic."""
+"""The exception by which a pass refuses its input; the pipeline makes it a diagnostic."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 
 class Refused(Exception):
-    """A pass has to stop.
+    """A pass refuses its input.
 
     Args:
         code: of the catalogue, ``TCC4xx``.
         message: what is wrong, one sentence.
-        hint: the mend, where there is one.
-        place: the statement behind it, as ``Frontend.places`` names it: ``plan``, or ``limit`` and
-            its canonical text; None where no one statement is.
-        notes: the ways on, each with its place or None.
+        hint: how to correct it, if there is a way.
+        place: the statement that caused it (:mod:`tcc_compiler.resources.place`); None where no
+            single statement did.
+        notes: further messages, such as what would fit the limits; each with its place or None.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""How the time limit is shared among attempts: each may use half of what is left.
+"""The time limit of a compilation, shared among its attempts: each may use half of what is left.
 
-So there is always time for another attempt, while an exact one has the most.  Cost: none.
+So there is always time for another attempt, and the exact one, which is first, has the most.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from tcc_compiler.options import Options
 from tcc_compiler.resources.guard import out_of_time
 
 _SHARE = 0.5
-# Below this part of the time limit no further attempt is begun.
+# With less than this part of the time limit left, no further attempt is begun.
 _LEAST = 1 / 64
 
 
@@ -27,31 +27,31 @@ class Timer:
         return None if self._timeout is None else self._share * self._left(self._timeout)
 
     def half(self) -> float | None:
-        """Seconds for a look at another way, None for no limit."""
+        """Seconds for trying an alternative, None for no limit."""
         return None if self._timeout is None else _SHARE * self._left(self._timeout)
 
     def check(self, pass_name: str) -> None:
-        """A pass that is bounded in itself, and looks at no clock, is done.
+        """End the compilation if the time is over; for passes that have no guard.
 
         Raises:
-            Refused: TCC404 where that took all the time there is.
+            Refused: TCC404.
         """
         if self._timeout is not None and self._left(self._timeout) <= 0:
             raise out_of_time(self._timeout, pass_name)
 
     def check_reading(self) -> None:
-        """The front end is on its way, or done.
+        """:meth:`check`, called by the front end.
 
         Raises:
-            Refused: TCC404 where the time is over.
+            Refused: TCC404.
         """
         self.check("reading the grammar")
 
     def check_examples(self) -> None:
-        """The examples are being walked over the machine.
+        """:meth:`check`, called while examples are compared.
 
         Raises:
-            Refused: TCC404 where the time is over.
+            Refused: TCC404.
         """
         self.check("the examples")
 

@@ -80,8 +80,8 @@ def test_partial_derivatives_that_are_deterministic_count_exactly(
     exact = compile_text(text, AUTO)
     assert exact.diagnostics == ()
     monkeypatch.setattr("tcc_compiler.automata.regular.explore._FIRST_CAP", 16)
-    monkeypatch.setattr("tcc_compiler.resources.guard._BLOWN_SETS", 32)
-    monkeypatch.setattr("tcc_compiler.resources.guard._BLOWN_RATIO", 1)
+    monkeypatch.setattr("tcc_compiler.resources.guard._MANY_SETS", 32)
+    monkeypatch.setattr("tcc_compiler.resources.guard._MANY_SETS_PER_POSITION", 1)
     assert compile_text(text, AUTO) == exact
     # So does an expression that multiplies and cannot be kept apart either.
     monkeypatch.setattr("tcc_compiler.pipeline.explore_partial", _too_large)

@@ -1,1 +1,1 @@
-"""Statements as small automata and counters, applied to a machine one at a time."""
+"""Statements as small automata and bounded sums, applied to the automaton one at a time."""

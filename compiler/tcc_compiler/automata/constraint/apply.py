@@ -1,8 +1,8 @@
-"""The statements, applied to the machine one at a time, made minimal in between.
+"""The statements, applied to the automaton one at a time; it is minimised after each.
 
-First what looks at the order of calls; then, if there are cycles, depth, after which there are
-none; then the other sums, the narrowest first; a limit on cost, whose costs may be negative, comes
-last.
+First the statements on the order of calls.  Then the limits: depth, if there are cycles, since it
+removes them all; then the other sums, the lowest bound of a kind first; cost last, since costs may
+be negative.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ _ORDER = ("depth", "uses", "price", "latency", "epsilon", "cost")
 
 
 def constrain(core: Core, letters: Letters, machine: Machine, guard: Guard) -> Machine | Table:
-    """The smallest machine of the words that meet every statement; a table without cycles.
+    """The smallest automaton of the words that meet every statement; a table if it is acyclic.
 
     Raises:
         Refused: TCC402 with the statement that leaves no plan; TCC401 for a cycle of negative
             cost; TCC403, TCC404.
     """
-    found = _tidy(machine, "the plan expression", "plan", guard)
+    automaton = _tidy(machine, "the plan expression", "plan", guard)
     for constraint in constraints(core, letters):
         if constraint.statement is None:
             guard.enter(f"`{constraint.text}`")
         else:
-            guard.apply(constraint.statement, f"`{constraint.text}`", found.states)
+            guard.apply(constraint.statement, f"`{constraint.text}`", automaton.states)
         paired = product(
-            as_machine(found) if isinstance(found, Table) else found, constraint, guard
+            as_machine(automaton) if isinstance(automaton, Table) else automaton, constraint, guard
         )
-        found = _tidy(paired, f"`{constraint.text}`", guard.place, guard)
-        guard.applied(found.states)
-    for limit in in_order(core.limits, cyclic=isinstance(found, Machine)):
-        guard.apply(limit, f"`limit {limit.text}`", found.states)
-        found = _limit(core, letters, found, limit, guard)
-        guard.applied(found.states)
-    return found
+        automaton = _tidy(paired, f"`{constraint.text}`", guard.place, guard)
+        guard.applied(automaton.states)
+    for limit in in_order(core.limits, cyclic=isinstance(automaton, Machine)):
+        guard.apply(limit, f"`limit {limit.text}`", automaton.states)
+        automaton = _limit(core, letters, automaton, limit, guard)
+        guard.applied(automaton.states)
+    return automaton
 
 
 def in_order(limits: Sequence[Limit], cyclic: bool) -> list[Limit]:
@@ -72,13 +72,13 @@ def _limit(
             raise _no_plan(f"`{place}`", place)
         return table
     if limit.least:
-        found = at_least_met(machine, amounts, limit.value, guard)
-        return _tidy(found, f"`{place}`", place, guard)
+        limited = at_least_met(machine, amounts, limit.value, guard)
+        return _tidy(limited, f"`{place}`", place, guard)
     to_go = least_to_go(machine, amounts, guard)
     if isinstance(to_go, NegativeCycle):
         raise infinite(core, letters, word_to(machine, to_go.states[0]), to_go.letters)
-    found = at_most_met(machine, amounts, limit.value, to_go, guard)
-    return _tidy(found, f"`{place}`", place, guard)
+    limited = at_most_met(machine, amounts, limit.value, to_go, guard)
+    return _tidy(limited, f"`{place}`", place, guard)
 
 
 def _tidy(

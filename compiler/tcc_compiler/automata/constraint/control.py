@@ -1,8 +1,10 @@
 """All statements of a core as one deterministic automaton over letters, states made on demand.
 
-Only the look at unbounded recursion needs them together (:mod:`tcc_compiler.automata.regular.finiteness`).
-A state is a tuple: one entry a constraint, one a limit (what is used, in units of the limit's gcd).
-Cost: constant a constraint and limit for each new (state, letter).
+Used where the statements are needed together: for unbounded recursion
+(:mod:`tcc_compiler.automata.regular.finiteness`), and for examples of a relaxed artifact.
+A state is a tuple: a state for each constraint, then for each limit the sum so far, in units of the
+greatest common divisor of its amounts.
+Cost: constant for each constraint and limit at each new (state, letter).
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ class Sum:
 
 
 class Control:
-    """The statements side by side.  State 0 is that of the empty prefix.
+    """The product of the statements.  State 0 is that of the empty prefix.
 
     Attributes:
         exact: False where a limit on cost had to be left out, because a cost is negative.
@@ -72,33 +74,33 @@ class Control:
         )
 
     def _after(self, values: tuple[int, ...], letter: int) -> tuple[int, ...] | None:
-        found: list[int] = []
+        next_values: list[int] = []
         split = len(self._constraints)
         for constraint, value in zip(self._constraints, values[:split], strict=True):
             after = constraint.step(value, letter)
             if after is None:
                 return None
-            found.append(after)
+            next_values.append(after)
         for total, value in zip(self._sums, values[split:], strict=True):
             used = value + total.amounts[letter]
             if used > total.bound:
                 if not total.least:
                     return None
                 used = total.bound
-            found.append(used)
-        return tuple(found)
+            next_values.append(used)
+        return tuple(next_values)
 
 
 def _sums(core: Core, letters: Letters) -> tuple[tuple[Sum, ...], int]:
     """The limits whose amounts are never negative, and how many others there are."""
-    found = []
+    sums = []
     for limit in core.limits:
         amounts = letter_amounts(core, letters, limit)
         if min(amounts, default=0) < 0:
             continue
         unit = gcd(*amounts) or 1
         bound = -(-limit.value // unit) if limit.least else limit.value // unit
-        found.append(
+        sums.append(
             Sum(amounts=[amount // unit for amount in amounts], bound=bound, least=limit.least)
         )
-    return tuple(found), len(core.limits) - len(found)
+    return tuple(sums), len(core.limits) - len(sums)

@@ -1,8 +1,8 @@
-"""A limit on a sum, applied to a table: what is spent of it rides along with the state.
+"""A limit on a sum, applied to a table: pairs of a state and the sum so far.
 
 The weights are first made non-negative by the least weight to go (a potential), so negative costs
-need no case of their own, and ``>=`` is ``<=`` with the signs turned round: what counts is how much
-is spent beyond what the cheapest way to finish takes.
+need no case of their own, and ``>=`` is ``<=`` with the signs reversed: the sum counts how much has
+been spent beyond the cheapest way to finish.
 Cost: a few passes over the edges, then that of :mod:`tcc_compiler.automata.constraint.unfold`.
 Source: potentials as in Johnson, Efficient algorithms for shortest paths in sparse networks, 1977.
 """
@@ -46,10 +46,10 @@ def at_most(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> T
     to_go = best_to_go(table, steps, np.maximum, guard, stop)
     if int(to_go[table.start]) <= most:
         return table
-    # Beyond the limit all amounts are alike.
+    # All amounts beyond the limit are equivalent.
     past = np.array(most + 1, dtype=exact_type(most + 1))
     steps, stop, to_go = (
-        np.minimum(found, past).astype(past.dtype, copy=False) for found in (steps, stop, to_go)
+        np.minimum(amounts, past).astype(past.dtype, copy=False) for amounts in (steps, stop, to_go)
     )
     pairs = pairs_spent(table, steps, stop, to_go, most, guard)
     return unfold(table, pairs, steps, stop, most, guard)

@@ -1,8 +1,8 @@
-"""Limits on sums over a machine with cycles: pairs of a state and what is left, as they are met.
+"""A limit on a sum, applied to an automaton with cycles: pairs of a state and the sum left.
 
-The weights are first made non-negative by the least weight to go (a potential); what is left is
-clamped to the most that can still be used, where there is a most.  ``>=`` is the mirror image: what
-is still needed.  The result may have useless states, and states that are alike.
+The weights are first made non-negative by the least weight to go (a potential).  The sum left is
+clamped to the greatest that can still be used, if there is one, so that fewer pairs differ.  For
+``>=`` it is the sum that is still needed.  The result is neither trimmed nor minimal.
 Cost: edges times the numbers that occur at their sources.
 Source: potentials as in Johnson, Efficient algorithms for shortest paths in sparse networks, 1977.
 """
@@ -16,7 +16,7 @@ from typing import TypeAlias
 from tcc_compiler.automata.machine import Edges, Machine, components
 from tcc_compiler.resources.guard import Guard
 
-# (state, number) -> the number in the form that stands for all that act alike, None for no word.
+# (state, number) -> the representative of all numbers with the same words, None for no word.
 Settle: TypeAlias = "Callable[[int, int], int | None]"
 Accepts: TypeAlias = "Callable[[int, int], bool]"
 
@@ -160,7 +160,7 @@ def _meet(
     edges: list[Edges] = []
     held = 0
     for q, left in pairs:
-        found = []
+        row = []
         for (letter, target), step in zip(machine.edges[q], weighed.steps[q], strict=True):
             after = settle(target, left - step)
             if after is None:
@@ -170,9 +170,9 @@ def _meet(
             if p is None:
                 p = number[pair] = len(pairs)
                 pairs.append(pair)
-            found.append((letter, p))
-        edges.append(tuple(found))
-        held += len(found)
+            row.append((letter, p))
+        edges.append(tuple(row))
+        held += len(row)
         guard.tick(1 + len(machine.edges[q]))
         guard.states(len(pairs))
         guard.room(held)

@@ -1,7 +1,7 @@
-"""A machine and a small automaton side by side: the words that both allow.
+"""The product of an automaton with that of one statement: the words that both allow.
 
 Statements that look at the order of calls (signatures, `require`, `forbid`) are :class:`Constraint`
-values; the product is made from the start, so only pairs that are reached exist.
+values; the product is explored from the start, so only reachable pairs are made.
 Cost: edges of the machine times states of the constraint, at most.
 """
 
@@ -35,7 +35,7 @@ class Constraint:
 
 
 def product(machine: Machine, constraint: Constraint, guard: Guard) -> Machine:
-    """The machine of the words of `machine` that `constraint` allows; not trimmed.
+    """The automaton of the words of `machine` that `constraint` allows; not trimmed.
 
     Raises:
         Refused: TCC403, TCC404 from the guard.
@@ -47,7 +47,7 @@ def product(machine: Machine, constraint: Constraint, guard: Guard) -> Machine:
     step = constraint.step
     held = 0
     for q, state in pairs:
-        found = []
+        row = []
         for letter, target in machine.edges[q]:
             move = (state, letter)
             if move in moves:
@@ -61,9 +61,9 @@ def product(machine: Machine, constraint: Constraint, guard: Guard) -> Machine:
             if p is None:
                 p = number[pair] = len(pairs)
                 pairs.append(pair)
-            found.append((letter, p))
-        edges.append(tuple(found))
-        held += len(found)
+            row.append((letter, p))
+        edges.append(tuple(row))
+        held += len(row)
         guard.tick(1 + len(machine.edges[q]))
         guard.states(len(pairs))
         guard.room(held)

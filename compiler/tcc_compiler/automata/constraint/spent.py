@@ -1,12 +1,12 @@
-"""Which sums can have been spent at each state of a table, under a limit: the pairs that exist.
+"""Which sums can have been spent at each state of a table, under a limit: the pairs that occur.
 
-Spent is counted beyond what the cheapest way to finish takes, so it starts at 0, never falls and
-ends at `most` at the latest.  What is spent is raised to the greatest amount that leaves the same
-plans possible, so that dead budget makes no states: where sums can be listed, to the next amount
-from which some word comes out at exactly `most`; else to the amount that leaves what the dearest
-word takes.  Sums are the bits of Python integers: moving all sums of a state over an edge is one
-shift, raising all of them is one addition, whose carries run through the gaps.
-Cost: a shift and an `or` an edge, over as many words as the sums take.
+Spent is counted beyond the cheapest way to finish, so it begins at 0, never decreases, and may not
+pass `most`.  Each amount is replaced by the greatest amount with the same words to go, so that sums
+that can never be used up make no further states: where sums fit into bit sets, the next amount from
+which some word ends at exactly `most`; else the amount that leaves enough for the dearest word.
+The sums of a state are the bits of a Python integer: moving them over an edge is one shift, and
+raising them all is one addition, in which a carry runs from each amount to the next one allowed.
+Cost: a shift and an `or` for each edge, over as many words as the sums take.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tcc_compiler.resources.guard import Guard
 _MAX_SUM_BITS = 1 << 14
 _MAX_TABLE_BITS = 1 << 30
 _CHUNK_BYTES = 1 << 22
-# The guard is told of so many steps at a time.
+# The guard is called once in so many steps.
 _STEPS = 1 << 10
 # The bits of a byte below each place, and how many bits each byte has.
 _BELOW = ((1 << np.arange(8)) - 1).astype(np.uint8)
@@ -120,17 +120,17 @@ def _unpacked(masks: list[int], most: int) -> Pairs:
     data = np.frombuffer(b"".join([mask.to_bytes(width, "little") for mask in masks]), np.uint8)
     held = _BITS.take(data)
     before = starts(held)
-    found = []
+    amounts = []
     for at in range(0, len(masks), rows):
         chunk = data[at * width : (at + rows) * width]
         places = np.flatnonzero(np.unpackbits(chunk, bitorder="little"))
-        found.append(places % (8 * width))
+        amounts.append(places % (8 * width))
 
     def locate(states: Numbers, spent: Ints) -> Ints:
         byte = states * width + (spent >> 3)
         return before.take(byte) + _BITS.take(data.take(byte) & _BELOW.take(spent & 7))
 
-    return Pairs(spent=np.concatenate(found), start=before[::width], locate=locate)
+    return Pairs(spent=np.concatenate(amounts), start=before[::width], locate=locate)
 
 
 def _listed(rows: Sequence[_Row], to_go: Exact, most: int, guard: Guard) -> Pairs:
@@ -145,11 +145,11 @@ def _listed(rows: Sequence[_Row], to_go: Exact, most: int, guard: Guard) -> Pair
         guard.states(pairs)
         guard.tick(1 + len(amounts) * len(row))
         for target, step in row:
-            below, due = seen[target], least[target]
+            below, floor = seen[target], least[target]
             for amount in amounts:
                 spent = amount + step
                 if spent <= most:
-                    below.add(spent if spent > due else due)
+                    below.add(spent if spent > floor else floor)
     return _searched([sorted(amounts) for amounts in seen], np.array(least, dtype=to_go.dtype))
 
 

@@ -15,7 +15,7 @@ from tcc_compiler.resources.place import Statement
 
 
 def constraints(core: Core, letters: Letters) -> Iterator[Constraint]:
-    """The rules of a core, the one that prunes most first."""
+    """The constraints of a core, in the order in which they are applied."""
     if core.start is not None:
         yield signature(core, letters)
     for forbid in core.forbids:
@@ -121,7 +121,7 @@ def _constraint(
 
 
 def statement_text(core: Core, statement: Statement) -> str:
-    """A statement as the grammar would write it, patterns for people."""
+    """A statement as the grammar would write it, with short patterns."""
     match statement:
         case Limit():
             return f"limit {statement.text}"
@@ -135,12 +135,12 @@ def statement_text(core: Core, statement: Statement) -> str:
 
 
 def pattern_text(core: Core, pattern: int) -> str:
-    """A pattern for people: the tool where it is a whole tool, else its first calls."""
+    """A pattern in messages: the tool if it has all its calls, else the first call and a count."""
     return call_set_text(core, core.patterns[pattern])
 
 
 def call_set_text(core: Core, calls: CallSet) -> str:
-    """A call set for people; see :func:`pattern_text`."""
+    """A call set in messages; see :func:`pattern_text`."""
     low, high = calls[0]
     size = sum(end - start for start, end in calls)
     tool = core.calls[low].tool

@@ -1,7 +1,6 @@
-"""A table beside what is spent of a limit: one state for each pair that occurs, then merged.
+"""A table under a limit: one state for each pair (state, spent) that occurs, then minimised.
 
-Edges are made for many states at once, in portions, so that what is held besides the result is
-bounded.  Cost: linear in the pairs and their edges.
+Edges are made in portions of many states, so that memory beside the result is bounded.  Cost: linear in the pairs and their edges.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def unfold(table: Table, pairs: Pairs, steps: Exact, stop: Exact, most: int, gua
         held += len(edges)
         guard.tick(len(fits))
         guard.room(held >> 2)
-    found = Table(
+    unfolded = Table(
         accept=table.accept.take(state) & (stop.take(state) <= left),
         edge_start=starts(_joined(degrees)),
         letter=_joined(letters),
@@ -62,9 +61,9 @@ def unfold(table: Table, pairs: Pairs, steps: Exact, stop: Exact, most: int, gua
         levels=distinct(pairs.start.take(table.levels)),
         nondeterministic=table.nondeterministic,
     )
-    found = merged(found, guard)
-    guard.room(found.edges)
-    return found
+    unfolded = merged(unfolded, guard)
+    guard.room(unfolded.edges)
+    return unfolded
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:

@@ -1,1 +1,1 @@
-"""The plan expression as a nondeterministic shared graph of positions and stacks."""
+"""The plan expression as an automaton: its expressions, their positions, determinising."""

@@ -1,11 +1,11 @@
-"""The machine of the plan expression: state sets of the network, made on demand.
+"""Determinising the plan expression: the state sets that are reached, made on demand.
 
-Where a limit bounds a weight that every call adds to (the driver), states are visited by least
-weight of a prefix, and one that can no more be finished within the limit is a dead end: with a
-limit on depth the walk ends, whatever the recursion.  The cut is coarse; the limit itself is
-applied afterwards, exactly, like every other.
+Where limits bound the weight of a word (the driver), states are visited by the least weight of a
+prefix, and a state that cannot be finished within the bound gets no edges: with a limit on depth
+the exploration ends, whatever the recursion.  This only cuts words that break the limit; the limit
+itself is applied afterwards, exactly, like every other.
 Cost: linear in the sets and their members; the number of sets may be exponential, hence the caps.
-Where it is, :func:`follow` keeps the expression's partial derivatives apart, without sets.
+:func:`follow` makes no sets: its states are partial derivatives.
 Source: the subset construction (Rabin and Scott, 1959), over stacks instead of states.
 """
 
@@ -43,7 +43,7 @@ class Driver:
 def determinise(
     network: Network, first: int, driver: Driver | None, cap: int, guard: Guard
 ) -> Machine | None:
-    """The machine of the state sets that are reached from set `first`.
+    """The automaton of the state sets that are reached from set `first`.
 
     Args:
         driver: cuts what cannot be finished within its bound; None cuts nothing.
@@ -63,19 +63,19 @@ def determinise(
         if _lost(network, sets[q], weight, driver):
             accept[q], edges[q] = False, ()
             continue
-        found = []
+        row = []
         for letter, target in network.step(sets[q]).items():
-            due = weight + driver.weights[letter] if driver else 0
+            spent_there = weight + driver.weights[letter] if driver else 0
             if target not in number:
                 number[target] = len(sets)
                 sets.append(target)
-                spent[target] = due + 1
+                spent[target] = spent_there + 1
             p = number[target]
-            if due < spent[target]:
-                spent[target] = due
-                heapq.heappush(heap, (due, p))
-            found.append((letter, p))
-        accept[q], edges[q] = network.sets[sets[q]][0], tuple(found)
+            if spent_there < spent[target]:
+                spent[target] = spent_there
+                heapq.heappush(heap, (spent_there, p))
+            row.append((letter, p))
+        accept[q], edges[q] = network.sets[sets[q]][0], tuple(row)
         guard.note(len(sets))
         if len(sets) > cap or network.room > _ROOM * cap:
             return None
@@ -84,7 +84,7 @@ def determinise(
 
 
 def follow(partials: Partials, root: int, driver: Driver | None, guard: Guard) -> Machine:
-    """The nondeterministic machine of the partial derivatives that are reached from node `root`.
+    """The nondeterministic automaton of the partial derivatives that are reached from node `root`.
 
     Args:
         driver: cuts what cannot be finished within its bound; None cuts nothing.
@@ -105,21 +105,21 @@ def follow(partials: Partials, root: int, driver: Driver | None, guard: Guard) -
         weight, q = heapq.heappop(heap)
         if q in edges:
             continue
-        found = []
+        row = []
         if driver is None or weight + partials.least[stacks[q]] <= driver.bound:
             for letter, targets in partials.step(stacks[q]).items():
-                due = weight + driver.weights[letter] if driver else 0
+                spent_there = weight + driver.weights[letter] if driver else 0
                 for target in targets:
                     p = number.setdefault(target, len(stacks))
                     if p == len(stacks):
                         stacks.append(target)
-                    if due < spent.get(target, due + 1):
-                        spent[target] = due
-                        heapq.heappush(heap, (due, p))
-                    found.append((letter, p))
-        edges[q] = tuple(found)
-        held += len(found)
-        guard.tick(1 + len(found))
+                    if spent_there < spent.get(target, spent_there + 1):
+                        spent[target] = spent_there
+                        heapq.heappush(heap, (spent_there, p))
+                    row.append((letter, p))
+        edges[q] = tuple(row)
+        held += len(row)
+        guard.tick(1 + len(row))
         guard.states(len(stacks))
         guard.room(held)
     return Machine(
@@ -138,10 +138,10 @@ def _lost(network: Network, number: int, weight: int, driver: Driver | None) -> 
 def determinise_by_depth(
     network: Network, first: int, depth: int, cap: int, guard: Guard
 ) -> Machine | None:
-    """The machine of the words of at most `depth` calls, one layer for each depth.
+    """The automaton of the words of at most `depth` calls, one layer for each depth.
 
     Positions that cannot be finished in the calls that are left are dropped from the sets.  It
-    stays small where the machine without a limit explodes only because of what comes too late.
+    stays small where the automaton without a limit is large only because of longer words.
     """
     layer = {_prune(network, first, depth): 0}
     accept: list[bool] = []
@@ -152,14 +152,14 @@ def determinise_by_depth(
         for number in layer:
             guard.tick()
             accept.append(network.sets[number][0])
-            found = []
+            row = []
             for letter, target in network.step(number).items() if left else ():
                 pruned = _prune(network, target, left - 1)
                 if pruned:
                     p = below.setdefault(pruned, made)
                     made += p == made
-                    found.append((letter, p))
-            edges.append(tuple(found))
+                    row.append((letter, p))
+            edges.append(tuple(row))
             guard.note(made)
             if made > cap or network.room > _ROOM * cap:
                 return None

@@ -1,10 +1,10 @@
-"""The machine of the plan expression, by whichever way of determinising stays small.
+"""The automaton of the plan expression, by whichever way of determinising stays small.
 
-Two ways take turns under caps that grow: state sets as they are, and state sets by depth (where a
-limit on depth is there), so the work is within a constant of the better one.  Recursion that
-needs a bound and has none on depth is first looked at by :mod:`tcc_compiler.automata.regular.finiteness`.
-Where determinising explodes, the partial derivatives are a machine of their own: small, and
-nondeterministic.
+Two ways are tried in turn under growing caps: the subset construction, and (with a limit on depth)
+the same with one layer for each depth; so the work is within a constant factor of the better one.
+Recursion that needs a bound on depth and has none is examined first
+(:mod:`tcc_compiler.automata.regular.finiteness`).  Where determinising takes too many states, the
+automaton of partial derivatives can be used instead: it is small, and nondeterministic.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def explore(core: Core, letters: Letters, guard: Guard) -> Machine:
     Words that break a limit may be missing.
 
     Raises:
-        Refused: TCC401 and TCC406 from the look at unbounded recursion, TCC403, TCC404.
+        Refused: TCC401 and TCC406 for unbounded recursion, TCC403, TCC404.
     """
     driver = find_driver(core, letters)
     nodes, root = _nodes(core, letters, driver, guard)
@@ -53,7 +53,7 @@ def explore_partial(core: Core, letters: Letters, guard: Guard) -> Machine:
     It has the plans of :func:`explore`, each once for every way of deriving it.
 
     Raises:
-        Refused: TCC401 and TCC406 from the look at unbounded recursion, TCC403, TCC404.
+        Refused: TCC401 and TCC406 for unbounded recursion, TCC403, TCC404.
     """
     driver = find_driver(core, letters)
     nodes, root = _nodes(core, letters, driver, guard, as_written=True)
@@ -147,22 +147,22 @@ def find_driver(core: Core, letters: Letters) -> Driver | None:
     depths = [limit.value for limit in core.limits if limit.kind == "depth"]
     if depths:
         return depth_driver(letters, min(depths), f"limit depth <= {min(depths)}")
-    found: list[tuple[Limit, list[int]]] = []
+    upper_limits: list[tuple[Limit, list[int]]] = []
     for limit in core.limits:
         amounts = letter_amounts(core, letters, limit)
         if not limit.least and min(amounts, default=0) >= 0:
-            found.append((limit, amounts))
-    if not found:
+            upper_limits.append((limit, amounts))
+    if not upper_limits:
         return None
-    whole = lcm(*(max(1, limit.value) for limit, _ in found))
-    bound = whole * len(found)
+    whole = lcm(*(max(1, limit.value) for limit, _ in upper_limits))
+    bound = whole * len(upper_limits)
     weights = [0] * len(letters.calls)
-    for limit, amounts in found:
+    for limit, amounts in upper_limits:
         for letter, amount in enumerate(amounts):
             # One call above the limit is above the sum too.
             alone = bound + 1 if amount > limit.value else amount * (whole // max(1, limit.value))
             weights[letter] += alone
-    text = " and ".join(f"limit {limit.text}" for limit, _ in found[:4])
+    text = " and ".join(f"limit {limit.text}" for limit, _ in upper_limits[:4])
     return Driver(weights=weights, bound=bound, text=text, depth=False)
 
 

@@ -1,10 +1,10 @@
-"""Whether recursion that no finite automaton follows still gives finitely many plans.
+"""Whether a recursive expression that is not regular still gives finitely many plans.
 
-The expression's words that all statements allow are written as a grammar over items (see
-:mod:`tcc_compiler.automata.regular.summaries`).  They are infinitely many exactly when a useful item
-derives itself with calls beside it; those calls are the witness.  Otherwise the longest plan is
-read off, and bounds the depth.
-Cost: that of the items; past a cap the question stays open.
+The words of the expression that all statements allow are the language of a context-free grammar
+(:mod:`tcc_compiler.automata.regular.summaries`), whose nonterminals are called items.  It is
+infinite exactly when a useful item derives itself with calls beside it; those calls are the
+witness.  Otherwise the grammar gives the length of the longest plan, which bounds the depth.
+Cost: that of the items; past a cap the question is not decided.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def longest_plan(core: Core, letters: Letters, nodes: Nodes, root: int, guard: G
     """
     for limits in (True, False):
         control = Control(core, letters, limits)
-        # The walk over operand sets has a network of its own, so that its growth is capped here.
+        # Operand sets are explored in a network of their own, so that its growth can be capped.
         table = Summaries(
             nodes,
             Network(nodes, letters.patterns, guard),
@@ -98,13 +98,13 @@ def _others(way: Way, part: Item) -> bool:
 
 def _useful(table: Summaries, roots: Sequence[Item]) -> list[Item]:
     """Every item that some plan is made of, in order of discovery."""
-    found = dict.fromkeys(roots)
+    useful = dict.fromkeys(roots)
     todo = list(roots)
     for item in todo:
         for way in table.ways[item]:
             for part in way.parts:
-                if part not in found:
-                    found[part] = None
+                if part not in useful:
+                    useful[part] = None
                     todo.append(part)
     return todo
 
@@ -142,14 +142,14 @@ def _around(table: Summaries, way: Way, part: Item) -> tuple[list[int], list[int
 
 def _word(table: Summaries, item: Item) -> list[int]:
     """A word of an item, by first ways; cut where it is long."""
-    found: list[int] = []
+    word: list[int] = []
     todo = [item]
-    while todo and len(found) < _MOST_LETTERS:
+    while todo and len(word) < _MOST_LETTERS:
         way = table.ways[todo.pop()][0]
         if way.letter is not None:
-            found.append(way.letter)
+            word.append(way.letter)
         todo.extend(reversed(way.parts))
-    return found
+    return word
 
 
 def _path(table: Summaries, start: Item, end: Item) -> list[tuple[Way, Item]]:
@@ -164,9 +164,9 @@ def _path(table: Summaries, start: Item, end: Item) -> list[tuple[Way, Item]]:
                 if part not in came:
                     came[part] = (way, item)
                     todo.append(part)
-    found: list[tuple[Way, Item]] = []
+    path: list[tuple[Way, Item]] = []
     item = end
     while (step := came[item]) is not None:
-        found.append((step[0], item))
+        path.append((step[0], item))
         item = step[1]
-    return found[::-1]
+    return path[::-1]

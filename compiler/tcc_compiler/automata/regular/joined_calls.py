@@ -1,8 +1,9 @@
-"""Alternatives that are single calls, made one call of a joint pattern: `a | b | c` is a call set.
+"""Alternatives that are single calls become one call of a joint pattern: `a | b | c`.
 
-Nothing that is derived changes, nor in how many ways; but calls that the grammar names one by one
-and never tells apart come to share a letter (:mod:`tcc_compiler.automata.letters`), and three hundred tools
-may be a dozen letters.  Cost: linear in the expressions, and in the members of the joint patterns.
+The words and their derivations stay the same; but calls that are named one by one, and always as
+alternatives, then have the same letter (:mod:`tcc_compiler.automata.letters`): three hundred tools
+may be a dozen letters.
+Cost: linear in the expressions, and in the members of the joint patterns.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tcc_certs.grammar import (
 
 
 def join_calls(core: Core) -> Core:
-    """`core` with joint patterns after its own, whose numbers stay what they are."""
+    """`core` with joint patterns; they follow its own patterns, which keep their numbers."""
     sets = _Sets(core.patterns)
     rules = {name: _join(expr, sets) for name, expr in core.rules.items()}
     plan = _join(core.plan, sets)
@@ -48,11 +49,11 @@ class _Sets:
                 joint[-1] = (joint[-1][0], max(high, joint[-1][1]))
             else:
                 joint.append((low, high))
-        found = tuple(joint)
-        if found not in self.number:
-            self.number[found] = len(self._patterns)
-            self._patterns.append(found)
-        return self.number[found]
+        union = tuple(joint)
+        if union not in self.number:
+            self.number[union] = len(self._patterns)
+            self._patterns.append(union)
+        return self.number[union]
 
 
 def _join(expr: Expr, sets: _Sets) -> Expr:
@@ -86,7 +87,7 @@ def _with_parts(expr: Expr, inner: tuple[Expr, ...], sets: _Sets) -> Expr:
 
 
 def _joined(items: tuple[Expr, ...], sets: _Sets) -> Expr:
-    """The alternatives, their single calls as one."""
+    """The alternatives, with one call in place of all single calls."""
     calls = [item.pattern for item in items if isinstance(item, OneCall)]
     if len(calls) < 2:
         return Alt(items)

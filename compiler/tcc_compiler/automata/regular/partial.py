@@ -1,7 +1,7 @@
 """Partial derivatives: the plan expression as a nondeterministic automaton, made on demand.
 
-Specification: docs/spec/core.md, section 6.  What may follow a call is a stack of nodes that are
-due, shared and interned like those of :mod:`tcc_compiler.automata.regular.network`; a call leads from a
+Specification: docs/spec/core.md, section 6.  What may follow a call is a stack of nodes,
+shared and interned like those of :mod:`tcc_compiler.automata.regular.network`; a call leads from a
 stack to one stack for each way of taking it, and no sets of them are made.  The operands of `&`
 move beside each other, every choice of one stack each; what `-` takes off is one state set for
 each operand, determinised by the network.

@@ -31,8 +31,8 @@ CATALOGUE: Mapping[str, Entry] = {
 }
 _PREFACE = """\
 Made from the catalogue in `compiler/tcc_compiler/language/catalogue/`; do not edit by hand.
-`python -m tcc_compiler.language.catalogue docs/errors.md` writes it again. A code keeps its meaning for
-ever."""
+`python -m tcc_compiler.language.catalogue docs/errors.md` writes it again. A code keeps its
+meaning for ever."""
 
 
 def explain(code: str) -> str | None:

@@ -1,1 +1,1 @@
-"""From characters to statements: tokens, the LALR grammar, the tree that it builds."""
+"""From characters to statements: tokens, the LALR grammar, the syntax tree."""

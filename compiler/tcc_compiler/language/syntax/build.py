@@ -1,8 +1,8 @@
-"""What the LALR parser calls at each reduction: tokens and parts become tree nodes.
+"""The actions of the LALR parser: at each reduction, tokens and parts become a tree node.
 
-The tree grows from its leaves while the parser runs, so nothing here walks it, and what is nested
-too deeply is refused at the node that is one too many.  A method is named for its rule in
-grammar.lark.  Cost: linear in the tokens (an operand list is joined once for each level).
+The tree is built from its leaves while the parser runs, so nothing here walks a tree, and nesting
+that is too deep is refused at the first node past the limit.  Each method has the name of its rule
+in grammar.lark.  Cost: linear in the tokens (an operand list is joined once for each level).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def _parser() -> Lark:
 
 
 class _NoLexer(BasicLexer):
-    """A lexer that has nothing to prepare."""
+    """A lexer that is never run: :mod:`tcc_compiler.language.syntax.tokens` makes the tokens."""
 
     def __init__(self, conf: object) -> None:
         """Take the terminals as declared; they have no patterns."""
@@ -68,15 +68,15 @@ def _broken(chunk: Chunk, named: bool = True, misspelled: int | None = None) -> 
 
     Args:
         chunk: the tokens.
-        named: what the statement would define counts as defined.
+        named: whether the name that the statement would define counts as defined.
         misspelled: the token that looks like the keyword of a second statement.
     """
     first = chunk.tokens[0]
     places = [1] if named and first.type in ("TOOL", "RULE") else []
     if misspelled is not None:
         places.append(misspelled + 1)
-    found = [chunk.tokens[place] for place in places if place < len(chunk.tokens)]
-    names = tuple(Word(str(token), token.region) for token in found if token.type == "NAME")
+    tokens = [chunk.tokens[place] for place in places if place < len(chunk.tokens)]
+    names = tuple(Word(str(token), token.region) for token in tokens if token.type == "NAME")
     return Broken(str(first), names, first.region.to(chunk.tokens[-1].region))
 
 
@@ -89,7 +89,7 @@ def _statement(
         _report_no_statement(chunk, report)
         return _broken(chunk)
     if chunk.wrong is not None:
-        # What was left out has been reported; what is left may well mean something else.
+        # Characters that were reported are missing here: the rest may mean something else.
         return _broken(chunk)
     parser = _parser().parse_interactive()
     at = 0
@@ -148,15 +148,15 @@ def _report_unexpected(
             _report_reserved(token, report)
         else:
             message = f"found {_shown(token)}; expected {wanted}"
-            report.error("TCC101", token.region, message, hint or _mend(token, expected))
+            report.error("TCC101", token.region, message, hint or _hint(token, expected))
         return _broken(chunk, misspelled=misspelled)
     last = chunk.tokens[-1].region
     if following is not None and "NAME" in expected and _same_line(source, last, following.region):
         _report_reserved(following, report)
         return None
-    found = "the end of the text" if following is None else f"the statement {_shown(following)}"
+    next_text = "the end of the text" if following is None else f"the statement {_shown(following)}"
     region = Region(last.source, last.end, last.end + 1)
-    report.error("TCC101", region, f"found {found}; expected {wanted}", hint)
+    report.error("TCC101", region, f"found {next_text}; expected {wanted}", hint)
     return _broken(chunk, misspelled=misspelled)
 
 
@@ -177,8 +177,8 @@ def _same_line(source: Source, one: Region, other: Region) -> bool:
     return source.place(one.end)[0] == source.place(other.start)[0]
 
 
-def _mend(token: Lexeme, expected: set[str]) -> str | None:
-    """What to do about some common slips."""
+def _hint(token: Lexeme, expected: set[str]) -> str | None:
+    """A hint for some common mistakes."""
     if token.type == "_EQUAL" and "EQEQ" in expected:
         return "write '=='"
     if token.type == "EQEQ" and "_EQUAL" in expected:
@@ -189,9 +189,9 @@ def _mend(token: Lexeme, expected: set[str]) -> str | None:
 
 
 def _misspelled(tokens: Sequence[Lexeme], source: Source) -> int | None:
-    """The last name that begins a line, where it is close to a keyword.
+    """The last name that begins a line, if it is close to a keyword.
 
-    The statement may have taken in another one whose keyword is misspelled.
+    The tokens may hold a second statement, whose keyword is misspelled.
     """
     for place in range(len(tokens) - 1, 0, -1):
         token = tokens[place]

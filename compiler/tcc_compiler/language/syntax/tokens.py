@@ -43,7 +43,7 @@ _TOKEN = re.compile(
 _KEYWORDS = {word: word.upper() for word in RESERVED}
 _STARTS = frozenset(word.upper() for word in STATEMENT_WORDS)
 _OPERANDS = frozenset(("NAME", "NUMBER", "RPAR"))
-_MENDS = {
+_HINTS = {
     "<": "write '<='",
     ">": "write '>='",
     ";": "statements need no ';'",
@@ -55,14 +55,14 @@ _MENDS = {
 
 
 class Lexeme(Token):
-    """A token that knows its region."""
+    """A token with its region in the source."""
 
     region: Region
 
 
 def lexeme(kind: str, text: str, region: Region) -> Lexeme:
     """A token of a kind that grammar.lark declares."""
-    # Past the constructor of the base class, which costs more than all else here together.
+    # The constructor of the base class is left out: it costs more than everything else here.
     token = str.__new__(Lexeme, text)
     token.type = kind
     token.value = text
@@ -76,7 +76,7 @@ class Chunk:
 
     Attributes:
         tokens: one or more.
-        wrong: where the first thing is that was reported, None without one.
+        wrong: the offset of the first character that was reported, None where nothing was.
     """
 
     tokens: Sequence[Lexeme]
@@ -84,7 +84,7 @@ class Chunk:
 
 
 def split(text: str, source: int, report: Report) -> tuple[Chunk, ...]:
-    """The statements of a text, as tokens; what is no token is reported and left out.
+    """The statements of a text, as tokens; characters that are no token are reported and left out.
 
     A text with too many tokens comes out as one chunk that is no statement.
     """
@@ -96,8 +96,8 @@ def split(text: str, source: int, report: Report) -> tuple[Chunk, ...]:
 class _Scanner:
     """One pass over a text.
 
-    Invariant: `tokens` are those of the statement that is being read, `braces` and `parens` how
-    many are open in it, `wrong` where something in it was reported first.
+    Invariant: `tokens`, `braces`, `parens` and `wrong` belong to the statement that is being read:
+    its tokens so far, how many braces and parentheses are open, and the offset of its first error.
     """
 
     def __init__(self, text: str, source: int, report: Report) -> None:
@@ -215,8 +215,8 @@ class _Scanner:
             return
         text = match.group()
         named = unicodedata.name(text[0], "unnamed") if len(text) == 1 else "the first of a run"
-        shown = f"'{text}'" if text in _MENDS else f"U+{ord(text[0]):04X} ({named})"
-        self._error("TCC102", match, f"{shown} has no meaning here", _MENDS.get(text))
+        shown = f"'{text}'" if text in _HINTS else f"U+{ord(text[0]):04X} ({named})"
+        self._error("TCC102", match, f"{shown} has no meaning here", _HINTS.get(text))
 
     def _error(
         self, code: str, match: re.Match[str], message: str, hint: str | None = None

@@ -17,7 +17,7 @@ AMOUNTS = ("cost", "price", "latency", "epsilon")
 BLOCK_WORDS = frozenset((*AMOUNTS, "quotes", "doc", "bind", "model", "adapter"))
 UNITS = frozenset(("ms", "s"))
 
-# After this keyword, and nowhere else, these names are words.
+# Names that are keywords right after this keyword, and nowhere else.
 PLACED: Mapping[str, frozenset[str]] = {
     "LIMIT": frozenset(("depth", "uses", *AMOUNTS)),
     "EXPECT": frozenset(("plans", "min_cost", "max_depth")),
@@ -45,7 +45,7 @@ _LAST = ("_ARGS", *PUNCTUATION.values(), "$END")
 
 
 def expectation(kinds: Iterable[str]) -> str:
-    """What may stand at a place, in the language's words: ``a name, 'any' or '('``."""
+    """The kinds of token that may follow, as a message lists them: ``a name, 'any' or '('``."""
     ordered = sorted(kinds, key=_rank)
     words = [_NAMES.get(kind, f"'{kind.lower()}'") for kind in ordered]
     if len(words) < 2:
