@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import tcc
+import tcc.api
 import tcc_certs.kernel
-import tcc_runtime.fastcheck.kernel
 import tcc_runtime.load
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
@@ -34,17 +34,33 @@ def test_what_is_compiled_is_checked_by_the_kernel_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     checked = []
+    pure = tcc_certs.kernel.check
 
     def check(data: bytes | memoryview, **more: Any) -> tcc_certs.kernel.CheckedArtifact:
         checked.append(len(data))
-        return tcc_certs.kernel.check(data, **more)
+        return pure(data, **more)
 
-    monkeypatch.setattr(tcc_runtime.fastcheck.kernel, "check", check)
-    monkeypatch.setattr(tcc_runtime.load, "check", check)
+    for module in (tcc_certs.kernel, tcc_runtime.load, fast):
+        monkeypatch.setattr(module, "check", check)
     (tmp_path / "g.tcg").write_text(GRAMMAR, encoding="utf-8")
     artifacts = [tcc.compile_text(GRAMMAR), tcc.compile_file(tmp_path / "g.tcg")]
     assert all(artifact.verified for artifact in artifacts)
     assert len(checked) == len(artifacts)
+
+
+def test_large_artifacts_are_checked_by_the_fast_kernel_before_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert tcc.api.LARGE == tcc_runtime.load._LARGE
+    data = compile_text(GRAMMAR, Options()).artifact
+    assert data is not None
+    called = []
+    for module in (tcc_certs.kernel, fast):
+        monkeypatch.setattr(module, "check", lambda _, name=module.__name__: called.append(name))
+    tcc.api.check_for_use(data)
+    monkeypatch.setattr(tcc.api, "LARGE", len(data))
+    tcc.api.check_for_use(data)
+    assert called == ["tcc_certs.kernel", "tcc_runtime.fastcheck.kernel"]
 
 
 def test_what_the_pipeline_checked_is_named_by_its_digest() -> None:

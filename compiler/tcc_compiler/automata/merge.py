@@ -92,7 +92,7 @@ def _twins(hashes: Hashes) -> Ints | None:
     """[states], the first state with the same hash; None where all hashes differ."""
     bits = (len(hashes) - 1).bit_length()
     if bits <= _PACKED:
-        # The other bits still distinguish so many states, and sorting values is faster than argsort.
+        # The other bits still distinguish so many states; sorting values is faster than argsort.
         mask = np.uint64((1 << bits) - 1)
         ordered = hashes & ~mask
         ordered |= np.arange(len(hashes), dtype=np.uint64)

@@ -117,7 +117,7 @@ def amounts_in(attributes: Attributes, where: str, report: Report) -> Amounts:
         if number is None:
             report.error("TCC604", WHOLE_FILE, f"{name} of {where} is not a number that is finite")
             continue
-        # The unit's own error speaks of the file as a whole, so it is told apart by its place here.
+        # The error is about the file as a whole, so its text names the node or edge.
         amounts[kind] = in_unit(kind, number, WHOLE_FILE, report, f" ({name} of {where})") or 0
     return Amounts(
         amounts.get("cost", 0),

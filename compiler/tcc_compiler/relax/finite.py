@@ -1,8 +1,8 @@
 """Whether the plans stay finitely many without some limits, decided on the expression alone.
 
 Infinitely many plans need an unbounded repetition, or a recursive rule.  If each round of it
-adds to an upper limit that is kept, the number of rounds is bounded.  The answer "yes" is certain; "no" may
-be wrong, since other statements may forbid what the expression allows.
+adds to an upper limit that is kept, the number of rounds is bounded.  The answer "yes" is certain;
+"no" may be wrong, since other statements may forbid what the expression allows.
 Cost: linear in the expressions, times the nesting at worst.
 """
 

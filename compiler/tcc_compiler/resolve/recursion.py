@@ -72,7 +72,7 @@ def _rule_of(node: Expression, program: Program) -> str | None:
 
 
 def _next(visit: _Visit) -> Expression | None:
-    """The next operand to look at; past one that cannot be empty a sequence is not looked at.
+    """The next operand to evaluate; a sequence is not evaluated past one that cannot be empty.
 
     A rule whose body is a bare name of a rule has that name as its one operand.
     """

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tcc_compiler.automata.best_to_go import best_to_go, exact_array, exact_type
 from tcc_compiler.automata.constraint.spent import pairs_spent
 from tcc_compiler.automata.constraint.unfold import unfold
-from tcc_compiler.automata.best_to_go import best_to_go, exact_array, exact_type
 from tcc_compiler.automata.table import Exact, Table
 from tcc_compiler.resources.guard import Guard
 

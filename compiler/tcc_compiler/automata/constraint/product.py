@@ -1,6 +1,6 @@
 """The product of an automaton with that of one statement: the words that both allow.
 
-Statements that look at the order of calls (signatures, `require`, `forbid`) are :class:`Constraint`
+Statements about the order of calls (signatures, `require`, `forbid`) are :class:`Constraint`
 values; the product is explored from the start, so only reachable pairs are made.
 Cost: edges of the machine times states of the constraint, at most.
 """

@@ -1,6 +1,7 @@
 """A table under a limit: one state for each pair (state, spent) that occurs, then minimised.
 
-Edges are made in portions of many states, so that memory beside the result is bounded.  Cost: linear in the pairs and their edges.
+Edges are made in portions of many states, so that memory beside the result is bounded.
+Cost: linear in the pairs and their edges.
 """
 
 from __future__ import annotations

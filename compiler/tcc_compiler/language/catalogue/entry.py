@@ -11,7 +11,7 @@ class Entry:
 
     Attributes:
         title: what is wrong, in a few words.
-        explanation: why it is refused, and how to mend it; paragraphs of plain text.
+        explanation: why it is refused, and how to correct it; paragraphs of plain text.
         example: a grammar (for codes of imports, another file) that has this error, or empty
             where a short one cannot show it.
     """
