@@ -11,6 +11,7 @@ from tcc_compiler.language.source import source_of
 from tcc_compiler.language.syntax.parse import parse
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file, compile_text
+from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.tools import tool_of
 from tests.scaling.measure import MOST, growth, swelling
 
@@ -94,7 +95,7 @@ def test_a_call_is_not_held_against_each_when(name):
         source = source_of(GRAMMARS[name](n), "x")
         report = Report([source])
         tool = parse(source, 0, report)[1]
-        return lambda: tool_of(tool, report)
+        return lambda: tool_of(tool, Steps(), report)
 
     assert growth(prepare, 100) < MOST
 
