@@ -1,10 +1,11 @@
 """The automaton of the plan expression, by whichever way of determinising stays small.
 
-Two ways are tried in turn under growing caps: the subset construction, and (with a limit on depth)
-the same with one layer for each depth; so the work is within a constant factor of the better one.
-Recursion that needs a bound on depth and has none is examined first
-(:mod:`tcc_compiler.automata.regular.finiteness`).  Where determinising takes too many states, the
-automaton of partial derivatives can be used instead: it is small, and nondeterministic.
+Ways are tried in turn under growing caps: the subset construction, the same with one layer for each
+depth (with a limit on depth), and, where rules also stand in themselves, the words of each part by
+depth; so the work is within a constant factor of the best one.  Recursion that needs a bound on
+depth and has none is examined first (:mod:`tcc_compiler.automata.regular.finiteness`).  Where
+determinising takes too many states, the automaton of partial derivatives can be used instead: it is
+small, and nondeterministic.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from math import lcm
 from tcc_certs.grammar import Core, Limit
 from tcc_compiler.automata.letters import Letters, letter_amounts
 from tcc_compiler.automata.machine import Machine
+from tcc_compiler.automata.regular.bounded import bounded_machine
 from tcc_compiler.automata.regular.determinise import (
     Driver,
     determinise,
@@ -29,6 +31,7 @@ from tcc_compiler.resources.refusal import Refused
 
 _FIRST_CAP = 1 << 13
 _GROWTH = 8
+_ENTRIES = 8  # of the tables of bounded words, for each state of a cap
 
 
 def explore(core: Core, letters: Letters, guard: Guard) -> Machine:
@@ -44,7 +47,7 @@ def explore(core: Core, letters: Letters, guard: Guard) -> Machine:
     nodes, root = _nodes(core, letters, driver, guard)
     if grows(nodes) and not (driver and driver.depth):
         return _explore_recursion(core, letters, nodes, root, driver, guard)
-    return _take_turns(Network(nodes, letters.patterns, guard), root, driver, guard)
+    return _take_turns(nodes, letters, root, driver, guard)
 
 
 def explore_partial(core: Core, letters: Letters, guard: Guard) -> Machine:
@@ -108,10 +111,10 @@ def _explore_recursion(
     if bound is not None:
         driver = depth_driver(letters, bound, f"plans of at most {bound} calls")
         nodes, root = _nodes(core, letters, driver, guard)
-        return _take_turns(Network(nodes, letters.patterns, guard), root, driver, guard)
+        return _take_turns(nodes, letters, root, driver, guard)
     if driver is None or grows(nodes, freely=True):
         raise _undecided()
-    return _take_turns(network, root, driver, guard)
+    return _take_turns(nodes, letters, root, driver, guard, network)
 
 
 def _undecided() -> Refused:
@@ -123,13 +126,28 @@ def _undecided() -> Refused:
     )
 
 
-def _take_turns(network: Network, root: int, driver: Driver | None, guard: Guard) -> Machine:
+def _take_turns(
+    nodes: Nodes,
+    letters: Letters,
+    root: int,
+    driver: Driver | None,
+    guard: Guard,
+    network: Network | None = None,
+) -> Machine:
+    """One way after the other, under caps that grow; `network` where there is one already."""
+    network = network or Network(nodes, letters.patterns, guard)
     first = network.initial(root)
     cap = min(_FIRST_CAP, guard.max_states)
+    depth = driver.bound if driver and driver.depth else None
+    nested = depth is not None and grows(nodes)
     while True:
-        machine = determinise(network, first, driver, cap, guard)
-        if machine is None and driver and driver.depth:
-            machine = determinise_by_depth(network, first, driver.bound, cap, guard)
+        machine = None
+        if depth is not None and nested:
+            machine = bounded_machine(nodes, root, letters.patterns, depth, _ENTRIES * cap, guard)
+        if machine is None:
+            machine = determinise(network, first, driver, cap, guard)
+        if machine is None and depth is not None:
+            machine = determinise_by_depth(network, first, depth, cap, guard)
         if machine is not None:
             return machine
         guard.growth(len(network.sets), network.calls)
