@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.measure import head, row, side_by_side
-from tcc_certs.corecheck import CoreReport, check_core
+from tcc_certs.corecheck.check import CoreReport, check_core
 from tcc_certs.kernel import check
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file, compile_text

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tcc_certs.artifact import ArtifactFile, read_artifact, unpack_limbs
-from tcc_certs.automaton import Automaton, view
-from tcc_certs.core import core_of, decode_core
+from tcc_certs.core.model import Core
+from tcc_certs.core.reader import core_of, decode_core
 from tcc_certs.errors import Code, require
-from tcc_certs.grammar import Core
+from tcc_certs.formats.artifact import ArtifactFile, read_artifact, unpack_limbs
+from tcc_certs.formats.automaton import Automaton, view
 from tcc_certs.rules.calls import CallTable, check_calls
 from tcc_certs.rules.counts import RoundedCounts, check_widths
 from tcc_certs.rules.source import check_leaf_ids, check_relaxed, check_source, check_tools
@@ -28,7 +28,7 @@ class CheckedArtifact:
     Attributes:
         file: manifest and columns.
         automaton: states, edges, acceptance, ranks.
-        core: the grammar that it says it is of; :mod:`tcc_certs.corecheck` shows that it is.
+        core: the grammar that it says it is of; :mod:`tcc_certs.corecheck.check` shows that it is.
         table: the calls of the artifact.
         core_calls: for each call of the artifact its index in the core.
         plans: [n], number of plans below each state; of derivations in a nondeterministic one.

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tcc_certs.enforced import Enforced, enforced, shortened
+from tcc_certs.core.enforced import Enforced, enforced, shortened
 from tcc_certs.errors import Code, Rejected, clip
+from tcc_certs.formats.manifest import NONDETERMINISTIC, RELAXED, ROUNDED, Manifest
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.manifest import NONDETERMINISTIC, RELAXED, ROUNDED, Manifest
 
 if TYPE_CHECKING:
-    from tcc_certs.corecheck import CoreReport
+    from tcc_certs.corecheck.check import CoreReport
 
 VALID, INVALID, DECLINED = 0, 1, 2
 VERDICTS = ("VALID", "INVALID", "DECLINED")
@@ -98,7 +98,7 @@ def check_artifact(
 
 def _compare(checked: CheckedArtifact) -> CoreReport:
     """The core check; who does not ask for it has none of it to trust, nor to load."""
-    from tcc_certs.corecheck import check_core
+    from tcc_certs.corecheck.check import check_core
 
     return check_core(checked)
 

@@ -16,9 +16,9 @@ from struct import iter_unpack
 
 from blake3 import blake3
 
-from tcc_certs.artifact import ArtifactFile
-from tcc_certs.automaton import Automaton
 from tcc_certs.errors import Code, Rejected, require
+from tcc_certs.formats.artifact import ArtifactFile
+from tcc_certs.formats.automaton import Automaton
 from tcc_certs.rules.calls import CallTable
 from tcc_certs.rules.counts import count_pairs, round_up
 

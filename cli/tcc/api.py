@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from tcc import files
 from tcc.keywords import SettingsByName, require_known
-from tcc_certs.container import write_container
+from tcc_certs.formats.container import write_container
 from tcc_runtime.load import Artifact, mapped
 from tcc_runtime.load import load as _load
 from tcc_runtime.outcome import Progress, Run

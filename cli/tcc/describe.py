@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tcc import screen
-from tcc_certs.enforced import enforced, shortened
-from tcc_certs.fixed import format_decimal
+from tcc_certs.core.enforced import enforced, shortened
+from tcc_certs.formats.decimals import format_decimal
 from tcc_runtime.load import Artifact, Diagnostic
 from tcc_runtime.plans import cheapest_plan, plans_by_depth
 

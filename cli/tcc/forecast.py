@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tcc import screen
-from tcc_certs.enforced import enforced, shortened
+from tcc_certs.core.enforced import enforced, shortened
 from tcc_runtime.estimate import MOST_ESTIMATED, Estimate, estimate, needs_estimate, why_no_estimate
 from tcc_runtime.load import Artifact
 from tcc_runtime.predict import EFFORT, MOST_EDGES, Prediction, predict, why_not

@@ -132,7 +132,7 @@ def options_of(
     """
     from tcc import api
     from tcc_certs.errors import Code
-    from tcc_certs.fixed import parse_decimal
+    from tcc_certs.formats.decimals import parse_decimal
 
     try:
         numerator, _ = parse_decimal(beta, "beta", Code.MANIFEST_VALUE)

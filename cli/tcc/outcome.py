@@ -7,7 +7,7 @@ from typing import Any
 
 from tcc import screen
 from tcc.forecast import estimate_fields, text
-from tcc_certs.fixed import format_decimal
+from tcc_certs.formats.decimals import format_decimal
 from tcc_runtime.estimate import Estimate
 from tcc_runtime.outcome import Run
 from tcc_runtime.predict import Prediction

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tcc_certs.fixed import format_decimal
-from tcc_certs.grammar import CallSet, Core, members
-from tcc_certs.manifest import Relaxed
+from tcc_certs.core.model import CallSet, Core, members
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.manifest import Relaxed
 from tcc_compiler.automata.constraint.control import Control
 from tcc_compiler.automata.letters import Letters, partition
 from tcc_compiler.automata.table import Table

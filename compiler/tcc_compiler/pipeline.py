@@ -22,13 +22,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tcc_certs.codec import Json
-from tcc_certs.core import core_of, decode_core
+from tcc_certs.core.model import Core
+from tcc_certs.core.reader import core_of, decode_core
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.fixed import parse_decimal
-from tcc_certs.grammar import Core
-from tcc_certs.manifest import MAX_ROUND_BITS
-from tcc_certs.weights import Beta
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import parse_decimal
+from tcc_certs.formats.manifest import MAX_ROUND_BITS
+from tcc_certs.race.weights import Beta
 from tcc_compiler.artifact.call_edges import CallEdges
 from tcc_compiler.artifact.certify import certify
 from tcc_compiler.artifact.emit import Contents, emit

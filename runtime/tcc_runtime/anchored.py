@@ -9,7 +9,7 @@ Cost: one logarithm less for each child that is never popped.
 
 from __future__ import annotations
 
-from tcc_certs.digest import PER_LEAF, RESIDUAL
+from tcc_certs.race.digest import PER_LEAF, RESIDUAL
 from tcc_runtime.constraints import Constraints
 from tcc_runtime.node import Expansion, Node
 from tcc_runtime.numbers import Real, Reals, units

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
-from tcc_certs.grammar import CallSet
+from tcc_certs.core.model import CallSet
 
 
 class CallRanges:

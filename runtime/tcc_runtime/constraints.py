@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from operator import lt
 from typing import TypeAlias
 
+from tcc_certs.core.model import Call, CallSet, Core, ForbidNext, ForbidWith, Limit, Require
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.grammar import Call, CallSet, Core, ForbidNext, ForbidWith, Limit, Require
 from tcc_runtime.call_sets import CallRanges, NamedBy
 from tcc_runtime.load import Artifact
 from tcc_runtime.statements import (

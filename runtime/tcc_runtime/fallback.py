@@ -7,9 +7,9 @@ not the values, so nothing is claimed.  Cost for a leaf: four logarithms.
 
 from __future__ import annotations
 
-from tcc_certs.digest import PER_LEAF
 from tcc_certs.errors import Code
-from tcc_certs.fixed import parse_decimal
+from tcc_certs.formats.decimals import parse_decimal
+from tcc_certs.race.digest import PER_LEAF
 from tcc_runtime.constraints import Constraints
 from tcc_runtime.node import Expansion, Node
 from tcc_runtime.numbers import Reals, clamped

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from json.encoder import encode_basestring
 
-from tcc_certs.codec import Json, encode
+from tcc_certs.formats.codec import Json, encode
 from tcc_runtime.guards import Guard
 from tcc_runtime.node import Expansion, Node
 
@@ -41,7 +41,7 @@ class Marks:
 
 
 def q64_text(value: int) -> str:
-    """Q64.64 text; tcc_certs.fixed.format_q64 is the definition."""
+    """Q64.64 text; tcc_certs.formats.fixed.format_q64 is the definition."""
     product = abs(value) * _DIGITS + _HALF
     scaled = product >> 64
     if product & _FRACTION == 0:
@@ -86,7 +86,7 @@ class NodeLines:
         self.stamp = f"{time[:8]}-{time[8:]}-7"
 
     def node_id(self, digest: str) -> str:
-        """The UUIDv7 of a digest in hex; tcc_certs.digest.uuid7 is the definition."""
+        """The UUIDv7 of a digest in hex; tcc_certs.race.digest.uuid7 is the definition."""
         variant = _VARIANT[digest[16]]
         return f"{self.stamp}{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
 

@@ -15,16 +15,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from tcc_certs.artifact import ArtifactFile, read_artifact
-from tcc_certs.automaton import Automaton, view
-from tcc_certs.codec import decode
-from tcc_certs.container import Tensor
-from tcc_certs.core import read_core
-from tcc_certs.digest import root_context
+from tcc_certs.core.model import Core
+from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.grammar import Core
+from tcc_certs.formats.artifact import ArtifactFile, read_artifact
+from tcc_certs.formats.automaton import Automaton, view
+from tcc_certs.formats.codec import decode
+from tcc_certs.formats.container import Tensor
+from tcc_certs.formats.manifest import Manifest, Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.manifest import Manifest, Relaxed
+from tcc_certs.race.digest import root_context
 
 _LARGE = 1 << 21
 

@@ -13,12 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from tcc_certs.digest import (
-    RESIDUAL,
-    REST_ARRIVAL,
-    rest_digest,
-    rest_place,
-)
+from tcc_certs.race.digest import RESIDUAL, REST_ARRIVAL, rest_digest, rest_place
 from tcc_runtime.gauges import Gauges
 from tcc_runtime.items import CODE, GAUGE, LAST, LEAF, MORE, NAME, ROOT, SOURCE, WHOLE, Item, Left
 from tcc_runtime.items import left_after_first as first_left

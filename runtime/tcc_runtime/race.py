@@ -1,7 +1,7 @@
 """The coupled race: arrivals and published keys of the nodes that a run touches.
 
 Text: docs/spec/race.md, sections 5 to 8; the definition that the validator reads is its own
-(tcc_certs.race).  Cost for each child: one digest and two logarithms, one PRF call; for the
+(tcc_certs.race.arrivals).  Cost for each child: one digest and two logarithms, one PRF call; for the
 winner no logarithm and no PRF call.
 """
 
@@ -13,8 +13,8 @@ from typing import Protocol, TypeAlias
 
 from blake3 import blake3
 
-from tcc_certs.digest import FIRST_ARRIVAL, RESIDUAL, WINNER, leaf_digest
 from tcc_certs.errors import Code, ensure
+from tcc_certs.race.digest import FIRST_ARRIVAL, RESIDUAL, WINNER, leaf_digest
 from tcc_runtime.constraints import Constraints, Held
 from tcc_runtime.node import Expansion, Node
 from tcc_runtime.numbers import Real, Reals, units

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tcc_certs.fixed import format_q64
+from tcc_certs.formats.fixed import format_q64
 from tcc_runtime.entries import Item, above
 from tcc_runtime.guards import ENDING, Stop, is_late
 from tcc_runtime.load import Artifact

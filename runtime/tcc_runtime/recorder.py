@@ -14,8 +14,8 @@ from types import TracebackType
 
 from blake3 import blake3
 
-from tcc_certs.codec import Json, encode
-from tcc_certs.digest import seed_commitment
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.race.digest import seed_commitment
 from tcc_runtime.asking import AskLines
 from tcc_runtime.controller import Choice, Spending
 from tcc_runtime.guards import Descent, Guard

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from tcc_certs.digest import REST_ARRIVAL, REST_WINNER, WINNER, rest_digest, rest_place
+from tcc_certs.race.digest import REST_ARRIVAL, REST_WINNER, WINNER, rest_digest, rest_place
 from tcc_runtime.constraints import Constraints
 from tcc_runtime.node import Expansion, Node
 from tcc_runtime.numbers import Real, Reals, units

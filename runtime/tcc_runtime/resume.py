@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tcc_certs.codec import Json, encode
 from tcc_certs.errors import Code, ensure, require
-from tcc_certs.ledger import LedgerReader
-from tcc_certs.ledger_schema import check_record
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.ledger import LedgerReader
+from tcc_certs.formats.ledger_schema import check_record
 from tcc_runtime.answered import Answered, answer_of
 from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.load import Artifact

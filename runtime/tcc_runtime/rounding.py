@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
-from tcc_certs.fixed import Q64_MAX, Q64_MIN, divide_nearest
+from tcc_certs.formats.decimals import divide_nearest
+from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
 from tcc_runtime.errors import Undecided
 from tcc_runtime.load import Artifact
 from tcc_runtime.node import Node

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from tcc_certs.fixed import format_q64
+from tcc_certs.formats.fixed import format_q64
 from tcc_runtime.anchored import Anchored, Literal
 from tcc_runtime.constraints import Constraints, constraints_of
 from tcc_runtime.fallback import Fallback

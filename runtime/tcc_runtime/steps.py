@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from blake3 import blake3
 
-from tcc_certs.digest import (
+from tcc_certs.race.digest import (
     FIRST_ARRIVAL,
     RESIDUAL,
     REST_ARRIVAL,

@@ -36,7 +36,7 @@ from typing import Final
 
 from blake3 import blake3
 
-from tcc_certs.digest import FIRST_ARRIVAL, uniform
+from tcc_certs.race.digest import FIRST_ARRIVAL, uniform
 from tcc_runtime.gauges import LEAST, LN2, UNIT, Gauge, Unfit, gauges_of
 from tcc_runtime.guards import Stop
 from tcc_runtime.items import GAUGE, LEAF, LOW, ROOT, WHOLE, Item, Known

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from heapq import heappush
 from math import log, log1p
 
-from tcc_certs.digest import RESIDUAL, WINNER
+from tcc_certs.race.digest import RESIDUAL, WINNER
 from tcc_runtime.gauges import UNIT
 from tcc_runtime.guards import Stop
 from tcc_runtime.items import LEAF, WHOLE, Item, Left

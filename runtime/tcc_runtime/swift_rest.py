@@ -11,7 +11,7 @@ from bisect import bisect_right
 from heapq import heappush
 from math import log, log1p
 
-from tcc_certs.digest import REST_ARRIVAL, REST_WINNER, WINNER, rest_place
+from tcc_certs.race.digest import REST_ARRIVAL, REST_WINNER, WINNER, rest_place
 from tcc_runtime.gauges import UNIT
 from tcc_runtime.guards import Stop
 from tcc_runtime.items import LAST, LEAF, WHOLE, Item, Left, left_after_first

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tcc_certs.fixed import Q64_MAX, Q64_MIN
+from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
 from tcc_runtime.cuts import Cut, cut_of, fewest_calls
 from tcc_runtime.errors import Undecided
 from tcc_runtime.load import Artifact

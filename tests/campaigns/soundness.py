@@ -24,7 +24,7 @@ from concurrent.futures import ProcessPoolExecutor
 from math import exp, lgamma, log, log1p
 
 from tcc_certs.errors import Code
-from tcc_certs.fixed import parse_q64
+from tcc_certs.formats.fixed import parse_q64
 from tcc_certs.replay import validate
 from tcc_runtime.load import Artifact
 from tcc_runtime.outcome import Run

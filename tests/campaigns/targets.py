@@ -17,14 +17,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tcc_certs.codec import encode
-from tcc_certs.container import ITEM_SIZE, Tensor, read_container, write_container
-from tcc_certs.core import read_core
-from tcc_certs.corecheck import check_core
-from tcc_certs.digest import blake
+from tcc_certs.core.reader import read_core
+from tcc_certs.corecheck.check import check_core
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.codec import encode
+from tcc_certs.formats.container import ITEM_SIZE, Tensor, read_container, write_container
+from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.ledger import FIRST_HEAD, seal
 from tcc_certs.kernel import check
-from tcc_certs.ledger import FIRST_HEAD, seal
 from tcc_certs.replay.order import validate
 from tcc_compiler.frontend import read_grammar_text
 from tests.campaigns import seeds

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tcc_certs import enforced as module
-from tcc_certs.enforced import enforced, shortened
+from tcc_certs.core import enforced as module
+from tcc_certs.core.enforced import enforced, shortened
+from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import check
-from tcc_certs.manifest import Relaxed
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 

@@ -6,10 +6,10 @@ from functools import partial
 
 import pytest
 
-from tcc_certs.codec import decode
-from tcc_certs.container import read_container
 from tcc_certs.errors import Rejected
-from tcc_certs.ledger import LedgerReader
+from tcc_certs.formats.codec import decode
+from tcc_certs.formats.container import read_container
+from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.limits import MAX_HEADER_BYTES, MAX_JSON_DEPTH
 from tests.doubling import doubles, processor_time
 

@@ -8,7 +8,7 @@ import gmpy2
 import pytest
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.numbers import decide, exp_enclosure, log_enclosure, log_two
+from tcc_certs.race.numbers import decide, exp_enclosure, log_enclosure, log_two
 
 _PRECISION = 2600
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import gmpy2
 import pytest
 
-from tcc_certs.digest import child_context, leaf_digest, race_key, root_context, uniform
 from tcc_certs.errors import Code
-from tcc_certs.fixed import Q64_MAX, Q64_MIN, format_q64, parse_q64
-from tcc_certs.published import leaf_uniform, publish
-from tcc_certs.race import arrive, child_masses, neg_log, winner
+from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, format_q64, parse_q64
+from tcc_certs.race.arrivals import arrive, child_masses, neg_log, winner
+from tcc_certs.race.digest import child_context, leaf_digest, race_key, root_context, uniform
+from tcc_certs.race.published import leaf_uniform, publish
 from tests.oracle_ledger.artifacts import drawn, vectors
 from tests.oracle_ledger.brute import leaf_values, rounded
 from tests.oracle_ledger.writer import reference_records

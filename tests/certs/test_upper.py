@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import check
-from tcc_certs.manifest import Relaxed
 from tcc_certs.report import check_artifact
 from tcc_certs.rules.counts import round_up
 from tests.certs.rules.refusals import refusal

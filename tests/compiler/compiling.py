@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcc_certs.corecheck import check_core
+from tcc_certs.corecheck.check import check_core
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options

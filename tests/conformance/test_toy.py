@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tcc_certs.digest import FIRST_ARRIVAL, WINNER
+from tcc_certs.race.digest import FIRST_ARRIVAL, WINNER
 from tcc_runtime.load import load
 from tcc_runtime.race import Coupled
 from tcc_runtime.tables import Tables

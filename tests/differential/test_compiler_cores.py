@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from tcc_certs.codec import decode, encode
+from tcc_certs.formats.codec import decode, encode
 from tcc_certs.kernel import check
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core

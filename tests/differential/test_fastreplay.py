@@ -9,8 +9,8 @@ from itertools import islice
 
 import pytest
 
+from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.kernel import check
-from tcc_certs.ledger import LedgerReader
 from tcc_certs.replay import validate as by_definition
 from tcc_certs.replay.findings import Findings, Validation
 from tcc_certs.replay.seeds import logged_seed

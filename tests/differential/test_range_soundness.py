@@ -18,7 +18,7 @@ from math import exp
 import pytest
 
 from tcc_certs.errors import Code
-from tcc_certs.fixed import parse_q64
+from tcc_certs.formats.fixed import parse_q64
 from tcc_certs.kernel import check
 from tcc_runtime.load import load
 from tcc_runtime.node import prefix

@@ -9,7 +9,7 @@ from functools import lru_cache
 import pytest
 
 from tcc_certs.errors import Code
-from tcc_certs.fixed import parse_q64
+from tcc_certs.formats.fixed import parse_q64
 from tcc_runtime.load import load
 from tcc_runtime.plans import enumerate_plans
 from tcc_runtime.recorder import Recorder

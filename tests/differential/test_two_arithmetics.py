@@ -14,8 +14,8 @@ from functools import cache
 
 import pytest
 
-from tcc_certs.digest import blake
-from tcc_certs.fixed import format_q64
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.hashes import blake
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay.constraints import Constraints
 from tcc_certs.replay.coupled import Coupled as Definition

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from tcc_certs import kernel as pure
-from tcc_certs.artifact import read_artifact
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.rules.calls import check_calls
 from tcc_certs.rules.counts import round_up
 from tcc_runtime.fastcheck import digests, rounded

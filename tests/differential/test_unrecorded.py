@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.fixed import format_q64
+from tcc_certs.formats.fixed import format_q64
 from tcc_runtime import near, swift, swift_coupled, swift_rest
 from tcc_runtime.errors import Undecided
 from tcc_runtime.exact import Exact

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.ledger import LedgerReader
 from tcc_certs.replay import validate
 from tcc_certs.replay.closing import close_record, possible_stops
 from tcc_certs.replay.findings import Findings

@@ -13,8 +13,8 @@ from math import ceil
 
 import gmpy2
 
-from tcc_certs.digest import child_context, leaf_digest, race_key, root_context, uniform
 from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.race.digest import child_context, leaf_digest, race_key, root_context, uniform
 from tests.oracle.plans import Word, _forbid_holds, _limit_holds, _require_holds
 
 _BITS = 400

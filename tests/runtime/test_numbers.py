@@ -8,7 +8,7 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 import gmpy2
 import pytest
 
-from tcc_certs.digest import FIRST_ARRIVAL
+from tcc_certs.race.digest import FIRST_ARRIVAL
 from tcc_runtime.errors import Undecided
 from tcc_runtime.frontier import Frontier, Incumbent
 from tcc_runtime.load import load

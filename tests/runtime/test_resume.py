@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.ledger import FIRST_HEAD, LedgerReader, seal
-from tcc_certs.ledger_schema import check_record
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
+from tcc_certs.formats.ledger_schema import check_record
 from tcc_certs.replay import validate
 from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.load import load

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.artifact import read_artifact
-from tcc_certs.artifact_writer import pack, pack_texts, write_artifact
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.fixed import parse_q64
-from tcc_certs.ledger import LedgerReader
-from tcc_certs.ledger_schema import check_record
+from tcc_certs.formats.artifact import read_artifact
+from tcc_certs.formats.artifact_writer import pack, pack_texts, write_artifact
+from tcc_certs.formats.fixed import parse_q64
+from tcc_certs.formats.ledger import LedgerReader
+from tcc_certs.formats.ledger_schema import check_record
 from tcc_runtime import arrivals
 from tcc_runtime import rounding as rounding_module
 from tcc_runtime import search as search_module

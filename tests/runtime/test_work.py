@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 from blake3 import blake3
 
-from tcc_certs.digest import REST_WINNER, WINNER
+from tcc_certs.race.digest import REST_WINNER, WINNER
 from tcc_runtime import arrivals, retrace, steps, swift
 from tcc_runtime import search as searching
 from tcc_runtime.items import Left

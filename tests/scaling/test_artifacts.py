@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from tcc_certs.corecheck import check_core
+from tcc_certs.corecheck.check import check_core
 from tcc_certs.kernel import check
 from tcc_certs.replay.constraints import residual_constraints
 from tcc_certs.replay.kappa import Kappa, handed_counts, own_counts

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import uuid7
-from tcc_certs.fixed import format_decimal
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.budgets import Amounts, Caps
 from tcc_certs.replay.tree import Node
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tcc_certs.codec import Json
 from tcc_certs.errors import Code, require
-from tcc_certs.fixed import format_q64
-from tcc_certs.ledger import Record
-from tcc_certs.ledger_schema import text
-from tcc_certs.published import clamp
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.ledger import Record
+from tcc_certs.formats.ledger_schema import text
+from tcc_certs.race.published import clamp
 from tcc_certs.replay.amounts import cap_fields, spent_fields
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.guards import CAP, TIMEOUT

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from tcc_certs.grammar import CallSet, Core, ForbidNext, ForbidWith, Limit, Require
+from tcc_certs.core.model import CallSet, Core, ForbidNext, ForbidWith, Limit, Require
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.replay.conditions import (
     After,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.automaton import Automaton
+from tcc_certs.formats.automaton import Automaton
 
 
 def edge_sum(

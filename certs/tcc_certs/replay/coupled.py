@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import FIRST_ARRIVAL, RESIDUAL
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.fixed import format_q64
-from tcc_certs.published import leaf_uniform, publish
-from tcc_certs.race import Arrival, arrive
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.race.arrivals import Arrival, arrive
+from tcc_certs.race.digest import FIRST_ARRIVAL, RESIDUAL
+from tcc_certs.race.published import leaf_uniform, publish
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.policy import Popped, Pushed, Word
 from tcc_certs.replay.tree import Node

@@ -6,8 +6,8 @@ Normative text: docs/spec/race.md, section 18.  Cost: that of finding the winner
 
 from __future__ import annotations
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import REST_WINNER, WINNER, rest_place
+from tcc_certs.formats.codec import Json
+from tcc_certs.race.digest import REST_WINNER, WINNER, rest_place
 from tcc_certs.replay.constraints import Constraints
 from tcc_certs.replay.expansion import PHANTOM, Expansion, expand
 from tcc_certs.replay.language import Language

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from tcc_certs.automaton import Automaton
+from tcc_certs.formats.automaton import Automaton
 
 Enclosed: TypeAlias = "tuple[int, int, int]"
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import WINNER
-from tcc_certs.race import winner
+from tcc_certs.formats.codec import Json
+from tcc_certs.race.arrivals import winner
+from tcc_certs.race.digest import WINNER
 from tcc_certs.replay.constraints import Constraints
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.left import Children, Left

@@ -13,11 +13,12 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from tcc_certs.automaton import Automaton
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.fixed import divide_nearest, format_q32
+from tcc_certs.formats.automaton import Automaton
+from tcc_certs.formats.decimals import divide_nearest
+from tcc_certs.formats.fixed import format_q32
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.numbers import log_enclosure
+from tcc_certs.race.numbers import log_enclosure
 from tcc_certs.replay.enclosed import Enclosed, enclosed, enclosed_counts
 from tcc_certs.replay.language import Language, States
 from tcc_certs.replay.tree import Slot

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tcc_certs.automaton import Automaton
-from tcc_certs.digest import root_context
+from tcc_certs.formats.automaton import Automaton
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.race import Fraction
+from tcc_certs.race.arrivals import Fraction
+from tcc_certs.race.digest import root_context
+from tcc_certs.race.weights import call_residual, score
 from tcc_certs.replay.counts import inflated_counts
-from tcc_certs.weights import call_residual, score
 
 States: TypeAlias = "tuple[int, ...]"  # strictly increasing, never empty
 

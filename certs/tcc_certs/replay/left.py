@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from tcc_certs.race import WORD, child_masses
+from tcc_certs.race.arrivals import WORD, child_masses
 from tcc_certs.replay.language import Language, States
 
 MAX_KEPT = 1 << 18  # children that are listed at one time

@@ -29,8 +29,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.ledger import LedgerReader
 from tcc_certs.replay.findings import Findings, Validation
 from tcc_certs.replay.outcome import conclude
 from tcc_certs.replay.seeds import given_seed, logged_seed

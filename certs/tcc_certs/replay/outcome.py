@@ -7,8 +7,8 @@ than NoCert, has its claim upheld.
 from __future__ import annotations
 
 from tcc_certs.errors import Code
-from tcc_certs.fixed import format_q64
-from tcc_certs.ledger import LedgerReader
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.replay.findings import (
     INVALID,
     NO_CERT,

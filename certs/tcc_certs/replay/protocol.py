@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.ledger import LedgerReader
+from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.replay.run import Run
 
 

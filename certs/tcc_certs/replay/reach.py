@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from tcc_certs.grammar import CallSet
+from tcc_certs.core.model import CallSet
 
 
 class Reach:

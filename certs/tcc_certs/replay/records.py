@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import uuid7
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.fixed import format_decimal, format_q64
-from tcc_certs.ledger import Line, Record
-from tcc_certs.ledger_schema import check_record, text
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.ledger import Line, Record
+from tcc_certs.formats.ledger_schema import check_record, text
+from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.tree import Node

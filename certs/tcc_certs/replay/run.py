@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import Uniforms
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.ledger import Record
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.ledger import Record
+from tcc_certs.race.digest import Uniforms
 from tcc_certs.replay.best import Best
 from tcc_certs.replay.constraints import Constraints
 from tcc_certs.replay.expansion import Expansion

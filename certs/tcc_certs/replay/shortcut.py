@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.ledger import LedgerReader
 from tcc_certs.replay.run import Run
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tcc_certs.digest import Uniforms, race_key
 from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.ledger import LedgerReader, Line, Record
+from tcc_certs.formats.ledger_schema import check_record, text
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.ledger import LedgerReader, Line, Record
-from tcc_certs.ledger_schema import check_record, text
+from tcc_certs.race.digest import Uniforms, race_key
 from tcc_certs.replay.closing import check_close
 from tcc_certs.replay.commitment import check_public, race_salt
 from tcc_certs.replay.constraints import residual_constraints

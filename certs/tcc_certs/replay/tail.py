@@ -14,20 +14,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from tcc_certs.automaton import Automaton
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.fixed import Q64_MAX, Q64_MIN
+from tcc_certs.formats.automaton import Automaton
+from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
 from tcc_certs.limits import FREE_TAIL_STEPS, MAX_PRECISION_BITS, TAIL_STEPS_PER_EDGE
-from tcc_certs.numbers import (
+from tcc_certs.race.arrivals import WORD
+from tcc_certs.race.numbers import (
     Enclosure,
     exp_enclosure,
     log_enclosure,
     log_two,
     multiple_of_log_two,
 )
-from tcc_certs.race import WORD
+from tcc_certs.race.weights import enclose_fraction, score
 from tcc_certs.replay.language import Language
-from tcc_certs.weights import enclose_fraction, score
 
 Scaled: TypeAlias = "tuple[int, int, int]"  # low, high, exponent: low <= value / 2^exponent <= high
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tcc_certs.digest import child_context, leaf_digest
-from tcc_certs.race import Arrival
+from tcc_certs.race.arrivals import Arrival
+from tcc_certs.race.digest import child_context, leaf_digest
 from tcc_certs.replay.constraints import Constraints, Tally
 from tcc_certs.replay.language import Language, States
 from tcc_certs.replay.left import Children, Left

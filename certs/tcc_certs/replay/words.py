@@ -5,9 +5,9 @@ Normative text: docs/spec/ledger.md, section 7.
 
 from __future__ import annotations
 
-from tcc_certs.digest import Uniforms
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.ledger import Record
+from tcc_certs.formats.ledger import Record
+from tcc_certs.race.digest import Uniforms
 from tcc_certs.replay.policy import Word
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcc_certs.artifact import ArtifactFile
-from tcc_certs.codec import decode
 from tcc_certs.errors import Code, ensure, require
-from tcc_certs.hashes import call_digest
+from tcc_certs.formats.artifact import ArtifactFile
+from tcc_certs.formats.codec import decode
+from tcc_certs.formats.hashes import call_digest
+from tcc_certs.formats.schema import as_list, as_text
 from tcc_certs.limits import MAX_CALLS
-from tcc_certs.schema import as_list, as_text
-from tcc_certs.weights import call_residual, call_weight, fraction_bits
+from tcc_certs.race.weights import call_residual, call_weight, fraction_bits
 
 _TABLE = Code.CALL_TABLE
 

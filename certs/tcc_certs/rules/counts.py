@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import overload
 
-from tcc_certs.artifact import ArtifactFile
 from tcc_certs.errors import Code, ensure
-from tcc_certs.manifest import MAX_ROUND_BITS
+from tcc_certs.formats.artifact import ArtifactFile
+from tcc_certs.formats.manifest import MAX_ROUND_BITS
 
 _WINDOW = MAX_ROUND_BITS + 1
 

@@ -2,19 +2,19 @@
 
 With the root context document every leaf's digest, and so every uniform of a race, follows from the
 grammar's name, version and limits and from the calls; the policy's name and version are held to by
-:mod:`tcc_certs.manifest` (C701).  That the automaton is the core's is more than C8, and for
-:mod:`tcc_certs.corecheck`.  Cost: linear in the core's calls, tools and limits.
+:mod:`tcc_certs.formats.manifest` (C701).  That the automaton is the core's is more than C8, and for
+:mod:`tcc_certs.corecheck.check`.  Cost: linear in the core's calls, tools and limits.
 """
 
 from __future__ import annotations
 
-from tcc_certs.codec import Json, encode
+from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, ensure, require
-from tcc_certs.grammar import Core
-from tcc_certs.hashes import root_document
-from tcc_certs.manifest import Manifest, Relaxed
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.hashes import root_document
+from tcc_certs.formats.manifest import Manifest, Relaxed
+from tcc_certs.formats.schema import as_list
 from tcc_certs.rules.calls import CallTable
-from tcc_certs.schema import as_list
 
 _MISMATCH = Code.CORE_MISMATCH
 

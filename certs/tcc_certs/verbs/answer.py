@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from tcc_certs.codec import Json, encode
+from tcc_certs.formats.codec import Json, encode
 from tcc_certs.plain import escaped, escaped_json
 
 

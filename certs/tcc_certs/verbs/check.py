@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from tcc_certs.codec import Json
+from tcc_certs.formats.codec import Json
 from tcc_certs.report import VERDICTS, Report, check_artifact
 from tcc_certs.verbs.answer import Answer, regular
 

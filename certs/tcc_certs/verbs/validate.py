@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcc_certs.codec import Json
+from tcc_certs.formats.codec import Json
 from tcc_certs.verbs.answer import Answer, regular
 
 if TYPE_CHECKING:

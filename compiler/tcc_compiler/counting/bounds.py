@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tcc_certs.grammar import Core
+from tcc_certs.core.model import Core
 from tcc_compiler.automata.best_to_go import best_to_go, exact_array
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Table

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tcc_certs.grammar import Core
-from tcc_certs.weights import Beta, call_residual, call_weight, fraction_bits
+from tcc_certs.core.model import Core
+from tcc_certs.race.weights import Beta, call_residual, call_weight, fraction_bits
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table
 from tcc_compiler.counting.digits import Limbs

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tcc_certs.codec import Json
-from tcc_certs.grammar import CallSet
+from tcc_certs.core.model import CallSet
+from tcc_certs.formats.codec import Json
 from tcc_compiler.imports.attributes import (
     WHOLE_FILE,
     GraphCall,

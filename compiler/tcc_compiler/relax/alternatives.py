@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tcc_certs.grammar import Core, Limit
+from tcc_certs.core.model import Core, Limit
 from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.options import AUTO, Options
 from tcc_compiler.relax.attempts import GUARDED, Attempt, next_attempt

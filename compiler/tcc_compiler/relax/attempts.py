@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tcc_certs.grammar import Core, Limit
-from tcc_certs.manifest import MAX_ROUND_BITS, Relaxed
+from tcc_certs.core.model import Core, Limit
+from tcc_certs.formats.manifest import MAX_ROUND_BITS, Relaxed
 from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.automata.letters import partition
 from tcc_compiler.options import Options

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tcc_certs.grammar import Core
+from tcc_certs.core.model import Core
 from tcc_compiler.automata.letters import Letters, letter_amounts
 from tcc_compiler.automata.machine import components
 from tcc_compiler.automata.regular.nodes import Kind, Nodes, build

@@ -7,8 +7,8 @@ rules.
 
 from __future__ import annotations
 
-from tcc_certs.expressions import walk
-from tcc_certs.grammar import Core, RuleRef
+from tcc_certs.core.expressions import walk
+from tcc_certs.core.model import Core, RuleRef
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.regular.determinise import Driver, determinise
 from tcc_compiler.automata.regular.explore import find_driver

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
 
-from tcc_certs.grammar import CallSet
+from tcc_certs.core.model import CallSet
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.resolve.amounts import Amounts
 from tcc_compiler.resolve.tools import Tool

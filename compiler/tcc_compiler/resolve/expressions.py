@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from tcc_certs.codec import Json
-from tcc_certs.grammar import CallSet
+from tcc_certs.core.model import CallSet
+from tcc_certs.formats.codec import Json
 from tcc_compiler.language.ast import (
     AnyCall,
     Expression,

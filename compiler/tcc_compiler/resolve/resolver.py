@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tcc_certs.grammar import CallSet
+from tcc_certs.core.model import CallSet
 from tcc_compiler.language.ast import (
     GoalStatement,
     GrammarStatement,

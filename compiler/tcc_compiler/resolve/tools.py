@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tcc_certs.codec import Json, large
+from tcc_certs.formats.codec import Json, large
 from tcc_compiler.language.ast import (
     Amount,
     Attribute,

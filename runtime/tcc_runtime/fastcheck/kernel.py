@@ -16,9 +16,9 @@ from typing import TypeAlias
 import numpy as np
 
 from tcc_certs import kernel
-from tcc_certs.artifact import ArtifactFile, read_artifact
-from tcc_certs.automaton import view
 from tcc_certs.errors import Code, require
+from tcc_certs.formats.artifact import ArtifactFile, read_artifact
+from tcc_certs.formats.automaton import view
 from tcc_certs.kernel import CheckedArtifact, check_documents
 from tcc_certs.rules.calls import CallTable, check_calls
 from tcc_certs.rules.counts import RoundedCounts

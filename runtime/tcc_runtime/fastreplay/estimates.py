@@ -2,7 +2,7 @@
 
 Normative text: docs/spec/race.md, sections 5, 8 and 18.  What is published of an arrival is rounded
 once, so whoever knows it to 2^-80 knows nearly always how it is rounded; where he does not, the
-definition (:mod:`tcc_certs.published`) goes on.  A *unit* is 2^-96, as in
+definition (:mod:`tcc_certs.race.published`) goes on.  A *unit* is 2^-96, as in
 :mod:`tcc_runtime.fastreplay.logarithm`.
 
 An estimate of an arrival t with count n is (tau, e, neg, f): n * t lies within e units of tau, and
@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from tcc_certs.race import BASE_BITS, Arrival, neg_log
+from tcc_certs.race.arrivals import BASE_BITS, Arrival, neg_log
 from tcc_runtime.fastreplay.logarithm import LOG_ERROR, MAX_BITS, UNIT_BITS
 
 Estimate: TypeAlias = "tuple[int, int, int, int]"

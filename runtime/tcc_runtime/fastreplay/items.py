@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tcc_certs.race import Arrival
+from tcc_certs.race.arrivals import Arrival
 from tcc_certs.replay.left import Left, Taken
 from tcc_certs.replay.tree import Node
 from tcc_runtime.fastreplay.estimates import Estimate, estimated

@@ -1,7 +1,7 @@
 """Logarithms as integers of fixed size, with a proven bound of their error.
 
 The caller adds the bound on both sides; where that leaves a rounding open, the line goes to the
-definition, whose enclosures (:mod:`tcc_certs.numbers`) narrow until they decide it.  A *unit* below
+definition, whose enclosures (:mod:`tcc_certs.race.numbers`) narrow until they decide it.  A *unit* below
 is 2^-96.
 
 Error analysis.  Let v be the argument, scaled exactly to m in [1, 2) by a power of two.
@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from tcc_certs.numbers import log_enclosure, log_two
+from tcc_certs.race.numbers import log_enclosure, log_two
 
 UNIT_BITS = 96
 ONE = 1 << UNIT_BITS

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.codec import encode
+from tcc_certs.formats.codec import encode
 from tcc_certs.replay.records import REPR_BYTES, REPR_CALLS, clipped
 from tcc_certs.replay.tree import Node
 

@@ -13,12 +13,12 @@ from heapq import heappush
 
 from blake3 import blake3
 
-from tcc_certs.digest import RESIDUAL, REST_ARRIVAL, Uniforms, rest_digest, rest_place, uuid7
 from tcc_certs.errors import Rejected
-from tcc_certs.fixed import Q64_MAX, Q64_MIN, digits_q64, format_q64
-from tcc_certs.ledger import LedgerReader
-from tcc_certs.published import publish
-from tcc_certs.race import WORD, Arrival
+from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, digits_q64, format_q64
+from tcc_certs.formats.ledger import LedgerReader
+from tcc_certs.race.arrivals import WORD, Arrival
+from tcc_certs.race.digest import RESIDUAL, REST_ARRIVAL, Uniforms, rest_digest, rest_place, uuid7
+from tcc_certs.race.published import publish
 from tcc_certs.replay.run import Run
 from tcc_runtime.fastreplay.estimates import (
     FULL,
@@ -86,7 +86,7 @@ class Pushes:
         return True
 
     def name(self, digest: bytes) -> str:
-        """The UUID of a node with this digest; see :func:`tcc_certs.digest.uuid7`."""
+        """The UUID of a node with this digest; see :func:`tcc_certs.race.digest.uuid7`."""
         if digest is self._named[0]:
             return self._named[1]
         h = digest.hex()

@@ -20,14 +20,14 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from heapq import heappop
 
-from tcc_certs.digest import REST_WINNER, WINNER, Uniforms, rest_place
 from tcc_certs.errors import Rejected
-from tcc_certs.fixed import format_q64
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.ledger import LedgerReader
-from tcc_certs.numbers import exp_enclosure
-from tcc_certs.published import leaf_uniform
-from tcc_certs.race import WORD
+from tcc_certs.race.arrivals import WORD
+from tcc_certs.race.digest import REST_WINNER, WINNER, Uniforms, rest_place
+from tcc_certs.race.numbers import exp_enclosure
+from tcc_certs.race.published import leaf_uniform
 from tcc_certs.replay.coupled import Coupled
 from tcc_certs.replay.draws import slot_at
 from tcc_certs.replay.expansion import PHANTOM

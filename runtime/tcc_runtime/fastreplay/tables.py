@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.codec import encode
+from tcc_certs.formats.codec import encode
 from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.race.weights import score
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.left import MAX_KEPT, Children, Left, Listing
 from tcc_certs.replay.tree import STOP
-from tcc_certs.weights import score
 from tcc_runtime.fastreplay.logarithm import UNIT_BITS, log_of, log_of_any, times_log_two
 from tcc_runtime.fastreplay.prefix_texts import PrefixTexts
 from tcc_runtime.fastreplay.rows import Child, Place, Remainder, Row, Step

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from tcc_certs.automaton import Automaton
+from tcc_certs.formats.automaton import Automaton
 from tcc_certs.replay.counts import edge_sum
 from tcc_certs.replay.enclosed import enclosed, enclosed_counts
 

@@ -10,9 +10,9 @@ from functools import cache
 import pytest
 
 from tcc_certs.errors import Code
-from tcc_certs.fixed import parse_q64
+from tcc_certs.formats.fixed import parse_q64
+from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.manifest import Relaxed
 from tcc_certs.replay import validate
 from tests.oracle.build import build
 from tests.oracle.cores import at_most, depth, letters, make_core
@@ -27,7 +27,7 @@ from tests.oracle_ledger.writer import (
     reference_records,
 )
 
-from tcc_certs.core import read_core  # isort: skip
+from tcc_certs.core.reader import read_core  # isort: skip
 
 PRICED = {"cost": [10**9, 0, 5 * 10**8], "price": [1, 2, 3]}
 

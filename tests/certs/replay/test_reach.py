@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tcc_certs.grammar import members
+from tcc_certs.core.model import members
 from tcc_certs.replay.reach import Reach, Reaching
 from tcc_runtime.call_sets import CallRanges, NamedBy
 

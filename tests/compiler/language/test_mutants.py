@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.language.diagnostics import render
 from tests.property.grammars import random_grammar

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
+from tcc_certs.formats.manifest import Manifest, Relaxed
 from tcc_certs.kernel import check
-from tcc_certs.manifest import Manifest, Relaxed
 from tcc_compiler.automata.letters import partition
 from tcc_compiler.automata.regular.nodes import Nodes
 from tcc_compiler.frontend import read_grammar_text

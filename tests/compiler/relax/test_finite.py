@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
 from tcc_compiler.automata.letters import partition
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from tcc_certs.numbers import log_enclosure
-from tcc_certs.race import arrive
+from tcc_certs.race.arrivals import arrive
+from tcc_certs.race.numbers import log_enclosure
 from tcc_runtime.fastreplay.estimates import LOGS, WON, estimated, slack, spread
 from tcc_runtime.fastreplay.logarithm import (
     LOG_ERROR,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tcc_certs.ledger import Record
+from tcc_certs.formats.ledger import Record
 from tcc_certs.replay.kinds.budget import replay_budget
 from tcc_certs.replay.kinds.downgrade import replay_downgrade
 from tcc_certs.replay.kinds.draw import replay_draw

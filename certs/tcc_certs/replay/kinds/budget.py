@@ -5,10 +5,10 @@ Normative text: docs/spec/ledger.md, section 11.  Cost: the controller's choice.
 
 from __future__ import annotations
 
-from tcc_certs.codec import Json
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.fixed import format_q32
-from tcc_certs.ledger import Record
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.fixed import format_q32
+from tcc_certs.formats.ledger import Record
 from tcc_certs.replay.amounts import cap_fields, edge_fields, spent_fields
 from tcc_certs.replay.budgets import slack
 from tcc_certs.replay.fallback import Fallback

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tcc_certs.errors import Code, ensure
-from tcc_certs.ledger import Record
+from tcc_certs.formats.ledger import Record
 from tcc_certs.replay.fallback import Fallback
 from tcc_certs.replay.findings import NO_CERT
 from tcc_certs.replay.guards import BUDGET, COUNT

@@ -5,9 +5,9 @@ Normative text: docs/spec/ledger.md, section 3; docs/spec/race.md, section 18.  
 
 from __future__ import annotations
 
-from tcc_certs.codec import Json
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.ledger import Record
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.ledger import Record
 from tcc_certs.replay.draws import drawn, remaining
 from tcc_certs.replay.records import popped_record
 from tcc_certs.replay.run import Run

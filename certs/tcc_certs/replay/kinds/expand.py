@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tcc_certs.ledger import Record
+from tcc_certs.formats.ledger import Record
 from tcc_certs.replay.draws import made_of
 from tcc_certs.replay.guards import ACYCLICITY, CLAMP, potential
 from tcc_certs.replay.records import popped_record

@@ -5,8 +5,8 @@ Normative text: docs/spec/ledger.md, section 3.  Cost: an exponential.
 
 from __future__ import annotations
 
-from tcc_certs.fixed import format_q64
-from tcc_certs.ledger import Record
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.ledger import Record
 from tcc_certs.replay.guards import CLAMP
 from tcc_certs.replay.records import popped_record
 from tcc_certs.replay.run import Run

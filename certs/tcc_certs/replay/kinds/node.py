@@ -5,7 +5,7 @@ Normative text: docs/spec/ledger.md, section 3.  Cost: the policy's push, and on
 
 from __future__ import annotations
 
-from tcc_certs.ledger import Record
+from tcc_certs.formats.ledger import Record
 from tcc_certs.replay.guards import CLAMP
 from tcc_certs.replay.policy import with_key
 from tcc_certs.replay.records import no_node_expected, node_record

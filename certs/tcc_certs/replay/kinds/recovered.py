@@ -6,8 +6,8 @@ Normative text: docs/spec/ledger.md, section 3.  What was dropped before it nobo
 from __future__ import annotations
 
 from tcc_certs.errors import Code, ensure
-from tcc_certs.ledger import Record
-from tcc_certs.ledger_schema import size
+from tcc_certs.formats.ledger import Record
+from tcc_certs.formats.ledger_schema import size
 from tcc_certs.replay.run import Run
 
 

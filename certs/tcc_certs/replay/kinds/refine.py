@@ -8,12 +8,13 @@ Cost: a few integers.
 
 from __future__ import annotations
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import uuid7
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.fixed import format_decimal, format_q32
-from tcc_certs.ledger import Record
-from tcc_certs.ledger_schema import text
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.fixed import format_q32
+from tcc_certs.formats.ledger import Record
+from tcc_certs.formats.ledger_schema import text
+from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.amounts import edge_fields, spent_fields
 from tcc_certs.replay.budgets import Amounts, slack
 from tcc_certs.replay.guards import CLAMP, RANGE

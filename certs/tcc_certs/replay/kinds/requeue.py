@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import uuid7
-from tcc_certs.fixed import format_q64
-from tcc_certs.ledger import Record
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.ledger import Record
+from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.guards import CLAMP
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.turn import Turn

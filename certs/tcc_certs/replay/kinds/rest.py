@@ -6,13 +6,13 @@ Cost: two logarithms.
 
 from __future__ import annotations
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import REST_ARRIVAL, rest_digest, rest_place
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.fixed import format_q64
-from tcc_certs.ledger import Record
-from tcc_certs.published import publish
-from tcc_certs.race import Arrival
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.ledger import Record
+from tcc_certs.race.arrivals import Arrival
+from tcc_certs.race.digest import REST_ARRIVAL, rest_digest, rest_place
+from tcc_certs.race.published import publish
 from tcc_certs.replay.guards import CLAMP
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.left import Left

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.grammar import Core, Limit
+from tcc_certs.core.model import Core, Limit
 from tcc_compiler.automata.constraint.least import NegativeCycle, least_to_go
 from tcc_compiler.automata.constraint.limit_acyclic import at_least, at_most
 from tcc_compiler.automata.constraint.limit_cyclic import at_least_met, at_most_met

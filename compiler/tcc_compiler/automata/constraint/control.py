@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from tcc_certs.grammar import Core
+from tcc_certs.core.model import Core
 from tcc_compiler.automata.constraint.product import Constraint
 from tcc_compiler.automata.constraint.statements import constraints
 from tcc_compiler.automata.letters import Letters, letter_amounts

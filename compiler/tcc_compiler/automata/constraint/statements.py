@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tcc_certs.grammar import CallSet, Core, ForbidNext, ForbidWith, Limit, Require
+from tcc_certs.core.model import CallSet, Core, ForbidNext, ForbidWith, Limit, Require
 from tcc_compiler.automata.constraint.product import Constraint
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.resources.place import Statement

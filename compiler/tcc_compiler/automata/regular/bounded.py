@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TypeAlias
 
-from tcc_compiler.resources.guard import Guard
 from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.nodes import Kind, Nodes
+from tcc_compiler.resources.guard import Guard
 
 NOTHING = 0
 EMPTY = 1

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import lcm
 
-from tcc_certs.grammar import Core, Limit
+from tcc_certs.core.model import Core, Limit
 from tcc_compiler.automata.letters import Letters, letter_amounts
 from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.bounded import bounded_machine

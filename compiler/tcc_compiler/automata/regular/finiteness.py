@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.grammar import Core
+from tcc_certs.core.model import Core
 from tcc_compiler.automata.constraint.control import Control
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.machine import components
