@@ -21,18 +21,18 @@ from benchmarks.measure import head, machine, ratio, row, side_by_side
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.artifact import read_artifact, unpack_limbs
-from tcc_compiler.constrain import constrain
-from tcc_compiler.explore import explore
+from tcc_compiler.automata.constraint.apply import constrain
+from tcc_compiler.automata.letters import Letters, partition
+from tcc_compiler.automata.regular.explore import explore
+from tcc_compiler.automata.regular.joined_calls import join_calls
+from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import read_grammar_text
-from tcc_compiler.gather import gathered
-from tcc_compiler.guard import Guard
-from tcc_compiler.letters import Letters, partition
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
-from tcc_compiler.table import Table
+from tcc_compiler.resources.guard import Guard
 
 ROOMY = Options(max_states=10_000_000)
-UNCHECKED = Options(max_states=10_000_000, check=len)
+UNCHECKED = Options(max_states=10_000_000, check=lambda _: None)
 # Beyond so many edges the slower programs would take minutes, and are left out.
 _LONG = 1_000_000
 COLUMNS = ("tools", "states", "edges", "automaton", "file", "checked", "OpenFst", "as written",
@@ -42,7 +42,7 @@ COLUMNS = ("tools", "states", "edges", "automaton", "file", "checked", "OpenFst"
 
 def minimal(core: Core) -> tuple[Table, Letters]:
     """The minimal automaton of a core, over letters."""
-    kept = gathered(core)
+    kept = join_calls(core)
     letters = partition(kept)
     guard = Guard(ROOMY)
     guard.enter("the plan expression", "plan")

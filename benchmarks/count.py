@@ -17,12 +17,12 @@ from benchmarks.compile import minimal
 from benchmarks.measure import head, machine, ratio, row, side_by_side
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
+from tcc_compiler.automata.letters import Letters
+from tcc_compiler.automata.table import Table, ranked
+from tcc_compiler.counting.sums import integer, weighted_sums
 from tcc_compiler.frontend import read_grammar_text
-from tcc_compiler.guard import Guard
-from tcc_compiler.letters import Letters
 from tcc_compiler.options import Options
-from tcc_compiler.sums import integer, weighted_sums
-from tcc_compiler.table import Table, ranked
+from tcc_compiler.resources.guard import Guard
 
 SIZES = ((40, 150), (100, 800), (120, 1300))
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.measure import head, machine, row, side_by_side
-from tcc_compiler.diagnostics import Report
 from tcc_compiler.frontend import read_grammar_text
-from tcc_compiler.source import source_of
-from tcc_compiler.syntax.parse import parse
-from tcc_compiler.syntax.tokens import split
+from tcc_compiler.language.diagnostics import Report
+from tcc_compiler.language.source import source_of
+from tcc_compiler.language.syntax.parse import parse
+from tcc_compiler.language.syntax.tokens import split
 
 SIZES = (100, 1000, 10_000)
 

@@ -22,14 +22,19 @@ from tcc_runtime.outcome import Progress, Run
 from tcc_runtime.outputs import write_whole
 
 if TYPE_CHECKING:
+    from tcc_certs.kernel import CheckedArtifact
     from tcc_certs.replay import Validation
     from tcc_certs.report import Report
-    from tcc_compiler.diagnostics import Diagnostic
+    from tcc_compiler.language.diagnostics import Diagnostic
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
     from tcc_runtime.estimate import Estimate
     from tcc_runtime.predict import Prediction
     from tcc_runtime.quotes import Quoter
+
+
+# From so many bytes on the fast kernel checks what is used, as in `tcc_runtime.load`.
+LARGE = 1 << 21
 
 
 class CompileError(Exception):
@@ -94,7 +99,7 @@ def compile_file(
     from tcc_compiler.pipeline import compile_file as compiled
 
     options = options_of(beta, tilt, max_states, timeout, count_bits, relax, round_counts)
-    return _artifact(compiled(Path(path), options))
+    return opened(compiled(Path(path), replace(options, check=check_for_use)))
 
 
 def compile_text(
@@ -112,7 +117,7 @@ def compile_text(
     from tcc_compiler.pipeline import compile_text as compiled
 
     options = options_of(beta, tilt, max_states, timeout, count_bits, relax, round_counts)
-    return _artifact(compiled(text, options))
+    return opened(compiled(text, replace(options, check=check_for_use)))
 
 
 def options_of(
@@ -126,8 +131,8 @@ def options_of(
 ) -> Options:
     """The compiler's options; `max_states` None is its own limit.
 
-    What is compiled is checked by the fast kernel before it is handed out: the pure one would take
-    longer than the compiler itself.
+    The pipeline checks every certificate of what it has compiled, once.  Here that is left to the
+    fast kernel: the pure one would take longer than the compiler itself.
     """
     from tcc_compiler.options import Options
     from tcc_runtime.fastcheck.kernel import check as fast
@@ -145,10 +150,35 @@ def options_of(
     return options if max_states is None else replace(options, max_states=max_states)
 
 
-def _artifact(compiled: Compiled) -> Artifact:
+def check_for_use(data: bytes) -> CheckedArtifact:
+    """Check every certificate of an artifact that is about to be used (docs/trust.md).
+
+    As :func:`load` does: by the pure kernel, and by the fast one where the file is large.
+
+    Raises:
+        tcc_certs.errors.Rejected: the first rule that fails.
+    """
+    if len(data) < LARGE:
+        from tcc_certs.kernel import check
+
+        return check(data)
+    from tcc_runtime.fastcheck.kernel import check as fast
+
+    return fast(data)
+
+
+def opened(compiled: Compiled) -> Artifact:
+    """The artifact of a compilation.
+
+    The pipeline has checked every certificate of its bytes, by the `check` of its options; here
+    only the digests are checked again, which show that these are the same bytes.
+
+    Raises:
+        CompileError: there is none.
+    """
     if compiled.artifact is None:
         raise CompileError(compiled.diagnostics)
-    artifact = _load(compiled.artifact)
+    artifact = _load(compiled.artifact, checked=compiled.checked)
     artifact.diagnostics = compiled.diagnostics
     return artifact
 

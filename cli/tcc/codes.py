@@ -1,7 +1,7 @@
 """What the codes of the kernel, of ledgers and of books of quotes mean, one sentence or two each.
 
 The codes themselves are those of :mod:`tcc_certs.errors`; those of grammars have pages of their own
-(:mod:`tcc_compiler.catalogue`).
+(:mod:`tcc_compiler.language.catalogue`).
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import quote
 
 from tcc import screen
-from tcc_compiler.diagnostics import Diagnostic, render
-from tcc_compiler.source import Source
+from tcc_compiler.language.diagnostics import Diagnostic, render
+from tcc_compiler.language.source import Source
 
 FORMATS = ("text", "json", "sarif", "github")
 

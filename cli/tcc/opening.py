@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -197,19 +198,18 @@ def open_artifact(
     elif checked is not None or no_verify:
         raise click.UsageError("--checked and --no-verify are for artifacts, and this is a grammar")
     else:
+        from tcc.api import check_for_use, opened
         from tcc_compiler.options import Options
         from tcc_compiler.pipeline import compile_file
 
-        compiled = compile_file(path, options or Options())
+        compiled = compile_file(path, replace(options or Options(), check=check_for_use))
         as_json = bool(click.get_current_context().params.get("as_json"))
         failed = compiled.artifact is None
         show_or_exit(
             compiled, command=command, output_format="json" if as_json and failed else "text"
         )
         if compiled.artifact is not None:
-            artifact = load(compiled.artifact)
-            artifact.diagnostics = compiled.diagnostics
-            return artifact
+            return opened(compiled)
     try:
         return load(path, verify=not no_verify, checked=None if checked is None else checked.hex())
     except Rejected as refusal:

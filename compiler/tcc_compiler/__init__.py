@@ -1,1 +1,1 @@
-"""From a tool grammar to a certified artifact; :mod:`tcc_compiler.pipeline` reads as the list."""
+"""From a tool grammar to a certified artifact; start reading at :mod:`tcc_compiler.pipeline`."""

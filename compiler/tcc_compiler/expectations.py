@@ -1,10 +1,10 @@
-"""Examples and expectations of a grammar, held against its compiled machine.
+"""Whether the examples and expectations of a grammar hold for the compiled automaton.
 
-Specification: docs/spec/language.md, `accept`, `reject`, `expect`.  An example is walked over the
-machine as a sequence of call sets, keeping one witness a state, and beside it what the statements
-that the machine leaves to a run have seen.  An expectation is held against the number or, where
-there are bounds alone, against the bound: then it may stay open, which is a warning.
-Cost: patterns of the example times edges of the states that it reaches.
+Specification: docs/spec/language.md, `accept`, `reject`, `expect`.  An example, a sequence of
+call sets, is followed through the automaton, with one witness for each state; the statements that
+were relaxed are followed beside it, by an automaton of their own.  An expectation is compared with
+the exact figure, or with a bound where there is no more: a bound may not decide it, which is a
+warning.  Cost: patterns of the example times edges of the states that it reaches.
 """
 
 from __future__ import annotations
@@ -16,32 +16,35 @@ from typing import TypeAlias
 from tcc_certs.core.model import CallSet, Core, members
 from tcc_certs.formats.decimals import format_decimal
 from tcc_certs.formats.manifest import Relaxed
-from tcc_compiler.constraint.control import Control
-from tcc_compiler.diagnostics import Diagnostic
+from tcc_compiler.automata.constraint.control import Control
+from tcc_compiler.automata.letters import Letters, partition
+from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import Example, Expect
-from tcc_compiler.letters import Letters, partition
+from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.relax.names import only
-from tcc_compiler.table import Table
 
-# A state of the machine and one of the relaxed statements.
+# A state of the automaton, and a state of the automaton of the relaxed statements.
 _Pair: TypeAlias = "tuple[int, int]"
 _MOST_PAIRS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """What a compilation found out, for examples and expectations to be held against.
+class Built:
+    """The result of the passes: the artifact, and what examples and expectations are compared with.
 
     Attributes:
         artifact: the bytes.
+        checked: the artifact digest, hex, that the kernel found as it checked these bytes; None
+            where they were not checked.
         relaxed: the statements that `table` leaves out, None where it leaves none.
         table: the smallest table, over `letters`.
-        plans: how many plans there are, or at most that many.
-        min_cost: the least cost of a plan, nano-units; at least that where statements are relaxed.
-        max_depth: the most calls of a plan; at most that where statements are relaxed.
+        plans: the number of plans; an upper bound where the artifact counts upper bounds.
+        min_cost: the least cost of a plan, nano-units; a lower bound where statements are relaxed.
+        max_depth: the most calls of a plan; an upper bound where statements are relaxed.
     """
 
     artifact: bytes
+    checked: str | None
     core: Core
     relaxed: Relaxed | None
     letters: Letters
@@ -52,26 +55,26 @@ class Compared:
 
 
 def compare(
-    made: Compared,
+    made: Built,
     examples: Iterable[Example],
     expects: Iterable[Expect],
-    look: Callable[[], None] = lambda: None,
+    check_time: Callable[[], None] = lambda: None,
 ) -> list[Diagnostic]:
     """A diagnostic for each example and each expectation that does not hold, in their order.
 
     Args:
-        look: called at each call of an example; it ends the comparison by raising.
+        check_time: called at each call of an example; it ends the comparison by raising.
     """
-    walk = _Walk(made, look)
-    found = [_example(made, walk, example) for example in examples]
-    found += [_expect(made, expect) for expect in expects]
-    return [diagnostic for diagnostic in found if diagnostic is not None]
+    walk = _Walk(made, check_time)
+    outcomes = [_example(made, walk, example) for example in examples]
+    outcomes += [_expect(made, expect) for expect in expects]
+    return [diagnostic for diagnostic in outcomes if diagnostic is not None]
 
 
-def _example(made: Compared, walk: _Walk, example: Example) -> Diagnostic | None:
+def _example(made: Built, walk: _Walk, example: Example) -> Diagnostic | None:
     try:
         reached, plan = walk.find_plan(example.patterns)
-    except _TooMany:
+    except _TooManyPairs:
         return Diagnostic(
             code="TCC504",
             severity="warning",
@@ -98,22 +101,22 @@ def _stuck(reached: int, size: int) -> str:
     return f"after {reached} of its {size} calls no plan goes on so"
 
 
-class _TooMany(Exception):
-    """An example leads to too many pairs."""
+class _TooManyPairs(Exception):
+    """An example reaches more pairs of states than the limit."""
 
 
 class _Walk:
-    """Walks over the machine and, beside it, the statements that it leaves out."""
+    """Follows calls through the automaton and the relaxed statements together."""
 
-    def __init__(self, made: Compared, look: Callable[[], None]) -> None:
-        self._look = look
+    def __init__(self, made: Built, check_time: Callable[[], None]) -> None:
+        self._check_time = check_time
         self._calls_of: dict[CallSet, dict[int, dict[int, int]]] = {}
         self._table = made.table
         self._letters = made.letters
-        # The relaxed statements tell calls apart that are one letter of the machine.
+        # Calls that are one letter of the automaton may differ for the relaxed statements.
         left = None if made.relaxed is None else only(made.core, made.relaxed)
-        self._fine = made.letters if left is None else partition(left)
-        self._control = None if left is None else Control(left, self._fine, limits=True)
+        self._relaxed_letters = made.letters if left is None else partition(left)
+        self._control = None if left is None else Control(left, self._relaxed_letters, limits=True)
 
     def find_plan(self, patterns: Sequence[CallSet]) -> tuple[int, list[int] | None]:
         """How many patterns can be matched from the start, and a plan that matches all of them.
@@ -121,7 +124,7 @@ class _Walk:
         The plan is None where there is none; calls are indices of the core's calls.
 
         Raises:
-            _TooMany: past a bound on pairs.
+            _TooManyPairs: past the limit on pairs.
         """
         came: list[dict[_Pair, tuple[_Pair, int]]] = []
         pairs: Iterable[_Pair] = ((self._table.start, 0),)
@@ -132,7 +135,7 @@ class _Walk:
                 return len(came), None
             made += len(step)
             if made > _MOST_PAIRS:
-                raise _TooMany
+                raise _TooManyPairs
             came.append(step)
             pairs = step
         last = next((pair for pair in pairs if self._accepts(pair)), None)
@@ -140,25 +143,27 @@ class _Walk:
 
     def _step(self, pairs: Iterable[_Pair], pattern: CallSet) -> dict[_Pair, tuple[_Pair, int]]:
         """The pairs after one call of `pattern`, each with the pair before and the call."""
-        self._look()
+        self._check_time()
         calls = self._calls_of.get(pattern)
         if calls is None:
             calls = self._calls_of[pattern] = self._classes(pattern)
-        found: dict[_Pair, tuple[_Pair, int]] = {}
+        reached: dict[_Pair, tuple[_Pair, int]] = {}
         for q, seen in pairs:
             for letter, target in self._table.row(q):
-                for fine, call in calls.get(letter, {}).items():
-                    after = seen if self._control is None else self._control.step(seen, fine)
+                for relaxed_letter, call in calls.get(letter, {}).items():
+                    after = (
+                        seen if self._control is None else self._control.step(seen, relaxed_letter)
+                    )
                     if after is not None:
-                        found.setdefault((target, after), ((q, seen), call))
-        return found
+                        reached.setdefault((target, after), ((q, seen), call))
+        return reached
 
     def _classes(self, pattern: CallSet) -> dict[int, dict[int, int]]:
-        """The first call of the pattern for each letter, and each class of calls beside it."""
+        """For each letter of the automaton, then of the relaxed statements, the first such call."""
         calls: dict[int, dict[int, int]] = {}
         for call in members(pattern):
             calls.setdefault(self._letters.letter[call], {}).setdefault(
-                self._fine.letter[call], call
+                self._relaxed_letters.letter[call], call
             )
         return calls
 
@@ -176,32 +181,32 @@ def _trace(came: Sequence[Mapping[_Pair, tuple[_Pair, int]]], last: _Pair) -> li
     return plan[::-1]
 
 
-def _expect(made: Compared, expect: Expect) -> Diagnostic | None:
-    found = {"plans": made.plans, "min_cost": made.min_cost, "max_depth": made.max_depth}[
+def _expect(made: Built, expect: Expect) -> Diagnostic | None:
+    figure = {"plans": made.plans, "min_cost": made.min_cost, "max_depth": made.max_depth}[
         expect.what
     ]
     side = _side(made, expect.what)
-    holds = _decide(expect, found, side)
+    holds = _decide(expect, figure, side)
     if holds:
         return None
-    shown = f"{side} {_figure(expect.what, found)}".lstrip()
-    due = f"{expect.op} {_figure(expect.what, expect.value)}"
+    shown = f"{side} {_figure(expect.what, figure)}".lstrip()
+    expected = f"{expect.op} {_figure(expect.what, expect.value)}"
     if holds is None:
         return Diagnostic(
             code="TCC504",
             severity="warning",
-            message=f"{expect.what} is {shown}: whether it is {due} is not decided by bounds",
+            message=f"{expect.what} is {shown}: whether it is {expected} is not decided by bounds",
             span=expect.span,
         )
     return Diagnostic(
-        code="TCC503", message=f"{expect.what} is {shown}, not {due}", span=expect.span
+        code="TCC503", message=f"{expect.what} is {shown}, not {expected}", span=expect.span
     )
 
 
-def _decide(expect: Expect, found: int, side: str) -> bool | None:
-    """Whether the expectation holds; None where a bound leaves it open."""
-    least = None if side == "at most" else found
-    most = None if side == "at least" else found
+def _decide(expect: Expect, figure: int, side: str) -> bool | None:
+    """Whether the expectation holds; None where the bound does not decide it."""
+    least = None if side == "at most" else figure
+    most = None if side == "at least" else figure
     above = least is not None and least > expect.value
     below = most is not None and most < expect.value
     match expect.op:
@@ -214,8 +219,8 @@ def _decide(expect: Expect, found: int, side: str) -> bool | None:
     return True if held and not broken else False if broken else None
 
 
-def _side(made: Compared, what: str) -> str:
-    """On which side of the number the compiled figure is; empty where it is the number."""
+def _side(made: Built, what: str) -> str:
+    """``at most`` or ``at least`` where the compiled figure is a bound; empty where it is exact."""
     if what == "plans":
         return "at most" if made.relaxed or made.table.nondeterministic else ""
     if made.relaxed is None:
@@ -226,5 +231,5 @@ def _side(made: Compared, what: str) -> str:
 def _figure(what: str, value: int) -> str:
     if what == "min_cost":
         return format_decimal(value, 9)
-    # The decimal text of a huge number of plans would take too long to make.
+    # The decimal text of a huge number takes quadratic time.
     return str(value) if value.bit_length() <= 8192 else f"a number of {value.bit_length()} bits"

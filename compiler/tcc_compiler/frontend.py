@@ -1,9 +1,8 @@
-"""The front end: a grammar's text to its core, or to all of its errors.
+"""The front end: from the text of a grammar to its core, or to all of its errors.
 
-Normative text: docs/spec/language.md; the core is docs/spec/core.md.  Reads the file it is given
-and those that it uses, nothing else.  Whoever has only so much time gives a function `look`, which
-is called every few hundred steps and raises where that time is over.
-Cost: linear in the text and the calls.
+Normative text: docs/spec/language.md; the core is docs/spec/core.md.  Reads the given
+file and those that it uses, nothing else.  `check_time` is called every few hundred steps, and ends
+the reading by raising.  Cost: linear in the text and the calls.
 """
 
 from __future__ import annotations
@@ -13,16 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcc_compiler.core import core_bytes
-from tcc_compiler.diagnostics import Diagnostic, Report
-from tcc_compiler.place import forbid_place, require_place
-from tcc_compiler.resolve.examples import Example, Expect
-from tcc_compiler.resolve.files import gather
-from tcc_compiler.resolve.grammar import resolve
-from tcc_compiler.resolve.limits import limit_text
-from tcc_compiler.resolve.program import Program, program_of
-from tcc_compiler.resolve.resolved import Resolved
-from tcc_compiler.source import (
+from tcc_compiler.language.diagnostics import Diagnostic, Report
+from tcc_compiler.language.source import (
     MAX_SOURCE_BYTES,
     Source,
     Unreadable,
@@ -31,23 +22,31 @@ from tcc_compiler.source import (
     source_of,
     too_large,
 )
-from tcc_compiler.spans import Region, Span
+from tcc_compiler.language.spans import Region, Span
+from tcc_compiler.resolve.core import core_bytes
+from tcc_compiler.resolve.examples import Example, Expect
+from tcc_compiler.resolve.files import gather
+from tcc_compiler.resolve.limits import limit_text
+from tcc_compiler.resolve.program import Program, program_of
+from tcc_compiler.resolve.resolved import Resolved
+from tcc_compiler.resolve.resolver import resolve
+from tcc_compiler.resources.place import forbid_place, require_place
 
 __all__ = ["Example", "Expect", "Frontend", "read_grammar", "read_grammar_text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frontend:
-    """What the front end makes of a grammar.
+    """The result of the front end.
 
     Attributes:
         diagnostics: by file, then by place.
         core: canonical JSON, None when there are errors.
         examples, expects: in the order of the text; empty when there are errors.
         sources: the files read, by the names that spans have, in the order of reading.
-        places: where statements stand, by their places (:mod:`tcc_compiler.place`).
-        unplanned: where the grammar begins that has neither `plan` nor `start` and `goal`, so that
-            everything else that it allows is a plan; None for others.
+        places: the span of each statement, by its place (:mod:`tcc_compiler.resources.place`).
+        unplanned: the span of the `grammar` statement where no `plan`, `start` and `goal` says
+            what a plan is; else None.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -59,21 +58,21 @@ class Frontend:
     unplanned: Span | None = None
 
 
-def read_grammar(path: Path, look: Callable[[], None] | None = None) -> Frontend:
-    """The front end's result for a grammar file; whatever the file holds, this returns."""
+def read_grammar(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
+    """The result for a grammar file; raises for no contents of the file."""
     data = read_bytes(path)
     text = data if isinstance(data, Unreadable) else decode(data)
     if isinstance(text, Unreadable):
         return unreadable(str(path), text)
-    # The folder is that of the path as given, so that a link to a grammar stays where it is.
+    # A symbolic link to a grammar belongs to the folder of the link, not to that of its target.
     resolved = Path(os.path.realpath(path.parent)) / path.name
-    return _read(source_of(text, str(path), resolved), look)
+    return _read(source_of(text, str(path), resolved), check_time)
 
 
 def read_grammar_text(
-    text: str, name: str = "<text>", look: Callable[[], None] | None = None
+    text: str, name: str = "<text>", check_time: Callable[[], None] | None = None
 ) -> Frontend:
-    """The front end's result for a text that is in no file; it can use no files."""
+    """The result for a text that comes from no file, and so can use none."""
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -82,11 +81,11 @@ def read_grammar_text(
     decoded = too_large() if len(data) > MAX_SOURCE_BYTES else decode(data)
     if isinstance(decoded, Unreadable):
         return unreadable(name, decoded)
-    return _read(source_of(decoded, name), look)
+    return _read(source_of(decoded, name), check_time)
 
 
 def unreadable(name: str, problem: Unreadable) -> Frontend:
-    """The result for a file that is no text."""
+    """The result for a file that cannot be read as text."""
     source = source_of(problem.text, name)
     report = Report([source])
     region = Region(0, problem.offset, problem.offset)
@@ -106,14 +105,14 @@ def failed(report: Report, sources: list[Source]) -> Frontend:
     )
 
 
-def _read(root: Source, look: Callable[[], None] | None) -> Frontend:
+def _read(root: Source, check_time: Callable[[], None] | None) -> Frontend:
     sources = [root]
-    report = Report(sources, look)
+    report = Report(sources, check_time)
     program = program_of(gather(sources, report), report)
-    found = resolve(program, report)
-    if found is None or report.failed:
+    outcome = resolve(program, report)
+    if outcome is None or report.failed:
         return failed(report, sources)
-    resolved, examples, expects = found
+    resolved, examples, expects = outcome
     return Frontend(
         diagnostics=report.diagnostics(),
         core=core_bytes(resolved),
@@ -146,7 +145,7 @@ def _places(program: Program, resolved: Resolved, report: Report) -> Mapping[str
             else forbid_place("next", next(chains))
         )
         places[place] = report.span(forbid.region)
-    tools = resolved.alphabet.tools
+    tools = resolved.call_list.tools
     for bound, limit in zip(program.limits, resolved.limits, strict=True):
         places[f"limit {limit_text(limit, tools)}"] = report.span(bound.region)
     return places

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tcc_certs.kernel import check
+from tcc_certs.kernel import CheckedArtifact, check
 
 MAX_TILT = 64
 AUTO = "auto"
@@ -23,12 +23,15 @@ class Options:
         timeout: most seconds, None for no limit.
         count_bits: most bits of the number of plans, None for no limit.
         relax: statements to leave to the run: kinds (``price``, ``require``, ..) or canonical
-            texts of limits; and ``auto``, past one of the limits above to compile to bounds in
-            place of counts.  Without it a limit is an error: nothing is relaxed unasked.
+            texts of limits; and ``auto``: where `max_states`, `timeout` or `count_bits` is
+            reached, compile to bounds in place of counts.  Without ``auto`` that is an error:
+            nothing is relaxed unasked.
         round_counts: bits of the race counts, 1 .. 63; None keeps them exact.
-        clock: monotonic seconds; asked every few thousand steps.
-        check: refuses an artifact that is not what it says, by raising Rejected; asked last.
-        progress: told the pass and its states so far, a few times a second at most.
+        clock: monotonic seconds; read every few thousand steps.
+        check: the kernel that checks every certificate of the finished artifact, once, before it
+            is handed out; raises Rejected.  What it returns names the bytes that it checked; None
+            where it checked nothing, and then whoever opens the artifact checks it.
+        progress: called with the pass and its states so far, a few times a second at most.
     """
 
     beta: str = "1"
@@ -39,7 +42,7 @@ class Options:
     relax: tuple[str, ...] = ()
     round_counts: int | None = None
     clock: Callable[[], float] = time.monotonic
-    check: Callable[[bytes], object] = check
+    check: Callable[[bytes], CheckedArtifact | None] = check
     progress: Callable[[str, int], None] | None = None
 
     @property

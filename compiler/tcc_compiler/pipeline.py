@@ -1,10 +1,19 @@
 """The whole compiler on one page: from a grammar, or its core, to the bytes of an artifact.
 
-Specification: docs/spec/core.md (what goes in), docs/spec/artifact.md (what comes out).  Every
-pass is a function from value to value and stands in a file of its own; between any two statements
-the machine is made minimal again, which is what keeps it small.  Where it gets too large all the
-same, the compilation ends and says what would fit; where the caller asked for it, the passes are
-tried again for bounds in place of counts.
+Start reading at :func:`run_passes`.  Specification: docs/spec/core.md (what goes in),
+docs/spec/artifact.md (what comes out).  Every pass is a function from value to value in a file of
+its own:
+
+    parse, resolve      `frontend` with `language` and `resolve`: a text becomes a core
+    letters             `automata.letters`: calls that no statement tells apart become one letter
+    explore             `automata.regular`: the plan expression becomes an automaton
+    constrain           `automata.constraint`: each statement, then trim and minimise, one by one
+    count, bound        `counting`: plans, race counts, least cost and best residual to go
+    certify, emit       `artifact`: digests, numbering, bytes
+    check               the kernel of `tcc_certs` checks every certificate, once
+
+Where the automaton gets too large the compilation ends, and the error names what would fit.  Where
+the caller asked for it, the passes are tried again with bounds in place of counts (`relax`).
 """
 
 from __future__ import annotations
@@ -20,31 +29,31 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.manifest import MAX_ROUND_BITS
 from tcc_certs.race.weights import Beta
-from tcc_compiler.bounds import bound
-from tcc_compiler.certify import certify
-from tcc_compiler.constrain import constrain
-from tcc_compiler.count import check_bits, count, used_calls, weigh
-from tcc_compiler.diagnostics import Diagnostic, Note
-from tcc_compiler.edges import CallEdges
-from tcc_compiler.emit import emit
-from tcc_compiler.expectations import Compared, compare
-from tcc_compiler.explore import explore, explore_partial
+from tcc_compiler.artifact.call_edges import CallEdges
+from tcc_compiler.artifact.certify import certify
+from tcc_compiler.artifact.emit import Contents, emit
+from tcc_compiler.automata.constraint.apply import constrain
+from tcc_compiler.automata.letters import Letters, partition
+from tcc_compiler.automata.machine import Machine
+from tcc_compiler.automata.regular.explore import explore, explore_partial
+from tcc_compiler.automata.regular.joined_calls import join_calls
+from tcc_compiler.automata.table import Table, as_deterministic, ranked
+from tcc_compiler.automata.witness import find_cycle, infinite
+from tcc_compiler.counting.bounds import bound
+from tcc_compiler.counting.count import check_bits, count, used_calls, weigh
+from tcc_compiler.expectations import Built, compare
 from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_text
-from tcc_compiler.gather import gathered
-from tcc_compiler.guard import Guard
 from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph
-from tcc_compiler.letters import Letters, partition
-from tcc_compiler.machine import Machine
+from tcc_compiler.language.diagnostics import Diagnostic
+from tcc_compiler.language.source import Source
+from tcc_compiler.messages import no_plan_diagnostics, refusal_diagnostic, relaxed_diagnostic
 from tcc_compiler.options import MAX_TILT, Options
-from tcc_compiler.refusal import Refused
-from tcc_compiler.relax.attempts import GUARDED, Attempt, Next, first_attempt, next_attempt
+from tcc_compiler.relax.alternatives import with_alternatives
+from tcc_compiler.relax.attempts import GUARDED, Attempt, NextAttempt, first_attempt, next_attempt
 from tcc_compiler.relax.names import explain, named, without
-from tcc_compiler.relax.timer import Timer
-from tcc_compiler.relax.ways import ways_on
-from tcc_compiler.source import Source
-from tcc_compiler.spans import Span
-from tcc_compiler.table import Table, as_deterministic, ranked
-from tcc_compiler.witness import find_cycle, infinite
+from tcc_compiler.resources.guard import Guard
+from tcc_compiler.resources.refusal import Refused
+from tcc_compiler.resources.timer import Timer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +61,18 @@ class Compiled:
     """What a compilation gives.
 
     Attributes:
-        artifact: its bytes; None where a diagnostic is an error.
+        artifact: its bytes; None where a diagnostic is an error.  The kernel (`Options.check`) has
+            checked every certificate of these bytes, here and nowhere else.
+        checked: the artifact digest, hex, that the kernel returned: whoever opens the bytes needs
+            to check no more than that they have it.  None where the kernel of the options checked
+            nothing: then the certificates are still to be checked.
         diagnostics: errors and warnings, those of the front end first.
         sources: the texts that spans point into, by name.
         examples, expectations: how many the grammar has.
     """
 
     artifact: bytes | None
+    checked: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     sources: Mapping[str, Source] = field(default_factory=dict)
     examples: int = 0
@@ -68,21 +82,20 @@ class Compiled:
 def compile_core(core: bytes, options: Options) -> Compiled:
     """Compile the canonical bytes of a core (docs/spec/core.md)."""
     try:
-        made, warnings = _compile(core, options, Timer(options))
+        built, warnings = _compile(core, options, Timer(options))
     except Refused as refusal:
-        return Compiled(artifact=None, diagnostics=(_diagnostic(refusal, {}),))
-    return Compiled(
-        artifact=made.artifact, diagnostics=tuple(_warning(warning, {}) for warning in warnings)
-    )
+        return _refused(refusal)
+    diagnostics = tuple(relaxed_diagnostic(warning, {}) for warning in warnings)
+    return Compiled(artifact=built.artifact, checked=built.checked, diagnostics=diagnostics)
 
 
 def compile_file(path: Path, options: Options) -> Compiled:
-    """Compile a grammar file or a graph, and hold it to its own examples and expectations."""
+    """Compile a grammar file or a graph; its examples and expectations must hold."""
     timer = Timer(options)
     try:
-        front = read_source(path, timer.look_at_reading)
+        front = read_source(path, timer.check_reading)
     except Refused as refusal:
-        return Compiled(artifact=None, diagnostics=(_diagnostic(refusal, {}),))
+        return _refused(refusal)
     return _compile_frontend(front, options, timer)
 
 
@@ -90,124 +103,138 @@ def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
     """Compile the text of a grammar; see :func:`compile_file`."""
     timer = Timer(options)
     try:
-        front = read_grammar_text(text, name, timer.look_at_reading)
+        front = read_grammar_text(text, name, timer.check_reading)
     except Refused as refusal:
-        return Compiled(artifact=None, diagnostics=(_diagnostic(refusal, {}),))
+        return _refused(refusal)
     return _compile_frontend(front, options, timer)
 
 
-def read_source(path: Path, look: Callable[[], None] | None = None) -> Frontend:
-    """The front end's result for a file: a grammar, or a graph by its ending."""
+def read_source(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
+    """The front end's result for a file: a grammar, or a graph, as its ending says."""
     read = read_graph if path.suffix.lower() in GRAPH_SUFFIXES else read_grammar
-    return read(path, look)
+    return read(path, check_time)
+
+
+def _refused(refusal: Refused) -> Compiled:
+    return Compiled(artifact=None, diagnostics=(refusal_diagnostic(refusal, {}),))
 
 
 def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compiled:
-    found: list[Diagnostic] = []
-    artifact = None
+    diagnostics: list[Diagnostic] = []
+    artifact = checked = None
     if front.core is not None:
         try:
-            timer.look_at_reading()
-            made, warnings = _compile(front.core, options, timer)
-            found = [_warning(warning, front.places) for warning in warnings]
-            found += compare(made, front.examples, front.expects, timer.look_at_examples)
-            failed = any(diagnostic.severity == "error" for diagnostic in found)
-            artifact = None if failed else made.artifact
+            timer.check_reading()
+            built, warnings = _compile(front.core, options, timer)
+            diagnostics = [relaxed_diagnostic(warning, front.places) for warning in warnings]
+            diagnostics += compare(built, front.examples, front.expects, timer.check_examples)
+            if not any(diagnostic.severity == "error" for diagnostic in diagnostics):
+                artifact, checked = built.artifact, built.checked
         except Refused as refusal:
-            found = [_diagnostic(refusal, front.places)]
+            diagnostics = [refusal_diagnostic(refusal, front.places)]
     return Compiled(
         artifact=artifact,
-        diagnostics=(*front.diagnostics, *_unplanned(front), *found),
+        checked=checked,
+        diagnostics=(*front.diagnostics, *no_plan_diagnostics(front), *diagnostics),
         sources=front.sources,
         examples=len(front.examples),
         expectations=len(front.expects),
     )
 
 
-def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Compared, list[Next]]:
-    """The attempt that was asked for; with ``relax auto`` others, until one gets past the guards,
-    and what each gave up.
+def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Built, list[NextAttempt]]:
+    """The attempt that was asked for; with ``relax auto`` then others, until one fits the limits.
 
-    The time of `timer` has begun before the grammar was read.
+    Returns:
+        what was built, and the attempts that gave something up for it, each with its warning.
 
     Raises:
-        Refused: nothing helps; or the set of plans is empty or infinite, a number is out of range.
+        Refused: nothing fits; or the set of plans is empty or infinite, a number is out of range.
     """
     beta = _check_options(options)
-    core, value = _read(data)
+    core, document = _read(data)
     asked = named(core, options.relax_names)
     attempt = first_attempt(asked, options)
 
     def take(attempt: Attempt, guard: Guard) -> int:
-        return run_passes(core, value, beta, attempt, options, guard).table.states
+        return run_passes(core, document, beta, attempt, options, guard).table.states
 
-    stopped: Refused | None = None
-    warnings: list[Next] = []
+    first_refusal: Refused | None = None
+    warnings: list[NextAttempt] = []
     while True:
-        guard = Guard(options, timer.share(), attempt.patient)
+        guard = Guard(options, timer.share(), attempt.exhaustive)
         try:
-            made = run_passes(core, value, beta, attempt, options, guard)
-            return made, [w for w in warnings if made.table.nondeterministic or not w.apart]
+            built = run_passes(core, document, beta, attempt, options, guard)
+            return built, [w for w in warnings if built.table.nondeterministic or not w.derivations]
         except Refused as refusal:
-            # Of several guards the first is told of: it is the one of the exact attempt.
-            stopped = stopped if stopped and refusal.code in GUARDED else refusal
+            # Where several attempts reach a limit, the error names that of the exact attempt.
+            if first_refusal is None or refusal.code not in GUARDED:
+                first_refusal = refusal
             if not options.auto_relax:
-                ways = ways_on(core, attempt, refusal, guard, options, timer, take)
-                raise explain(ways, core, asked) from None
-            found = next_attempt(core, attempt, refusal, guard, options)
-            if found is None or timer.is_over():
-                raise explain(stopped, core, asked) from None
-            if found.warning is None:
+                more = with_alternatives(core, attempt, refusal, guard, options, timer, take)
+                raise explain(more, core, asked) from None
+            following = next_attempt(core, attempt, refusal, guard, options)
+            if following is None or timer.is_over():
+                raise explain(first_refusal, core, asked) from None
+            if following.warning is None:
                 warnings.pop()
             else:
-                warnings.append(found)
-            attempt = found.attempt
+                warnings.append(following)
+            attempt = following.attempt
 
 
 def run_passes(
     core: Core,
-    value: Mapping[str, Json],
+    document: Mapping[str, Json],
     beta: Beta,
     attempt: Attempt,
     options: Options,
     guard: Guard,
-) -> Compared:
-    """The passes, in order.
+) -> Built:
+    """The passes from a core to an artifact, in order.
+
+    Args:
+        document: the JSON object of `core`.
 
     Raises:
-        Refused: a guard fired, the set of plans is empty or infinite, or a number is out of range.
+        Refused: a limit of the compilation was reached, the set of plans is empty or infinite, or a
+            number is out of range.
     """
-    kept = gathered(without(core, attempt.relaxed))
+    # The automaton: the plan expression, then every statement that is not left to the run.
+    kept = join_calls(without(core, attempt.relaxed))
     letters = partition(kept)
     guard.enter("the plan expression", "plan")
     machine = (explore_partial if attempt.nondeterministic else explore)(kept, letters, guard)
     table = _finite(kept, letters, constrain(kept, letters, machine, guard))
+    # What is counted over it.
     guard.enter("the counts")
     weights = weigh(core, used_calls(table, letters), beta, options.tilt, guard)
     counts = count(table, letters, weights, guard, attempt.round_counts)
     if attempt.round_counts is None:
         check_bits(counts, options.count_bits)
     bounds = bound(core, table, letters, weights, guard)
+    # The file.
     guard.enter("the digests")
     edges = CallEdges(table, letters, guard)
     numbering = certify(core, table, edges, guard)
-    artifact = emit(
-        core,
-        value,
-        table,
-        edges,
-        numbering,
-        counts,
-        weights,
-        bounds,
-        beta,
-        options.tilt,
-        attempt.relaxed,
+    contents = Contents(
+        core=core,
+        document=document,
+        table=table,
+        edges=edges,
+        numbering=numbering,
+        counts=counts,
+        weights=weights,
+        bounds=bounds,
+        beta=beta,
+        tilt=options.tilt,
+        relaxed=attempt.relaxed,
     )
+    artifact = emit(contents)
     guard.enter("the check of the artifact")
-    _check(artifact, options)
-    return Compared(
+    return Built(
         artifact=artifact,
+        checked=_check(artifact, options),
         core=core,
         relaxed=attempt.relaxed,
         letters=letters,
@@ -237,63 +264,32 @@ def _check_options(options: Options) -> Beta:
 
 def _read(data: bytes) -> tuple[Core, Mapping[str, Json]]:
     try:
-        value = decode_core(data)
-        return core_of(value), value
+        document = decode_core(data)
+        return core_of(document), document
     except Rejected as refusal:
         raise Refused("TCC409", f"this is no core: {refusal}") from refusal
 
 
-def _finite(core: Core, letters: Letters, found: Machine | Table) -> Table:
-    """The table of a language that has to be finite by now, for the passes that count."""
-    if isinstance(found, Machine):
-        raise infinite(core, letters, *(find_cycle(found) or ([], [])))
-    return ranked(as_deterministic(found))
+def _finite(core: Core, letters: Letters, automaton: Machine | Table) -> Table:
+    """The automaton as a table of ranked states; refused where it still has a cycle."""
+    if isinstance(automaton, Machine):
+        raise infinite(core, letters, *(find_cycle(automaton) or ([], [])))
+    return ranked(as_deterministic(automaton))
 
 
-def _check(artifact: bytes, options: Options) -> None:
-    """Hand out nothing that the kernel refuses: the certificates are checked as a reader would."""
+def _check(artifact: bytes, options: Options) -> str | None:
+    """Check every certificate, as a reader of the artifact would: the one check before it is used.
+
+    Returns:
+        the artifact digest that the kernel returned, hex; None where it returned nothing.
+
+    Raises:
+        Refused: TCC410, which is a defect of the compiler.
+    """
     try:
-        options.check(artifact)
+        checked = options.check(artifact)
     except Rejected as refusal:
         raise Refused(
             "TCC410", f"the artifact does not pass its own certificates: {refusal}"
         ) from refusal
-
-
-def _unplanned(front: Frontend) -> list[Diagnostic]:
-    """A warning where no statement says what a plan is."""
-    if front.unplanned is None:
-        return []
-    return [
-        Diagnostic(
-            code="TCC413",
-            severity="warning",
-            message="no `plan`: everything that the other statements allow is a plan",
-            span=front.unplanned,
-            hint="write a `plan`, or `plan = any*` where this is meant",
-        )
-    ]
-
-
-def _warning(found: Next, places: Mapping[str, Span]) -> Diagnostic:
-    return Diagnostic(
-        code="TCC411",
-        severity="warning",
-        message=f"CountFail: {found.warning}",
-        span=None if found.place is None else places.get(found.place),
-        hint="raise the limit to keep everything in the automaton, or leave --relax auto out",
-    )
-
-
-def _diagnostic(refusal: Refused, places: Mapping[str, Span]) -> Diagnostic:
-    span = None if refusal.place is None else places.get(refusal.place)
-    return Diagnostic(
-        code=refusal.code,
-        message=refusal.message,
-        span=span,
-        hint=refusal.hint,
-        notes=tuple(
-            Note(message=text, span=None if place is None else places.get(place))
-            for text, place in refusal.notes
-        ),
-    )
+    return None if checked is None else checked.file.digest.hex()

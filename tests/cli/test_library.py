@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tcc
+import tcc.api
+import tcc_certs.kernel
+import tcc_runtime.load
+from tcc_compiler.options import Options
+from tcc_compiler.pipeline import compile_text
+from tcc_runtime.fastcheck import kernel as fast
 
 GRAMMAR = 'grammar g version "1" tool a { cost 1 } tool b { cost 2 } plan = (a | b){1,3}'
 
@@ -21,6 +28,48 @@ def test_from_text_to_a_validated_run(tmp_path: Path) -> None:
     found = tcc.validate(tmp_path / "l", tmp_path / "g.tcca")
     assert found.verdict == 0 and found.claim_upheld
     assert found.head == run.ledger_head
+
+
+def test_what_is_compiled_is_checked_by_the_kernel_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    checked = []
+    pure = tcc_certs.kernel.check
+
+    def check(data: bytes | memoryview, **more: Any) -> tcc_certs.kernel.CheckedArtifact:
+        checked.append(len(data))
+        return pure(data, **more)
+
+    for module in (tcc_certs.kernel, tcc_runtime.load, fast):
+        monkeypatch.setattr(module, "check", check)
+    (tmp_path / "g.tcg").write_text(GRAMMAR, encoding="utf-8")
+    artifacts = [tcc.compile_text(GRAMMAR), tcc.compile_file(tmp_path / "g.tcg")]
+    assert all(artifact.verified for artifact in artifacts)
+    assert len(checked) == len(artifacts)
+
+
+def test_large_artifacts_are_checked_by_the_fast_kernel_before_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert tcc.api.LARGE == tcc_runtime.load._LARGE
+    data = compile_text(GRAMMAR, Options()).artifact
+    assert data is not None
+    called = []
+    for module in (tcc_certs.kernel, fast):
+        monkeypatch.setattr(module, "check", lambda _, name=module.__name__: called.append(name))
+    tcc.api.check_for_use(data)
+    monkeypatch.setattr(tcc.api, "LARGE", len(data))
+    tcc.api.check_for_use(data)
+    assert called == ["tcc_certs.kernel", "tcc_runtime.fastcheck.kernel"]
+
+
+def test_what_the_pipeline_checked_is_named_by_its_digest() -> None:
+    for check in (tcc_certs.kernel.check, fast.check):
+        compiled = compile_text(GRAMMAR, Options(check=check))
+        assert compiled.artifact is not None
+        assert compiled.checked == tcc_certs.kernel.check(compiled.artifact).file.digest.hex()
+    unchecked = compile_text(GRAMMAR, Options(check=lambda _: None))
+    assert unchecked.artifact is not None and unchecked.checked is None
 
 
 def test_a_refused_grammar_carries_its_diagnostics() -> None:

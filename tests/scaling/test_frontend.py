@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import pytest
 
-from tcc_compiler.diagnostics import Report
 from tcc_compiler.frontend import read_grammar, read_grammar_text
+from tcc_compiler.language.diagnostics import Report
+from tcc_compiler.language.source import source_of
+from tcc_compiler.language.syntax.parse import parse
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file, compile_text
 from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.tools import tool_of
-from tcc_compiler.source import source_of
-from tcc_compiler.syntax.parse import parse
 from tests.scaling.measure import MOST, growth, swelling
 
 HEAD = 'grammar g version "1"\n'
@@ -137,7 +137,7 @@ LONG = {
 @pytest.mark.parametrize("grammar", LONG.values(), ids=LONG.keys())
 def test_reading_ends_where_the_time_is_over(grammar):
     size, clock = 600, _Clock()
-    read_grammar_text(grammar(size), look=clock)
+    read_grammar_text(grammar(size), check_time=clock)
     asked = clock.asked
     assert asked > 2
     for seconds in (1, asked // 2, asked - 1):
@@ -160,7 +160,7 @@ def test_the_clock_is_asked_in_proportion_to_the_text():
     asked = []
     for n in (2000, 4000, 8000):
         clock = _Clock()
-        read_grammar_text(GRAMMARS["chained rules"](n), look=clock)
+        read_grammar_text(GRAMMARS["chained rules"](n), check_time=clock)
         asked.append(clock.asked)
     assert asked[0] > 2000 * 4 // 512
     assert asked[2] > 3 * asked[0]

@@ -11,7 +11,7 @@ from tcc import screen
 from tcc.codes import explain_code, title
 from tcc.opening import json_option
 from tcc_certs.errors import Code
-from tcc_compiler.catalogue import CATALOGUE, explain
+from tcc_compiler.language.catalogue import CATALOGUE, explain
 
 
 @click.command("explain")

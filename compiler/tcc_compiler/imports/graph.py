@@ -1,7 +1,7 @@
-"""A graph as it came in, before it means anything: nodes, edges, attributes.
+"""A graph as it was read: nodes, edges, attributes.
 
-Normative text: docs/spec/language.md, section 11.  Nodes and edges are sorted here, so whatever is
-made of a graph does not depend on the order in which it was written.  Cost: a sort.
+Normative text: docs/spec/language.md, section 11.  Nodes and edges are sorted here, so the grammar
+of a graph does not depend on the order in which it was written.  Cost: a sort.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_EDGES = 1 << 18
 Attributes: TypeAlias = "Mapping[str, object]"
 
 
-class Refused(Exception):
+class GraphRefused(Exception):
     """A graph that is refused as a whole: a diagnostic's code, sentence and character offset."""
 
     def __init__(self, code: str, message: str, offset: int = 0) -> None:
@@ -55,35 +55,35 @@ def key_of(identity: object, what: str) -> str:
     """The key of a node: a text as JSON writes it, or an integer.
 
     Raises:
-        Refused: TCC603 for any other identity.
+        GraphRefused: TCC603 for any other identity.
     """
     if isinstance(identity, str) or (isinstance(identity, int) and not isinstance(identity, bool)):
         if isinstance(identity, int) and identity.bit_length() > 256:
-            raise Refused("TCC603", f"{what} is an integer of more than 256 bits")
+            raise GraphRefused("TCC603", f"{what} is an integer of more than 256 bits")
         return json.dumps(identity, ensure_ascii=False)
-    raise Refused("TCC603", f"{what} is neither a text nor an integer")
+    raise GraphRefused("TCC603", f"{what} is neither a text nor an integer")
 
 
 def check_size(nodes: int, edges: int) -> None:
     """Refuse a graph with more nodes or edges than the limits, before anything is made of it.
 
     Raises:
-        Refused: TCC609.
+        GraphRefused: TCC609.
     """
     if nodes > MAX_NODES or edges > MAX_EDGES:
-        raise Refused("TCC609", f"a graph has at most {MAX_NODES} nodes and {MAX_EDGES} edges")
+        raise GraphRefused("TCC609", f"a graph has at most {MAX_NODES} nodes and {MAX_EDGES} edges")
 
 
 def graph_of(attributes: Attributes, nodes: Mapping[str, Attributes], edges: list[Edge]) -> Graph:
     """The graph in its order.
 
     Raises:
-        Refused: TCC603 an edge to a node that is not there.
+        GraphRefused: TCC603 an edge to a node that is not there.
     """
     for edge in edges:
         for end in (edge.source, edge.target):
             if end not in nodes:
-                raise Refused("TCC603", f"an edge names the node {end}, which is not there")
+                raise GraphRefused("TCC603", f"an edge names the node {end}, which is not there")
     ordered = sorted(edges, key=lambda edge: (edge.source, edge.target, _attribute_key(edge)))
     return Graph(
         attributes=attributes,

@@ -1,4 +1,4 @@
-"""GraphML, and graphs that are in memory already, by way of networkx.
+"""From GraphML, or a networkx graph in memory, to a graph.
 
 Normative text: docs/spec/language.md, section 11.  Document types and entities are refused before
 networkx sees the text.  networkx is imported when a graph is, not before.  Cost: linear in the
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 from xml.parsers import expat
 
-from tcc_compiler.imports.graph import Edge, Graph, Refused, check_size, graph_of, key_of
+from tcc_compiler.imports.graph import Edge, Graph, GraphRefused, check_size, graph_of, key_of
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -22,7 +22,8 @@ def read_graphml(text: str) -> Graph:
     """The graph that a GraphML text writes down.
 
     Raises:
-        Refused: TCC601 no GraphML, TCC602 declarations, TCC603 of another shape, TCC609 too large.
+        GraphRefused: TCC601 no GraphML, TCC602 declarations, TCC603 of another shape,
+            TCC609 too large.
     """
     _check_xml(text)
     import networkx as nx
@@ -30,7 +31,9 @@ def read_graphml(text: str) -> Graph:
     try:
         graph: Any = nx.parse_graphml(text)
     except (nx.NetworkXError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise Refused("TCC601", f"this is no GraphML: {error or type(error).__name__}") from None
+        raise GraphRefused(
+            "TCC601", f"this is no GraphML: {error or type(error).__name__}"
+        ) from None
     return graph_of_networkx(graph)
 
 
@@ -38,10 +41,10 @@ def graph_of_networkx(graph: nx.Graph[Any]) -> Graph:
     """The graph that a networkx graph holds; its ids are texts or integers.
 
     Raises:
-        Refused: TCC603 undirected, or an id of another type; TCC609 too large.
+        GraphRefused: TCC603 undirected, or an id of another type; TCC609 too large.
     """
     if not graph.is_directed():
-        raise Refused("TCC603", "the graph is undirected")
+        raise GraphRefused("TCC603", "the graph is undirected")
     check_size(graph.number_of_nodes(), graph.number_of_edges())
     nodes = {key_of(node, "the id of a node"): dict(data) for node, data in graph.nodes(data=True)}
     edges = [
@@ -59,7 +62,7 @@ def _check_xml(text: str) -> None:
     """Well-formed, shallow, and without a document type.
 
     Raises:
-        Refused: TCC601, TCC602.
+        GraphRefused: TCC601, TCC602.
     """
     depth = 0
 
@@ -67,7 +70,7 @@ def _check_xml(text: str) -> None:
         nonlocal depth
         depth += 1
         if depth > MAX_XML_DEPTH:
-            raise Refused("TCC601", f"this XML is nested deeper than {MAX_XML_DEPTH}")
+            raise GraphRefused("TCC601", f"this XML is nested deeper than {MAX_XML_DEPTH}")
 
     def leave(_name: str) -> None:
         nonlocal depth
@@ -81,8 +84,8 @@ def _check_xml(text: str) -> None:
     try:
         parser.Parse(text.encode("utf-8"), True)
     except expat.ExpatError as error:
-        raise Refused("TCC601", f"this is no XML: {error}") from None
+        raise GraphRefused("TCC601", f"this is no XML: {error}") from None
 
 
 def _no_declaration(*_: object) -> NoReturn:
-    raise Refused("TCC602", "this XML declares a document type or entities; they are refused")
+    raise GraphRefused("TCC602", "this XML declares a document type or entities; they are refused")

@@ -1,4 +1,4 @@
-"""Node-link JSON, as networkx writes it, to a graph; no networkx needed, and nothing trusted.
+"""From node-link JSON, as networkx writes it, to a graph; read without networkx.
 
 Normative text: docs/spec/language.md, section 11.  Cost: linear in the bytes.
 """
@@ -12,7 +12,7 @@ from tcc_compiler.imports.graph import (
     Attributes,
     Edge,
     Graph,
-    Refused,
+    GraphRefused,
     check_size,
     graph_of,
     key_of,
@@ -23,19 +23,19 @@ def read_node_link(text: str) -> Graph:
     """The graph that a JSON text writes down.
 
     Raises:
-        Refused: TCC601 no JSON, TCC603 of another shape, TCC609 too large.
+        GraphRefused: TCC601 no JSON, TCC603 of another shape, TCC609 too large.
     """
     try:
         value: object = json.loads(text, object_pairs_hook=_members, parse_constant=_no_constant)
     except RecursionError:
-        raise Refused("TCC601", "this JSON is nested too deeply") from None
+        raise GraphRefused("TCC601", "this JSON is nested too deeply") from None
     except json.JSONDecodeError as error:
-        raise Refused("TCC601", f"this is no JSON: {error.msg}", error.pos) from None
+        raise GraphRefused("TCC601", f"this is no JSON: {error.msg}", error.pos) from None
     except ValueError as error:
-        raise Refused("TCC601", f"this is no JSON: {error}") from None
+        raise GraphRefused("TCC601", f"this is no JSON: {error}") from None
     document = _object(value, "the document")
     if document.get("directed") is not True:
-        raise Refused("TCC603", 'the graph is not marked "directed": true')
+        raise GraphRefused("TCC603", 'the graph is not marked "directed": true')
     items = _list(document.get("nodes"), "'nodes'")
     links = _list(document.get("edges", document.get("links")), "'edges' (or 'links')")
     check_size(len(items), len(links))
@@ -49,7 +49,7 @@ def _nodes(items: list[object]) -> dict[str, Attributes]:
         node = _object(item, f"nodes[{i}]")
         key = key_of(node.get("id"), f"nodes[{i}].id")
         if key in nodes:
-            raise Refused("TCC603", f"two nodes have the id {key}")
+            raise GraphRefused("TCC603", f"two nodes have the id {key}")
         nodes[key] = node
     return nodes
 
@@ -66,21 +66,21 @@ def _edges(items: list[object]) -> list[Edge]:
 
 def _object(value: object, what: str) -> Attributes:
     if not isinstance(value, dict):
-        raise Refused("TCC603", f"{what} is not an object")
+        raise GraphRefused("TCC603", f"{what} is not an object")
     return value
 
 
 def _list(value: object, what: str) -> list[object]:
     if not isinstance(value, list):
-        raise Refused("TCC603", f"{what} is not a list")
+        raise GraphRefused("TCC603", f"{what} is not a list")
     return value
 
 
 def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("an object names a member twice")
-    return found
+    return members
 
 
 def _no_constant(text: str) -> NoReturn:

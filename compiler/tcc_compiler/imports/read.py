@@ -1,4 +1,4 @@
-"""A graph file, or a graph in memory, to a core or to what is wrong with it.
+"""From a graph file, or a graph in memory, to its core or to its errors.
 
 Normative text: docs/spec/language.md, section 11.  Cost: linear in the graph.
 """
@@ -10,15 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcc_compiler.core import core_bytes
-from tcc_compiler.diagnostics import Report
 from tcc_compiler.frontend import Frontend, failed, unreadable
-from tcc_compiler.imports.grammar import grammar_of
-from tcc_compiler.imports.graph import Graph, Refused
+from tcc_compiler.imports.graph import Graph, GraphRefused
 from tcc_compiler.imports.graphml import graph_of_networkx, read_graphml
 from tcc_compiler.imports.node_link import read_node_link
-from tcc_compiler.source import Source, Unreadable, decode, read_bytes, source_of
-from tcc_compiler.spans import Region
+from tcc_compiler.imports.right_linear import grammar_of
+from tcc_compiler.language.diagnostics import Report
+from tcc_compiler.language.source import Source, Unreadable, decode, read_bytes, source_of
+from tcc_compiler.language.spans import Region
+from tcc_compiler.resolve.core import core_bytes
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 GRAPH_SUFFIXES = (".graphml", ".json")
 
 
-def read_graph(path: Path, look: Callable[[], None] | None = None) -> Frontend:
+def read_graph(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
     """The front end's result for a graph file: node-link ``.json``, or else GraphML."""
     data = read_bytes(path)
     text = data if isinstance(data, Unreadable) else decode(data)
@@ -34,7 +34,7 @@ def read_graph(path: Path, look: Callable[[], None] | None = None) -> Frontend:
         return unreadable(str(path), text)
     source = source_of(text, str(path), path)
     reader = read_node_link if path.suffix.lower() == ".json" else read_graphml
-    return _read(source, lambda: reader(text), _identifier(path.stem), look)
+    return _read(source, lambda: reader(text), _identifier(path.stem), check_time)
 
 
 def read_networkx(graph: nx.Graph[Any], name: str = "graph") -> Frontend:
@@ -43,12 +43,15 @@ def read_networkx(graph: nx.Graph[Any], name: str = "graph") -> Frontend:
 
 
 def _read(
-    source: Source, read: Callable[[], Graph], name: str, look: Callable[[], None] | None = None
+    source: Source,
+    read: Callable[[], Graph],
+    name: str,
+    check_time: Callable[[], None] | None = None,
 ) -> Frontend:
-    report = Report([source], look)
+    report = Report([source], check_time)
     try:
         grammar = grammar_of(read(), name, report)
-    except Refused as refusal:
+    except GraphRefused as refusal:
         at = Region(0, refusal.offset, refusal.offset)
         report.error(refusal.code, at, refusal.message)
         grammar = None
@@ -65,6 +68,6 @@ def _read(
 
 
 def _identifier(text: str) -> str:
-    """A name made of a file's: what an identifier may not have becomes ``_``."""
+    """An identifier from the name of a file: other characters become ``_``."""
     made = re.sub(r"[^A-Za-z0-9_]", "_", text)
     return made if made and not made[0].isdigit() else f"_{made}"

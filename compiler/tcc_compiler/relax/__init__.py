@@ -1,1 +1,1 @@
-"""Bounds in place of counts: what to leave out of the automaton, and when."""
+"""Relaxing: which statements to leave to the run when the exact automaton is too large."""

@@ -1,8 +1,8 @@
-"""Whether the plans stay finitely many without some limits: a look at the expression alone.
+"""Whether the plans stay finitely many without some limits, decided on the expression alone.
 
-What can go on for ever is an unbounded repeat, or a rule that comes back to itself.  Every round of
-it has to add to some upper limit that is kept, and then there are only so many rounds.  The answer
-"yes" is certain; "no" may be too careful, since what other statements forbid is not looked at.
+Infinitely many plans need an unbounded repetition, or a recursive rule.  If each round of it
+adds to an upper limit that is kept, the number of rounds is bounded.  The answer "yes" is certain;
+"no" may be wrong, since other statements may forbid what the expression allows.
 Cost: linear in the expressions, times the nesting at worst.
 """
 
@@ -11,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tcc_certs.core.model import Core
-from tcc_compiler.guard import Guard
-from tcc_compiler.letters import Letters, letter_amounts
-from tcc_compiler.machine import components
-from tcc_compiler.regular.nodes import Kind, Nodes, build
+from tcc_compiler.automata.letters import Letters, letter_amounts
+from tcc_compiler.automata.machine import components
+from tcc_compiler.automata.regular.nodes import Kind, Nodes, build
+from tcc_compiler.resources.guard import Guard
 
 
 def stays_finite(core: Core, letters: Letters, guard: Guard) -> bool:
-    """Whether `core`, with the limits that it has, surely has finitely many plans."""
+    """Whether `core`, with the limits that it has, certainly has finitely many plans."""
     free = _free_letters(core, letters)
     if not free:
         return True
     nodes, _ = build(core, [[1] * len(pattern) for pattern in letters.patterns], guard)
     heads = [not free.isdisjoint(pattern) for pattern in letters.patterns]
     words = _free_words(nodes, heads)
-    return not _may_go_round(nodes, words)
+    return not _may_repeat(nodes, words)
 
 
 def _free_letters(core: Core, letters: Letters) -> set[int]:
@@ -48,33 +48,35 @@ def _free_words(nodes: Nodes, heads: Sequence[bool]) -> list[bool]:
     for node, parts in enumerate(nodes.parts):
         for part in parts:
             users[part].append(node)
-    found = [False] * len(users)
+    derives = [False] * len(users)
     todo = [n for n, kind in enumerate(nodes.kind) if kind is Kind.CALL and heads[nodes.pattern[n]]]
     while todo:
         node = todo.pop()
-        if found[node]:
+        if derives[node]:
             continue
-        found[node] = True
-        todo += [user for user in users[node] if not found[user] and _is_free(nodes, user, found)]
-    return found
+        derives[node] = True
+        todo += [
+            user for user in users[node] if not derives[user] and _is_free(nodes, user, derives)
+        ]
+    return derives
 
 
-def _is_free(nodes: Nodes, node: int, found: Sequence[bool]) -> bool:
+def _is_free(nodes: Nodes, node: int, derives: Sequence[bool]) -> bool:
     parts = nodes.parts[node]
     match nodes.kind[node]:
         case Kind.PAIR:
-            passed = [found[part] or nodes.nullable[part] for part in parts]
-            return all(passed) and any(found[part] for part in parts)
+            passed = [derives[part] or nodes.nullable[part] for part in parts]
+            return all(passed) and any(derives[part] for part in parts)
         case Kind.BOTH:
-            return all(found[part] for part in parts)
+            return all(derives[part] for part in parts)
         case Kind.DIFF:
-            return found[parts[0]]
+            return derives[parts[0]]
         case _:
-            return any(found[part] for part in parts)
+            return any(derives[part] for part in parts)
 
 
-def _may_go_round(nodes: Nodes, words: Sequence[bool]) -> bool:
-    """Whether something can be repeated for ever with free letters alone."""
+def _may_repeat(nodes: Nodes, words: Sequence[bool]) -> bool:
+    """Whether something can be repeated without end by free letters alone."""
     endless = (
         words[nodes.parts[node][0]]
         for node, kind in enumerate(nodes.kind)
@@ -84,7 +86,7 @@ def _may_go_round(nodes: Nodes, words: Sequence[bool]) -> bool:
 
 
 def _recurs(nodes: Nodes, words: Sequence[bool]) -> bool:
-    """Whether a node comes back to itself beside free letters alone."""
+    """Whether a node can contain itself with nothing but free letters beside it."""
     steps = [_free_steps(nodes, node, words) for node in range(len(nodes.kind))]
     inside: Callable[[int], Sequence[int]] = steps.__getitem__
     return any(

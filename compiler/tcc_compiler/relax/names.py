@@ -1,4 +1,4 @@
-"""The names by which statements are relaxed: from `--relax` to indices of the core, and back.
+"""The names that `--relax` takes, and the statements of the core that they stand for.
 
 A name is a kind (``price``, ``latency``, ``cost``, ``epsilon``, ``uses``, ``depth``, ``require``,
 ``forbid``: all statements of that kind) or the canonical text of one limit.
@@ -13,9 +13,9 @@ from difflib import get_close_matches
 
 from tcc_certs.core.model import Core, ForbidNext, ForbidWith, Limit, Require
 from tcc_certs.formats.manifest import Relaxed
-from tcc_compiler.constraint.statements import statement_text
-from tcc_compiler.place import Statement
-from tcc_compiler.refusal import Refused
+from tcc_compiler.automata.constraint.statements import statement_text
+from tcc_compiler.resources.place import Statement
+from tcc_compiler.resources.refusal import Refused
 
 KINDS = ("price", "latency", "cost", "epsilon", "uses", "depth", "require", "forbid")
 
@@ -26,15 +26,15 @@ def named(core: Core, names: Sequence[str]) -> Relaxed | None:
     Raises:
         Refused: TCC412 a name that stands for nothing, or for what may not be relaxed.
     """
-    found: list[Statement] = []
+    chosen_statements: list[Statement] = []
     for name in names:
         chosen = [statement for statement in statements(core) if name in _names(statement)]
         if not chosen:
             raise _unknown(core, name)
         for statement in chosen:
             _check(core, statement)
-        found += chosen
-    return relaxed_of(core, found)
+        chosen_statements += chosen
+    return relaxed_of(core, chosen_statements)
 
 
 def statements(core: Core) -> Iterable[Statement]:
@@ -45,7 +45,7 @@ def statements(core: Core) -> Iterable[Statement]:
 
 
 def may_relax(core: Core, statement: Statement) -> bool:
-    """Whether a run can enforce `statement`: no sum of it ever falls."""
+    """Whether a run can enforce `statement`: its sum never decreases along a plan."""
     is_cost = isinstance(statement, Limit) and statement.kind == "cost"
     return not is_cost or all(call.cost_low >= 0 for call in core.calls)
 
@@ -78,7 +78,7 @@ def relaxed_statements(core: Core, relaxed: Relaxed | None) -> list[Statement]:
 
 
 def without(core: Core, relaxed: Relaxed | None) -> Core:
-    """`core` less its relaxed statements."""
+    """`core` without its relaxed statements."""
     if relaxed is None:
         return core
     left_out = relaxed_statements(core, relaxed)
@@ -104,7 +104,7 @@ def only(core: Core, relaxed: Relaxed) -> Core:
 
 
 def explain(refusal: Refused, core: Core, asked: Relaxed | None) -> Refused:
-    """`refusal`, and if it is that of infinitely many plans, that relaxing was asked for."""
+    """`refusal`; if it is that of infinitely many plans, with the statements that were relaxed."""
     if asked is None or refusal.code not in ("TCC401", "TCC406"):
         return refusal
     texts = " and ".join(f"`{statement_text(core, s)}`" for s in relaxed_statements(core, asked))

@@ -1,1 +1,1 @@
-"""From statements to the core: names, calls, call sets, rules, limits; all errors with places."""
+"""From statements to the core: names, calls, call sets, rules, limits; errors with their spans."""

@@ -1,8 +1,8 @@
-"""What the calls of a tool cost: arithmetic over the parameters, chosen by `when`.
+"""The amounts of a tool's calls: cost, price, latency and epsilon, by arithmetic and `when`.
 
-Normative text: docs/spec/language.md, section 6.  Exact rationals throughout; an amount is worked
-out once for each combination of the parameters that it depends on.  Cost: limited to MAX_STEPS a
-grammar, counted for each tool before its work begins.
+Normative text: docs/spec/language.md, section 6.  Exact rationals throughout; an amount is
+computed once for each combination of the parameters that it depends on.  Cost: at most MAX_STEPS
+steps for a grammar, counted for each tool before its amounts are computed.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from tcc_compiler.ast import Amount, Arithmetic, Condition, Value, Word
-from tcc_compiler.diagnostics import Report, quote, suggest
-from tcc_compiler.exact import NANO, scaled
+from tcc_compiler.language.ast import Amount, Arithmetic, Condition, Value, Word
+from tcc_compiler.language.decimals import NANO, scaled
+from tcc_compiler.language.diagnostics import Report, quote, suggest
+from tcc_compiler.language.spans import Region
+from tcc_compiler.language.syntax.words import AMOUNTS
 from tcc_compiler.resolve.domains import Parameter
-from tcc_compiler.spans import Region
-from tcc_compiler.syntax.words import AMOUNTS
 
 MAX_STEPS = 1 << 21
 MAX_BITS = 4096
@@ -33,7 +33,7 @@ UNIT_NAMES = {
 MILLISECONDS = {None: 1, "ms": 1, "s": 1000}
 
 
-class Weights(NamedTuple):
+class Amounts(NamedTuple):
     """The amounts of one call: nano-units, nano-units, cents, milliseconds, nano-units."""
 
     cost_low: int
@@ -43,7 +43,7 @@ class Weights(NamedTuple):
     epsilon: int
 
 
-NOTHING = Weights(0, 0, 0, 0, 0)
+NOTHING = Amounts(0, 0, 0, 0, 0)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,19 +67,19 @@ class _Clause:
     uses: tuple[int, ...]
 
 
-def weights_of(
+def amounts_of(
     name: Word,
     parameters: Sequence[Parameter],
     amounts: Sequence[Amount],
     steps: Steps,
     report: Report,
-) -> list[Weights] | None:
-    """The weights of every call of a tool, by the places of its values, the last one fastest.
+) -> list[Amounts] | None:
+    """The amounts of every call of a tool, by the places of its values, the last one fastest.
 
     None after an error.
 
     Args:
-        steps: what the tools before have left; this one's are taken off.
+        steps: the steps that are left; those of this tool are subtracted.
     """
     names = {parameter.name: i for i, parameter in enumerate(parameters)}
     clauses = {kind: _clauses(kind, parameters, names, amounts, report) for kind in AMOUNTS}
@@ -97,7 +97,7 @@ def weights_of(
         return None
     cost, price, latency, epsilon = columns
     rows = zip(cost, price, latency, epsilon, strict=True)
-    return [Weights(c[0], c[1], p[0], t[0], e[0]) for c, p, t, e in rows]
+    return [Amounts(c[0], c[1], p[0], t[0], e[0]) for c, p, t, e in rows]
 
 
 def _affordable(
@@ -108,21 +108,21 @@ def _affordable(
     report: Report,
 ) -> bool:
     calls = prod(len(parameter.values) for parameter in parameters)
-    due = 0
+    needed = 0
     for clause in (clause for kind in AMOUNTS for clause in clauses[kind]):
         if clause is not None:
             terms = len(clause.amount.low.code) + (
                 len(clause.amount.high.code) if clause.amount.high else 0
             )
-            due += calls + terms * prod(len(parameters[p].values) for p in clause.uses)
-    if due > steps.left:
+            needed += calls + terms * prod(len(parameters[p].values) for p in clause.uses)
+    if needed > steps.left:
         message = (
-            f"the amounts of {quote(name.text)} take {due} steps, and {steps.left} are left of the"
-            f" {MAX_STEPS} of a grammar"
+            f"the amounts of {quote(name.text)} take {needed} steps, and {steps.left} are left of"
+            f" the {MAX_STEPS} of a grammar"
         )
         report.error("TCC314", name.region, message, "use fewer values or shorter arithmetic")
         return False
-    steps.left -= due
+    steps.left -= needed
     return True
 
 
@@ -221,7 +221,7 @@ def values_of(
 
 
 def _other_form(text: str, parameter: Parameter) -> str | None:
-    """A mend where the value is there, but as a name instead of a string or the reverse."""
+    """A hint where the domain has the value as a string and not as a name, or the reverse."""
     other = text[1:-1] if text.startswith('"') else f'"{text}"'
     if other not in parameter.index:
         return None
@@ -260,7 +260,7 @@ def _column(
 def _chosen(
     clauses: Sequence[_Clause], parameters: Sequence[Parameter]
 ) -> tuple[int, list[tuple[int, list[int]]]]:
-    """Which clause is the first that holds, without asking every clause about every call.
+    """Tables by which the first clause that holds for a call is the least of a few numbers.
 
     Returns:
         The first of those that hold for every call, and for each parameter that decides something

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tcc_compiler.ast import Domain, Number, ToolStatement, Value
-from tcc_compiler.diagnostics import Report, quote
-from tcc_compiler.syntax.words import BLOCK_WORDS
+from tcc_compiler.language.ast import Domain, Number, ToolStatement, Value
+from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.syntax.words import BLOCK_WORDS
 
 MAX_CALLS = 1 << 16
 
@@ -37,7 +37,7 @@ class Parameter:
 
 def parameters_of(tool: ToolStatement, report: Report) -> tuple[Parameter, ...] | None:
     """The parameters of a tool, None after an error."""
-    found: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     sound = True
     if not _few_enough(tool, report):
         return None
@@ -47,7 +47,7 @@ def parameters_of(tool: ToolStatement, report: Report) -> tuple[Parameter, ...] 
             message = f"{quote(name.text)} begins an attribute, and cannot name a parameter"
             report.error("TCC208", name.region, message)
             sound = False
-        if name.text in found:
+        if name.text in parameters:
             message = f"parameter {quote(name.text)} is declared twice"
             report.error("TCC201", name.region, message)
             sound = False
@@ -55,18 +55,18 @@ def parameters_of(tool: ToolStatement, report: Report) -> tuple[Parameter, ...] 
         if values is None:
             sound = False
             continue
-        found[name.text] = Parameter(
+        parameters[name.text] = Parameter(
             name=name.text,
             values=tuple(value.text for value in values),
             numbers=tuple(value.number for value in values),
             index={value.text: i for i, value in enumerate(values)},
             numeric=all(value.number is not None for value in values),
         )
-    return tuple(found.values()) if sound else None
+    return tuple(parameters.values()) if sound else None
 
 
 def _few_enough(tool: ToolStatement, report: Report) -> bool:
-    """Whether the tool has no more calls than a grammar may have; nothing is made to know that."""
+    """Whether the tool has no more calls than a grammar may have; computed from sizes alone."""
     sizes = [_domain_size(declared.domain) for declared in tool.parameters]
     for declared, size in zip(tool.parameters, sizes, strict=True):
         if size > MAX_CALLS:
@@ -85,7 +85,7 @@ def _few_enough(tool: ToolStatement, report: Report) -> bool:
 
 
 def _domain_size(domain: Domain) -> int:
-    """How many values a domain has, before it is known to be a domain."""
+    """How many values a domain has; computed before the values are made or checked."""
     if domain.ends is None:
         return len(domain.values)
     return int(domain.ends[1].value - domain.ends[0].value) + 1

@@ -1,4 +1,4 @@
-"""Examples and expectations: what a grammar's author says must hold.
+"""Examples and expectations, resolved: what a grammar's author says must hold.
 
 Normative text: docs/spec/language.md, section 10.  Cost: that of the patterns.
 """
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tcc_certs.core.model import CallSet
-from tcc_compiler.ast import ExampleStatement, ExpectStatement
+from tcc_compiler.language.ast import ExampleStatement, ExpectStatement
+from tcc_compiler.language.spans import Span
 from tcc_compiler.resolve.amounts import in_unit
-from tcc_compiler.resolve.letters import Alphabet, Selection
+from tcc_compiler.resolve.calls import CallList, Selection
 from tcc_compiler.resolve.limits import count_of
 from tcc_compiler.resolve.patterns import Scope
-from tcc_compiler.spans import Span
 
 Quantity: TypeAlias = 'Literal["plans", "min_cost", "max_depth"]'
 Comparison: TypeAlias = 'Literal["==", "<=", ">="]'
@@ -55,20 +55,20 @@ class Expect:
 
 def selections_of(statement: ExampleStatement, scope: Scope) -> tuple[Selection, ...] | None:
     """The patterns of an example, resolved; None after an error."""
-    found = [scope.selection(pattern) for pattern in statement.patterns]
-    sound = [selection for selection in found if selection is not None]
-    return tuple(sound) if len(sound) == len(found) else None
+    selections = [scope.selection(pattern) for pattern in statement.patterns]
+    sound = [selection for selection in selections if selection is not None]
+    return tuple(sound) if len(sound) == len(selections) else None
 
 
 def example_of(
-    statement: ExampleStatement, selections: tuple[Selection, ...], alphabet: Alphabet, span: Span
+    statement: ExampleStatement, selections: tuple[Selection, ...], call_list: CallList, span: Span
 ) -> Example:
     """The example over call sets.
 
     Raises:
-        TooMany: see :meth:`Alphabet.calls_of`.
+        TooManyMembers: see :meth:`CallList.calls_of`.
     """
-    patterns = tuple(alphabet.calls_of(selection) for selection in selections)
+    patterns = tuple(call_list.calls_of(selection) for selection in selections)
     return Example(accept=statement.accept, patterns=patterns, span=span)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tcc_certs.core.model import CallSet
 from tcc_certs.formats.codec import Json
-from tcc_compiler.ast import (
+from tcc_compiler.language.ast import (
     AnyCall,
     Expression,
     Many,
@@ -23,8 +23,8 @@ from tcc_compiler.ast import (
     operands,
     postorder,
 )
-from tcc_compiler.diagnostics import Report
-from tcc_compiler.resolve.letters import Alphabet
+from tcc_compiler.language.diagnostics import Report
+from tcc_compiler.resolve.calls import CallList
 from tcc_compiler.resolve.patterns import Scope
 from tcc_compiler.resolve.program import Program
 
@@ -74,35 +74,35 @@ def reached_rules(program: Program) -> list[str]:
     return sorted(reached)
 
 
-def call_sets(expression: Expression, scope: Scope, alphabet: Alphabet) -> Iterator[CallSet]:
+def call_sets(expression: Expression, scope: Scope, call_list: CallList) -> Iterator[CallSet]:
     """The call sets of the patterns in an expression.
 
     Raises:
-        TooMany: see :meth:`Alphabet.calls_of`.
+        TooManyMembers: see :meth:`CallList.calls_of`.
     """
     for node in postorder(expression):
         scope.report.tick()
         if isinstance(node, AnyCall):
-            yield alphabet.every
+            yield call_list.every
         elif isinstance(node, Reference) and not scope.is_rule(node):
             selection = scope.selection(node.pattern)
             if selection is not None:
-                yield alphabet.calls_of(selection)
+                yield call_list.calls_of(selection)
 
 
 def expression_json(
-    expression: Expression, scope: Scope, alphabet: Alphabet, numbers: Mapping[CallSet, int]
+    expression: Expression, scope: Scope, call_list: CallList, numbers: Mapping[CallSet, int]
 ) -> Json:
     """The expression as the core writes it; `numbers` gives each call set its pattern's number."""
 
-    def call(found: CallSet) -> Json:
-        return ["call", numbers[found]]
+    def call(call_set: CallSet) -> Json:
+        return ["call", numbers[call_set]]
 
     done: list[Json] = []
     for node in postorder(expression):
         scope.report.tick()
         first = len(done) - len(operands(node))
-        done[first:] = [_node(node, done[first:], scope, alphabet, call)]
+        done[first:] = [_node(node, done[first:], scope, call_list, call)]
     return done[0]
 
 
@@ -110,19 +110,19 @@ def _node(
     node: Expression,
     parts: list[Json],
     scope: Scope,
-    alphabet: Alphabet,
+    call_list: CallList,
     call: Callable[[CallSet], Json],
 ) -> Json:
     match node:
         case NoCall():
             return ["empty"]
         case AnyCall():
-            return call(alphabet.every)
+            return call(call_list.every)
         case Reference():
             selection = None if scope.is_rule(node) else scope.selection(node.pattern)
             if selection is None:
                 return ["rule", node.pattern.name.text]
-            return call(alphabet.calls_of(selection))
+            return call(call_list.calls_of(selection))
         case Many():
             return [node.kind, parts]
         case Minus():
@@ -136,10 +136,10 @@ def _node(
 def plan_json(
     plan: PlanStatement | None,
     scope: Scope,
-    alphabet: Alphabet,
+    call_list: CallList,
     numbers: Mapping[CallSet, int],
 ) -> Json:
     """The plan; without a statement it is ``any*``."""
     if plan is None:
-        return ["repeat", ["call", numbers[alphabet.every]], 0]
-    return expression_json(plan.body, scope, alphabet, numbers)
+        return ["repeat", ["call", numbers[call_list.every]], 0]
+    return expression_json(plan.body, scope, call_list, numbers)

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcc_compiler.ast import Broken, Statement, ToolStatement, UseStatement
-from tcc_compiler.diagnostics import Report, quote
-from tcc_compiler.source import (
+from tcc_compiler.language.ast import Broken, Statement, ToolStatement, UseStatement
+from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.source import (
     MAX_SOURCE_BYTES,
     Source,
     Unreadable,
@@ -23,8 +23,8 @@ from tcc_compiler.source import (
     source_of,
     too_large,
 )
-from tcc_compiler.spans import Region
-from tcc_compiler.syntax.parse import parse
+from tcc_compiler.language.spans import Region
+from tcc_compiler.language.syntax.parse import parse
 
 MAX_FILES = 256
 
@@ -36,7 +36,7 @@ class Gathered:
     Attributes:
         root: the statements of the root file.
         used: the statements of the other files, in the order of their reading.
-        incomplete: a file is missing, so names may be that are not known.
+        incomplete: a file could not be read, so unknown names may be defined there.
     """
 
     root: tuple[Statement, ...]

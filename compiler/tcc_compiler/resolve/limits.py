@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tcc_certs.formats.codec import Json, large
-from tcc_compiler.ast import LimitStatement, Number
-from tcc_compiler.diagnostics import Report
-from tcc_compiler.exact import NANO, decimal_text
+from tcc_compiler.language.ast import LimitStatement, Number
+from tcc_compiler.language.decimals import NANO, decimal_text
+from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.resolve.amounts import MILLISECONDS, in_unit
-from tcc_compiler.resolve.letters import Selection, selection_text
+from tcc_compiler.resolve.calls import Selection, selection_text
 from tcc_compiler.resolve.patterns import Scope
 from tcc_compiler.resolve.tools import Tool
 
@@ -23,7 +23,7 @@ MAX_LIMIT = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class ResolvedLimit:
     """A limit, resolved: `value` in calls, cents, milliseconds or nano-units.
 
     Attributes:
@@ -36,7 +36,7 @@ class Limit:
     of: Selection | None = None
 
 
-def limit_of(statement: LimitStatement, scope: Scope) -> Limit | None:
+def limit_of(statement: LimitStatement, scope: Scope) -> ResolvedLimit | None:
     """The resolved limit, None after an error."""
     report = scope.report
     selection = scope.selection(statement.pattern) if statement.pattern else None
@@ -46,7 +46,7 @@ def limit_of(statement: LimitStatement, scope: Scope) -> Limit | None:
     if not -MAX_LIMIT <= value <= MAX_LIMIT:
         report.error("TCC307", statement.number.region, "this limit does not fit into 63 bits")
         return None
-    return Limit(kind=statement.kind, op=statement.op, value=value, of=selection)
+    return ResolvedLimit(kind=statement.kind, op=statement.op, value=value, of=selection)
 
 
 def _value(statement: LimitStatement, report: Report) -> int | None:
@@ -66,7 +66,7 @@ def count_of(number: Number, report: Report) -> int | None:
     return number.value.numerator
 
 
-def limit_text(limit: Limit, tools: Mapping[str, Tool]) -> str:
+def limit_text(limit: ResolvedLimit, tools: Mapping[str, Tool]) -> str:
     """The canonical text, as the root context document has it."""
     kind = limit.kind
     value = str(limit.value)
@@ -77,10 +77,10 @@ def limit_text(limit: Limit, tools: Mapping[str, Tool]) -> str:
     return f"{kind}{limit.op}{value}"
 
 
-def limit_json(limit: Limit, tool_numbers: Mapping[str, int]) -> Json:
+def limit_json(limit: ResolvedLimit, tool_numbers: Mapping[str, int]) -> Json:
     """The limit object of the core."""
-    found: dict[str, Json] = {"kind": limit.kind, "op": limit.op, "value": large(limit.value)}
+    members: dict[str, Json] = {"kind": limit.kind, "op": limit.op, "value": large(limit.value)}
     if limit.of is not None:
         where: Json = [[place, list(values)] for place, values in limit.of.where]
-        found["of"] = {"tool": tool_numbers[limit.of.tool], "where": where}
-    return found
+        members["of"] = {"tool": tool_numbers[limit.of.tool], "where": where}
+    return members

@@ -1,7 +1,7 @@
-"""Patterns and names in expressions, held against what is defined.
+"""Patterns and names in expressions, looked up among the tools and rules that are defined.
 
 Normative text: docs/spec/language.md, sections 7 and 8.  A name whose definition has an error is
-never called unknown.  Cost: linear in the patterns.
+not reported as unknown.  Cost: linear in the patterns.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tcc_compiler.ast import Pattern, Reference
-from tcc_compiler.diagnostics import Report, quote, suggest
+from tcc_compiler.language.ast import Pattern, Reference
+from tcc_compiler.language.diagnostics import Report, quote, suggest
 from tcc_compiler.resolve.amounts import values_of
-from tcc_compiler.resolve.letters import Selection
+from tcc_compiler.resolve.calls import Selection
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.tools import Tool
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tcc_compiler.ast import (
+from tcc_compiler.language.ast import (
     Broken,
     ExampleStatement,
     ExpectStatement,
@@ -24,11 +24,11 @@ from tcc_compiler.ast import (
     Statement,
     ToolStatement,
 )
-from tcc_compiler.diagnostics import Report, quote
+from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.spans import Region
+from tcc_compiler.language.syntax.words import STATEMENT_WORDS
 from tcc_compiler.resolve.files import Gathered
 from tcc_compiler.resolve.versions import version_fault
-from tcc_compiler.spans import Region
-from tcc_compiler.syntax.words import STATEMENT_WORDS
 
 _D = TypeVar("_D", ToolStatement, RuleStatement)
 _S = TypeVar("_S", GrammarStatement, PlanStatement, StartStatement, GoalStatement)
@@ -97,9 +97,9 @@ def program_of(gathered: Gathered, report: Report) -> Program:
 
 
 def _defined(statements: Sequence[_D], what: str, report: Report) -> dict[str, _D]:
-    found: dict[str, _D] = {}
+    definitions: dict[str, _D] = {}
     for statement in statements:
-        first = found.setdefault(statement.name.text, statement)
+        first = definitions.setdefault(statement.name.text, statement)
         if first is not statement:
             report.error(
                 "TCC201",
@@ -107,7 +107,7 @@ def _defined(statements: Sequence[_D], what: str, report: Report) -> dict[str, _
                 f"{what} {quote(statement.name.text)} is defined twice",
                 notes=[("first defined here", first.name.region)],
             )
-    return found
+    return definitions
 
 
 def _once(statements: Sequence[_S], what: str, report: Report) -> _S | None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tcc_compiler.ast import Expression, Many, Minus, NoCall, Reference, Repeated, operands
-from tcc_compiler.diagnostics import Report, quote
+from tcc_compiler.language.ast import Expression, Many, Minus, NoCall, Reference, Repeated, operands
+from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.resolve.program import Program
 
 
@@ -72,7 +72,7 @@ def _rule_of(node: Expression, program: Program) -> str | None:
 
 
 def _next(visit: _Visit) -> Expression | None:
-    """The next operand to look at; past one that cannot be empty a sequence is not looked at.
+    """The next operand to evaluate; a sequence is not evaluated past one that cannot be empty.
 
     A rule whose body is a bare name of a rule has that name as its one operand.
     """

@@ -1,4 +1,4 @@
-"""What resolving a grammar comes to: a value with nothing left to look up."""
+"""A resolved grammar: every name replaced by what it stands for."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from tcc_certs.core.model import CallSet
 from tcc_certs.formats.codec import Json
-from tcc_compiler.resolve.letters import Alphabet
-from tcc_compiler.resolve.limits import Limit
+from tcc_compiler.resolve.calls import CallList
+from tcc_compiler.resolve.limits import ResolvedLimit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """A grammar with nothing left to look up.
+    """A grammar in which every name is replaced by what it stands for.
 
     Attributes:
         patterns: the call sets in use, strictly increasing; other members name them by number.
@@ -25,13 +25,13 @@ class Resolved:
 
     name: str
     version: str
-    alphabet: Alphabet
+    call_list: CallList
     patterns: Sequence[CallSet]
     rules: Mapping[str, Json]
     plan: Json
     start: str | None
     goals: Sequence[str]
-    limits: Sequence[Limit]
+    limits: Sequence[ResolvedLimit]
     requires: Sequence[tuple[str, int, int]]
     chains: Sequence[tuple[int, ...]]
     pairs: Sequence[tuple[int, int]]

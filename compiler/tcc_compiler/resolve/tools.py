@@ -1,4 +1,4 @@
-"""Tools: parameters, signature, amounts of every call, and what a run needs to know besides.
+"""Tools: parameters, signature, amounts of every call, and the attributes that a run uses.
 
 Normative text: docs/spec/language.md, sections 5 and 6.  Cost: linear in the calls and their terms.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tcc_certs.formats.codec import Json, large
-from tcc_compiler.ast import (
+from tcc_compiler.language.ast import (
     Amount,
     Attribute,
     BindMcp,
@@ -21,8 +21,8 @@ from tcc_compiler.ast import (
     Text,
     ToolStatement,
 )
-from tcc_compiler.diagnostics import Report, quote
-from tcc_compiler.resolve.amounts import MILLISECONDS, Steps, Weights, in_unit, weights_of
+from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.resolve.amounts import MILLISECONDS, Amounts, Steps, amounts_of, in_unit
 from tcc_compiler.resolve.domains import Parameter, parameters_of
 
 _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
@@ -35,7 +35,7 @@ class Tool:
     Attributes:
         takes, gives: the signature, both or neither.
         extras: members of the core's tool object that no plan depends on.
-        weights: of every call, the last parameter fastest.
+        amounts: of every call, the last parameter fastest.
         places: of each parameter's name, its number.
     """
 
@@ -44,7 +44,7 @@ class Tool:
     takes: str | None
     gives: str | None
     extras: Mapping[str, Json]
-    weights: Sequence[Weights]
+    amounts: Sequence[Amounts]
     places: Mapping[str, int]
 
 
@@ -54,9 +54,9 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | No
     parameters = parameters_of(statement, report)
     if parameters is None:
         return None
-    amounts = [a for a in statement.attributes if isinstance(a, Amount)]
-    weights = weights_of(statement.name, parameters, amounts, steps, report)
-    if weights is None or extras is None:
+    clauses = [a for a in statement.attributes if isinstance(a, Amount)]
+    amounts = amounts_of(statement.name, parameters, clauses, steps, report)
+    if amounts is None or extras is None:
         return None
     takes, gives = statement.signature or (None, None)
     return Tool(
@@ -65,7 +65,7 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | No
         takes=takes.text if takes else None,
         gives=gives.text if gives else None,
         extras=extras,
-        weights=weights,
+        amounts=amounts,
         places={parameter.name: place for place, parameter in enumerate(parameters)},
     )
 
@@ -92,14 +92,14 @@ def _extras(attributes: Sequence[Attribute], report: Report) -> Mapping[str, Jso
 
 
 def _single(
-    found: Sequence[Doc | Quotes | BindMcp | BindPython], what: str, report: Report
+    attributes: Sequence[Doc | Quotes | BindMcp | BindPython], what: str, report: Report
 ) -> bool:
-    for other in found[1:]:
+    for other in attributes[1:]:
         report.error(
             "TCC310", other.region, f"a second '{what}'",
-            notes=[("the first is here", found[0].region)],
+            notes=[("the first is here", attributes[0].region)],
         )  # fmt: skip
-    return len(found) < 2
+    return len(attributes) < 2
 
 
 def _binding(bind: BindMcp | BindPython, report: Report) -> Mapping[str, Json] | None:
@@ -118,7 +118,7 @@ def _binding(bind: BindMcp | BindPython, report: Report) -> Mapping[str, Json] |
 def _models(models: Sequence[Model], report: Report) -> list[Json] | None:
     """The model objects; None after an error."""
     first: dict[str, Model] = {}
-    found: list[Json] = []
+    objects: list[Json] = []
     sound = True
     for model in models:
         known = first.setdefault(model.name.text, model)
@@ -130,8 +130,8 @@ def _models(models: Sequence[Model], report: Report) -> list[Json] | None:
             sound = False
         parts = _model_parts(model, report)
         sound &= parts is not None
-        found.append({"name": model.name.text, **(parts or {})})
-    return found if sound else None
+        objects.append({"name": model.name.text, **(parts or {})})
+    return objects if sound else None
 
 
 def _model_parts(model: Model, report: Report) -> Mapping[str, Json] | None:
@@ -153,9 +153,9 @@ def _model_parts(model: Model, report: Report) -> Mapping[str, Json] | None:
         numbers[part.kind] = number or 0
     if not sound:
         return None
-    found: dict[str, Json] = {
+    members: dict[str, Json] = {
         "price": large(numbers["price"]),
         "latency_ms": large(numbers["latency"]),
         "epsilon": large(numbers["epsilon"]),
     }
-    return found if adapter is None else {**found, "adapter": adapter.value}
+    return members if adapter is None else {**members, "adapter": adapter.value}

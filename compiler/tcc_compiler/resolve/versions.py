@@ -1,4 +1,4 @@
-"""What the version of a grammar may be, wherever it is written.
+"""Which texts may be the version of a grammar, or of a graph.
 
 Normative text: docs/spec/language.md, section 4.  Cost: linear in the text.
 """
@@ -10,7 +10,7 @@ from tcc_certs.plain import hidden_in
 
 
 def version_fault(text: str) -> tuple[str, str] | None:
-    """What is wrong with the text of a version, and its mend; None where nothing is."""
+    """What is wrong with the text of a version, and a hint; None where nothing is."""
     if len(text.encode("utf-8", "surrogatepass")) > MAX_VERSION_BYTES:
         message = f"the version takes more than {MAX_VERSION_BYTES} bytes"
         return message, "it stands in the head of every ledger"

@@ -13,13 +13,13 @@ import pytest
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.manifest import Manifest, Relaxed
 from tcc_certs.kernel import check
-from tcc_compiler.diagnostics import Diagnostic
+from tcc_compiler.automata.letters import partition
+from tcc_compiler.automata.regular.nodes import Nodes
 from tcc_compiler.frontend import read_grammar_text
-from tcc_compiler.letters import partition
+from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import Compiled, compile_text
-from tcc_compiler.regular.nodes import Nodes
-from tcc_compiler.relax.culprit import find_culprit
+from tcc_compiler.relax.large_rule import find_large_rule
 
 HEAD = 'grammar g version "1"\n'
 TOOLS = "".join(
@@ -166,7 +166,7 @@ def test_the_culprit_is_looked_for_in_one_reading_of_the_rules(
     monkeypatch.setattr(Nodes, "add_rules", lambda *told: calls.append(1) or taken_in(*told))
     chain = "".join(f"rule r{at} = a r{at + 1}\n" for at in range(30)) + "rule r30 = a\n"
     core = read_core(compile_core_of("tool a\n" + chain + "plan = r0\n"))
-    assert find_culprit(core, partition(core)) is None
+    assert find_large_rule(core, partition(core)) is None
     assert len(calls) == 1
 
 

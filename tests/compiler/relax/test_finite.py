@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tcc_certs.core.reader import read_core
+from tcc_compiler.automata.letters import partition
 from tcc_compiler.frontend import read_grammar_text
-from tcc_compiler.guard import Guard
-from tcc_compiler.letters import partition
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 from tcc_compiler.relax.finite import stays_finite
+from tcc_compiler.resources.guard import Guard
 from tests.property.grammars import random_grammar
 
 HEAD = 'grammar g version "1"\ntool a { price 1 }\ntool b { latency 5 ms }\ntool f\n'

@@ -6,7 +6,7 @@ import pytest
 
 from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import check
-from tcc_compiler.diagnostics import Diagnostic
+from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 

@@ -1,0 +1,1 @@
+"""The minimal automaton as an artifact: edges over calls, digests, numbering, bytes."""

@@ -1,0 +1,1 @@
+"""Automata over letters: the set of plans, from the plan expression to the minimal automaton."""

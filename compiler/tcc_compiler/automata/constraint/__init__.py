@@ -1,0 +1,1 @@
+"""Statements as small automata and bounded sums, applied to the automaton one at a time."""

@@ -1,0 +1,1 @@
+"""The plan expression as an automaton: its expressions, their positions, determinising."""

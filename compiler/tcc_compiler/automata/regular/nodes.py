@@ -1,0 +1,351 @@
+"""The core's expressions as one shared table of nodes, each different expression once.
+
+Sequences become pairs (first, rest), so that equal rests are one node; a rule is a node that
+points at its body, so recursion is a cycle of the table and every rule stands there once.  What
+can be empty and what the least weight of a word is are found here.
+Cost: linear in the expressions, and a heap for the least weights.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+
+from tcc_certs.core.model import (
+    Alt,
+    Both,
+    Core,
+    Diff,
+    Empty,
+    Expr,
+    OneCall,
+    Repeat,
+    RuleRef,
+    Seq,
+)
+from tcc_compiler.automata.machine import components
+from tcc_compiler.resources.guard import Guard
+
+
+class Kind(IntEnum):
+    """What a node derives; `parts` holds the nodes that it is made of."""
+
+    EMPTY = 0
+    CALL = 1
+    PAIR = 2
+    ALT = 3
+    BOTH = 4
+    DIFF = 5
+    REPEAT = 6
+    RULE = 7
+
+
+class Nodes:
+    """The table.  Node numbers are stable; only counted repeats are added later.
+
+    Attributes:
+        kind, parts: [nodes]; a rule's one part is its body, a DIFF's first part is its base.
+        pattern: [nodes], the pattern of a CALL.
+        low, high: [nodes], the bounds of a REPEAT; high is None without end.
+        nullable: [nodes], whether the empty sequence is derived.
+        least: [nodes], the least weight of a word, None where no word is derived; for BOTH and
+            DIFF, and what holds them, a lower bound.
+    """
+
+    def __init__(
+        self, weights: Sequence[Sequence[int]], guard: Guard, as_written: bool = False
+    ) -> None:
+        """Set up an empty table.
+
+        Args:
+            weights: for each pattern, the weights of its letters; not empty.
+            as_written: leave repeats of repeats and twins of `&` as they are: they make no
+                difference to the words, but to the ways of deriving them.
+        """
+        self.kind: list[Kind] = []
+        self.parts: list[tuple[int, ...]] = []
+        self.pattern: list[int] = []
+        self.low: list[int] = []
+        self.high: list[int | None] = []
+        self.nullable: list[bool] = []
+        self.least: list[int | None] = []
+        self._known: dict[tuple[object, ...], int] = {}
+        self._least_call = [min(group) for group in weights]
+        self._guard = guard
+        self._as_written = as_written
+        self.empty = self._node(Kind.EMPTY, ())
+
+    def _node(
+        self,
+        kind: Kind,
+        parts: tuple[int, ...],
+        pattern: int = 0,
+        low: int = 0,
+        high: int | None = None,
+    ) -> int:
+        key = (kind, parts, pattern, low, high)
+        found = self._known.get(key)
+        if found is not None:
+            return found
+        self._known[key] = number = len(self.kind)
+        self.kind.append(kind)
+        self.parts.append(parts)
+        self.pattern.append(pattern)
+        self.low.append(low)
+        self.high.append(high)
+        self.nullable.append(False)
+        self.least.append(None)
+        return number
+
+    def repeat(self, body: int, low: int, high: int | None) -> int:
+        """The node of `body` repeated, with what follows from its body known at once."""
+        if high == 0:
+            return self.empty
+        low = 0 if self.nullable[body] else low
+        before = len(self.kind)
+        node = self._node(Kind.REPEAT, (body,), low=low, high=high)
+        if node == before:
+            self._guard.room(node)
+            self.nullable[node] = low == 0
+            least = self.least[body]
+            self.least[node] = 0 if low == 0 else None if least is None else low * least
+        return node
+
+    def rest(self, node: int) -> int:
+        """What is left of a repeat after one more of its body."""
+        low, high = self.low[node], self.high[node]
+        return self.repeat(self.parts[node][0], max(low - 1, 0), None if high is None else high - 1)
+
+    def add(self, expr: Expr, rules: Mapping[str, int]) -> int:
+        """The node of `expr`; parts first, with a stack of our own."""
+        done: list[int] = []
+        todo: list[tuple[Expr, bool]] = [(expr, False)]
+        while todo:
+            item, ready = todo.pop()
+            children = _children(item)
+            if not ready and children:
+                todo.append((item, True))
+                todo.extend((child, False) for child in reversed(children))
+                continue
+            count = len(children)
+            parts = tuple(done[len(done) - count :])
+            del done[len(done) - count :]
+            done.append(self._combine(item, parts, rules))
+        return done[0]
+
+    def _combine(self, expr: Expr, parts: tuple[int, ...], rules: Mapping[str, int]) -> int:
+        match expr:
+            case Empty():
+                return self.empty
+            case OneCall():
+                return self._node(Kind.CALL, (), pattern=expr.pattern)
+            case RuleRef():
+                return rules[expr.name]
+            case Seq():
+                rest = parts[-1]
+                for part in reversed(parts[:-1]):
+                    rest = self._node(Kind.PAIR, (part, rest))
+                return rest
+            case Alt():
+                return self._node(Kind.ALT, tuple(dict.fromkeys(parts)))
+            case Both():
+                kept = parts if self._as_written else set(parts)
+                return self._node(Kind.BOTH, tuple(sorted(kept)))
+            case Diff():
+                return self._node(Kind.DIFF, (parts[0], *sorted(set(parts[1:]))))
+            case Repeat():
+                if expr.high == 0:
+                    return self.empty
+                return self._node(Kind.REPEAT, parts, low=expr.low, high=expr.high)
+
+    def add_rules(self, rules: Mapping[str, Expr]) -> dict[str, int]:
+        """A node for each rule, pointing at its body."""
+        # The pattern keeps the rules' nodes apart until their bodies are known.
+        names = sorted(rules)
+        numbers = {name: self._node(Kind.RULE, (), pattern=at) for at, name in enumerate(names)}
+        for name in names:
+            self.parts[numbers[name]] = (self.add(rules[name], numbers),)
+        return numbers
+
+    def settle(self) -> None:
+        """Make repeats of repeats one; then find `nullable`, then `least`, of every node."""
+        for node, kind in enumerate(self.kind):
+            if kind is Kind.REPEAT and not self._as_written:
+                self._flatten(node)
+        self._find_nullable()
+        self._find_least()
+
+    def _flatten(self, node: int) -> None:
+        """Where a repeat's body is a repeat of 0 or 1 times and more, give it that body's body.
+
+        All sums of so many numbers of rounds then occur, without gaps.  Nested bounds, each with a
+        count of its own, would make sets of every combination of counts.
+        """
+        chain = [node]
+        seen = {node}
+        while True:
+            body = self._behind_rules(self.parts[chain[-1]][0])
+            if self.kind[body] is not Kind.REPEAT or self.low[body] > 1 or body in seen:
+                break
+            seen.add(body)
+            chain.append(body)
+        for outer, inner in zip(chain[-2::-1], chain[:0:-1], strict=True):
+            high, times = self.high[inner], self.high[outer]
+            self.parts[outer] = self.parts[inner]
+            self.low[outer] *= self.low[inner]
+            self.high[outer] = None if high is None or times is None else high * times
+
+    def _behind_rules(self, node: int) -> int:
+        seen = set()
+        while self.kind[node] is Kind.RULE and node not in seen:
+            seen.add(node)
+            node = self.parts[node][0]
+        return node
+
+    def _find_nullable(self) -> None:
+        known: list[bool | None] = [None] * len(self.kind)
+        for node in range(len(self.kind)):
+            todo = [node]
+            while todo:
+                self._guard.tick()
+                top = todo[-1]
+                missing = [] if known[top] is not None else self._decide(top, known)
+                if missing:
+                    todo.extend(missing)
+                else:
+                    todo.pop()
+        self.nullable = [bool(value) for value in known]
+
+    def _decide(self, node: int, known: list[bool | None]) -> list[int]:
+        """Settle whether `node` is nullable, or say which parts have to be settled first.
+
+        The rest of a pair is only asked for once its first part is nullable: since no rule is
+        left-recursive, the questions never run in a circle.
+        """
+        kind, parts = self.kind[node], self.parts[node]
+        if kind is Kind.PAIR and known[parts[0]] is None:
+            return [parts[0]]
+        if kind in (Kind.EMPTY, Kind.CALL) or (kind is Kind.PAIR and not known[parts[0]]):
+            known[node] = kind is Kind.EMPTY
+            return []
+        if kind is Kind.REPEAT and self.low[node] == 0:
+            known[node] = True
+            return []
+        missing = [part for part in parts if known[part] is None]
+        if not missing:
+            values = [bool(known[part]) for part in parts]
+            if kind is Kind.ALT:
+                known[node] = any(values)
+            elif kind is Kind.DIFF:
+                known[node] = values[0] and not any(values[1:])
+            else:
+                known[node] = all(values)
+        return missing
+
+    def _find_least(self) -> None:
+        """Knuth's generalisation of Dijkstra's algorithm: nodes are settled least first."""
+        users: list[list[int]] = [[] for _ in self.kind]
+        waiting = [0] * len(self.kind)
+        heap: list[tuple[int, int]] = []
+        for node, kind in enumerate(self.kind):
+            parts = self.parts[node]
+            if kind is Kind.DIFF:
+                parts = parts[:1]
+            if kind is Kind.REPEAT and self.nullable[parts[0]]:
+                self.low[node] = 0
+            if kind is Kind.EMPTY or (kind is Kind.REPEAT and self.low[node] == 0):
+                heap.append((0, node))
+                continue
+            if kind is Kind.CALL:
+                heap.append((self._least_call[self.pattern[node]], node))
+                continue
+            waiting[node] = 1 if kind is Kind.ALT else len(parts)
+            for part in parts:
+                users[part].append(node)
+        heapq.heapify(heap)
+        while heap:
+            value, node = heapq.heappop(heap)
+            if self.least[node] is not None:
+                continue
+            self._guard.tick()
+            self.least[node] = value
+            for user in users[node]:
+                waiting[user] -= 1
+                if waiting[user] == 0:
+                    heapq.heappush(heap, (self._weigh(user), user))
+
+    def _weigh(self, node: int) -> int:
+        """The least weight of a node whose parts are settled; of an ALT, one part."""
+        values = [self.least[part] for part in self.parts[node]]
+        found = [value for value in values if value is not None]
+        match self.kind[node]:
+            case Kind.PAIR:
+                return sum(found)
+            case Kind.BOTH:
+                return max(found)
+            case Kind.DIFF:
+                return found[0]
+            case Kind.REPEAT:
+                return self.low[node] * found[0]
+            case _:
+                return min(found)
+
+
+def _children(expr: Expr) -> tuple[Expr, ...]:
+    match expr:
+        case Seq() | Alt() | Both():
+            return expr.items
+        case Diff():
+            return (expr.base, *expr.minus)
+        case Repeat():
+            return (expr.body,)
+        case _:
+            return ()
+
+
+def build(
+    core: Core, weights: Sequence[Sequence[int]], guard: Guard, as_written: bool = False
+) -> tuple[Nodes, int]:
+    """The settled table of a core, and the node of its plan; see :class:`Nodes`."""
+    nodes = Nodes(weights, guard, as_written)
+    root = nodes.add(core.plan, nodes.add_rules(core.rules))
+    nodes.settle()
+    return nodes, root
+
+
+def grows(nodes: Nodes, freely: bool = False) -> bool:
+    """Whether recursion passes through a place where something is left to do afterwards.
+
+    Without it every stack is bounded, and there are finitely many positions with their stacks.
+    The operands of `&` and `-` count as such places.
+
+    Args:
+        freely: look only at recursion beside which nothing of positive weight stands; without
+            such, a bound on the weight bounds the stacks.
+    """
+    steps = [
+        [(part, inner) for part, inner, weight in _steps(nodes, node) if not freely or weight == 0]
+        for node in range(len(nodes.kind))
+    ]
+    group = [0] * len(steps)
+    for number, component in enumerate(
+        components(len(steps), lambda node: [part for part, _ in steps[node]])
+    ):
+        for node in component:
+            group[node] = number
+    return any(
+        inner and group[part] == group[node]
+        for node, row in enumerate(steps)
+        for part, inner in row
+    )
+
+
+def _steps(nodes: Nodes, node: int) -> list[tuple[int, bool, int | None]]:
+    """The parts of a node: is something left to do after it, and the least weight beside it."""
+    kind, parts = nodes.kind[node], nodes.parts[node]
+    if kind is Kind.PAIR:
+        first, rest = parts
+        return [(first, True, nodes.least[rest]), (rest, False, nodes.least[first])]
+    inner = kind in (Kind.BOTH, Kind.DIFF) or (kind is Kind.REPEAT and nodes.high[node] != 1)
+    return [(part, inner, 0) for part in parts]

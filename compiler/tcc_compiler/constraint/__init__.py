@@ -1,1 +1,0 @@
-"""Statements as small automata and counters, applied to a machine one at a time."""

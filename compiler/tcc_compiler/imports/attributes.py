@@ -1,0 +1,136 @@
+"""The attributes of a graph: calls and their amounts.
+
+Normative text: docs/spec/language.md, section 11.  A float is read as its shortest decimal text,
+which is what the file says or what its writer meant.  Cost: linear in the attributes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import NamedTuple
+
+from tcc_compiler.imports.graph import Attributes, GraphRefused
+from tcc_compiler.language.decimals import decimal_text, parse_decimal
+from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.spans import Region
+from tcc_compiler.language.syntax.words import BLOCK_WORDS, RESERVED
+from tcc_compiler.resolve.amounts import Amounts, in_unit
+
+WHOLE_FILE = Region(0, 0, 0)
+_AMOUNTS = {"cost": "cost", "price": "price", "latency_ms": "latency", "epsilon": "epsilon"}
+_DECIMAL = re.compile(r"(-?)([0-9]{1,400}(?:\.[0-9]{1,400})?)")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
+_ARGUMENT = re.compile(
+    r"""(?P<open>[(,])(?P<name>[A-Za-z_][A-Za-z0-9_]*+)=
+        (?P<value>[A-Za-z_][A-Za-z0-9_]*+|-?[0-9]{1,400}+(?:\.[0-9]{1,400}+)?
+                 |"(?:[^"\\\x00-\x1f]++|\\.)*+")""",
+    re.VERBOSE,
+)
+
+
+class GraphCall(NamedTuple):
+    """A call of a graph: its canonical text, its tool, its parameters with their values' texts."""
+
+    text: str
+    tool: str
+    arguments: tuple[tuple[str, str], ...]
+
+
+def parse_call(text: str) -> GraphCall:
+    """The call that a text writes down.
+
+    Raises:
+        GraphRefused: TCC606.
+    """
+    name = _NAME.match(text)
+    if name is None or name.group() in RESERVED:
+        raise GraphRefused("TCC606", f"{quote(text)} is not the text of a call")
+    tool = name.group()
+    rest = text[name.end() :]
+    if not rest:
+        return GraphCall(tool, tool, ())
+    arguments: list[tuple[str, str]] = []
+    at = 0
+    while at < len(rest) - 1:
+        match = _ARGUMENT.match(rest, at)
+        if match is None or match["open"] != ("," if arguments else "("):
+            raise GraphRefused("TCC606", f"{quote(text)} is not the text of a call")
+        arguments.append((match["name"], _canonical(match["value"], text)))
+        at = match.end()
+    names = [parameter for parameter, _ in arguments]
+    wrong = not names or rest[at:] != ")" or len(set(names)) < len(names)
+    if wrong or not RESERVED.isdisjoint(names) or not BLOCK_WORDS.isdisjoint(names):
+        raise GraphRefused("TCC606", f"{quote(text)} is not the text of a call")
+    inside = ",".join(f"{parameter}={value}" for parameter, value in arguments)
+    return GraphCall(f"{tool}({inside})", tool, tuple(arguments))
+
+
+def _canonical(value: str, text: str) -> str:
+    """The canonical text of a value: of numbers the shortest, of strings that of JSON."""
+    if value.startswith('"'):
+        try:
+            return json.dumps(_no_surrogates(json.loads(value)), ensure_ascii=False)
+        except ValueError:
+            raise GraphRefused("TCC606", f"{quote(text)} has a string that is not JSON") from None
+    if value in RESERVED:
+        raise GraphRefused(
+            "TCC606", f"{quote(value)} is a reserved word; write it in double quotes"
+        )
+    number = _decimal(value)
+    return value if number is None else decimal_text(number)
+
+
+def _no_surrogates(value: str) -> str:
+    value.encode("utf-8")  # a lone surrogate raises UnicodeEncodeError, which is a ValueError
+    return value
+
+
+def _decimal(text: str) -> Fraction | None:
+    match = _DECIMAL.fullmatch(text)
+    if match is None:
+        return None
+    number = parse_decimal(match.group(2))
+    return -number if match.group(1) else number
+
+
+def number_of(value: object) -> Fraction | None:
+    """An attribute as an exact number: an integer, a float's shortest text, or a decimal text."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return Fraction(value) if value.bit_length() <= 256 else None
+    if isinstance(value, float):
+        return Fraction(repr(value)) if math.isfinite(value) else None
+    return _decimal(value) if isinstance(value, str) else None
+
+
+def amounts_in(attributes: Attributes, where: str, report: Report) -> Amounts:
+    """The amounts among the attributes of a node or an edge; what is left out is 0."""
+    amounts: dict[str, int] = {}
+    for name, kind in _AMOUNTS.items():
+        value = attributes.get(name, 0)
+        number = number_of(value)
+        if number is None:
+            report.error("TCC604", WHOLE_FILE, f"{name} of {where} is not a number that is finite")
+            continue
+        # The error is about the file as a whole, so its text names the node or edge.
+        amounts[kind] = in_unit(kind, number, WHOLE_FILE, report, f" ({name} of {where})") or 0
+    return Amounts(
+        amounts.get("cost", 0),
+        amounts.get("cost", 0),
+        amounts.get("price", 0),
+        amounts.get("latency", 0),
+        amounts.get("epsilon", 0),
+    )
+
+
+def flag(attributes: Mapping[str, object], name: str, where: str, report: Report) -> bool:
+    """A boolean attribute; False where it is left out."""
+    value = attributes.get(name, False)
+    if not isinstance(value, bool):
+        report.error("TCC604", WHOLE_FILE, f"{name} of {where} is not a boolean")
+    return value is True

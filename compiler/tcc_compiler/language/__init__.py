@@ -1,0 +1,1 @@
+"""The grammar language: source texts, tokens, syntax trees, diagnostics with their spans."""

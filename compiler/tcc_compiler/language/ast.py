@@ -1,0 +1,390 @@
+"""The statements of a grammar as values, every part with its region.
+
+Normative text: docs/spec/language.md.  Operators that take many operands are flat, so the height of
+a tree is the number of times its operators change; no tree is higher than the limit of the parser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from tcc_compiler.language.spans import Region
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A name as it stands in the text."""
+
+    text: str
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The characters that a string literal stands for."""
+
+    value: str
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number with its sign, exact."""
+
+    value: Fraction
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of a parameter: its canonical text, and its number where it is one."""
+
+    text: str
+    number: Fraction | None
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """``parameter = value | value`` of a pattern."""
+
+    name: Word
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A name, perhaps with arguments: a tool pattern, or in an expression the name of a rule."""
+
+    name: Word
+    arguments: tuple[Argument, ...]
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class NoCall:
+    """``()``, the empty sequence."""
+
+    region: Region
+    height: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AnyCall:
+    """``any``."""
+
+    region: Region
+    height: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A tool pattern or a rule."""
+
+    pattern: Pattern
+    region: Region
+    height: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """Two operands or more of one operator; none of them has the same operator on top."""
+
+    kind: Literal["seq", "alt", "and"]
+    items: tuple[Expression, ...]
+    region: Region
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    """The base without what the others derive; the base is no Minus."""
+
+    base: Expression
+    others: tuple[Expression, ...]
+    region: Region
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """``body`` at least `low` times and at most `high`; None is without end."""
+
+    body: Expression
+    low: Number
+    high: Number | None
+    region: Region
+    height: int
+
+
+Expression: TypeAlias = NoCall | AnyCall | Reference | Many | Minus | Repeated
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """An arithmetic expression in postfix order.
+
+    Attributes:
+        code: numbers and names push; ``+``, ``-``, ``*`` take two; ``~`` turns the sign of one.
+        height: how deeply signs and parentheses are nested.
+    """
+
+    code: tuple[Fraction | Word | Literal["+", "-", "*", "~"], ...]
+    region: Region
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """``when parameter = value | value``."""
+
+    name: Word
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """``cost``, ``price``, ``latency`` or ``epsilon`` of a tool; `high` only of a cost interval."""
+
+    kind: str
+    low: Arithmetic
+    high: Arithmetic | None
+    unit: str | None
+    when: Condition | None
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """``doc "text"``."""
+
+    text: Text
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class Quotes:
+    """``quotes same``."""
+
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class BindMcp:
+    """``bind mcp "server" "tool"``."""
+
+    server: Text
+    tool: Text
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class BindPython:
+    """``bind python "module:function"``."""
+
+    target: Text
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPart:
+    """A member of a model: a number with its unit, or the text of ``adapter``."""
+
+    kind: str
+    number: Number | None
+    unit: str | None
+    text: Text | None
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """``model NAME { .. }``."""
+
+    name: Word
+    parts: tuple[ModelPart, ...]
+    region: Region
+
+
+Attribute: TypeAlias = Amount | Doc | Quotes | BindMcp | BindPython | Model
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The values of a parameter: listed, or the ends of an integer range."""
+
+    values: tuple[Value, ...]
+    ends: tuple[Number, Number] | None
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterDeclaration:
+    """``name: domain``."""
+
+    name: Word
+    domain: Domain
+
+
+@dataclass(frozen=True, slots=True)
+class GrammarStatement:
+    """``grammar NAME version "V"``."""
+
+    name: Word
+    version: Text
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class UseStatement:
+    """``use "file"``."""
+
+    path: Text
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStatement:
+    """``tool NAME(parameters) : takes -> gives { attributes }``."""
+
+    name: Word
+    parameters: tuple[ParameterDeclaration, ...]
+    signature: tuple[Word, Word] | None
+    attributes: tuple[Attribute, ...]
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class RuleStatement:
+    """``rule NAME = body``."""
+
+    name: Word
+    body: Expression
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStatement:
+    """``plan = body``."""
+
+    body: Expression
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class StartStatement:
+    """``start STATE``."""
+
+    state: Word
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class GoalStatement:
+    """``goal S1 | S2``."""
+
+    states: tuple[Word, ...]
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class LimitStatement:
+    """``limit KIND <= number``; `pattern` for uses, `unit` for latency."""
+
+    kind: str
+    op: str
+    number: Number
+    unit: str | None
+    pattern: Pattern | None
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class RequireStatement:
+    """``require A before B`` or ``after``."""
+
+    order: str
+    first: Pattern
+    second: Pattern
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class ForbidStatement:
+    """``forbid P1 P2 ..`` (`together` False), or ``forbid A with B``."""
+
+    patterns: tuple[Pattern, ...]
+    together: bool
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleStatement:
+    """``accept ..`` or ``reject ..``; no pattern stands for the empty plan."""
+
+    accept: bool
+    patterns: tuple[Pattern, ...]
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectStatement:
+    """``expect WHAT OP number``."""
+
+    what: str
+    op: str
+    number: Number
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A statement with an error in it: its first word, and the names that it would have defined."""
+
+    keyword: str
+    names: tuple[Word, ...]
+    region: Region
+
+
+Statement: TypeAlias = (
+    GrammarStatement
+    | UseStatement
+    | ToolStatement
+    | RuleStatement
+    | PlanStatement
+    | StartStatement
+    | GoalStatement
+    | LimitStatement
+    | RequireStatement
+    | ForbidStatement
+    | ExampleStatement
+    | ExpectStatement
+    | Broken
+)
+
+
+def postorder(expression: Expression) -> list[Expression]:
+    """The nodes of a tree, operands before their operator, in the order of the text."""
+    nodes: list[Expression] = []
+    todo = [expression]
+    while todo:
+        node = todo.pop()
+        nodes.append(node)
+        todo.extend(operands(node))
+    nodes.reverse()
+    return nodes
+
+
+def operands(node: Expression) -> tuple[Expression, ...]:
+    """What an operator is applied to, in the order of the text."""
+    match node:
+        case Many():
+            return node.items
+        case Minus():
+            return (node.base, *node.others)
+        case Repeated():
+            return (node.body,)
+        case _:
+            return ()

@@ -1,0 +1,97 @@
+"""TCC3xx: domains, amounts, counts, and what has to be whole, ordered or small enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tcc_compiler.language.catalogue.entry import Entry
+
+_HEAD = 'grammar g version "1"\n'
+
+VALUES: Mapping[str, Entry] = {
+    "TCC301": Entry(
+        "value twice in a domain",
+        "The values of a domain differ. Numbers are compared as numbers: `5` and `5.0` are\n"
+        "one value.",
+        _HEAD + "tool a(k: 5 | 10 | 5.0)\n",
+    ),
+    "TCC302": Entry(
+        "range that is none",
+        "A range goes from an integer up to an integer that is not less.",
+        _HEAD + "tool a(k: 8..1)\n",
+    ),
+    "TCC303": Entry(
+        "too many calls",
+        "A tool has one call for each combination of its parameters' values, and a grammar\n"
+        "has 65536 calls at most, over all its tools. Use fewer or coarser values.",
+        _HEAD + "tool a(k: 1..1000000000)\n",
+    ),
+    "TCC304": Entry(
+        "texts of the calls too long",
+        "The canonical texts of all calls together take 16 MiB at most. Shorten names and\nvalues.",
+    ),
+    "TCC305": Entry(
+        "name in arithmetic that is no number",
+        "Arithmetic takes numbers and parameters all of whose values are numbers.",
+        _HEAD + "tool a(k: 5 | big) { cost 0.1 * k }\n",
+    ),
+    "TCC306": Entry(
+        "amount that is not whole in its unit",
+        "Costs and epsilons are whole nano-units (9 fractional digits), prices whole cents,\n"
+        "latencies whole milliseconds. Nothing is rounded.",
+        _HEAD + "tool a { price 0.5 }\n",
+    ),
+    "TCC307": Entry(
+        "number outside its range",
+        "Amounts are kept in 64 bits: costs signed, prices, latencies and epsilons unsigned.\n"
+        "Limits keep to 63 bits. Arithmetic on the way keeps to 4096 bits.",
+        _HEAD + "tool a { cost 10000000000 }\n",
+    ),
+    "TCC308": Entry(
+        "negative amount",
+        "A cost may be negative. A price, a latency, an epsilon and what counts calls may\nnot.",
+        _HEAD + "tool a { price -1 }\n",
+    ),
+    "TCC309": Entry(
+        "interval with its ends turned round",
+        "In `cost LOW .. HIGH` the low end is not above the high end, for every call.",
+        _HEAD + "tool a { cost 2 .. 1 }\n",
+    ),
+    "TCC310": Entry(
+        "attribute given twice",
+        "A tool has at most one `doc`, one `quotes`, one `bind`, and one of each amount\n"
+        "without `when`. With `when` there may be many: the first that holds is taken.",
+        _HEAD + "tool a { cost 1 cost 2 }\n",
+    ),
+    "TCC311": Entry(
+        "repetition that is none",
+        "In `{m,n}` both are whole numbers, m is not above n, and neither is above 10000.",
+        _HEAD + "tool a\nplan = a{3,2}\n",
+    ),
+    "TCC312": Entry(
+        "count that is none",
+        "What counts calls or plans is a whole number, zero or more.",
+        _HEAD + "tool a\nlimit depth <= 2.5\n",
+    ),
+    "TCC313": Entry(
+        "binding that names no function",
+        "A Python binding reads `module:function`, both with dots where needed; an MCP\n"
+        "binding names a server and a tool, neither empty.",
+        _HEAD + 'tool a { bind python "math.sqrt" }\n',
+    ),
+    "TCC314": Entry(
+        "too much to work out",
+        "The amounts of a tool take calls times terms steps, those of all tools together\n"
+        "2 million at most; the different patterns of a grammar hold 1 million calls\n"
+        "together. Use fewer values, shorter arithmetic, or fewer different patterns over\n"
+        "large domains.",
+    ),
+    "TCC315": Entry(
+        "version that cannot be shown",
+        "The text of a version takes at most 1024 bytes in UTF-8: it stands in the artifact's\n"
+        "manifest and in the first line of every ledger. It holds no control characters, none\n"
+        "that turn the writing direction and none that are not seen: whoever reads it on a\n"
+        "terminal or in a log has to see what it is.",
+        'grammar g version "1.0\\nVALID"\ntool a\nplan = a\n',
+    ),
+}

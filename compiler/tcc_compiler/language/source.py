@@ -1,0 +1,128 @@
+"""Source texts: from bytes to characters, and from character offsets to lines and columns.
+
+Which files are accepted is decided here: regular files in UTF-8 without byte order mark and NUL, of
+at most 8 MiB together (docs/spec/language.md, section 1).
+Cost: linear in the bytes; a bisection for each look-up.
+"""
+
+from __future__ import annotations
+
+import stat
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tcc_compiler.language.spans import Region, Span
+
+MAX_SOURCE_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A text that was read.
+
+    Attributes:
+        name: how diagnostics name it.
+        text: its characters.
+        path: the resolved path, None for a text that comes from no file.
+        starts: the offset of each line's first character.
+    """
+
+    name: str
+    text: str
+    path: Path | None
+    starts: Sequence[int]
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """The line and the column of a character offset, both from 1."""
+        line = bisect_right(self.starts, offset)
+        return line, offset - self.starts[line - 1] + 1
+
+    def span(self, region: Region) -> Span:
+        """The span of a region of this source."""
+        line, column = self.place(region.start)
+        end_line, end_column = self.place(region.end)
+        return Span(
+            file=self.name, line=line, column=column, end_line=end_line, end_column=end_column
+        )
+
+    def line(self, number: int) -> str:
+        """A line by its number from 1, without its end; empty past the last."""
+        if not 1 <= number <= len(self.starts):
+            return ""
+        end = self.starts[number] if number < len(self.starts) else len(self.text)
+        return self.text[self.starts[number - 1] : end].rstrip("\r\n")
+
+
+def source_of(text: str, name: str, path: Path | None = None) -> Source:
+    """The source that holds `text`."""
+    starts = [0]
+    at = text.find("\n")
+    while at >= 0:
+        starts.append(at + 1)
+        at = text.find("\n", at + 1)
+    return Source(name=name, text=text, path=path, starts=starts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """Why bytes are no source text: a diagnostic's code, message and hint, and its offset."""
+
+    code: str
+    message: str
+    hint: str | None = None
+    offset: int = 0
+    text: str = ""
+
+
+def read_bytes(path: Path, limit: int = MAX_SOURCE_BYTES) -> bytes | Unreadable:
+    """The bytes of a regular file of at most `limit` bytes; never waits on a pipe or a device."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return Unreadable(code="TCC110", message="this is not a regular file")
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return Unreadable(code="TCC110", message=f"the file cannot be read: {reason}")
+    return too_large(limit) if len(data) > limit else data
+
+
+def too_large(limit: int = MAX_SOURCE_BYTES) -> Unreadable:
+    """The refusal of more than `limit` bytes of source."""
+    return Unreadable(
+        code="TCC107",
+        message=f"the source is larger than the limit of {limit} bytes",
+        hint="split the grammar, or generate less of it",
+    )
+
+
+def decode(data: bytes) -> str | Unreadable:
+    """The characters of UTF-8 bytes; or the first byte that is not UTF-8, or NUL."""
+    if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        return Unreadable(
+            code="TCC109",
+            message="the file starts with a byte order mark",
+            hint="save it as UTF-8 without a byte order mark",
+        )
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        return Unreadable(
+            code="TCC108",
+            message=f"byte {error.start} (0x{data[error.start]:02x}) is not UTF-8",
+            hint="save the file as UTF-8",
+            offset=len(before),
+            text=before,
+        )
+    if "\0" in text:
+        at = text.index("\0")
+        return Unreadable(
+            code="TCC108",
+            message=f"a NUL character at byte {len(text[:at].encode())}: this is not text",
+            offset=at,
+            text=text[:at],
+        )
+    return text

@@ -1,0 +1,1 @@
+"""From characters to statements: tokens, the LALR grammar, the syntax tree."""

@@ -1,0 +1,59 @@
+"""The words of the language, and how a syntax error names what it expected.
+
+Normative text: docs/spec/language.md, section 2.  Which word is a keyword depends on its place for
+the words of a block and of a few statements; the reserved ones are keywords everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+STATEMENT_WORDS = (
+    "grammar", "use", "tool", "rule", "plan", "start", "goal", "limit", "require", "forbid",
+    "accept", "reject", "expect",
+)  # fmt: skip
+RESERVED = frozenset((*STATEMENT_WORDS, "version", "any", "when", "before", "after", "with"))
+AMOUNTS = ("cost", "price", "latency", "epsilon")
+BLOCK_WORDS = frozenset((*AMOUNTS, "quotes", "doc", "bind", "model", "adapter"))
+UNITS = frozenset(("ms", "s"))
+
+# Names that are keywords right after this keyword, and nowhere else.
+PLACED: Mapping[str, frozenset[str]] = {
+    "LIMIT": frozenset(("depth", "uses", *AMOUNTS)),
+    "EXPECT": frozenset(("plans", "min_cost", "max_depth")),
+    "BIND": frozenset(("mcp", "python")),
+    "QUOTES": frozenset(("same",)),
+}
+
+PUNCTUATION: Mapping[str, str] = {
+    "(": "LPAR", ")": "RPAR", "{": "LBRACE", "}": "RBRACE", ",": "_COMMA", ":": "_COLON",
+    "|": "_PIPE", "=": "_EQUAL", "+": "PLUS", "-": "MINUS", "*": "STAR", "?": "QMARK", "&": "_AMP",
+    "->": "_ARROW", "..": "_DOTDOT", "<=": "LE", ">=": "GE", "==": "EQEQ",
+}  # fmt: skip
+_NAMES: Mapping[str, str] = {
+    **{kind: f"'{text}'" for text, kind in PUNCTUATION.items()},
+    "_ARGS": "'(' with arguments",
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "STRING": "a string in double quotes",
+    "UNIT": "a unit ('ms' or 's')",
+    "$END": "the next statement",
+}
+# The order in which a message lists what it expected: names and words, then marks as declared here.
+_FIRST = ("NAME", "NUMBER", "STRING", "UNIT")
+_LAST = ("_ARGS", *PUNCTUATION.values(), "$END")
+
+
+def expectation(kinds: Iterable[str]) -> str:
+    """The kinds of token that may follow, as a message lists them: ``a name, 'any' or '('``."""
+    ordered = sorted(kinds, key=_rank)
+    words = [_NAMES.get(kind, f"'{kind.lower()}'") for kind in ordered]
+    if len(words) < 2:
+        return words[0] if words else "nothing more"
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _rank(kind: str) -> tuple[int, int, str]:
+    if kind in _FIRST:
+        return 0, _FIRST.index(kind), kind
+    return (2, _LAST.index(kind), kind) if kind in _LAST else (1, 0, kind)

@@ -1,1 +1,0 @@
-"""The plan expression as a nondeterministic shared graph of positions and stacks."""

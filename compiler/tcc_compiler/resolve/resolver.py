@@ -1,0 +1,267 @@
+"""The resolver on one page: statements in, a resolved grammar out, or errors.
+
+Normative text: docs/spec/language.md.  Everything is checked before anything is refused, so that
+all the errors of a grammar are reported together.  Cost: linear in the statements and the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tcc_certs.core.model import CallSet
+from tcc_compiler.language.ast import (
+    GoalStatement,
+    GrammarStatement,
+    RequireStatement,
+    StartStatement,
+)
+from tcc_compiler.language.diagnostics import Report, quote, suggest
+from tcc_compiler.language.spans import Region
+from tcc_compiler.resolve.amounts import Steps
+from tcc_compiler.resolve.calls import (
+    MAX_TEXT_BYTES,
+    CallList,
+    Selection,
+    TooManyMembers,
+    call_list_of,
+    calls_in,
+    text_bytes,
+)
+from tcc_compiler.resolve.domains import MAX_CALLS
+from tcc_compiler.resolve.examples import (
+    Example,
+    Expect,
+    example_of,
+    expect_of,
+    selections_of,
+)
+from tcc_compiler.resolve.expressions import (
+    call_sets,
+    check_expression,
+    expression_json,
+    plan_json,
+    reached_rules,
+)
+from tcc_compiler.resolve.limits import ResolvedLimit, limit_of
+from tcc_compiler.resolve.patterns import Scope
+from tcc_compiler.resolve.program import Program
+from tcc_compiler.resolve.recursion import check_left_recursion
+from tcc_compiler.resolve.resolved import Resolved
+from tcc_compiler.resolve.tools import Tool, tool_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The statements other than rules and plan, resolved; incomplete where there was an error."""
+
+    limits: Sequence[ResolvedLimit]
+    requires: Sequence[tuple[str, Selection, Selection]]
+    forbids: Sequence[tuple[bool, tuple[Selection, ...]]]
+    examples: Sequence[tuple[Selection, ...]]
+    expects: tuple[Expect, ...]
+
+
+def resolve(
+    program: Program, report: Report
+) -> tuple[Resolved, tuple[Example, ...], tuple[Expect, ...]] | None:
+    """The grammar with its examples and expectations, None after an error."""
+    tools = _tools(program, report)
+    scope = Scope(program=program, tools=tools, report=report)
+    expressions = [rule.body for rule in program.rules.values()]
+    if program.plan is not None:
+        expressions.append(program.plan.body)
+    for expression in expressions:
+        check_expression(expression, scope)
+    check_left_recursion(program, report)
+    _check_states(program, tools, report)
+    _check_signatures(program, report)
+    checked = _check_statements(program, scope)
+    grammar = program.grammar
+    sound = {name: tool for name, tool in tools.items() if tool is not None}
+    if report.failed or grammar is None or len(sound) < len(tools):
+        return None
+    call_list = call_list_of(sound, report)
+    try:
+        examples = tuple(
+            example_of(statement, selections, call_list, report.span(statement.region))
+            for statement, selections in zip(program.examples, checked.examples, strict=True)
+        )
+        return _assemble(grammar, program, scope, call_list, checked), examples, checked.expects
+    except TooManyMembers:
+        message = "the patterns of this grammar stand for too many calls in all"
+        report.error("TCC314", grammar.region, message, "use fewer different patterns or values")
+        return None
+
+
+def _tools(program: Program, report: Report) -> Mapping[str, Tool | None]:
+    """The tools by name, None for one with an error; calls and their texts are limited in size."""
+    tools: dict[str, Tool | None] = {}
+    steps = Steps()
+    calls = text = 0
+    for name, statement in program.tools.items():
+        if calls > MAX_CALLS or text > MAX_TEXT_BYTES or report.full:
+            tools[name] = None
+            continue
+        tool = tools[name] = tool_of(statement, steps, report)
+        if tool is None:
+            continue
+        calls += calls_in(tool)
+        text += text_bytes(tool)
+        if calls > MAX_CALLS:
+            message = f"with tool {quote(name)} the grammar has more than {MAX_CALLS} calls"
+            report.error("TCC303", statement.name.region, message, "use fewer or coarser values")
+        elif text > MAX_TEXT_BYTES:
+            message = f"with tool {quote(name)} the texts of the calls pass {MAX_TEXT_BYTES} bytes"
+            report.error("TCC304", statement.name.region, message, "shorten names and values")
+    if not tools and not program.incomplete and "tool" not in program.gaps:
+        report.error("TCC214", _head(program), "the grammar has no tool", "add a 'tool' statement")
+    return tools
+
+
+def _head(program: Program) -> Region:
+    return program.grammar.region if program.grammar else Region(0, 0, 0)
+
+
+def _check_states(program: Program, tools: Mapping[str, Tool | None], report: Report) -> None:
+    """`start` and `goal` come together, and name states that signatures have."""
+    start, goal = program.start, program.goal
+    for one, other, what in ((start, goal, "goal"), (goal, start, "start")):
+        if one is not None and other is None and what not in program.gaps:
+            here = "start" if what == "goal" else "goal"
+            message = f"there is a '{here}' statement and no '{what}' statement"
+            report.error("TCC210", one.region, message, f"add a '{what}' statement")
+    _check_goals(goal, report)
+    excused = program.incomplete or None in tools.values() or bool(program.gaps & {"tool"})
+    if start is None or goal is None or excused:
+        return
+    known = {state for tool in tools.values() if tool for state in (tool.takes, tool.gives)}
+    _check_known(start, goal, sorted(state for state in known if state is not None), report)
+
+
+def _check_signatures(program: Program, report: Report) -> None:
+    """A tool with a signature needs a `start` and a `goal` statement."""
+    # With one of the two, the other is reported missing already.
+    reported = program.start or program.goal or program.gaps & {"start", "goal"}
+    if reported or program.incomplete:
+        return
+    for name, tool in program.tools.items():
+        if tool.signature is None or report.full:
+            continue
+        takes, gives = tool.signature
+        region = Region(takes.region.source, takes.region.start, gives.region.end)
+        report.error(
+            "TCC215",
+            region,
+            f"the signature of {quote(name)} means nothing: there is no `start` and no `goal`",
+            f"add `start {takes.text}` and `goal {gives.text}`, or the states that are meant; "
+            "or take the signature away",
+        )
+
+
+def _check_goals(goal: GoalStatement | None, report: Report) -> None:
+    first: dict[str, Region] = {}
+    for state in goal.states if goal else ():
+        if state.text in first:
+            message = f"the goal {quote(state.text)} is named twice"
+            report.error("TCC201", state.region, message, notes=[("first", first[state.text])])
+        first.setdefault(state.text, state.region)
+
+
+def _check_known(
+    start: StartStatement, goal: GoalStatement, known: Sequence[str], report: Report
+) -> None:
+    # A state that is both start and goal needs no signature: the empty plan may be meant.
+    both = {state.text for state in goal.states if state.text == start.state.text}
+    named = both.union(known)
+    for state in (start.state, *goal.states):
+        if state.text not in named:
+            message = f"no tool's signature names the state {quote(state.text)}"
+            report.error("TCC209", state.region, message, suggest(state.text, known))
+
+
+def _check_statements(program: Program, scope: Scope) -> Checked:
+    limits = [limit_of(statement, scope) for statement in program.limits]
+    requires = [_require(statement, scope) for statement in program.requires]
+    forbids = []
+    for statement in program.forbids:
+        chain = [scope.selection(pattern) for pattern in statement.patterns]
+        forbids.append((statement.together, tuple(s for s in chain if s is not None)))
+    examples = [selections_of(statement, scope) for statement in program.examples]
+    expects = [expect_of(statement, scope) for statement in program.expects]
+    return Checked(
+        limits=[limit for limit in limits if limit is not None],
+        requires=[require for require in requires if require is not None],
+        forbids=forbids,
+        examples=[example for example in examples if example is not None],
+        expects=tuple(expect for expect in expects if expect is not None),
+    )
+
+
+def _require(statement: RequireStatement, scope: Scope) -> tuple[str, Selection, Selection] | None:
+    first, second = scope.selection(statement.first), scope.selection(statement.second)
+    if first is None or second is None:
+        return None
+    return statement.order, first, second
+
+
+def _assemble(
+    grammar: GrammarStatement,
+    program: Program,
+    scope: Scope,
+    call_list: CallList,
+    checked: Checked,
+) -> Resolved:
+    """The grammar, its call sets numbered.
+
+    Raises:
+        TooManyMembers: see :meth:`CallList.calls_of`.
+    """
+    reached = reached_rules(program)
+    patterns = sorted(_used_sets(program, reached, scope, call_list, checked))
+    numbers = {pattern: number for number, pattern in enumerate(patterns)}
+
+    def number(selection: Selection) -> int:
+        return numbers[call_list.calls_of(selection)]
+
+    return Resolved(
+        name=grammar.name.text,
+        version=grammar.version.value,
+        call_list=call_list,
+        patterns=patterns,
+        rules={
+            name: expression_json(program.rules[name].body, scope, call_list, numbers)
+            for name in reached
+        },
+        plan=plan_json(program.plan, scope, call_list, numbers),
+        start=program.start.state.text if program.start else None,
+        goals=[state.text for state in program.goal.states] if program.goal else [],
+        limits=checked.limits,
+        requires=[(order, number(a), number(b)) for order, a, b in checked.requires],
+        chains=[tuple(map(number, chain)) for together, chain in checked.forbids if not together],
+        pairs=[
+            (number(pair[0]), number(pair[1])) for together, pair in checked.forbids if together
+        ],
+    )
+
+
+def _used_sets(
+    program: Program,
+    reached: Sequence[str],
+    scope: Scope,
+    call_list: CallList,
+    checked: Checked,
+) -> set[CallSet]:
+    """The call sets that the core names."""
+    used: set[CallSet] = set()
+    if program.plan is None:
+        used.add(call_list.every)
+    else:
+        used.update(call_sets(program.plan.body, scope, call_list))
+    for name in reached:
+        used.update(call_sets(program.rules[name].body, scope, call_list))
+    for _, first, second in checked.requires:
+        used.update((call_list.calls_of(first), call_list.calls_of(second)))
+    for _, chain in checked.forbids:
+        used.update(map(call_list.calls_of, chain))
+    return used

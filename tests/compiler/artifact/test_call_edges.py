@@ -1,0 +1,145 @@
+"""Edges over calls, and sums by digits: held against one edge at a time, over random tables."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from tcc_compiler.artifact.call_edges import CallEdges
+from tcc_compiler.automata import table as tables_module
+from tcc_compiler.automata.letters import Letters
+from tcc_compiler.automata.table import Table, as_table, portions, ranked
+from tcc_compiler.automata.trim import trim
+from tcc_compiler.counting import digits
+from tcc_compiler.counting.sums import packed, weighted_sums
+from tcc_compiler.options import Options
+from tcc_compiler.resources.guard import Guard
+from tests.compiler.automata.machines import random_machine
+
+LETTERS = 4
+
+
+def tables(seed: int, count: int) -> list[Table]:
+    rng = random.Random(seed)
+    found = []
+    while len(found) < count:
+        trimmed = trim(random_machine(rng, rng.randint(1, 30), LETTERS, cycles=False))
+        table = None if trimmed is None else as_table(trimmed)
+        if table is not None:
+            found.append(ranked(table))
+    return found
+
+
+def layers(rng: random.Random, wide: int, deep: int) -> Table:
+    """A ranked table of so many levels of so many states, edges to any level below."""
+    rows: list[list[tuple[int, int]]] = [[]]
+    for level in range(deep):
+        below, last = range(len(rows)), range(1 + wide * (level - 1), len(rows))
+        for _ in range(wide if level < deep - 1 else 1):
+            targets = [rng.choice(last if level else below), *rng.sample(below, min(2, len(below)))]
+            rows.append(
+                list(zip(sorted(rng.sample(range(LETTERS), len(targets))), targets, strict=True))
+            )
+    flat = [pair for row in rows for pair in row]
+    return Table(
+        accept=np.array([not q or rng.random() < 0.3 for q in range(len(rows))]),
+        edge_start=np.cumsum([0, *map(len, rows)]),
+        letter=np.array([letter for letter, _ in flat], dtype=np.int32),
+        target=np.array([target for _, target in flat], dtype=np.int32),
+        levels=np.array([0, *range(1, len(rows), wide), len(rows)]),
+    )
+
+
+def shared(rng: random.Random, most: int) -> Letters:
+    """Letters of up to `most` calls each, numbered by their first calls as letters are."""
+    letter = list(range(LETTERS)) + [rng.randrange(LETTERS) for _ in range(LETTERS * (most - 1))]
+    calls: list[list[int]] = [[] for _ in range(LETTERS)]
+    for call, of in enumerate(letter):
+        calls[of].append(call)
+    return Letters(calls=tuple(map(tuple, calls)), letter=tuple(letter), patterns=())
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_the_edges_of_a_state_are_its_letters_calls_in_order(most: int) -> None:
+    rng = random.Random(most)
+    for table in tables(21, 40):
+        letters = shared(rng, most)
+        made = CallEdges(table, letters, Guard(Options()))
+        states = list(range(table.states))
+        rng.shuffle(states)
+        due = [
+            sorted((call, p) for letter, p in table.row(q) for call in letters.calls[letter])
+            for q in states
+        ]
+        call, target = made.of(np.array(states))
+        assert list(zip(call.tolist(), target.tolist(), strict=True)) == [
+            pair for row in due for pair in row
+        ]
+        assert made.count == len(call) == int(made.degree.sum())
+        call, target = made.of(np.array(states), gaps=True)
+        gapped = [pair for row in due for pair in [None, *row]]
+        found = zip(call.tolist(), target.tolist(), strict=True)
+        assert [None if pair[0] < 0 else pair for pair in found] == gapped
+
+
+def test_edges_of_one_call_come_in_the_order_that_is_asked_for() -> None:
+    table = Table(
+        accept=np.array([True, False, False, False]),
+        edge_start=np.array([0, 0, 1, 2, 5]),
+        letter=np.array([0, 1, 0, 0, 1], dtype=np.int32),
+        target=np.array([0, 0, 1, 2, 2], dtype=np.int32),
+        levels=np.array([0, 1, 3, 4]),
+        nondeterministic=True,
+    )
+    letters = Letters(calls=((0, 2), (1,)), letter=(0, 1, 0), patterns=())
+    made = CallEdges(table, letters, Guard(Options()))
+    call, target = made.of(np.array([3]), np.array([0, 7, 3, 9]))
+    assert call.tolist() == [0, 0, 1, 2, 2]
+    assert target.tolist() == [2, 1, 2, 2, 1]
+
+
+def test_portions_end_where_they_have_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables_module, "_PORTION", 4)
+    start = np.array([0, 1, 2, 9, 9, 12])
+    assert list(portions(start)) == [(0, 3), (3, 5)]
+    assert list(portions(start, np.array([0, 1, 5]))) == [(0, 1), (1, 3), (3, 5)]
+    assert list(portions(np.array([0, 0]))) == [(0, 1)]
+
+
+@pytest.mark.parametrize("portion", [1, 1 << 20])
+@pytest.mark.parametrize("fraction_bits", [0, 1, 10, 31, 32, 61, 100])
+@pytest.mark.parametrize("heaviest", [1, 3, 1 << 10, 1 << 30, 1 << 38])
+def test_sums_by_digits_are_those_of_long_integers(
+    heaviest: int, fraction_bits: int, portion: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(digits, "_PORTION", portion)
+    rng = random.Random(heaviest)
+    for table in [*tables(heaviest, 8), layers(rng, 80, 9)]:
+        weights = [rng.randint(1, heaviest) for _ in range(LETTERS)]
+        assert digits.digit_bits(table, weights) >= 20
+        values = [0] * table.states
+        ranks = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels)).tolist()
+        for q in range(table.states):
+            values[q] = int(table.accept[q]) << fraction_bits * ranks[q]
+            for letter, p in table.row(q):
+                scale = fraction_bits * (ranks[q] - 1 - ranks[p])
+                values[q] += weights[letter] * values[p] << scale
+        found = weighted_sums(table, weights, fraction_bits, Guard(Options()))
+        assert np.array_equal(found, packed(values))
+
+
+@pytest.mark.parametrize("degree", [2, 9])
+@pytest.mark.parametrize("depth", [70, 400])
+def test_long_chains_carry_when_they_have_to(depth: int, degree: int) -> None:
+    letter = np.tile(np.arange(degree, dtype=np.int32), depth)
+    table = Table(
+        accept=np.arange(depth + 1) == 0,
+        edge_start=np.array([0, *range(0, degree * depth + 1, degree)]),
+        letter=letter,
+        target=np.repeat(np.arange(depth, dtype=np.int32), degree),
+        levels=np.arange(depth + 2),
+    )
+    found = weighted_sums(table, [1] * degree, 0, Guard(Options()))
+    assert np.array_equal(found, packed([degree**rank for rank in range(depth + 1)]))

@@ -1,0 +1,145 @@
+"""Whichever way a pass over a table goes, by states or by levels: the bytes agree."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tcc_compiler.artifact import emit
+from tcc_compiler.artifact.certify import _by_digest
+from tcc_compiler.automata import merge, table
+from tcc_compiler.automata.constraint import spent, unfold
+from tcc_compiler.automata.machine import Machine
+from tcc_compiler.automata.merge import merged
+from tcc_compiler.automata.table import as_machine, as_table, layered, ranked
+from tcc_compiler.automata.trim import trim
+from tcc_compiler.counting import digits, sums
+from tcc_compiler.counting.sums import integer, packed, weighted_sums
+from tcc_compiler.frontend import read_grammar_text
+from tcc_compiler.options import Options
+from tcc_compiler.pipeline import compile_core
+from tcc_compiler.resources.guard import Guard
+from tests.compiler.automata.machines import random_machine
+from tests.property.grammars import random_grammar
+
+GRAMMARS = Path(__file__).parents[3] / "grammars"
+SEEDS = range(300, 324)
+WAYS = {
+    "a level at once": [(table, "_WIDE", 0), (table, "_FEW", 0)],
+    "a state at a time": [(table, "_WIDE", 10**9)],
+    "hashes that always lie": [(table, "_WIDE", 0), (merge, "_mix", np.zeros_like)],
+    "long integers": [(sums, "_LEAST_DIGIT", 64)],
+    "sets of sums": [(spent, "_MAX_SUM_BITS", 0)],
+    "hashes in an order of their own": [(table, "_WIDE", 0), (merge, "_PACKED", 0)],
+    "small portions": [
+        (unfold, "_PORTION", 3),
+        (spent, "_CHUNK_BYTES", 1),
+        (table, "_PORTION", 2),
+        (emit, "_PORTION", 5),
+        (digits, "_PORTION", 1),
+    ],
+}
+
+
+def sources() -> list[str]:
+    written = [
+        (GRAMMARS / name).read_text(encoding="utf-8")
+        for name in ("question_answering.tcg", "support_refund.tcg")
+    ]
+    return written + [random_grammar(seed, limits=3, negative=0.4) for seed in SEEDS]
+
+
+def compiled(text: str, **options: object) -> bytes | list[str]:
+    core = read_grammar_text(text).core
+    if core is None:
+        return []
+    found = compile_core(core, Options(**options))  # type: ignore[arg-type]
+    return found.artifact or [diagnostic.code for diagnostic in found.diagnostics]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_gives_the_same_bytes(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = sources()
+    beta = {"beta": "0.25", "tilt": 3}
+    due = [compiled(text, **beta) for text in texts]
+    assert sum(isinstance(found, bytes) for found in due) > 15
+    for module, name, value in WAYS[way]:
+        monkeypatch.setattr(module, name, value)
+    assert [compiled(text, **beta) for text in texts] == due
+
+
+def test_a_nondeterministic_artifact_is_the_same_either_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = (
+        'grammar g version "1"\ntool a {cost 1}\ntool b {cost 2}\n'
+        "plan = (a|b)* a (a|b){18}\nlimit depth <= 30\n"
+    )
+    options = {"max_states": 4000, "relax": ("auto",)}
+    due = compiled(text, **options)
+    assert isinstance(due, bytes)
+    for wide in (0, 10**9):
+        monkeypatch.setattr(table, "_WIDE", wide)
+        assert compiled(text, **options) == due
+
+
+def test_the_levels_of_a_table_are_the_longest_words_and_a_cycle_has_none() -> None:
+    chain = Machine(start=0, accept=[False, False, True], edges=[((0, 1), (1, 2)), ((0, 2),), ()])
+    found = as_table(chain)
+    assert found is not None
+    assert found.levels.tolist() == [0, 1, 2, 3]
+    assert found.row(2) == [(0, 1), (1, 0)]
+    assert as_table(as_machine(found)) is not None
+    loop = Machine(start=0, accept=[True], edges=[((0, 0),)])
+    assert as_table(loop) is None
+    degree, letter, target = np.array([1, 1]), np.array([0, 0]), np.array([1, 0])
+    assert layered(np.array([True, True]), degree, letter, target) is None
+
+
+def test_random_tables_are_merged_the_same_with_and_without_hashes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = random.Random(8)
+    for _ in range(60):
+        trimmed = trim(random_machine(rng, 12, 3, cycles=False))
+        found = None if trimmed is None else as_table(trimmed)
+        if found is None:
+            continue
+        sizes = []
+        for wide in (0, 10**9):
+            monkeypatch.setattr(table, "_WIDE", wide)
+            sizes.append(merged(found, Guard(Options())).states)
+        assert sizes[0] == sizes[1] <= found.states
+
+
+@pytest.mark.parametrize("fraction_bits", [0, 7, 64])
+@pytest.mark.parametrize("weight", [1, 255, 1 << 35, (1 << 63) - 1])
+def test_weighted_sums_are_those_of_long_integers(weight: int, fraction_bits: int) -> None:
+    size = 40
+    machine = Machine(
+        start=size,
+        accept=[q % 3 == 0 for q in range(size + 1)],
+        edges=[(), *(((0, q), (1, q // 2)) for q in range(size))],
+    )
+    found = as_table(machine)
+    assert found is not None
+    found = ranked(found)
+    limbs = weighted_sums(found, [weight, 3], fraction_bits, Guard(Options()))
+    values = [0] * found.states
+    ranks = np.repeat(np.arange(len(found.levels) - 1), np.diff(found.levels)).tolist()
+    for q in range(found.states):
+        values[q] = int(found.accept[q]) << fraction_bits * ranks[q]
+        for letter, p in found.row(q):
+            scale = fraction_bits * (ranks[q] - 1 - ranks[p])
+            values[q] += [weight, 3][letter] * values[p] << scale
+        assert integer(limbs, q) == values[q]
+    assert np.array_equal(limbs, packed(values))
+
+
+def test_digests_that_agree_in_their_first_bytes_are_ordered_by_the_rest() -> None:
+    rows = np.array([[5, 0, 0, 2], [5, 0, 0, 1], [4, 9, 9, 9], [5, 1, 0, 0]], dtype=">u8")
+    rows = np.frombuffer(rows.tobytes(), dtype=np.uint64).reshape(-1, 4)
+    assert _by_digest(rows).tolist() == [2, 1, 0, 3]

@@ -1,0 +1,145 @@
+"""Tokens and trees: what stands where, how operators bind, which words are words."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.compiler.grammars import HEAD, TOOLS, codes, core, plan
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a b", ["seq", ["a", "b"]]),
+        ("a b | c", ["alt", [["seq", ["a", "b"]], "c1 c2 c3"]]),
+        ("a | b - c", ["diff", ["alt", ["a", "b"]], ["c1 c2 c3"]]),
+        ("a - b & c", ["and", [["diff", "a", ["b"]], "c1 c2 c3"]]),
+        ("a - b - c", ["diff", "a", ["b", "c1 c2 c3"]]),
+        ("(a - b) - c", ["diff", "a", ["b", "c1 c2 c3"]]),
+        ("a - (b - c)", ["diff", "a", [["diff", "b", ["c1 c2 c3"]]]]),
+        ("a (b (a b))", ["seq", ["a", "b", "a", "b"]]),
+        ("(a | b) | (a | b)", ["alt", ["a", "b", "a", "b"]]),
+        ("(a & b) & a", ["and", ["a", "b", "a"]]),
+        ("((((a))))", "a"),
+        ("a b?", ["seq", ["a", ["repeat", "b", 0, 1]]]),
+        ("a*+", ["repeat", ["repeat", "a", 0], 1]),
+        ("a{2} b{0,3}", ["seq", [["repeat", "a", 2, 2], ["repeat", "b", 0, 3]]]),
+        ("a{1,}", ["repeat", "a", 1]),
+        ("()", ["empty"]),
+        ("a ()", ["seq", ["a", ["empty"]]]),
+        ("a (b | c)", ["seq", ["a", ["alt", ["b", "c1 c2 c3"]]]]),
+        ("c (a)", ["seq", ["c1 c2 c3", "a"]]),
+        ("c(k=1|3)", "c1 c3"),
+        ("c # note\n ( # note\n k = 2.0)", "c2"),
+        ("any", "a b c1 c2 c3"),
+    ],
+)  # fmt: skip
+def test_expression_is_read_as(text: str, expected: object) -> None:
+    assert plan(text) == expected
+
+
+def test_without_plan_everything_is_allowed() -> None:
+    found = core(TOOLS)
+    assert found["plan"] == ["repeat", ["call", 0], 0]
+    assert found["patterns"] == [[[0, 5]]]
+
+
+def test_words_of_a_block_are_names_elsewhere() -> None:
+    text = HEAD + (
+        "tool cost(p: price | doc, s: 1 | 2) : model -> bind {\n"
+        "  cost 1 when p = price | doc price 2 when p = doc\n"
+        "  model latency { price 1 } latency 2 * s s\n"
+        "}\n"
+        "tool depth tool uses tool ms\n"
+        "start model goal bind\n"
+        "plan = cost(p=doc) ms? depth uses\n"
+        "limit uses(ms) <= 1 limit uses(depth) >= 0 limit price <= 3 limit latency <= 9 s\n"
+        "limit depth <= 5 accept cost depth uses expect plans >= 0\n"
+    )
+    found = core(text)
+    assert [tool["name"] for tool in found["tools"]] == ["cost", "depth", "ms", "uses"]
+    assert found["tools"][0]["models"] == [
+        {"epsilon": 0, "latency_ms": 0, "name": "latency", "price": 1}
+    ]
+    assert [call[4:6] for call in found["calls"][:4]] == [
+        [2, 2000],
+        [2, 4000],
+        [0, 2000],
+        [0, 4000],
+    ]
+
+
+def test_layout_and_comments_mean_nothing() -> None:
+    one = core(TOOLS + "plan = a b? # end")
+    other = core("# x\r\n" + TOOLS.replace(" ", " \t").replace("\n", "\r\n") + "plan=a b?")
+    assert one == other
+
+
+def test_statements_need_no_newlines() -> None:
+    text = 'grammar g version "1" tool a tool b plan = a b limit depth <= 2 forbid b b accept a b'
+    assert core(text)["plan"][0] == "seq"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("accept", [("TCC101", 5, 7)]),
+        ("accept a ()", [("TCC101", 5, 10)]),
+        ("accept any", [("TCC111", 5, 8)]),
+        ("plan = a{1", [("TCC101", 5, 11)]),
+        ("plan = c(k=1", [("TCC101", 5, 13)]),
+        ("plan = c(k)", [("TCC202", 5, 10)]),
+        ("plan = a b)", [("TCC101", 5, 11)]),
+        ("limit uses(a) = 3", [("TCC101", 5, 15)]),
+        ("limit depth >= 3", [("TCC101", 5, 13)]),
+        ("limit depth <= 3 s", [("TCC101", 5, 18)]),
+        ("limit latency <= 3", [("TCC101", 5, 19)]),
+        ("limit widgets <= 3", [("TCC101", 5, 7)]),
+        ("tool d { price 1 .. 2 }", [("TCC101", 5, 18)]),
+        ("tool d { cost 1 2 }", [("TCC101", 5, 17)]),
+        ("tool d(k: --1)", [("TCC101", 5, 12)]),
+        ("tool d(k: 1..2 | 3)", [("TCC101", 5, 16)]),
+        ('tool d { doc "a', [("TCC103", 5, 14)]),
+        ("plan = a = b", [("TCC101", 5, 10)]),
+    ],
+)
+def test_syntax_error_stands_at(text: str, expected: object) -> None:
+    assert codes(f"{TOOLS}{text}") == expected
+
+
+def test_an_error_swallows_no_later_statement() -> None:
+    text = TOOLS + "rule r = (\nlimit depth <= x\nplan = r nowhere\n"
+    assert codes(text) == [("TCC101", 5, 11), ("TCC101", 6, 16), ("TCC202", 7, 10)]
+
+
+def test_columns_count_characters() -> None:
+    assert codes(HEAD + 'tool a { doc "\u00e4\u4e2d\U0001f600" ; }') == [("TCC102", 2, 20)]
+
+
+def test_200_levels_are_read_and_201_are_not() -> None:
+    for opening, closing in (("(", ")"), ("", "?")):
+        assert codes(f"{TOOLS}plan = {opening * 200}a{closing * 200}") == []
+        found = codes(f"{TOOLS}plan = {opening * 201}a{closing * 201}")
+        assert [code for code, _, _ in found] == ["TCC106"]
+    assert codes(HEAD + f"tool a {{ cost {'-' * 200}1 }}") == []
+    assert [c for c, _, _ in codes(HEAD + f"tool a {{ cost {'-' * 201}1 }}")] == ["TCC106"]
+
+
+def test_past_200_errors_one_says_so() -> None:
+    found = codes(HEAD + "rule r = |\n" * 300)
+    assert len(found) == 201
+    assert found[-1][0] == "TCC112"
+
+
+def test_a_version_takes_at_most_1024_bytes() -> None:
+    for version, due in (("1" * 1024, []), ("1" * 1025, ["TCC315"]), ("é" * 513, ["TCC315"])):
+        found = codes(f'grammar g version "{version}"\ntool a\n')
+        assert [code for code, _, _ in found] == due
+
+
+@pytest.mark.parametrize(
+    "char", ["\\n", "\\u001b", "\x7f", "\x9b", "\u202e", "\u2066", "\u200e", "\u061c", "\u2028"]
+)
+def test_a_version_holds_no_hidden_character(char: str) -> None:
+    found = codes(f'grammar g version "1.0{char}VALID"\ntool a\n')
+    assert [(code, line, column) for code, line, column in found] == [("TCC315", 1, 19)]

@@ -1,0 +1,173 @@
+"""What core a grammar has: amounts, limits, patterns, order, extras; the kernel reads it."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from tcc_certs.core.reader import read_core
+from tcc_certs.formats.hashes import root_document
+from tcc_certs.race.digest import root_context
+from tcc_compiler.frontend import read_grammar, read_grammar_text
+from tests.compiler.grammars import HEAD, TOOLS, codes, core
+from tests.property.grammars import random_grammar
+
+GRAMMARS = sorted((Path(__file__).parents[3] / "grammars").glob("*.tcg"))
+VECTORS = Path(__file__).parents[2] / "conformance" / "vectors"
+
+
+def amounts(block: str, parameters: str = "") -> list[list[int]]:
+    found = core(f"{HEAD}tool a{parameters} {{ {block} }}")
+    return [call[2:] for call in found["calls"]]
+
+
+def test_amounts_are_exact() -> None:
+    assert amounts("cost 0.1 + 0.2 price 3 latency 1.5 s epsilon 0.000000001") == [
+        [300_000_000, 300_000_000, 3, 1500, 1]
+    ]
+
+
+def test_arithmetic_binds_and_groups_to_the_left() -> None:
+    assert amounts("cost 10 - 2 - 3 * -(1 - 2)")[0][0] == 5 * 10**9
+    assert amounts("cost +-+2 * 0.5")[0][0] == -(10**9)
+
+
+def test_the_first_when_that_holds_wins_wherever_the_bare_one_stands() -> None:
+    block = "cost 9 cost 1 when k = 1 cost 2 when k = 1 | 2 price 7 when k = 3"
+    assert [row[0] // 10**9 for row in amounts(block, "(k: 1..3)")] == [1, 2, 9]
+    assert [row[2] for row in amounts(block, "(k: 1..3)")] == [0, 0, 7]
+
+
+def test_intervals_have_two_ends() -> None:
+    assert amounts("cost -0.5 .. 1 + k", "(k: 2)") == [[-500_000_000, 3 * 10**9, 0, 0, 0]]
+
+
+def test_64_bits_are_the_limit() -> None:
+    ends = "-9223372036.854775808 .. 9223372036.854775807"
+    assert amounts(f"cost {ends} price 18446744073709551615") == [
+        ["-9223372036854775808", "9223372036854775807", "18446744073709551615", 0, 0]
+    ]
+    assert [c for c, _, _ in codes(HEAD + "tool a { cost 9223372036.854775808 }")] == ["TCC307"]
+    assert [c for c, _, _ in codes(HEAD + "tool a { cost -9223372036.854775809 }")] == ["TCC307"]
+
+
+def test_calls_are_ordered_by_the_bytes_of_their_texts() -> None:
+    text = HEAD + 'tool b(k: 10 | 9 | -1 | 0.50) tool a(z: x | "\u00e9" | "z" | "a\\n")'
+    result = read_grammar_text(text)
+    assert result.core is not None
+    texts = [call.text for call in read_core(result.core).calls]
+    assert texts == sorted(texts, key=str.encode)
+    assert texts[:4] == ['a(z="a\\n")', 'a(z="z")', 'a(z="\u00e9")', "a(z=x)"]
+    assert texts[4:] == ["b(k=-1)", "b(k=0.5)", "b(k=10)", "b(k=9)"]
+
+
+def test_limits_have_their_canonical_texts_once_each() -> None:
+    statements = (
+        "limit depth <= 06 limit depth <= 6 limit price <= 12.0 limit latency <= 0.25 s\n"
+        "limit latency <= 250 ms limit cost <= -0.50 limit epsilon <= 2 limit depth <= 5\n"
+        "limit uses(c(k=3|1)) <= 2 limit uses(c(k=1.0|3)) <= 2 limit uses(a) >= 1\n"
+    )
+    result = read_grammar_text(TOOLS + statements)
+    assert result.core is not None
+    assert read_core(result.core).limit_texts == (
+        "cost<=-0.5", "depth<=5", "depth<=6", "epsilon<=2", "latency<=250", "price<=12",
+        "uses(a)>=1", "uses(c(k=1|3))<=2",
+    )  # fmt: skip
+    assert result.places["limit uses(c(k=1|3))<=2"].line == 7
+
+
+def test_limits_and_root_context_of_the_conformance_vector() -> None:
+    vector = json.loads((VECTORS / "race.json").read_text("utf-8"))
+    result = read_grammar_text(vector["grammar"])
+    assert result.core is not None
+    found = read_core(result.core)
+    assert list(found.limit_texts) == vector["limits"]
+    document = root_document(found.name, found.version, found.limit_texts)
+    assert root_context(document).hex() == vector["root_ctx"]
+
+
+def test_requires_and_forbids() -> None:
+    found = core(
+        TOOLS + "require b before a require a after b forbid c(k=1) c(k=2|3) b forbid c with a\n"
+        "forbid a with c forbid b require b before a plan = any"
+    )
+    patterns = [[[0, 1]], [[0, 5]], [[1, 2]], [[2, 3]], [[2, 5]], [[3, 5]]]
+    assert found["patterns"] == patterns
+    assert found["requires"] == [["after", 0, 2], ["before", 2, 0]]
+    assert found["forbids"] == [["next", [2]], ["next", [3, 5, 2]], ["with", 0, 4]]
+
+
+def test_extras_stay_with_the_tool() -> None:
+    found = core(
+        HEAD
+        + 'tool a { doc "x\\ny" quotes same bind mcp "s" "t"\n'
+        + 'model m { latency 2 s adapter "q" } }\n'
+        'tool b { bind python "pkg.mod:Class.run" }'
+    )
+    assert found["tools"] == [
+        {
+            "bind": {"kind": "mcp", "server": "s", "tool": "t"},
+            "doc": "x\ny",
+            "models": [{"adapter": "q", "epsilon": 0, "latency_ms": 2000, "name": "m", "price": 0}],
+            "name": "a",
+            "params": [],
+            "quotes": "same",
+        },
+        {"bind": {"kind": "python", "target": "pkg.mod:Class.run"}, "name": "b", "params": []},
+    ]  # fmt: skip
+
+
+def test_rules_that_the_plan_does_not_reach_are_left_out() -> None:
+    found = core(TOOLS + "rule r = s? a rule s = b r? rule t = c plan = r")
+    assert [name for name, _ in found["rules"]] == ["r", "s"]
+    assert found["patterns"] == [[[0, 1]], [[1, 2]]]
+
+
+def test_start_and_goals() -> None:
+    text = HEAD + "tool a : x -> y tool b start x goal y | x"
+    assert [core(text)[key] for key in ("start", "goals")] == ["x", ["x", "y"]]
+    assert "in" not in core(text)["tools"][1]
+    assert codes(HEAD + "tool a start z goal z | z") == [("TCC201", 2, 25)]
+    assert codes(HEAD + "tool a start z goal z") == []
+
+
+def test_examples_and_expectations_are_call_sets_and_numbers() -> None:
+    result = read_grammar_text(
+        TOOLS + "accept a c(k=1|3) reject ()\nexpect min_cost >= -0.5 expect plans == 007"
+    )
+    assert [(e.accept, e.patterns, e.span.line) for e in result.examples] == [
+        (True, (((0, 1),), ((2, 3), (4, 5))), 5),
+        (False, (), 5),
+    ]
+    assert [(e.what, e.op, e.value) for e in result.expects] == [
+        ("min_cost", ">=", -500_000_000),
+        ("plans", "==", 7),
+    ]
+
+
+@pytest.mark.parametrize("path", GRAMMARS, ids=lambda path: path.stem)
+def test_the_kernel_reads_the_core_of_each_grammar_of_the_project(path: Path) -> None:
+    result = read_grammar(path)
+    assert result.diagnostics == ()
+    assert result.core is not None
+    assert read_core(result.core).name == path.stem
+
+
+def test_the_kernel_reads_the_core_of_random_grammars() -> None:
+    for seed in range(120):
+        result = read_grammar_text(random_grammar(seed))
+        assert result.diagnostics == ()
+        assert result.core is not None
+        read_core(result.core)
+
+
+def test_the_order_of_statements_does_not_change_the_core() -> None:
+    for seed in range(40):
+        head, *statements = random_grammar(seed).splitlines()
+        first = read_grammar_text("\n".join([head, *statements])).core
+        random.Random(seed).shuffle(statements)
+        assert read_grammar_text("\n".join([head, *statements])).core == first
+        assert first is not None

@@ -1,0 +1,39 @@
+"""Hash seeds do not leak: diagnostics and cores are the same bytes under each."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import sys
+from tcc_compiler.language.diagnostics import render
+from tcc_compiler.frontend import read_grammar_text
+from tests.property.grammars import random_grammar
+for seed in range(3):
+    sys.stdout.buffer.write(read_grammar_text(random_grammar(seed)).core)
+text = 'tool a(k: 1) start x plan = a(k=2) zz rule r = s rule s = r require q before a'
+wrong = read_grammar_text(text)
+for item in wrong.diagnostics:
+    print(render(item, wrong.sources))
+"""
+
+
+def test_twenty_hash_seeds_give_the_same_bytes() -> None:
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    outputs = []
+    for batch in range(0, 20, 4):
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-c", PROGRAM],
+                env={"PYTHONHASHSEED": str(seed), "PYTHONPATH": path},
+                stdout=subprocess.PIPE,
+            )
+            for seed in range(batch, batch + 4)
+        ]
+        outputs += [process.communicate(timeout=60)[0] for process in running]
+        assert [process.returncode for process in running] == [0, 0, 0, 0]
+    assert len(outputs) == 20
+    assert len(set(outputs)) == 1
+    assert b"TCC202" in outputs[0]
