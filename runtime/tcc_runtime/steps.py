@@ -18,7 +18,14 @@ from typing import TypeAlias
 
 from blake3 import blake3
 
-from tcc_certs.race.digest import FIRST_ARRIVAL, RESIDUAL, REST_ARRIVAL, REST_WINNER, WINNER, leaf_digest
+from tcc_certs.race.digest import (
+    FIRST_ARRIVAL,
+    RESIDUAL,
+    REST_ARRIVAL,
+    REST_WINNER,
+    WINNER,
+    leaf_digest,
+)
 from tcc_runtime.arrivals import LEAST, OPEN, later, rate, rounded
 from tcc_runtime.batch import Batch
 from tcc_runtime.entries import Item, Left, left_of

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tcc_compiler.language.catalogue import CATALOGUE
 
 import tcc as library
 from tcc.main import COMMANDS
+from tcc_compiler.language.catalogue import CATALOGUE
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 from tcc_runtime.quote_book import read_quotes

@@ -9,12 +9,12 @@ from typing import get_type_hints
 
 import click
 import pytest
-from tcc_compiler.language.catalogue import CATALOGUE
 
 import tcc as library
 from tcc import codes
 from tcc.keywords import SettingsByName
 from tcc_certs.errors import Code
+from tcc_compiler.language.catalogue import CATALOGUE
 from tcc_runtime.settings import Settings
 from tests.cli.conftest import Tcc
 

@@ -16,7 +16,16 @@ from tcc_certs.formats.fixed import format_q32, format_q64
 from tcc_certs.formats.hashes import blake
 from tcc_certs.formats.ledger import FIRST_HEAD, seal
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.race.digest import child_context, leaf_digest, opening_salt, race_key, root_context, seed_commitment, uniform, uuid7
+from tcc_certs.race.digest import (
+    child_context,
+    leaf_digest,
+    opening_salt,
+    race_key,
+    root_context,
+    seed_commitment,
+    uniform,
+    uuid7,
+)
 from tcc_certs.race.weights import call_residual
 from tests.oracle_ledger.brute import Masses, States
 from tests.oracle_ledger.numbers import (

@@ -2,10 +2,10 @@
 
 A language is a state of one shared minimal automaton without cycles: equal languages are one
 number, so a part that can be derived in very many ways is as small as its words are.  That is what
-:mod:`tcc_compiler.automata.regular.network` cannot see in rules that stand in themselves more than once:
-there each way to nest them is a stack of its own.  Rules begin with no words, and are evaluated
-until none changes: a rule is not left-recursive, so with each round longer words are right, and
-the words of at most `most` calls are the one solution.
+:mod:`tcc_compiler.automata.regular.network` cannot see in rules that stand in themselves more than
+once: there each way to nest them is a stack of its own.  Rules begin with no words, and are
+evaluated until none changes: a rule is not left-recursive, so with each round longer words are
+right, and the words of at most `most` calls are the one solution.
 Cost: one entry for each pair of states that an operation meets; capped.
 Sources: Daciuk, Mihov, Watson and Watson, Incremental construction of minimal acyclic finite-state
 automata, 2000, for the shared automaton; Kleene iteration for the rules.
