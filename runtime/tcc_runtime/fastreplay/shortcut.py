@@ -33,7 +33,7 @@ from tcc_certs.replay.draws import slot_at
 from tcc_certs.replay.expansion import PHANTOM
 from tcc_certs.replay.left import Left
 from tcc_certs.replay.run import Run
-from tcc_certs.replay.tree import scale, share, slots
+from tcc_certs.replay.tree import part, share, slots
 from tcc_certs.replay.turn import expands
 from tcc_runtime.fastreplay.estimates import Estimate, estimated, usable
 from tcc_runtime.fastreplay.frontier import Unopened
@@ -153,7 +153,7 @@ class _Reading:
         if self._one_by_one:
             return self._drawn(node, estimate, table, table.without(place), place, lines)
         if phantom := table.children.phantom:
-            run.outside += scale(run.language, node) * phantom
+            run.outside += part(run.language, node, phantom)
         return self._coupled(node, estimate, table, place, lines)
 
     def _coupled(
@@ -210,7 +210,7 @@ class _Reading:
         if not rest.number_left:
             lost += rest.mass
         if lost:
-            run.outside += scale(run.language, node) * lost
+            run.outside += part(run.language, node, lost)
         if place is not None and not pushes.children(node, estimate, base, rest.row, place, lines):
             left = left_of(node, rest)
             slot = slot_at(run.language, run.constraints, node, left, place)
