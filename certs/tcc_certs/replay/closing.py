@@ -57,7 +57,7 @@ def check_coverage(run: Run) -> None:
         Rejected: L608 they do not.
     """
     language = run.language
-    root = share_of(1, language.count(language.root), language.unit(language.root))
+    root = share_of(1, *language.rate(language.root))
     covered = (run.outside + run.frontier.covered(language)) % PRIME
     require(root, covered, Code.COVERAGE, "coverage")
 

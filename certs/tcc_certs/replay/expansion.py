@@ -28,7 +28,7 @@ class Expansion(NamedTuple):
         won: position of the winner; None where there is none, or a forbidden one.
         fields: ``W``, ``winner``, ``dead_end`` where they are due.
         lost: the bracket (phantom mass) and the masses of the forbidden children, in the units of
-            the node's race count.
+            the children's masses.
         left: in the rest race what is left of the children, None where that is nothing.
     """
 

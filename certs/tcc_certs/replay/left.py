@@ -26,15 +26,17 @@ class Children:
 
     Attributes:
         steps: calls and where they lead.
-        masses: of each, in units of the race count.
-        running: sums of the masses up to and with each child, in units of the race count.
-        total: the race count.
+        masses: of each, in units of 2^-unit.
+        running: sums of the masses up to and with each child, in the same units.
+        total: n of the node, in the same units.
+        unit: such that all these are integers.
     """
 
     steps: Sequence[tuple[int, States]]
     masses: Sequence[int]
     running: Sequence[int]
     total: int
+    unit: int
 
     @property
     def phantom(self) -> int:
@@ -68,22 +70,19 @@ class Listing:
 
     def _listed(self, states: States) -> Children:
         language = self._language
-        weight, steps = language.weight, language.steps(states)
-        if language.deterministic:
-            ranks, counts = language.automaton.rank, language.race_count
-            edges = [(weight[call], ranks[to], counts[to]) for call, (to,) in steps]
-        else:
-            seen: dict[States, tuple[int, int]] = {}  # rank and count of a target
-            for _, to in steps:
-                if to not in seen:
-                    seen[to] = language.rank(to), language.count(to)
-            edges = [(weight[call], *seen[to]) for call, to in steps]
-        masses = child_masses(
-            language.rank(states), language.accepts(states), edges, language.fraction_bits
-        )
+        weight, bits, steps = language.weight, language.fraction_bits, language.steps(states)
+        seen: dict[States, tuple[int, int]] = {}  # n of a target
+        for _, to in steps:
+            if to not in seen:
+                seen[to] = language.rate(to)
+        total, unit = language.rate(states)
+        accepts = language.accepts(states)
+        finest = max([unit, 0 if accepts else unit, *[bits + below for _, below in seen.values()]])
+        edges = [(weight[call], *seen[to]) for call, to in steps]
+        masses = child_masses(finest, accepts, edges, bits)
         running = tuple(accumulate(masses))
-        total = language.count(states)
-        return Children(steps=steps, masses=masses, running=running, total=total)
+        total <<= finest - unit
+        return Children(steps=steps, masses=masses, running=running, total=total, unit=finest)
 
 
 class Taken:
@@ -125,7 +124,7 @@ class Left(NamedTuple):
         children: of the node.
         taken: the children that were drawn; the one object of the node, as only its last item is
             ever in a frontier.
-        mass: mass(R), in units of the node's race count.
+        mass: mass(R), in the units of the children's masses.
         phantom: whether the phantom mass is in R.
         barren: whether no child of the node has been pushed.
     """

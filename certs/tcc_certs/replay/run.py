@@ -35,7 +35,8 @@ from tcc_certs.replay.left import Left, Listing
 from tcc_certs.replay.policy import Policy, Word
 from tcc_certs.replay.records import guarded, hold_against, pop_of, popped_item
 from tcc_certs.replay.refinement import Ask, Refinement
-from tcc_certs.replay.tree import Node, Slot, part
+from tcc_certs.replay.shares import share_of
+from tcc_certs.replay.tree import Node, Slot
 from tcc_certs.replay.turn import Turn, at_cost, next_turn, refuser
 from tcc_certs.replay.words import logged_words, uniform_words
 
@@ -168,11 +169,11 @@ class Run:
         self.frontier.pop()
         return at_cost(node, self.refinement)
 
-    def begin(self, node: Node, made: Expansion, popped: int) -> None:
+    def begin(self, node: Node, made: Expansion, popped: int, unit: int) -> None:
         """Children of `node`, and what is left of them, are expected from here on.
 
         Args:
-            popped: n of the item that was popped, in the units of the node's race count.
+            popped: n of the item that was popped, in units of 2^-unit, as all masses here.
 
         Raises:
             Rejected: L608 what it pushes and what is lost do not make that up.
@@ -180,7 +181,7 @@ class Run:
         kept = sum([slot.mass for slot in made.pushed])
         kept += 0 if made.left is None else made.left.mass
         require(popped, kept + made.lost, Code.COVERAGE, "coverage")
-        self.outside += part(self.language, node, made.lost)
+        self.outside += share_of(node.weight, made.lost, unit)
         self.resume(node, made.won, made.pushed, made.left)
 
     def resume(

@@ -89,7 +89,7 @@ class Slot(NamedTuple):
         position: index among the children.
         call: index of the call; None for the ``stop`` leaf.
         states: where it leads; None for the leaf.
-        mass: its mass, in the units of the parent's race count.
+        mass: its mass, in the units of the parent's children.
         tally: of the residual constraints; None where one forbids the child.
     """
 
@@ -202,19 +202,14 @@ def item_of(
     )
 
 
-def mass(language: Language, node: Node) -> int:
-    """n of a node, or what is left of it, in the units of its own race count."""
-    if node.left is not None:
-        return node.left.mass
-    return 1 if node.states is None else language.count(node.states)
-
-
 def share(language: Language, node: Node) -> int:
-    """omega * n of a node, of what is left its mass: a residue."""
-    return part(language, node, mass(language, node))
+    """omega * n of a node, of what is left its mass: a residue (:mod:`.shares`)."""
+    count, unit = rate(language, node)
+    return share_of(node.weight, count, unit)
 
 
-def part(language: Language, node: Node, some: int) -> int:
-    """omega times a part of n of a node, `some` in the units of its race count: a residue."""
-    unit = 0 if node.states is None else language.unit(node.states)
-    return share_of(node.weight, some, unit)
+def rate(language: Language, node: Node) -> tuple[int, int]:
+    """n of a node, or of what is left of it its mass, as (count, unit): n = count / 2^unit."""
+    if node.left is not None:
+        return node.left.mass, node.left.children.unit
+    return (1, 0) if node.states is None else language.rate(node.states)

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from tcc_certs.replay.frontier import Frontier
 from tcc_certs.replay.language import Language
-from tcc_certs.replay.tree import Node, part, share
+from tcc_certs.replay.shares import share_of
+from tcc_certs.replay.tree import Node, share
 from tcc_runtime.fastreplay.items import Entry, Item, entered, opened, settled
 
 
@@ -59,12 +60,14 @@ class Unopened(Frontier):
 
     def covered(self, language: Language) -> int:
         """See :class:`tcc_certs.replay.frontier.Frontier`."""
-        below: dict[Item, int] = {}  # of a popped item, the masses of what it has pushed
+        masses: dict[Item, int] = {}  # of a popped item, of what it has pushed
+        units: dict[Item, int] = {}  # of these
         total = 0
         for entry in self.entries:
             node = entry[2]
             if len(entry) == 3:
                 total += share(language, node)
             else:
-                below[node] = below.get(node, 0) + entry[3].mass
-        return total + sum([part(language, popped, masses) for popped, masses in below.items()])
+                masses[node] = masses.get(node, 0) + entry[3].mass
+                units[node] = entry[3].unit
+        return total + sum([share_of(at.weight, masses[at], units[at]) for at in masses])

@@ -123,7 +123,7 @@ def _item(node: Node, digest: bytes, key: int, left: Left | None) -> Item:
 def _child(
     key: int, digest: bytes, parent: Item, child: Child, x: int | None, estimate: Estimate
 ) -> Item:
-    position, _, step, place = child
+    position, _, _, step, place = child
     states, before = place.states, parent.exact
     return Item(  # by position, which takes a third of the time
         digest,
