@@ -17,7 +17,8 @@ from typing import NamedTuple
 from tcc_certs.race import WORD, child_masses
 from tcc_certs.replay.language import Language, States
 
-MAX_KEPT = 1 << 18  # children that are listed at one time
+MAX_KEPT = 1 << 18  # children that are listed at one time, if their masses are small
+_SMALL = 12  # 2^12 bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,11 @@ class Children:
     running: Sequence[int]
     total: int
     unit: int
+
+    @property
+    def room(self) -> int:
+        """How many children of small masses take as much memory."""
+        return len(self.running) * (1 + (self.total.bit_length() >> _SMALL))
 
     @property
     def phantom(self) -> int:
@@ -61,11 +67,11 @@ class Listing:
         found = self._found.get(states)
         if found is None:
             found = self._listed(states)
-            if self._kept + len(found.running) > MAX_KEPT:
+            if self._kept + found.room > MAX_KEPT:
                 self._found.clear()
                 self._kept = 0
             self._found[states] = found
-            self._kept += len(found.running)
+            self._kept += found.room
         return found
 
     def _listed(self, states: States) -> Children:

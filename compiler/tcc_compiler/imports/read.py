@@ -47,7 +47,10 @@ def _read(
 ) -> Frontend:
     report = Report([source], look)
     try:
-        grammar = grammar_of(read(), name, report)
+        graph = read()
+        if look is not None:  # the parsers look at no clock: when they are done
+            look()
+        grammar = grammar_of(graph, name, report)
     except Refused as refusal:
         at = Region(0, refusal.offset, refusal.offset)
         report.error(refusal.code, at, refusal.message)

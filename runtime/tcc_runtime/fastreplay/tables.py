@@ -137,7 +137,7 @@ class Tables:
             children = self._listing.children(states)
             found = StateTable(self, children, self._ahead(state), language.count_bits(states))
             self._found[state] = found
-            self._kept += len(children.masses)
+            self._kept += children.room
         return found
 
     def row(self, children: Children, position: int) -> Row:
