@@ -7,12 +7,17 @@ import json
 
 import pytest
 
+from tcc_certs.core import core_of, decode_core
 from tcc_certs.kernel import check
 from tcc_compiler.diagnostics import Report
+from tcc_compiler.explore import find_driver
 from tcc_compiler.frontend import read_grammar, read_grammar_text
+from tcc_compiler.guard import Guard
 from tcc_compiler.imports.read import read_graph
+from tcc_compiler.letters import partition
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_file, compile_text
+from tcc_compiler.refusal import Refused
 from tcc_compiler.resolve.tools import tool_of
 from tcc_compiler.source import source_of
 from tcc_compiler.syntax.parse import parse
@@ -204,3 +209,26 @@ def test_the_decoding_of_a_core_and_the_last_check_count_too():
     begun = compile_core(core, Options(timeout=0.5, clock=_Clock()))
     assert [d.code for d in begun.diagnostics] == ["TCC404"]
     assert "ran out at reading the core" in begun.diagnostics[0].message
+
+
+def test_limits_times_calls_are_by_the_clock():
+    n = 300
+    text = _tools(n) + "".join(f"limit uses(t{i}) <= {1 + i % 3}\n" for i in range(n))
+    front = read_grammar_text(text + "plan = t0")
+    assert front.core is not None
+    core = core_of(decode_core(front.core))
+    guard = Guard(Options(timeout=5.5, clock=_Clock()), 5.5)
+    with pytest.raises(Refused) as refusal:
+        find_driver(core, partition(core), guard)
+    assert refusal.value.code == "TCC404"
+
+
+def test_rules_that_may_be_empty_end_where_the_time_is_over():
+    # Each of n state sets has up to n members, so this is the square; the clock is asked within.
+    text = GRAMMARS["rules that may be empty"](1000)
+    clock = _Clock()
+    front = read_grammar_text(text, look=clock)
+    assert front.core is not None
+    found = compile_core(front.core, Options(timeout=40.5, clock=_Clock()))
+    assert [d.code for d in found.diagnostics] == ["TCC404"]
+    assert "ran out at the plan expression" in found.diagnostics[0].message
