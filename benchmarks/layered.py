@@ -18,7 +18,7 @@ import numpy as np
 from blake3 import blake3
 from numpy.typing import NDArray
 
-from tcc_certs.artifact import pack_limbs, pack_texts, write_artifact
+from tcc_certs.artifact_writer import pack_limbs, pack_texts, write_artifact
 from tcc_certs.codec import decode, encode
 from tcc_certs.core import read_core
 from tcc_certs.digest import call_digest, root_document

@@ -1,4 +1,4 @@
-"""The artifact as columns and a manifest: the one table of both, its reader and its writer.
+"""The artifact as columns and a manifest: the one table of both, and its reader.
 
 Normative text: docs/spec/artifact.md, sections 1 to 3.  Reading decides that the bytes are those of
 an artifact of version 1.0 whose columns have their shapes and their digests; what the columns say
@@ -7,16 +7,13 @@ is for :mod:`tcc_certs.kernel`.  Cost: one BLAKE3 pass over the columns; no colu
 
 from __future__ import annotations
 
-import sys
-from array import array
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from tcc_certs.codec import encode
-from tcc_certs.container import ITEM_SIZE, Tensor, read_container, write_container
-from tcc_certs.digest import blake
+from tcc_certs.container import Tensor, read_container
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.manifest import Manifest, manifest_bytes, read_manifest
+from tcc_certs.hashes import blake
+from tcc_certs.manifest import Manifest, read_manifest
 
 # Sizes are named: states, edges, calls; "+1" is one more than the states; "*" is any size, and
 # "limbs" any size of at least one.
@@ -47,7 +44,6 @@ COLUMNS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 # Rounded race counts stand in two columns, exact ones in one, or in none where they are `plans`.
 _ROUNDED = frozenset({"race_exponent", "race_mantissa"})
 OPTIONAL = frozenset({"race_count"}) | _ROUNDED
-_TYPECODE = {"I64": "q", "U64": "Q", "U32": "I", "U8": "B"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +104,13 @@ def _check_names(found: Set[str], manifest: Manifest) -> None:
 def _check_shape(name: str, tensor: Tensor, manifest: Manifest) -> None:
     dtype, dimensions = COLUMNS[name]
     require(dtype, tensor.dtype, Code.COLUMN_SHAPE, f"header.{name}.dtype")
-    due = _shape(dimensions, tensor.shape, manifest)
+    due = shape_of(dimensions, tensor.shape, manifest)
     require(due, tensor.shape, Code.COLUMN_SHAPE, f"header.{name}.shape")
 
 
-def _shape(dimensions: Sequence[str], found: Sequence[int], manifest: Manifest) -> tuple[int, ...]:
+def shape_of(
+    dimensions: Sequence[str], found: Sequence[int], manifest: Manifest
+) -> tuple[int, ...]:
     """The shape that the manifest requires; a free size is taken from `found` where legal."""
     sizes = {
         "states": manifest.states,
@@ -126,49 +124,10 @@ def _shape(dimensions: Sequence[str], found: Sequence[int], manifest: Manifest) 
     return tuple(sizes[dimension] for dimension in dimensions)
 
 
-def write_artifact(manifest: Manifest, columns: Mapping[str, bytes | memoryview]) -> bytes:
-    """The one byte string of an artifact.
-
-    Args:
-        manifest: its `columns` are ignored: the digests are taken here.
-        columns: raw little-endian bytes of every column but ``manifest``; see :func:`pack`,
-            :func:`pack_limbs`.
-
-    The writer trusts its caller; :mod:`tcc_certs.kernel` is the side that is strict.
-    """
-    text = manifest_bytes(manifest, {name: blake(columns[name]) for name in sorted(columns)})
-    tensors = {}
-    for name, data in {**columns, "manifest": text}.items():
-        dtype, dimensions = COLUMNS[name]
-        items = len(data) // ITEM_SIZE[dtype]
-        shape = _shape(dimensions, (items, items // max(1, manifest.states)), manifest)
-        tensors[name] = Tensor(dtype=dtype, shape=shape, data=data)
-    return write_container(tensors)
-
-
-def pack(name: str, values: Sequence[int]) -> bytes:
-    """The raw bytes of column `name`; every value must fit its dtype."""
-    column = array(_TYPECODE[COLUMNS[name][0]], values)
-    if sys.byteorder == "big":
-        column.byteswap()
-    return column.tobytes()
-
-
-def pack_limbs(values: Sequence[int]) -> bytes:
-    """Counts as rows of 64-bit limbs, least first; the width is the least that holds them all."""
-    size = 8 * max(1, -(-max(values).bit_length() // 64))
-    return b"".join([value.to_bytes(size, "little") for value in values])
-
-
 def unpack_limbs(tensor: Tensor) -> list[int]:
-    """The counts that :func:`pack_limbs` wrote, one a row."""
+    """Counts of 64-bit limbs, least first, one a row."""
     if tensor.shape[1] == 1:
         return tensor.items().tolist()
     size = 8 * tensor.shape[1]
     raw = bytes(tensor.data)
     return [int.from_bytes(raw[at : at + size], "little") for at in range(0, len(raw), size)]
-
-
-def pack_texts(texts: Iterable[str]) -> bytes:
-    """The raw bytes of ``call_text``."""
-    return encode(list(texts))

@@ -1,19 +1,14 @@
 """The automaton of an artifact as compressed rows: states, their edges, acceptance, rank.
 
-A view of the columns; it promises nothing by itself.  After :mod:`tcc_certs.rules.partition` the
-rows are well formed, after :mod:`tcc_certs.rules.finiteness` targets precede their sources.
+A view of the columns; it promises nothing before :mod:`tcc_certs.states` has looked at it.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import sub
 
 from tcc_certs.artifact import ArtifactFile
-
-_EDGES = ("edge_call", "edge_target")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +39,6 @@ class Automaton:
         """The state of the empty prefix."""
         return len(self.accept) - 1
 
-    def degrees(self) -> list[int]:
-        """[n], how many edges each state has."""
-        return list(map(sub, self.edge_start[1:], self.edge_start))
-
     def edges(self, q: int) -> Iterator[tuple[int, int]]:
         """The edges of state `q` as (call, target), in call order."""
         span = slice(self.edge_start[q], self.edge_start[q + 1])
@@ -63,16 +54,4 @@ def view(file: ArtifactFile) -> Automaton:
         edge_target=columns["edge_target"].items(),
         accept=columns["accept"].items(),
         rank=columns["rank"].items(),
-    )
-
-
-def listed(file: ArtifactFile) -> Automaton:
-    """The same, of the columns' own copies: states as lists, edges as arrays, quick to read."""
-    columns = file.columns
-    starts, accept, rank = (
-        columns[name].items().tolist() for name in ("edge_start", "accept", "rank")
-    )
-    calls, targets = (array("I", columns[name].items().tobytes()) for name in _EDGES)
-    return Automaton(
-        edge_start=starts, edge_call=calls, edge_target=targets, accept=accept, rank=rank
     )

@@ -13,12 +13,12 @@ have the same digest (G103).  Cost: pairs times letters; past a bound the check 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from tcc_certs.automaton import Automaton
-from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.errors import Code, Rejected, require
 from tcc_certs.grammar import Core
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_CORE_PAIRS, MAX_CORE_STEPS
@@ -26,9 +26,11 @@ from tcc_certs.manifest import Relaxed
 from tcc_certs.residual.budget import Budget
 from tcc_certs.residual.letters import Alphabet
 from tcc_certs.residual.network import network_of
-from tcc_certs.residual.residuals import Residuals
+from tcc_certs.residual.residuals import Moves, Residuals
+from tcc_certs.residual.spans import Spans
 
 S = TypeVar("S")
+Row: TypeAlias = "dict[int, Sequence[int]]"  # letter -> targets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +90,12 @@ class _Walk:
         self._core = core
         self._automaton = checked.automaton
         self._most = most
+        self._budget = budget
         self._residuals = Residuals(core, budget)
         self._alphabet = self._residuals.alphabet
-        self._rows = _Rows(checked.automaton, self._alphabet, checked.core_calls, checked.calls)
-        self._origin: list[tuple[int, int]] = []  # by pair: the pair before, the letter
+        self._edges = _Edges(checked.automaton, self._alphabet, checked.core_calls, checked.calls)
+        self._rows: dict[int, Row] = {}
+        self._origin: list[int] = []  # by pair: the pair before and the letter, as one number
 
     def run(self) -> CoreReport:
         """Every pair that the root leads to, then every residual that must be dead."""
@@ -99,77 +103,101 @@ class _Walk:
         root = self._automaton.root
         if first is None:
             raise Rejected(Code.CORE_ACCEPT, f"state {root}", "a core with a plan", "none")
-        todo = [(root, first)]
-        seen = {todo[0]}
-        self._origin.append((-1, -1))
+        residuals, rows, accept = self._residuals, self._rows, self._automaton.accept
+        stops, lefts, controls = residuals.stops, residuals.left, residuals.control
+        states, letters = len(accept), len(self._alphabet.letters)
+        todo = [first * states + root]  # a pair is one number
+        seen = set(todo)
+        self._origin.append(0)
         dead: dict[int, int] = {}  # residual -> the pair that it was met from
-        at = 0
-        while at < len(todo):
-            q, residual = todo[at]
-            self._check_stop(q, residual, at)
-            row = self._rows.of(q)
-            for letter, following in self._residuals.whole(residual):
-                targets = row.get(letter)
-                if targets is None:
-                    if following is not None:
-                        dead.setdefault(following, at)
-                    continue
+        spans = Spans(residuals, states)
+        spans.add(root, first)
+        for at, pair in enumerate(todo):  # grows as it is read
+            residual, q = divmod(pair, states)
+            if spans.inside(q, residual):
+                continue
+            if stops[residual] != accept[q]:
+                raise self._stops_otherwise(q, residual, at)
+            row = rows.get(q) or self._row(q)
+            left = lefts[residual]
+            moves = controls[residual].moves or residuals.moves(residual)
+            followed = 0
+            for letter, arrivals in moves:
+                following = arrivals[left]
                 if following is None:
-                    raise self._differs(q, at, letter, "no edge", "an edge")
-                for target in targets:
-                    if (target, following) not in seen:
-                        seen.add((target, following))
-                        todo.append((target, following))
-                        self._origin.append((at, letter))
-            self._count(len(todo) + len(dead))
-            at += 1
-        return CoreReport(pairs=len(todo), dead=self._search_dead(dead, todo))
+                    continue
+                if letter not in row:
+                    dead.setdefault(following, at)
+                    continue
+                followed += 1
+                for target in row[letter]:
+                    pair = following * states + target
+                    if pair not in seen:
+                        seen.add(pair)
+                        todo.append(pair)
+                        self._origin.append(at * letters + letter)
+                        spans.add(target, following)
+            if followed < len(row):
+                raise self._superfluous(q, at, left, moves)
+            self._count(len(todo) + len(dead), 1 + len(moves))
+        return CoreReport(pairs=len(todo), dead=self._search_dead(dead, states, todo))
 
-    def _search_dead(self, found: dict[int, int], pairs: Sequence[tuple[int, int]]) -> int:
+    def _search_dead(self, found: dict[int, int], states: int, pairs: Sequence[int]) -> int:
         """All that the `found` residuals lead to; none may stop."""
         todo = list(found)
-        at = 0
-        while at < len(todo):
-            residual = todo[at]
+        for residual in todo:  # grows as it is read
             origin = found[residual]
-            if self._residuals.may_stop(residual):
+            if self._residuals.stops[residual]:
                 due = "an edge: the core has a plan by a call that has none"
-                path = self._place(pairs[origin][0], origin)
+                path = self._place(pairs[origin] % states, origin)
                 raise Rejected(Code.CORE_NEXT_CALL, path, due, "no edge")
-            for _, following in self._residuals.whole(residual):
+            left = self._residuals.left[residual]
+            moves = self._residuals.moves(residual)
+            for _, arrivals in moves:
+                following = arrivals[left]
                 if following is not None and following not in found:
                     found[following] = origin
                     todo.append(following)
-            self._count(len(pairs) + len(todo))
-            at += 1
+            self._count(len(pairs) + len(todo), 1 + len(moves))
         return len(todo)
 
-    def _count(self, met: int) -> None:
-        ensure(met <= self._most, Code.LIMIT, "core", f"at most {self._most} pairs", "more")
+    def _count(self, met: int, steps: int) -> None:
+        self._budget.spend(steps)
+        if met > self._most:
+            raise Rejected(Code.LIMIT, "core", f"at most {self._most} pairs", "more")
 
-    def _check_stop(self, q: int, residual: int, at: int) -> None:
-        due = self._residuals.may_stop(residual)
-        if due != bool(self._automaton.accept[q]):
-            words = ("goes on", "may stop")
-            raise Rejected(Code.CORE_ACCEPT, self._place(q, at), words[due], words[not due])
+    def _row(self, q: int) -> Row:
+        row = self._rows[q] = self._edges.of(q)
+        return row
 
-    def _differs(self, q: int, at: int, letter: int, due: str, found: str) -> Rejected:
-        call = self._core.calls[self._alphabet.letters[letter].calls[0]].text
-        return Rejected(
-            Code.CORE_NEXT_CALL, self._place(q, at), f"{due} with {call}", f"{found} with {call}"
-        )
+    def _stops_otherwise(self, q: int, residual: int, at: int) -> Rejected:
+        due = self._residuals.stops[residual]
+        words = ("goes on", "may stop")
+        return Rejected(Code.CORE_ACCEPT, self._place(q, at), words[due], words[not due])
+
+    def _superfluous(self, q: int, at: int, left: int, moves: Moves) -> Rejected:
+        """The first letter, group by group, with an edge after which the core has no plan."""
+        allowed = {letter for letter, arrivals in moves if arrivals[left] is not None}
+        edges = [n for group in self._alphabet.by_group for n in group if n in self._rows[q]]
+        call = self._text(next(letter for letter in edges if letter not in allowed))
+        place = self._place(q, at)
+        return Rejected(Code.CORE_NEXT_CALL, place, f"no edge with {call}", f"an edge with {call}")
+
+    def _text(self, letter: int) -> str:
+        """A call of `letter`."""
+        return self._core.calls[self._alphabet.letters[letter].calls[0]].text
 
     def _place(self, q: int, at: int) -> str:
         """The state, and the calls by which it was reached."""
         calls = []
         while at > 0:
-            at, letter = self._origin[at]
-            calls.append(self._core.calls[self._alphabet.letters[letter].calls[0]].text)
+            at, letter = divmod(self._origin[at], len(self._alphabet.letters))
+            calls.append(self._text(letter))
         return f"state {q} after [{' '.join(reversed(calls))}]"
 
 
-class _Rows:
-    """The edges of a state by letter, each row made once."""
+class _Edges:
+    """The edges of a state by letter."""
 
     def __init__(
         self,
@@ -182,26 +210,23 @@ class _Rows:
         self._texts = texts
         self._letter_of = [alphabet.letter_of[call] for call in core_calls]
         self._sizes = [len(letter.calls) for letter in alphabet.letters]
-        self._made: dict[int, Mapping[int, Sequence[int]]] = {}
 
-    def of(self, q: int) -> Mapping[int, Sequence[int]]:
+    def of(self, q: int) -> Row:
         """Letter -> the targets of its calls; a letter has edges for all its calls or for none.
 
         Raises:
             Rejected: G102 where some calls of a letter have an edge and others have not.
         """
-        row = self._made.get(q)
-        if row is None:
-            row = self._made[q] = self._make(q)
-        return row
-
-    def _make(self, q: int) -> Mapping[int, Sequence[int]]:
         targets: dict[int, list[int]] = {}
-        for call, target in self._automaton.edges(q):
+        edges = list(self._automaton.edges(q))
+        for call, target in edges:
             targets.setdefault(self._letter_of[call], []).append(target)
-        for call, _ in self._automaton.edges(q):
-            letter = self._letter_of[call]
-            due, found = self._sizes[letter], len(targets[letter])
-            text = f"{due} edges, for each call like {self._texts[call]}"
-            ensure(due == found, Code.CORE_NEXT_CALL, f"state {q}", text, found)
-        return {letter: sorted(set(found)) for letter, found in targets.items()}
+        row: Row = {}
+        for letter, found in targets.items():
+            due = self._sizes[letter]
+            if len(found) != due:
+                like = next(call for call, _ in edges if self._letter_of[call] == letter)
+                text = f"{due} edges, for each call like {self._texts[like]}"
+                raise Rejected(Code.CORE_NEXT_CALL, f"state {q}", text, len(found))
+            row[letter] = (found[0],) if due == 1 else sorted(set(found))
+        return row

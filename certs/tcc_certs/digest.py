@@ -1,4 +1,4 @@
-"""Digests: of calls and states, of prefix contexts and leaves, and the PRF of the race.
+"""Digests of prefix contexts and leaves, and the PRF of the race; those of an artifact with them.
 
 Cost: one BLAKE3 call each.  Every layout here is normative; see docs/spec/artifact.md and
 docs/spec/race.md.
@@ -6,46 +6,20 @@ docs/spec/race.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
 
 from blake3 import blake3
 
 from tcc_certs.codec import Json, encode
+from tcc_certs.hashes import blake as blake
+from tcc_certs.hashes import call_digest as call_digest
+from tcc_certs.hashes import root_document as root_document
+from tcc_certs.hashes import state_digest as state_digest
 
 _INNER, _OUTER = bytes(x ^ 0x36 for x in range(256)), bytes(x ^ 0x5C for x in range(256))
 FIRST_ARRIVAL, WINNER, RESIDUAL, PER_LEAF, REST_WINNER, REST_ARRIVAL = 1, 2, 3, 4, 5, 6
-
-
-def blake(data: bytes | memoryview) -> bytes:
-    """BLAKE3-256 of `data`."""
-    return blake3(data).digest()
-
-
-def call_digest(text: bytes, cost_low: int, cost_high: int) -> bytes:
-    """A(a): a call with its declared cost interval, in nano-units."""
-    return blake(
-        b"\x11"
-        + len(text).to_bytes(4, "little")
-        + text
-        + cost_low.to_bytes(8, "little", signed=True)
-        + cost_high.to_bytes(8, "little", signed=True)
-    )
-
-
-def state_digest(accept: bool, edges: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """S(q), from the pairs (A(call), S(target)) in call order."""
-    parts = [b"\x10\x01" if accept else b"\x10\x00"]
-    for call, target in edges:
-        parts.append(call)
-        parts.append(target)
-    return blake(b"".join(parts))
-
-
-def root_document(name: str, version: str, limits: Iterable[str]) -> Mapping[str, Json]:
-    """J, the root context document: what the race of a grammar depends on besides its calls."""
-    return {"grammar": name, "limits": sorted(set(limits), key=str.encode), "version": version}
 
 
 def root_context(document: Mapping[str, Json]) -> bytes:

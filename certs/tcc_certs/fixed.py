@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 
+from tcc_certs.decimals import divide_nearest as divide_nearest
+from tcc_certs.decimals import format_decimal as format_decimal
+from tcc_certs.decimals import parse_decimal as parse_decimal
 from tcc_certs.errors import Code, Rejected
 
 Q64_MIN, Q64_MAX = -(1 << 127), (1 << 127) - 1
@@ -16,13 +19,6 @@ Q32_MIN, Q32_MAX = -(1 << 63), (1 << 63) - 1
 _DIGITS, _HALF, _FRACTION = 10**20, 1 << 63, (1 << 64) - 1
 
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,39})\.([0-9]{1,20})")
-_EXACT = re.compile(r"-?(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
-
-
-def divide_nearest(numerator: int, denominator: int) -> int:
-    """`numerator / denominator` to the nearest integer, ties to even; `denominator` > 0."""
-    quotient, rest = divmod(2 * numerator + denominator, 2 * denominator)
-    return quotient - 1 if rest == 0 and quotient & 1 else quotient
 
 
 def format_q(value: int, bits: int, digits: int) -> str:
@@ -78,25 +74,3 @@ def parse_q64(text: str, path: str, code: Code) -> int:
 def parse_q32(text: str, path: str, code: Code) -> int:
     """The Q32.32 number that prints as `text`; see :func:`parse_q`."""
     return parse_q(text, 32, 10, path, code)
-
-
-def parse_decimal(text: str, path: str, code: Code) -> tuple[int, int]:
-    """An exact decimal as ``(numerator, places)``: its value is ``numerator / 10**places``.
-
-    Canonical text only: no sign for zero, no leading or trailing zeros.
-
-    Raises:
-        Rejected: `code` where `text` is not canonical.
-    """
-    if _EXACT.fullmatch(text) is None or text == "-0":
-        raise Rejected(code, path, "an exact decimal in canonical text", text)
-    whole, _, part = text.partition(".")
-    return int(whole + part), len(part)
-
-
-def format_decimal(numerator: int, places: int) -> str:
-    """The canonical text of ``numerator / 10**places``: the inverse of :func:`parse_decimal`."""
-    whole, part = divmod(abs(numerator), 10**places)
-    digits = f"{part:0{places}d}".rstrip("0") if places else ""
-    sign = "-" if numerator < 0 else ""
-    return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"

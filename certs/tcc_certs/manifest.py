@@ -13,20 +13,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 
-from tcc_certs.codec import Json, decode, encode, large, read_large
+from tcc_certs.codec import Json, decode, read_large
+from tcc_certs.decimals import parse_decimal
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.fixed import format_decimal, parse_decimal
 from tcc_certs.schema import as_list, as_name, as_whole, ensure_increasing, ensure_version
 
 _MEMBERS = [
     "columns", "cost_max", "counts", "calls", "critical", "edges", "format", "grammar",
     "leaf_policy", "options", "root", "states", "version",
 ]  # fmt: skip
-_STATEMENTS = ["forbids", "limits", "requires"]
+STATEMENTS = ["forbids", "limits", "requires"]
 _HEX = re.compile(r"[0-9a-f]{64}")
 _MAX_TILT = 64
 _MAX_STATES = 1 << 32
-_LEAF_POLICY: Mapping[str, Json] = {"name": "tcc.leaf", "version": 1}
+LEAF_POLICY: Mapping[str, Json] = {"name": "tcc.leaf", "version": 1}
 NONDETERMINISTIC, RELAXED, ROUNDED = "nondeterministic", "relaxed", "rounded"
 FEATURES = (NONDETERMINISTIC, RELAXED, ROUNDED)
 MAX_ROUND_BITS = 63
@@ -87,35 +87,6 @@ class Manifest:
         return "upper" if self.critical else "exact"
 
 
-def manifest_bytes(manifest: Manifest, columns: Mapping[str, bytes]) -> bytes:
-    """The canonical bytes of `manifest` with these column digests."""
-    options: dict[str, Json] = {
-        "beta": format_decimal(*manifest.beta),
-        "fraction_bits": manifest.fraction_bits,
-        "tilt": manifest.tilt,
-    }
-    if manifest.round_counts is not None:
-        options["round_counts"] = manifest.round_counts
-    members: dict[str, Json] = {
-        "format": "tcca",
-        "version": [1, 0],
-        "critical": manifest.critical,
-        "grammar": {"name": manifest.grammar, "version": manifest.version},
-        "options": options,
-        "counts": manifest.counts,
-        "states": manifest.states,
-        "edges": manifest.edges,
-        "calls": manifest.calls,
-        "root": manifest.root.hex(),
-        "cost_max": large(manifest.cost_max),
-        "leaf_policy": {**_LEAF_POLICY, "root": manifest.root_document},
-        "columns": {name: digest.hex() for name, digest in columns.items()},
-    }
-    if manifest.relaxed is not None:
-        members[RELAXED] = {name: getattr(manifest.relaxed, name) for name in _STATEMENTS}
-    return encode(members)
-
-
 def read_manifest(data: bytes) -> Manifest:
     """The manifest in `data`.
 
@@ -137,7 +108,7 @@ def read_manifest(data: bytes) -> Manifest:
     policy = _members(top, "leaf_policy", ["name", "root", "version"])
     counts = "upper" if critical else "exact"
     require(counts, top["counts"], Code.MANIFEST_VALUE, "manifest.counts")
-    for name, due in _LEAF_POLICY.items():
+    for name, due in LEAF_POLICY.items():
         _require_exactly(due, policy[name], Code.LEAF_POLICY, f"manifest.leaf_policy.{name}")
     beta = parse_decimal(_text(options, "beta"), "manifest.options.beta", Code.MANIFEST_VALUE)
     ensure(beta[0] >= 0, Code.MANIFEST_VALUE, "manifest.options.beta", "at least 0", beta[0])
@@ -191,9 +162,9 @@ def _critical(value: Json | None) -> Sequence[Json]:
 
 def _relaxed(top: Mapping[str, Json]) -> Relaxed:
     """The indices of what was relaxed; that they are the core's is for the rules of the source."""
-    members = _members(top, RELAXED, _STATEMENTS)
+    members = _members(top, RELAXED, STATEMENTS)
     found: dict[str, tuple[int, ...]] = {}
-    for name in _STATEMENTS:
+    for name in STATEMENTS:
         path = f"manifest.relaxed.{name}"
         items = as_list(members[name], path, Code.MANIFEST_SCHEMA)
         indices = [as_whole(item, path, Code.MANIFEST_SCHEMA, _MAX_STATES) for item in items]

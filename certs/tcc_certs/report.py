@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tcc_certs.corecheck import CoreReport, check_core
 from tcc_certs.enforced import Enforced, enforced, shortened
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.manifest import NONDETERMINISTIC, RELAXED, ROUNDED, Manifest
+
+if TYPE_CHECKING:
+    from tcc_certs.corecheck import CoreReport
 
 VALID, INVALID, DECLINED = 0, 1, 2
 VERDICTS = ("VALID", "INVALID", "DECLINED")
@@ -84,13 +87,20 @@ def check_artifact(
         checked = kernel(data, pin=pin)
         if source is not None:
             _check_core_bytes(checked, source)
-        compared = check_core(checked) if core else None
+        compared = _compare(checked) if core else None
     except Rejected as refusal:
         return _refused(refusal)
     where = enforced(checked.core, checked.file.manifest.relaxed)
     if exact and checked.file.manifest.critical:
         return _not_exact(checked.file.manifest, where)
     return _valid(checked, compared, source is not None, where)
+
+
+def _compare(checked: CheckedArtifact) -> CoreReport:
+    """The core check; who does not ask for it has none of it to trust, nor to load."""
+    from tcc_certs.corecheck import check_core
+
+    return check_core(checked)
 
 
 def _check_core_bytes(checked: CheckedArtifact, due: bytes) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tcc_certs.codec import Json, read_large
+from tcc_certs.decimals import format_decimal
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.fixed import format_decimal
 from tcc_certs.grammar import Call, CallSet, ForbidNext, ForbidWith, Limit, Require, Tool
 from tcc_certs.limits import MAX_CALLS
 from tcc_certs.schema import as_list, as_object, as_whole, ensure_increasing

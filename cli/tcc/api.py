@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from tcc import files
+from tcc.keywords import SettingsByName, require_known
 from tcc_certs.container import write_container
 from tcc_runtime.load import Artifact, mapped
 from tcc_runtime.load import load as _load
@@ -241,7 +242,7 @@ def search(
     started_ms: int | None = None,
     on_expand: Callable[[Progress], bool | None] | None = None,
     quoter: Quoter | None = None,
-    **settings: Any,
+    **settings: Unpack[SettingsByName],
 ) -> Run:
     """Find the best plans of one realised race, and prove that no other is better.
 
@@ -258,6 +259,7 @@ def search(
             ``max_expansions``, ``max_seconds`` and so on.
 
     Raises:
+        TypeError: there is no setting of that name.
         tcc_runtime.errors.SettingsError: a setting is out of its range.
         tcc_runtime.errors.LedgerError: the ledger cannot be written.
         tcc_runtime.errors.AnswerError: the quoter gave something that is no answer.
@@ -267,6 +269,7 @@ def search(
     from tcc_runtime.settings import Settings
     from tcc_runtime.sinks import LedgerFile
 
+    require_known("search", settings)
     chosen = Settings(seed=os.urandom(32) if seed is None else seed, **settings)
     if ledger is None:
         return run(artifact, chosen, on_expand=on_expand, quoter=quoter)
@@ -275,7 +278,7 @@ def search(
     return run(artifact, chosen, recorder, on_expand, quoter=quoter)
 
 
-def predict(artifact: Artifact, **settings: Any) -> Prediction | None:
+def predict(artifact: Artifact, **settings: Unpack[SettingsByName]) -> Prediction | None:
     """How many expansions a search with these settings takes, on average over all seeds.
 
     Args:
@@ -292,10 +295,11 @@ def predict(artifact: Artifact, **settings: Any) -> Prediction | None:
     from tcc_runtime.predict import predict as predicted
     from tcc_runtime.settings import Settings
 
+    require_known("predict", settings)
     return predicted(artifact, Settings(seed=bytes(32), **settings))
 
 
-def estimate(artifact: Artifact, **settings: Any) -> Estimate | None:
+def estimate(artifact: Artifact, **settings: Unpack[SettingsByName]) -> Estimate | None:
     """About how many expansions a search over a relaxed artifact takes, on average over all seeds.
 
     Args:
@@ -313,6 +317,7 @@ def estimate(artifact: Artifact, **settings: Any) -> Estimate | None:
     from tcc_runtime.estimate import estimate as estimated
     from tcc_runtime.settings import Settings
 
+    require_known("estimate", settings)
     return estimated(artifact, Settings(seed=bytes(32), **settings))
 
 
@@ -324,7 +329,7 @@ def runs(
     ledgers: str | Path | None = None,
     started_ms: int | None = None,
     overwrite: bool = False,
-    **settings: Any,
+    **settings: Unpack[SettingsByName],
 ) -> Iterator[Run]:
     """Make one run for each seed, several at a time, and give them in the order of the seeds.
 
@@ -349,6 +354,7 @@ def runs(
     from tcc_runtime.pool import runs as pooled
     from tcc_runtime.settings import Settings
 
+    require_known("runs", settings)
     started = time.time_ns() // 1_000_000 if started_ms is None else started_ms
     requests = (
         Request(

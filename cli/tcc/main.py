@@ -73,7 +73,9 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `tcc` with `arguments` (the process's own where None), and exit."""
     try:
-        code = cli.main(arguments, prog_name="tcc", standalone_mode=False)
+        # https://no-color.org: any value but the empty one asks for plain text.
+        color = False if os.environ.get("NO_COLOR") else None
+        code = cli.main(arguments, prog_name="tcc", standalone_mode=False, color=color)
     except click.ClickException as error:
         _say(error, sys.argv[1:] if arguments is None else arguments)
         code = BAD_USAGE

@@ -218,6 +218,16 @@ def open_artifact(
         raise click.ClickException(f"cannot read {path}: {error.strerror or error}") from None
 
 
+def refuse_grammar(path: Path) -> None:
+    """Where only an artifact will do, say of a grammar that it is one, and what to do."""
+    if path.suffix in GRAMMAR_ENDINGS:
+        made = path.with_suffix(".tcca")
+        raise click.UsageError(
+            f"{path} is a grammar, and certificates are in artifacts: "
+            f"run `tcc compile {path} -o {made}` first, then name {made} here"
+        )
+
+
 def _refuse_compile_options(but: Sequence[str]) -> None:
     """An artifact is compiled already: an option of the compiler would do nothing."""
     ctx = click.get_current_context()

@@ -45,7 +45,11 @@ def say_json(document: str) -> None:
 
 def print_json(command: str, fields: Mapping[str, Any]) -> None:
     """Print the one JSON document of `command`."""
-    document = {"format": f"tcc.{command}", "format_version": FORMAT_VERSION} | dict(fields)
+    print_document({"format": f"tcc.{command}", "format_version": FORMAT_VERSION} | dict(fields))
+
+
+def print_document(document: Mapping[str, Any]) -> None:
+    """Print a JSON document."""
     say_json(json.dumps(document, indent=2, ensure_ascii=False))
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tcc_certs.artifact import pack, pack_texts, write_artifact
+from tcc_certs.artifact_writer import pack, pack_texts, write_artifact
 from tcc_certs.codec import Json, encode
 from tcc_certs.digest import root_document
 from tcc_certs.grammar import Core

@@ -12,7 +12,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.kernel import check
 from tcc_certs.manifest import Relaxed
 from tcc_certs.report import check_artifact
-from tcc_certs.rules.rounded import round_up
+from tcc_certs.rules.counts import round_up
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
 from tests.oracle.build import Node, build, build_graph
@@ -154,7 +154,7 @@ def test_rejects_a_rounded_count_off_by_one(name: str, at: int, step: int) -> No
     forge = Forge(rounded())
     values = forge.values(name)
     forge.set(name, at, values[at] + step)
-    assert refusal(forge) == ("C401", f"race_mantissa, race_exponent[{at % len(values)}]")
+    assert refusal(forge) == ("C401", f"race_count[{at % len(values)}]")
 
 
 def test_rejects_a_rounded_count_that_is_not_canonical() -> None:

@@ -113,7 +113,7 @@ def compared_node(race: Coupled, fast: Fast, definition: Definition, node: Node,
     assert not found.clamped
     assert fast.key == found.key
     assert format_q64(fast.neg_log_t) == found.fields["neg_log_t"]
-    node = replace(node, key=found.key, came=found.arrival)
+    node = replace(node, key=found.key, arrival=found.arrival)
     if fast.state is None:
         assert str(race.settle(fast)) == definition.pop(node, word).fields["U_P"]
     return node

@@ -10,7 +10,8 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tcc_certs.artifact import pack, pack_limbs, read_artifact, write_artifact
+from tcc_certs.artifact import read_artifact
+from tcc_certs.artifact_writer import pack, pack_limbs, write_artifact
 from tcc_certs.core import read_core
 from tcc_certs.digest import call_digest, state_digest
 from tcc_certs.grammar import Core

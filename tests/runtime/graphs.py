@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import ceil
 
-from tcc_certs.artifact import pack, pack_limbs, pack_texts, write_artifact
+from tcc_certs.artifact_writer import pack, pack_limbs, pack_texts, write_artifact
 from tcc_certs.codec import decode, encode
 from tcc_certs.core import read_core
 from tcc_certs.digest import call_digest, root_document, state_digest

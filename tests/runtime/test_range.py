@@ -8,7 +8,7 @@ from itertools import product
 import gmpy2
 import pytest
 
-from tcc_certs.artifact import pack
+from tcc_certs.artifact_writer import pack
 from tcc_certs.replay import validate
 from tcc_runtime import rounding
 from tcc_runtime import search as search_module

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.artifact import pack, pack_texts, read_artifact, write_artifact
+from tcc_certs.artifact import read_artifact
+from tcc_certs.artifact_writer import pack, pack_texts, write_artifact
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import parse_q64
 from tcc_certs.ledger import LedgerReader

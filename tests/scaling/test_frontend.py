@@ -18,6 +18,7 @@ from tcc_compiler.letters import partition
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_file, compile_text
 from tcc_compiler.refusal import Refused
+from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.tools import tool_of
 from tcc_compiler.source import source_of
 from tcc_compiler.syntax.parse import parse
@@ -103,7 +104,7 @@ def test_a_call_is_not_held_against_each_when(name):
         source = source_of(GRAMMARS[name](n), "x")
         report = Report([source])
         tool = parse(source, 0, report)[1]
-        return lambda: tool_of(tool, report)
+        return lambda: tool_of(tool, Steps(), report)
 
     assert growth(prepare, 100) < MOST
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from tcc_certs.errors import Code, Rejected
 
+# What is kept counts for more than one unit: what bounds the time bounds the memory.
+KEPT = 16  # an edge, with what goes with it
+ENTRY = 4  # what a step leads to, in each table that has it
+
 
 class Budget:
     """Units of work that are left; a unit is one step of a residual or one member of a term."""

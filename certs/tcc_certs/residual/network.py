@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from tcc_certs.digest import call_digest, state_digest
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.grammar import Core
-from tcc_certs.residual.budget import Budget
+from tcc_certs.residual.budget import KEPT, Budget
 from tcc_certs.residual.residuals import Residuals
 
-_KEPT = 16  # steps that an edge counts for, as it is kept: what bounds time bounds memory
 _PLACE = "state_digest of the root"
 Edges = list[list[tuple[int, int]]]  # by residual, pairs of a letter and a residual
 
@@ -41,9 +40,9 @@ def network_of(core: Core, most: int, budget: Budget) -> Network:
     Raises:
         Rejected: G103 where the core has no plan or infinitely many; D201 past a bound.
     """
-    residuals = Residuals(core, budget, twins=True)
+    residuals = Residuals(core, budget, in_parts=True)
     edges = _explore(residuals, most, budget)
-    stops = [residuals.may_stop(residual) for residual in range(len(edges))]
+    stops = residuals.stops
     live = _reaching(stops, edges)
     if not live[:1] or not live[0]:
         raise Rejected(Code.CORE_DERIVATIVES, _PLACE, "a core with a plan", "none")
@@ -57,10 +56,14 @@ def _explore(residuals: Residuals, most: int, budget: Budget) -> Edges:
     found: Edges = []
     met = 0 if residuals.first is None else 1
     while len(found) < met:
-        row = list(residuals.parts(len(found)))
+        left = residuals.left[len(found)]
+        moves = residuals.moves(len(found))
+        budget.spend(len(moves))
+        after = [(letter, arrivals[left]) for letter, arrivals in moves]
+        row = [(letter, target) for letter, target in after if target is not None]
         met = max(met, 1 + max((target for _, target in row), default=0))
         ensure(met <= most, Code.LIMIT, "core", f"at most {most} residuals", "more")
-        budget.spend(_KEPT * len(row))
+        budget.spend(KEPT * len(row))
         found.append(row)
     return found
 

@@ -12,7 +12,8 @@ from itertools import product
 from typing import TypeAlias
 
 from tcc_certs.residual.budget import Budget
-from tcc_certs.residual.terms import NOTHING, Term, Terms
+from tcc_certs.residual.derivatives import Derivatives
+from tcc_certs.residual.terms import NOTHING, Term
 
 TermSet: TypeAlias = "tuple[Term, ...]"  # increasing, without NOTHING
 _Visit: TypeAlias = "Generator[Term, TermSet, Iterable[Term]]"
@@ -23,7 +24,7 @@ class Partials:
 
     __slots__ = ("_budget", "_known", "_terms")
 
-    def __init__(self, terms: Terms, budget: Budget) -> None:
+    def __init__(self, terms: Derivatives, budget: Budget) -> None:
         self._terms = terms
         self._budget = budget
         self._known: dict[tuple[Term, int], TermSet] = {}

@@ -1,28 +1,25 @@
-"""Terms: expressions of the core as numbered nodes, and their derivatives by a letter's group.
+"""Terms: expressions of the core as numbered nodes.
 
-The derivative of a term by a call is the term of all words that may follow it (Brzozowski,
-Derivatives of Regular Expressions, 1964); with rules for recursion and with counted repeats, which
-are counted down and never written out.  Terms are normalised as they are made (unions and
-intersections flat, sorted, each member once), equal terms have one number, and a derivative is
-taken once.  Cost: linear in the terms that are met.
+Terms are normalised as they are made (unions and intersections flat, sorted, each member once), and
+equal terms have one number; counted repeats are never written out.
+Cost: linear in the terms that are met.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from tcc_certs.expressions import nullable_rules, parts
 from tcc_certs.grammar import Alt, Both, Core, Diff, Empty, Expr, OneCall, Repeat, RuleRef, Seq
 from tcc_certs.residual.budget import Budget
-from tcc_certs.residual.letters import Alphabet
 
 Term: TypeAlias = int
 Node: TypeAlias = "tuple[str, tuple[int, ...], int, int | None]"  # kind, parts, two numbers
 
 NOTHING: Term = 0  # no word
 EMPTY: Term = 1  # the empty word alone
-_Visit: TypeAlias = "Generator[Term, Term, Term]"
+_LEVELS = 2  # of heads that a union takes together: deeper ones are too many different terms
 
 
 class Terms:
@@ -34,21 +31,14 @@ class Terms:
         nullable: by number, whether the empty word is in the term.
         bodies: by rule index, the term of the rule's expression.
         plan: the term of the plan.
+        budget: what the work is counted on.
     """
 
-    __slots__ = (
-        "_asked", "_budget", "_groups", "_known", "_number", "_rule_index", "_rule_nullable",
-        "_twins", "bodies", "nodes", "nullable", "plan",
-    )  # fmt: skip
-
-    def __init__(self, core: Core, alphabet: Alphabet, budget: Budget, twins: bool = False) -> None:
+    def __init__(self, core: Core, budget: Budget, twins: bool = False) -> None:
         """Terms of `core`; with `twins` an intersection keeps equal members."""
-        self._budget = budget
+        self.budget = budget
         self._twins = twins
-        self._groups = alphabet.groups
         self._number: dict[Node, Term] = {}
-        self._known: dict[tuple[Term, int], Term] = {}
-        self._asked: dict[Term, int] = {}
         self.nodes: list[Node] = []
         self.nullable: list[bool] = []
         self._make("nothing", (), False)
@@ -65,7 +55,7 @@ class Terms:
         node = (kind, parts, one, two)
         number = self._number.get(node)
         if number is None:
-            self._budget.spend(1 + len(parts))
+            self.budget.spend(1 + len(parts))
             number = self._number[node] = len(self.nodes)
             self.nodes.append(node)
             self.nullable.append(nullable)
@@ -120,21 +110,37 @@ class Terms:
             head, first = self.nodes[first][1]
             heads.append(head)
         heads.append(first)
-        self._budget.spend(len(heads))
+        self.budget.spend(len(heads))
         for head in reversed(heads):
             nullable = self.nullable[head] and self.nullable[second]
             second = self._make("seq", (head, second), nullable)
         return second
 
-    def union(self, parts: Iterable[Term]) -> Term:
-        """Flat, sorted, without NOTHING; without EMPTY where another member has the empty word."""
+    def union(self, parts: Iterable[Term], levels: int = _LEVELS) -> Term:
+        """Flat, sorted, without NOTHING; without EMPTY where another member has the empty word.
+
+        x y | x z is x (y | z), so many levels down: else there is a member for every way to nest.
+        """
         found = set(self._flat("alt", parts)) - {NOTHING}
+        if levels and not self._twins:
+            found = self._factored(found, levels - 1)
         nullable = any(self.nullable[part] for part in found if part != EMPTY)
         if nullable:
             found.discard(EMPTY)
         if len(found) < 2:
             return found.pop() if found else NOTHING
         return self._make("alt", tuple(sorted(found)), nullable or EMPTY in found)
+
+    def _factored(self, parts: set[Term], levels: int) -> set[Term]:
+        """The same union with no head twice."""
+        rests: dict[Term, list[Term]] = {}
+        for part in sorted(parts):
+            kind, inner, _, _ = self.nodes[part]
+            head, rest = inner if kind == "seq" else (part, EMPTY)
+            rests.setdefault(head, []).append(rest)
+        if len(rests) < len(parts):
+            return {self.sequence(head, self.union(found, levels)) for head, found in rests.items()}
+        return parts
 
     def intersection(self, parts: Iterable[Term]) -> Term:
         """Flat and sorted; NOTHING and EMPTY decide it."""
@@ -179,84 +185,6 @@ class Terms:
         found: list[Term] = []
         for part in parts:
             node = self.nodes[part]
-            self._budget.spend(len(node[1]))
+            self.budget.spend(len(node[1]))
             found.extend(node[1] if node[0] == kind else (part,))
         return sorted(found)
-
-    def derivative(self, term: Term, group: int) -> Term:
-        """The words that may follow a call of `group` in the words of `term`."""
-        stack: list[tuple[Term, _Visit]] = []
-        answer = self._known.get((term, group))
-        while answer is None or stack:
-            if answer is None:
-                if self._is_new(term, group):
-                    self._budget.spend(1)
-                visit = self._visit(term, group)
-                stack.append((term, visit))
-                step = _advance(visit, None)
-            else:
-                step = _advance(stack[-1][1], answer)
-            if isinstance(step, tuple):
-                done, answer = stack.pop()[0], step[0]
-                # That of a call is made again: there are too many pairs of a call and a group.
-                if self.nodes[done][0] != "call":
-                    self._known[done, group] = answer
-            else:
-                term = step
-                answer = self._known.get((term, group))
-        return answer
-
-    def _is_new(self, term: Term, group: int) -> bool:
-        """Whether this derivative was never made before; of a call a bit for each group says so."""
-        if self.nodes[term][0] != "call":
-            return True
-        asked, bit = self._asked.get(term, 0), 1 << group
-        self._asked[term] = asked | bit
-        return not asked & bit
-
-    def _visit(self, term: Term, group: int) -> _Visit:
-        """Ask for the derivatives of the parts; answer with that of the term."""
-        kind, parts, one, two = self.nodes[term]
-        match kind:
-            case "call":
-                return EMPTY if group in self._groups[one] else NOTHING
-            case "rule":
-                return (yield self.bodies[one])
-            case "seq":
-                return (yield from self._visit_sequence(term))
-            case "alt" | "and" | "diff":
-                derived = []
-                for part in parts:
-                    derived.append((yield part))
-                if kind == "alt":
-                    return self.union(derived)
-                if kind == "and":
-                    return self.intersection(derived)
-                return self.difference(derived[0], derived[1:])
-            case "repeat":
-                body = parts[0]
-                rest = self.repeat(body, max(one - 1, 0), None if two is None else two - 1)
-                return self.sequence((yield body), rest)
-            case _:
-                return NOTHING
-
-    def _visit_sequence(self, term: Term) -> _Visit:
-        """Each member up to the first that may not be empty, followed by those behind it."""
-        found = []
-        while self.nodes[term][0] == "seq":
-            head, rest = self.nodes[term][1]
-            found.append(self.sequence((yield head), rest))
-            if not self.nullable[head]:
-                return self.union(found)
-            term = rest
-        found.append((yield term))
-        return self.union(found)
-
-
-def _advance(visit: _Visit, answer: Term | None) -> Term | tuple[Term]:
-    """The next term that `visit` asks for, or its result in a tuple."""
-    try:
-        return next(visit) if answer is None else visit.send(answer)
-    except StopIteration as end:
-        result: Term = end.value
-        return (result,)

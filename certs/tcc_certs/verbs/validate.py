@@ -9,10 +9,13 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tcc_certs.codec import Json
-from tcc_certs.replay import Validation, validate
 from tcc_certs.verbs.answer import Answer, regular
+
+if TYPE_CHECKING:
+    from tcc_certs.replay import Validation
 
 VERB = "validate"
 HELP = "replay a ledger against its artifact"
@@ -61,6 +64,8 @@ def run(arguments: Namespace) -> Answer:
     Raises:
         OSError: a file cannot be read.
     """
+    from tcc_certs.replay import validate
+
     found = validate(
         LedgerFile(regular(arguments.ledger)),
         regular(arguments.artifact).read_bytes(),

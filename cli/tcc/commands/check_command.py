@@ -9,9 +9,15 @@ import click
 
 from tcc import screen
 from tcc.api import CompileError, check
+from tcc.documents import to_json
 from tcc.exits import CLEAN, FINDINGS
-from tcc.opening import artifact_argument, digest_option, input_option, json_option
-from tcc_certs.verbs.check import document
+from tcc.opening import (
+    artifact_argument,
+    digest_option,
+    input_option,
+    json_option,
+    refuse_grammar,
+)
 
 
 @click.command("check")
@@ -45,6 +51,7 @@ def command(
     is the one in a file; --exact that nothing is relaxed: the automaton holds every statement, and
     every count is exact.
     """
+    refuse_grammar(artifact)
     try:
         pinned = None if pin is None else pin.hex()
         report = check(artifact, core=core, source=source, pin=pinned, exact=exact, kernel=kernel)
@@ -54,7 +61,7 @@ def command(
     except OSError as error:
         raise click.ClickException(f"cannot read {artifact}: {error.strerror or error}") from None
     if as_json:
-        screen.print_json("check", document(report))
+        screen.print_document(to_json(report))
         ctx.exit(report.verdict)
     say = screen.good if report.verdict == CLEAN else screen.bad
     first, *rest = report.lines

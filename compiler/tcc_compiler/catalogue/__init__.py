@@ -59,5 +59,6 @@ def page() -> str:
             parts.append(f"### {code}: {entry.title}")
             parts.append(entry.explanation)
             if entry.example:
-                parts.append(f"```\n{entry.example.rstrip()}\n```")
+                language = "json" if code.startswith("TCC6") else "tcg"
+                parts.append(f"```{language}\n{entry.example.rstrip()}\n```")
     return "\n\n".join(parts) + "\n"

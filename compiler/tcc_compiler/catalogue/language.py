@@ -43,11 +43,12 @@ LANGUAGE: Mapping[str, Entry] = {
         "Use smaller costs, a smaller beta, or a lower limit on depth.",
     ),
     "TCC406": Entry(
-        "recursion that no limit bounds",
-        "A rule is recursive in a way that no finite automaton follows (calls on both sides\n"
-        "of the recursive name), and no limit bounds how deep it goes. Add `limit depth <=\n"
-        "N`.",
-        _HEAD + "tool a\ntool b\nrule r = a r b | a b\nplan = r\n",
+        "recursion that could not be decided",
+        "A rule stands in itself inside an operand of `&` or `-`, no limit bounds how deep it\n"
+        "goes, and whether its plans are finitely many was not found within the bounds of\n"
+        "the search. Recursion that is found to have no end is TCC401. Add\n"
+        "`limit depth <= N`.",
+        _HEAD + "tool a\ntool b\nrule r = (a r b | a b) - b\nplan = r\n",
     ),
     "TCC407": Entry(
         "count too large",
