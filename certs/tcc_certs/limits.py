@@ -14,6 +14,9 @@ MAX_LINE_BYTES = 1 << 24
 MAX_PRECISION_BITS = 4096
 MAX_CORE_PAIRS = 2_000_000
 MAX_CORE_STEPS = 64_000_000
+# What race counts take that are written out, with the masses of all states' children: rounded ones
+# in a run, inflated ones in a replay too.  What a run takes below this has been measured: 1.5 GB.
+MAX_WRITTEN_BYTES = 1400 * 1024 * 1024
 # Steps over an edge that the tail of a cut run may take: so many, and so many for each edge.
 FREE_TAIL_STEPS = 1 << 17
 TAIL_STEPS_PER_EDGE = 8

@@ -7,10 +7,13 @@ factor.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from tcc_certs.errors import Code
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_runtime.load import Artifact
+
+_FEW_BYTES: Final = 1 << 28  # what need not be told any nearer
 
 
 def race_counts(artifact: Artifact, inflate: str) -> Callable[[int], int]:
@@ -26,6 +29,40 @@ def race_counts(artifact: Artifact, inflate: str) -> Callable[[int], int]:
     if not isinstance(found, list):
         found = artifact.kept[name] = inflated(artifact, inflate)
     return found.__getitem__
+
+
+def written_bytes(artifact: Artifact, inflate: str) -> int:
+    """What a run may hold of counts that the artifact does not: of each state its m, the slack and
+    the masses of its children; kept with the artifact.
+
+    Of rounded counts that is all of them, as F bits for each call that may follow are written out;
+    of others what the inflation adds, at most the bits of the factor and one.  What is little by
+    the greatest exponent alone is not told any nearer.
+
+    Args:
+        inflate: an exact decimal, at least 1.
+    """
+    name = f"written.{inflate}"
+    found = artifact.kept.get(name)
+    if not isinstance(found, int):
+        found = artifact.kept[name] = _written_bytes(artifact, inflate)
+    return found
+
+
+def _written_bytes(artifact: Artifact, inflate: str) -> int:
+    rounded = artifact.manifest.round_counts is not None
+    if not rounded and inflate == "1":
+        return 0
+    factor, places = parse_decimal(inflate, "inflate", Code.LEDGER_SCHEMA)
+    more = 0 if inflate == "1" else (factor // 10**places + 2).bit_length()
+    rows, bits = artifact.automaton, 0
+    held = 3 * artifact.manifest.states + artifact.manifest.edges
+    if held * (more + artifact.most_count_bits) >> 3 <= _FEW_BYTES:
+        return _FEW_BYTES
+    for q in range(artifact.manifest.states):
+        held = 2 + max(0, rows.edge_start[q + 1] - rows.edge_start[q]) + artifact.accepts(q)
+        bits += held * (more + (artifact.count_bits(q) if rounded else 0))
+    return bits >> 3
 
 
 def inflated(artifact: Artifact, inflate: str) -> Sequence[int]:

@@ -184,6 +184,17 @@ class Artifact:
         data, size = self._race_counts
         return int.from_bytes(data[q * size : (q + 1) * size], "little")
 
+    def count_bits(self, q: int) -> int:
+        """How many bits m(q) takes, which is not written out for it where it is rounded."""
+        if self.manifest.round_counts is not None:
+            return self._mantissa[q].bit_length() + self._exponent[q]
+        return self.race_count(q).bit_length()
+
+    @property
+    def most_count_bits(self) -> int:
+        """No rounded m takes more bits; 0 where none is rounded."""
+        return 0 if self.manifest.round_counts is None else max(self._exponent) + 64
+
     def cost_to_go(self, q: int) -> int:
         """h(q), the least cost of a plan below, nano-units."""
         return self._cost_to_go[q]

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
+from tcc_certs.errors import Code, Rejected
+from tcc_runtime.counts import written_bytes
 from tcc_runtime.cuts import cut_of
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.load import Artifact
 from tcc_runtime.settings import Ask, Keys, Mode, Race, Settings
+
+MOST_WRITTEN: Final = 1400 * 1024 * 1024  # what was measured to take 1.5 GB of a run
 
 
 class Claim(StrEnum):
@@ -58,8 +63,10 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
             `truncate` or ``anchored`` where no race is run; a cut the tail of which takes too
             many steps; a cap on asking, or a way of asking, where there is nothing to ask, or
             nobody.
-        Rejected: an unverified artifact leads out of its ranges.
+        Rejected: an unverified artifact leads out of its ranges; D201 its counts are too great to
+            be written out.
     """
+    _require_writable(artifact, settings)
     literal = settings.race == "literal"
     exact = artifact.manifest.counts == "exact" and settings.inflate == "1"
     mode: Mode = settings.mode or ("exact" if exact and not literal else "surrogate")
@@ -121,6 +128,14 @@ def _require_literal(artifact: Artifact, mode: Mode, keys: Keys, truncate: int |
         raise SettingsError("race", "coupled, as the artifact has a tilt", "literal")
     if truncate is not None:
         raise SettingsError("truncate", "no cut with the literal race", truncate)
+
+
+def _require_writable(artifact: Artifact, settings: Settings) -> None:
+    written = written_bytes(artifact, settings.inflate)
+    if written > MOST_WRITTEN:
+        due = f"race counts of at most {MOST_WRITTEN} bytes when a run writes them out: compile "
+        due += "with a coarser --tilt, or with fewer calls in a plan (`limit depth`)"
+        raise Rejected(Code.LIMIT, "race_exponent", due, f"{written} bytes")
 
 
 def _require_weighable(artifact: Artifact, truncate: int, longest: int) -> None:

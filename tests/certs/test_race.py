@@ -54,11 +54,11 @@ def test_digests_and_weights_of_the_vectors(case):
 
 
 def test_masses_add_up_to_the_race_count_and_the_phantom_is_what_is_missing():
-    edges = [(3, 1, 5), (7, 0, 1)]  # weights 3/4 and 7/4; targets of rank 1 and 0
-    assert child_masses(2, True, edges, 2) == [15, 7 << 2, 1 << 4]
+    edges = [(3, 5, 2), (7, 1, 0)]  # weights 3/4 and 7/4; n of the targets 5/4 and 1
+    assert child_masses(4, True, edges, 2) == [15, 7 << 2, 1 << 4]
     total = 15 + 28 + 16
-    assert winner(2**64 - 1, total, child_masses(2, True, edges, 2)) == 2
-    assert winner(2**64 - 1, total + 1, child_masses(2, True, edges, 2)) is None
+    assert winner(2**64 - 1, total, child_masses(4, True, edges, 2)) == 2
+    assert winner(2**64 - 1, total + 1, child_masses(4, True, edges, 2)) is None
     assert winner(0, total, [0, 1, total - 1]) == 1
 
 

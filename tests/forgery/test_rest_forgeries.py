@@ -249,7 +249,7 @@ class DrawnOn(Small):
 
 @pytest.mark.parametrize("forger", [OneLess, LowLeft, DrawnOn])
 def test_a_lie_about_what_is_left_in_fallback_is_refused(forger, monkeypatch):
-    monkeypatch.setattr(replayed, "too_wide", lambda header, count: count == 1)
+    monkeypatch.setattr(replayed, "too_wide", lambda header, bits: bits == 1)
     tried = 0
     for salt in range(12):
         plan = Plan(race="rest", seed=bytes([salt] * 32), top=5)

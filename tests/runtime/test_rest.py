@@ -46,7 +46,11 @@ def test_draws_find_the_child_that_the_definition_names(size):
         pool, left = Pool(cumulative), list(range(size))
         steps = tuple((at, (0,)) for at in range(size))
         children = Children(
-            steps=steps, masses=masses, running=tuple(cumulative), total=cumulative[-1] + phantom
+            steps=steps,
+            masses=masses,
+            running=tuple(cumulative),
+            total=cumulative[-1] + phantom,
+            unit=0,
         )
         theirs, extra = whole(bytes(32), children), phantom
         while left:

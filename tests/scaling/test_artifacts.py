@@ -4,22 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from random import Random
 
 import pytest
 
 from tcc_certs.corecheck.check import check_core
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.kernel import check
+from tcc_certs.limits import MAX_WRITTEN_BYTES
+from tcc_certs.replay import validate
 from tcc_certs.replay.constraints import residual_constraints
 from tcc_certs.replay.kappa import Kappa, handed_counts, own_counts
 from tcc_certs.replay.language import read_language
-from tcc_certs.replay.left import Listing
+from tcc_certs.replay.left import MAX_KEPT, Listing
 from tcc_certs.replay.tree import slots
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
+from tcc_runtime import counts as counting
 from tcc_runtime.constraints import constraints_of
+from tcc_runtime.counts import race_counts
+from tcc_runtime.fastreplay.shortcut import FastReplay
 from tcc_runtime.load import load
+from tcc_runtime.modes import MOST_WRITTEN, terms_of
+from tcc_runtime.opening import opening_digest
 from tcc_runtime.plans import enumerate_plans, plans_by_depth
-from tests.scaling.measure import MOST, growth, swelling
+from tcc_runtime.predict import predict
+from tcc_runtime.search import search
+from tcc_runtime.settings import Settings
+from tests.differential.test_ledgers import runtime_ledger
+from tests.scaling.measure import MOST, growth, peak, swelling
 
 HEAD = 'grammar g version "1"\n'
 
@@ -35,6 +48,12 @@ def _deep(n: int) -> bytes:
     """Rounded counts of n * 128 bits at the root."""
     text = f"tool a {{cost 1}}\ntool s {{cost 9}}\nplan = s | a{{{n}}} a{{{n}}}"
     return _compiled(text, tilt=64, round_counts=8)
+
+
+@cache
+def _path(n: int) -> bytes:
+    """The same, and one plan, which a run goes down call by call."""
+    return _compiled(f"tool a {{cost 1}}\nplan = a{{{n}}} a{{{n}}}", tilt=64, round_counts=8)
 
 
 def _tools(n: int) -> str:
@@ -140,3 +159,77 @@ def test_plans_by_depth_and_the_first_plans_of_a_deep_artifact():
     for prepare in (depths, first):
         assert growth(prepare, 100) < MOST
         assert swelling(prepare, 100) < MOST
+
+
+SHORTCUTS = {"the definition": None, "the shortcut": FastReplay()}
+
+
+@pytest.mark.parametrize("race", ["rest", "coupled"])
+@pytest.mark.parametrize("shortcut", SHORTCUTS.values(), ids=SHORTCUTS.keys())
+def test_a_replay_over_rounded_counts_does_not_write_them_out(shortcut, race):
+    def prepare(n):
+        ledger = runtime_ledger(load(_path(n)), seed=bytes(32), race=race)
+
+        def work():
+            found = validate(ledger, check(_path(n)), shortcut=shortcut)
+            assert (found.verdict, found.claim_type) == (0, "RunWiseSurrogate")
+
+        return work
+
+    assert swelling(prepare, 150) < MOST
+
+
+def test_a_run_that_would_write_too_much_out_is_refused_before_it_starts():
+    large, fits = load(_path(6000)), load(_path(5000))
+    told = Settings(seed=bytes(32))
+
+    def refused():
+        for entry in (search, predict, opening_digest):
+            with pytest.raises(Rejected) as refusal:
+                entry(large, told)
+            assert (refusal.value.code, refusal.value.path) == (Code.LIMIT, "race_exponent")
+
+    refused()
+    assert peak(refused) < 1 << 22
+    assert terms_of(fits, told).claim == "RunWiseSurrogate"
+    assert MOST_WRITTEN == MAX_WRITTEN_BYTES
+
+
+@pytest.mark.parametrize("size, factor", [(6000, (2, 0)), (60, (1 << 10**8, 0))])
+def test_inflated_counts_that_would_take_too_much_are_declined(size, factor):
+    checked = check(_path(size))
+
+    def declined():
+        with pytest.raises(Rejected) as refusal:
+            read_language(checked, factor)
+        assert (refusal.value.code, refusal.value.path) == (Code.LIMIT, "inflate")
+
+    declined()
+    assert peak(declined) < 1 << 28
+
+
+def test_what_is_written_out_is_no_more_than_was_said(monkeypatch):
+    monkeypatch.setattr(counting, "_FEW_BYTES", -1)
+    rng = Random(1)
+    for _ in range(20):
+        data = _path(rng.randrange(1, 40)) if rng.random() < 0.5 else _wide(rng.randrange(1, 40))
+        artifact, inflate = load(data), rng.choice(["1", "1.5", "1000000"])
+        counts = race_counts(artifact, inflate)
+        states = range(artifact.manifest.states)
+        rounded = artifact.manifest.round_counts is not None
+        held = 0
+        for q in states:
+            children = len(artifact.edges(q)) + artifact.accepts(q)
+            more = counts(q).bit_length() - (0 if rounded else artifact.count_bits(q))
+            held += (2 + children) * more
+        assert held >> 3 <= counting.written_bytes(artifact, inflate)
+
+
+def test_children_with_large_masses_are_not_all_kept():
+    listing = Listing(read_language(check(_path(600)), (2, 0)))
+    held = []
+    for q in range(1, 1200):
+        listing.children((q,))
+        held.append(sum(found.room for found in listing._found.values()))
+    assert max(held) <= MAX_KEPT
+    assert listing.children((1199,)).room > 1

@@ -3,16 +3,25 @@ and it looks at the clock."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from tcc_certs.core.reader import core_of, decode_core
+from tcc_certs.kernel import check
+from tcc_compiler.automata.letters import partition
+from tcc_compiler.automata.regular.explore import find_driver
 from tcc_compiler.frontend import read_grammar, read_grammar_text
+from tcc_compiler.imports.read import read_graph
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import source_of
 from tcc_compiler.language.syntax.parse import parse
 from tcc_compiler.options import Options
-from tcc_compiler.pipeline import compile_file, compile_text
+from tcc_compiler.pipeline import compile_core, compile_file, compile_text
 from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.tools import tool_of
+from tcc_compiler.resources.guard import Guard
+from tcc_compiler.resources.refusal import Refused
 from tests.scaling.measure import MOST, growth, swelling
 
 HEAD = 'grammar g version "1"\n'
@@ -164,3 +173,63 @@ def test_the_clock_is_asked_in_proportion_to_the_text():
         asked.append(clock.asked)
     assert asked[0] > 2000 * 4 // 512
     assert asked[2] > 3 * asked[0]
+
+
+def _graph(n: int) -> str:
+    nodes = [{"id": f"n{i}", "start": i == 0, "goal": i == n - 1} for i in range(n)]
+    links = [{"source": f"n{i}", "target": f"n{i + 1}", "call": f"t{i}"} for i in range(n - 1)]
+    return json.dumps({"directed": True, "nodes": nodes, "links": links})
+
+
+def test_reading_a_graph_ends_where_the_time_is_over(tmp_path):
+    path, clock = tmp_path / "g.json", _Clock()
+    path.write_text(_graph(4000))
+    read_graph(path, clock)
+    assert clock.asked > 8
+    for seconds in (1, clock.asked // 2, clock.asked - 1):
+        found = compile_file(path, Options(timeout=seconds + 0.5, clock=_Clock()))
+        assert [d.code for d in found.diagnostics] == ["TCC404"]
+        assert "ran out at reading the grammar" in found.diagnostics[0].message
+
+
+def test_the_decoding_of_a_core_and_the_last_check_count_too():
+    now = [0.0]
+
+    def late(artifact):
+        now[0] += 10
+        return check(artifact)
+
+    options = Options(timeout=5, clock=lambda: now[0], check=late)
+    found = compile_text(A + "plan = a", options)
+    assert found.artifact is None
+    assert [d.code for d in found.diagnostics] == ["TCC404"]
+    assert "ran out at the check of the artifact" in found.diagnostics[0].message
+
+    core = read_grammar_text(A + "plan = a").core
+    assert core is not None
+    begun = compile_core(core, Options(timeout=0.5, clock=_Clock()))
+    assert [d.code for d in begun.diagnostics] == ["TCC404"]
+    assert "ran out at reading the core" in begun.diagnostics[0].message
+
+
+def test_limits_times_calls_are_by_the_clock():
+    n = 300
+    text = _tools(n) + "".join(f"limit uses(t{i}) <= {1 + i % 3}\n" for i in range(n))
+    front = read_grammar_text(text + "plan = t0")
+    assert front.core is not None
+    core = core_of(decode_core(front.core))
+    guard = Guard(Options(timeout=5.5, clock=_Clock()), 5.5)
+    with pytest.raises(Refused) as refusal:
+        find_driver(core, partition(core), guard)
+    assert refusal.value.code == "TCC404"
+
+
+def test_rules_that_may_be_empty_end_where_the_time_is_over():
+    # Each of n state sets has up to n members, so this is the square; the clock is asked within.
+    text = GRAMMARS["rules that may be empty"](1000)
+    clock = _Clock()
+    front = read_grammar_text(text, look=clock)
+    assert front.core is not None
+    found = compile_core(front.core, Options(timeout=40.5, clock=_Clock()))
+    assert [d.code for d in found.diagnostics] == ["TCC404"]
+    assert "ran out at the plan expression" in found.diagnostics[0].message

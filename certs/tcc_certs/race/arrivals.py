@@ -21,25 +21,22 @@ BASE_BITS = 128  # the first precision that is tried, and the one that arrivals 
 
 
 def child_masses(
-    rank: int,
+    unit: int,
     accept: bool,
     edges: Iterable[tuple[int, int, int]],
     fraction_bits: int,
 ) -> list[int]:
-    """The masses of a node's children in canonical order, in the units of its race count.
+    """The masses of a node's children in canonical order, in units of 2^-unit.
 
     Args:
-        rank: d of the node's state.
+        unit: such that all of them are integers.
         accept: whether `stop` is a child (the last one).
-        edges: (weight W, rank of the target, race count of the target) in call order.
+        edges: (weight W, count, unit below) in call order, n = count / 2^(unit below) the target's.
         fraction_bits: F.
     """
-    masses = [
-        weight * count << fraction_bits * (rank - 1 - target_rank)
-        for weight, target_rank, count in edges
-    ]
+    masses = [weight * count << unit - fraction_bits - below for weight, count, below in edges]
     if accept:
-        masses.append(1 << fraction_bits * rank)
+        masses.append(1 << unit)
     return masses
 
 

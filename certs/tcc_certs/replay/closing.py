@@ -20,6 +20,7 @@ from tcc_certs.replay.guards import CAP, TIMEOUT
 from tcc_certs.replay.records import compare, plan_record
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.seeds import Seed
+from tcc_certs.replay.shares import PRIME, share_of
 from tcc_certs.replay.tail import tail_lse
 from tcc_certs.replay.tree import Node
 from tcc_certs.replay.turn import Turn
@@ -48,15 +49,17 @@ def check_coverage(run: Run) -> None:
     """Frontier, popped leaves, and what expanded nodes lost make up the root, exactly.
 
     n(root) = sum of omega * n over the frontier and the popped leaves + sum over expanded nodes of
-    omega * (n - the masses of all children + the masses of the forbidden ones), as integers in the
-    units of the root's race count.
+    omega * (n - the masses of all children + the masses of the forbidden ones).  Every pop has kept
+    its mass as integers (:meth:`tcc_certs.replay.run.Run.begin`), so this holds in exact rationals
+    if every share is counted once; that is what the sum shows, as residues.
 
     Raises:
         Rejected: L608 they do not.
     """
     language = run.language
-    covered = run.outside + run.frontier.covered(language)
-    require(language.count(language.root), covered, Code.COVERAGE, "coverage")
+    root = share_of(1, *language.rate(language.root))
+    covered = (run.outside + run.frontier.covered(language)) % PRIME
+    require(root, covered, Code.COVERAGE, "coverage")
 
 
 def close_record(run: Run, stop: str, seed: Seed | None, tail: bool) -> dict[str, Json]:

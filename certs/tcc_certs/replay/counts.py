@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tcc_certs.errors import Code, ensure
 from tcc_certs.formats.automaton import Automaton
+from tcc_certs.limits import MAX_WRITTEN_BYTES
+from tcc_certs.rules.counts import RoundedCounts
 
 
 def edge_sum(
@@ -39,12 +42,39 @@ def inflated_counts(
     Args:
         race_count: m of each state.
         factor: at least 1, an exact decimal (numerator, places).
+
+    Raises:
+        Rejected: D201 they would take more than MAX_WRITTEN_BYTES.
     """
     if factor == (1, 0):
         return race_count
+    _ensure_written(automaton, race_count, factor)
     numerator, unit = factor[0], 10 ** factor[1]
     counts: list[int] = []
     for q in range(automaton.states):
         least = edge_sum(automaton, weight, fraction_bits, counts, q)
         counts.append(max(-(-numerator * race_count[q] // unit), least))
     return counts
+
+
+def _ensure_written(
+    automaton: Automaton, race_count: Sequence[int], factor: tuple[int, int]
+) -> None:
+    """Declines counts that are much more than the artifact when they are written out.
+
+    m' is at most ceil(factor + 1) * m, so it has at most as many bits as the two together.  Of each
+    state there are m', the bracket and the masses of its children.  What the counts of the artifact
+    take that are written out there is not counted.
+
+    Raises:
+        Rejected: D201 past MAX_WRITTEN_BYTES.
+    """
+    more = (-(-factor[0] // 10 ** factor[1]) + 1).bit_length()
+    starts, bits = automaton.edge_start, 0
+    for q in range(automaton.states):
+        own = 0
+        if isinstance(race_count, RoundedCounts):
+            own = race_count.mantissa[q].bit_length() + race_count.exponent[q]
+        bits += (2 + starts[q + 1] - starts[q] + automaton.accept[q]) * (own + more)
+    due = f"counts of at most {MAX_WRITTEN_BYTES} bytes when inflated"
+    ensure(bits >> 3 <= MAX_WRITTEN_BYTES, Code.LIMIT, "inflate", due, f"{bits >> 3} bytes")

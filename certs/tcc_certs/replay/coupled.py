@@ -25,14 +25,8 @@ def push_first(language: Language, recipe: str, root: Node, word: Word) -> Pushe
     """The root of any race, with its first arrival."""
     states = language.root
     x = word(FIRST_ARRIVAL, root.digest, "U")
-    arrival = arrive(
-        parent=None,
-        weight=1,
-        fraction_bits=0,
-        x=x,
-        count=language.count(states),
-        unit=language.unit(states),
-    )
+    count, unit = language.rate(states)
+    arrival = arrive(parent=None, weight=1, fraction_bits=0, x=x, count=count, unit=unit)
     return _pushed(language, recipe, root, arrival, x)
 
 
@@ -69,7 +63,7 @@ def _arrival(language: Language, parent: Arrival | None, node: Node, x: int | No
     states, bits = node.states, language.fraction_bits
     if states is None:
         return Arrival(parent, node.edge_weight, bits, x, 1, 0)
-    count, unit = language.count(states), language.unit(states)
+    count, unit = language.rate(states)
     return Arrival(parent, node.edge_weight, bits, x, count, unit)
 
 

@@ -13,7 +13,7 @@ from tcc_certs.replay.expansion import PHANTOM, Expansion, expand
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.left import Children, Left, whole
 from tcc_certs.replay.policy import Policy, Word
-from tcc_certs.replay.tree import Node, Slot, scale, slots
+from tcc_certs.replay.tree import Node, Slot, slots
 
 
 def made_of(
@@ -51,7 +51,7 @@ def drawn(
         pushed=() if won is None or slot is None else (slot,),
         won=won,
         fields=fields,
-        lost=scale(language, node) * lost,
+        lost=lost,
         left=after if after.number else None,
     )
 
@@ -78,4 +78,4 @@ def remaining(language: Language, constraints: Constraints, node: Node, left: Le
     if left.barren and not pushed:
         fields["dead_end"] = True
     lost = left.mass - sum([slot.mass for slot in pushed])
-    return Expansion(pushed=pushed, won=None, fields=fields, lost=scale(language, node) * lost)
+    return Expansion(pushed=pushed, won=None, fields=fields, lost=lost)

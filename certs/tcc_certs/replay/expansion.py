@@ -15,7 +15,7 @@ from tcc_certs.replay.constraints import Constraints
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.left import Children, Left
 from tcc_certs.replay.policy import Word
-from tcc_certs.replay.tree import Node, Slot, scale, slots
+from tcc_certs.replay.tree import Node, Slot, slots
 
 PHANTOM = "phantom"
 
@@ -27,8 +27,8 @@ class Expansion(NamedTuple):
         pushed: those that nothing forbids, in canonical order.
         won: position of the winner; None where there is none, or a forbidden one.
         fields: ``W``, ``winner``, ``dead_end`` where they are due.
-        lost: the share of the bracket (phantom mass) and of the forbidden children, in the units of
-            the root's race count.
+        lost: the bracket (phantom mass) and the masses of the forbidden children, in the units of
+            the children's masses.
         left: in the rest race what is left of the children, None where that is nothing.
     """
 
@@ -61,6 +61,4 @@ def expand(
         fields["dead_end"] = True
     bracket = total - sum(masses)
     forbidden = sum([slot.mass for slot in children if slot.tally is None])
-    return Expansion(
-        pushed=pushed, won=won, fields=fields, lost=scale(language, node) * (bracket + forbidden)
-    )
+    return Expansion(pushed=pushed, won=won, fields=fields, lost=bracket + forbidden)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from tcc_certs.replay.language import Language
-from tcc_certs.replay.tree import Node, mass
+from tcc_certs.replay.tree import Node, share
 
 Entry: TypeAlias = "tuple[int, bytes, Node]"  # -key, digest
 
@@ -52,12 +52,5 @@ class Frontier:
         self.replace([keyed(node) for node in self.nodes()])
 
     def covered(self, language: Language) -> int:
-        """omega * n of all items, in the units of the root's race count."""
-        # As tcc_certs.replay.tree.scale has it, all items of one scale together.
-        sums: dict[int, int] = {}
-        for _, _, node in self._heap:
-            states = node.states
-            down = node.depth + (0 if states is None else language.rank(states))
-            sums[down] = sums.get(down, 0) + node.weight * mass(language, node)
-        longest, bits = language.rank(language.root), language.fraction_bits
-        return sum([part << bits * (longest - down) for down, part in sums.items()])
+        """omega * n of all items: a residue (:mod:`tcc_certs.replay.shares`), or a sum of some."""
+        return sum([share(language, node) for _, _, node in self._heap])

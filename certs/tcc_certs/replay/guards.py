@@ -66,6 +66,6 @@ def capped(header: Header, expansions: int) -> bool:
     return expansions == header.max_expansions
 
 
-def too_wide(header: Header, count: int) -> bool:
-    """Whether a race count has more bits than the run may use."""
-    return 0 < header.count_bits < count.bit_length()
+def too_wide(header: Header, bits: int) -> bool:
+    """Whether a race count of so many bits has more bits than the run may use."""
+    return 0 < header.count_bits < bits

@@ -130,9 +130,9 @@ class Kappa:
             return
         self._nodes += 1
         if states is not None and not self._same:
-            ahead = self._language.unit(states)
-            ahead -= self._language.fraction_bits * self._exact.automaton.rank[exact]
-            kappa = _kappa(self._exact.count(exact), self._language.count(states), ahead)
+            count, unit = self._language.rate(states)
+            unit -= self._language.fraction_bits * self._exact.automaton.rank[exact]
+            kappa = _kappa(self._exact.count(exact), count, unit)
             self._tightened += kappa < 0
             self._sum += kappa
 

@@ -1,7 +1,9 @@
 """What a run reads of an artifact that the kernel has passed, in one place.
 
 Normative text: docs/spec/artifact.md, docs/spec/race.md.  A node stands at a set of states: one
-state where the automaton is deterministic.  Counts of a set are sums, in the units of its rank.
+state where the automaton is deterministic.  Counts of a set are sums.  n of a set is a pair, count
+and unit, n = count / 2^unit: rounded counts are never written out, as all of them together may take
+the square of the artifact's size; the powers of two that they have go into the unit.
 Cost: one logarithm a distinct cost, for the envelope of recipe R1, and one pass over the edges to
 inflate.
 """
@@ -18,6 +20,9 @@ from tcc_certs.race.arrivals import Fraction
 from tcc_certs.race.digest import root_context
 from tcc_certs.race.weights import call_residual, score
 from tcc_certs.replay.counts import inflated_counts
+from tcc_certs.rules.counts import RoundedCounts
+
+_NOT_RAISED = b"\0"
 
 States: TypeAlias = "tuple[int, ...]"  # strictly increasing, never empty
 
@@ -33,6 +38,7 @@ class Language:
         texts: canonical text of each call.
         weight: W of each call; cost_low, cost_high: nano-units.
         plans, race_count: N and m of each state, m inflated where the run inflates.
+        count, raised: of each state such that m is count * 2^raised.
         cost_to_go, residual_to_go: h, nano-units, and g, Q31.32, of each state.
         fraction_bits, beta: F and beta.
         envelope: max(0, largest r of any call), Q31.32: recipe R1's step; 0 where R2 is in use.
@@ -48,6 +54,8 @@ class Language:
     cost_high: Sequence[int]
     plans: Sequence[int]
     race_count: Sequence[int]
+    count: Sequence[int]
+    raised: Sequence[int]
     cost_to_go: Sequence[int]
     residual_to_go: Sequence[int]
     fraction_bits: int
@@ -66,16 +74,20 @@ class Language:
             return self.automaton.rank[states[0]]
         return max([self.automaton.rank[q] for q in states])
 
-    def count(self, states: States) -> int:
-        """m of a set, in units of 2^(F*d)."""
+    def rate(self, states: States) -> tuple[int, int]:
+        """n of a set, as (count, unit): n = count / 2^unit."""
+        bits, rank, raised = self.fraction_bits, self.automaton.rank, self.raised
         if len(states) == 1:
-            return self.race_count[states[0]]
-        rank, top = self.automaton.rank, self.rank(states)
-        return sum([self.race_count[q] << self.fraction_bits * (top - rank[q]) for q in states])
+            (q,) = states
+            return self.count[q], bits * rank[q] - raised[q]
+        unit = max([bits * rank[q] - raised[q] for q in states])
+        counts = [self.count[q] << unit - bits * rank[q] + raised[q] for q in states]
+        return sum(counts), unit
 
-    def unit(self, states: States) -> int:
-        """The u of a set with n = m / 2^u."""
-        return self.fraction_bits * self.rank(states)
+    def count_bits(self, states: States) -> int:
+        """How many bits m of a set takes, in units of 2^(F*d)."""
+        count, unit = self.rate(states)
+        return count.bit_length() + self.fraction_bits * self.rank(states) - unit
 
     def number_of_plans(self, states: States) -> int:
         """N of a set: plans below it, or a bound."""
@@ -135,6 +147,11 @@ def read_language(
     cost_low = columns["call_cost_low"].items()
     bits = manifest.fraction_bits
     distinct = sorted(set(zip(cost_low, weight, strict=True))) if recipe == "r1" else []
+    counts = inflated_counts(automaton, weight, bits, artifact.race_count, inflate)
+    if isinstance(counts, RoundedCounts):
+        count, raised = counts.mantissa, counts.exponent
+    else:
+        count, raised = counts, _NOT_RAISED * automaton.states
     residuals = [call_residual(manifest.beta, cost, heavy, bits) for cost, heavy in distinct]
     return Language(
         automaton=automaton,
@@ -145,7 +162,9 @@ def read_language(
         cost_low=cost_low,
         cost_high=columns["call_cost_high"].items(),
         plans=artifact.plans,
-        race_count=inflated_counts(automaton, weight, bits, artifact.race_count, inflate),
+        race_count=counts,
+        count=count,
+        raised=raised,
         cost_to_go=columns["cost_to_go"].items(),
         residual_to_go=columns["residual_to_go"].items(),
         fraction_bits=bits,

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from tcc_certs.race.arrivals import WORD, child_masses
 from tcc_certs.replay.language import Language, States
 
-MAX_KEPT = 1 << 18  # children that are listed at one time
+MAX_KEPT = 1 << 18  # children that are listed at one time, if their masses are small
+_SMALL = 12  # 2^12 bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,15 +27,22 @@ class Children:
 
     Attributes:
         steps: calls and where they lead.
-        masses: of each, in units of the race count.
-        running: sums of the masses up to and with each child, in units of the race count.
-        total: the race count.
+        masses: of each, in units of 2^-unit.
+        running: sums of the masses up to and with each child, in the same units.
+        total: n of the node, in the same units.
+        unit: such that all these are integers.
     """
 
     steps: Sequence[tuple[int, States]]
     masses: Sequence[int]
     running: Sequence[int]
     total: int
+    unit: int
+
+    @property
+    def room(self) -> int:
+        """How many children of small masses take as much memory."""
+        return len(self.running) * (1 + (self.total.bit_length() >> _SMALL))
 
     @property
     def phantom(self) -> int:
@@ -59,31 +67,28 @@ class Listing:
         found = self._found.get(states)
         if found is None:
             found = self._listed(states)
-            if self._kept + len(found.running) > MAX_KEPT:
+            if self._kept + found.room > MAX_KEPT:
                 self._found.clear()
                 self._kept = 0
             self._found[states] = found
-            self._kept += len(found.running)
+            self._kept += found.room
         return found
 
     def _listed(self, states: States) -> Children:
         language = self._language
-        weight, steps = language.weight, language.steps(states)
-        if language.deterministic:
-            ranks, counts = language.automaton.rank, language.race_count
-            edges = [(weight[call], ranks[to], counts[to]) for call, (to,) in steps]
-        else:
-            seen: dict[States, tuple[int, int]] = {}  # rank and count of a target
-            for _, to in steps:
-                if to not in seen:
-                    seen[to] = language.rank(to), language.count(to)
-            edges = [(weight[call], *seen[to]) for call, to in steps]
-        masses = child_masses(
-            language.rank(states), language.accepts(states), edges, language.fraction_bits
-        )
+        weight, bits, steps = language.weight, language.fraction_bits, language.steps(states)
+        seen: dict[States, tuple[int, int]] = {}  # n of a target
+        for _, to in steps:
+            if to not in seen:
+                seen[to] = language.rate(to)
+        total, unit = language.rate(states)
+        accepts = language.accepts(states)
+        finest = max([unit, 0 if accepts else unit, *[bits + below for _, below in seen.values()]])
+        edges = [(weight[call], *seen[to]) for call, to in steps]
+        masses = child_masses(finest, accepts, edges, bits)
         running = tuple(accumulate(masses))
-        total = language.count(states)
-        return Children(steps=steps, masses=masses, running=running, total=total)
+        total <<= finest - unit
+        return Children(steps=steps, masses=masses, running=running, total=total, unit=finest)
 
 
 class Taken:
@@ -125,7 +130,7 @@ class Left(NamedTuple):
         children: of the node.
         taken: the children that were drawn; the one object of the node, as only its last item is
             ever in a frontier.
-        mass: mass(R), in units of the node's race count.
+        mass: mass(R), in the units of the children's masses.
         phantom: whether the phantom mass is in R.
         barren: whether no child of the node has been pushed.
     """

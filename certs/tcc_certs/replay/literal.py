@@ -49,14 +49,8 @@ class Literal:
         if node.arrival is not None:  # the root
             return Popped(arrival=node.arrival, value=0, fields={}, clamped=False)
         x = word(PER_LEAF if states is None else RESIDUAL, node.digest, "U")
-        arrival = arrive(
-            parent=None,
-            weight=1,
-            fraction_bits=0,
-            x=x,
-            count=1 if states is None else self.language.count(states),
-            unit=0,
-        )
+        count, unit = (1, 0) if states is None else self.language.rate(states)
+        arrival = arrive(parent=None, weight=1, fraction_bits=0, x=x, count=count, unit=unit)
         published = publish(arrival, self.language.bound(self.recipe, states, node.cost_low))
         fields: dict[str, Json] = {"U": str(x), "neg_log_t": format_q64(published.neg_log_t)}
         if states is not None:

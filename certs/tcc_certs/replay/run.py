@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.race.digest import Uniforms
@@ -35,6 +35,7 @@ from tcc_certs.replay.left import Left, Listing
 from tcc_certs.replay.policy import Policy, Word
 from tcc_certs.replay.records import guarded, hold_against, pop_of, popped_item
 from tcc_certs.replay.refinement import Ask, Refinement
+from tcc_certs.replay.shares import share_of
 from tcc_certs.replay.tree import Node, Slot
 from tcc_certs.replay.turn import Turn, at_cost, next_turn, refuser
 from tcc_certs.replay.words import logged_words, uniform_words
@@ -55,7 +56,7 @@ class Run:
         parent: the node that was popped last; won: which of its children inherits its arrival.
         pushes: the children of it that are expected yet; left: what is left of it, likewise.
         outside: shares of what left the frontier for good: popped leaves, brackets and forbidden
-            children of expanded nodes.
+            children of expanded nodes; a sum of residues (:mod:`tcc_certs.replay.shares`).
     """
 
     def __init__(
@@ -168,9 +169,19 @@ class Run:
         self.frontier.pop()
         return at_cost(node, self.refinement)
 
-    def begin(self, node: Node, made: Expansion) -> None:
-        """Children of `node`, and what is left of them, are expected from here on."""
-        self.outside += made.lost
+    def begin(self, node: Node, made: Expansion, popped: int, unit: int) -> None:
+        """Children of `node`, and what is left of them, are expected from here on.
+
+        Args:
+            popped: n of the item that was popped, in units of 2^-unit, as all masses here.
+
+        Raises:
+            Rejected: L608 what it pushes and what is lost do not make that up.
+        """
+        kept = sum([slot.mass for slot in made.pushed])
+        kept += 0 if made.left is None else made.left.mass
+        require(popped, kept + made.lost, Code.COVERAGE, "coverage")
+        self.outside += share_of(node.weight, made.lost, unit)
         self.resume(node, made.won, made.pushed, made.left)
 
     def resume(

@@ -16,6 +16,7 @@ from tcc_certs.race.digest import child_context, leaf_digest
 from tcc_certs.replay.constraints import Constraints, Tally
 from tcc_certs.replay.language import Language, States
 from tcc_certs.replay.left import Children, Left
+from tcc_certs.replay.shares import after_call, share_of
 
 STOP = "stop"
 
@@ -36,7 +37,7 @@ class Node:
         depth: calls so far.
         cost_low, cost_high: sums over them, nano-units.
         edge_weight: W of the last call; 2^F at a leaf, 1 at the root.
-        weight: product of W over the calls; omega of the node is weight / 2^(F * depth).
+        weight: omega, the product of w over the calls, modulo a prime (:mod:`.shares`).
         position: index among the parent's children.
         won: whether it was its parent's winner.
         tally: of the residual constraints.
@@ -88,7 +89,7 @@ class Slot(NamedTuple):
         position: index among the children.
         call: index of the call; None for the ``stop`` leaf.
         states: where it leads; None for the leaf.
-        mass: its mass, in the units of the parent's race count.
+        mass: its mass, in the units of the parent's children.
         tally: of the residual constraints; None where one forbids the child.
     """
 
@@ -169,7 +170,7 @@ def below(
         parent.cost_low + language.cost_low[call],
         parent.cost_high + language.cost_high[call],
         weight,
-        parent.weight * weight,
+        after_call(parent.weight, weight, language.fraction_bits),
         slot.position,
         won,
         slot.tally or (),
@@ -201,24 +202,14 @@ def item_of(
     )
 
 
-def mass(language: Language, node: Node) -> int:
-    """n of a node, or what is left of it, in the units of its own race count."""
-    if node.left is not None:
-        return node.left.mass
-    return 1 if node.states is None else language.count(node.states)
-
-
 def share(language: Language, node: Node) -> int:
-    """omega * n of a node, in the units of the root's race count; of what is left its mass."""
-    return scale(language, node) * mass(language, node)
+    """omega * n of a node, of what is left its mass: a residue (:mod:`.shares`)."""
+    count, unit = rate(language, node)
+    return share_of(node.weight, count, unit)
 
 
-def scale(language: Language, node: Node) -> int:
-    """omega of a node, times the ratio of the root's unit to its own: an integer.
-
-    omega n = (weight / 2^(F depth)) * (m / 2^(F d)), and the root's unit is 2^-(F L); a path from
-    the root to states of rank d has at most L - d calls, so the exponent is not negative.
-    """
-    ahead = 0 if node.states is None else language.rank(node.states)
-    longest = language.rank(language.root)
-    return node.weight << language.fraction_bits * (longest - node.depth - ahead)
+def rate(language: Language, node: Node) -> tuple[int, int]:
+    """n of a node, or of what is left of it its mass, as (count, unit): n = count / 2^unit."""
+    if node.left is not None:
+        return node.left.mass, node.left.children.unit
+    return (1, 0) if node.states is None else language.rate(node.states)

@@ -45,9 +45,9 @@ def refuser(due: Turn, found: Turn) -> Code:
     return _CODES.get(due) or _CODES.get(found) or Code.POP_ORDER
 
 
-def expands(header: Header, count: int, expansions: int) -> bool:
-    """Whether nothing holds back the expansion of a node with this race count."""
-    return not (capped(header, expansions) or too_wide(header, count))
+def expands(header: Header, bits: int, expansions: int) -> bool:
+    """Whether nothing holds back the expansion of a node whose race count has so many bits."""
+    return not (capped(header, expansions) or too_wide(header, bits))
 
 
 def next_turn(
@@ -71,7 +71,7 @@ def next_turn(
     if top.states is not None:
         if capped(header, expansions):
             return Turn.CAP
-        if policy.uses_counts and too_wide(header, language.count(top.states)):
+        if policy.uses_counts and too_wide(header, language.count_bits(top.states)):
             return Turn.DOWNGRADE
     if refinement is not None and refinement.due(top) is not None:
         return Turn.BUDGET

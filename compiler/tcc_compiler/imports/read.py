@@ -50,7 +50,10 @@ def _read(
 ) -> Frontend:
     report = Report([source], check_time)
     try:
-        grammar = grammar_of(read(), name, report)
+        graph = read()
+        if check_time is not None:  # the parsers look at no clock: when they are done
+            check_time()
+        grammar = grammar_of(graph, name, report)
     except GraphRefused as refusal:
         at = Region(0, refusal.offset, refusal.offset)
         report.error(refusal.code, at, refusal.message)

@@ -75,6 +75,7 @@ def _machine(graph: Graph, calls: dict[str, tuple[GraphCall, Amounts]], report: 
     starts = [key for key, node in graph.nodes.items() if flag(node, "start", key, report)]
     goals = []
     for key, node in graph.nodes.items():
+        report.tick()
         # Both flags are read, so that both are checked.
         if flag(node, "goal", key, report) | flag(node, "accept", key, report):
             goals.append(key)
@@ -92,6 +93,7 @@ def _machine(graph: Graph, calls: dict[str, tuple[GraphCall, Amounts]], report: 
     if not labelled:
         on_nodes = {key: _node_call(key, node, calls, report) for key, node in graph.nodes.items()}
     for edge in graph.edges:
+        report.tick()
         if on_nodes is not None:
             call = on_nodes[edge.target]
         else:

@@ -35,9 +35,9 @@ def find_large_rule(core: Core, letters: Letters) -> str | None:
 
 def _large(core: Core, letters: Letters, names: list[str]) -> list[str]:
     """Those of `names` with more state sets than the cap; the node table is built once for all."""
-    driver = find_driver(core, letters)
-    weights = driver.weights if driver else [1] * len(letters.calls)
     guard = Guard(Options(max_states=16 * _CAP))
+    driver = find_driver(core, letters, guard)
+    weights = driver.weights if driver else [1] * len(letters.calls)
     try:
         nodes = Nodes([[weights[letter] for letter in p] for p in letters.patterns], guard)
         rules = nodes.add_rules(core.rules)

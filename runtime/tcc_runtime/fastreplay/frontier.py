@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from tcc_certs.replay.frontier import Frontier
 from tcc_certs.replay.language import Language
-from tcc_certs.replay.tree import Node, mass
+from tcc_certs.replay.shares import share_of
+from tcc_certs.replay.tree import Node, share
 from tcc_runtime.fastreplay.items import Entry, Item, entered, opened, settled
 
 
@@ -59,21 +60,14 @@ class Unopened(Frontier):
 
     def covered(self, language: Language) -> int:
         """See :class:`tcc_certs.replay.frontier.Frontier`."""
-        below: dict[Item, int] = {}  # of a popped item, the masses of what it has pushed
-        sums: dict[int, int] = {}  # at a scale, weights times masses
+        masses: dict[Item, int] = {}  # of a popped item, of what it has pushed
+        units: dict[Item, int] = {}  # of these
+        total = 0
         for entry in self.entries:
             node = entry[2]
             if len(entry) == 3:
-                _add(sums, language, node, mass(language, node))
+                total += share(language, node)
             else:
-                below[node] = below.get(node, 0) + entry[3].mass
-        for popped, masses in below.items():
-            _add(sums, language, popped, masses)
-        longest, bits = language.rank(language.root), language.fraction_bits
-        return sum([part << bits * (longest - down) for down, part in sums.items()])
-
-
-def _add(sums: dict[int, int], language: Language, node: Node, masses: int) -> None:
-    # As tcc_certs.replay.tree.scale has it, all items of one scale together.
-    down = node.depth + (0 if node.states is None else language.rank(node.states))
-    sums[down] = sums.get(down, 0) + node.weight * masses
+                masses[node] = masses.get(node, 0) + entry[3].mass
+                units[node] = entry[3].unit
+        return total + sum([share_of(at.weight, masses[at], units[at]) for at in masses])

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from tcc_certs.race.arrivals import Arrival
 from tcc_certs.replay.left import Left, Taken
+from tcc_certs.replay.shares import after_call
 from tcc_certs.replay.tree import Node
 from tcc_runtime.fastreplay.estimates import Estimate, estimated
 from tcc_runtime.fastreplay.rows import Child, Remainder
@@ -122,7 +123,7 @@ def _item(node: Node, digest: bytes, key: int, left: Left | None) -> Item:
 def _child(
     key: int, digest: bytes, parent: Item, child: Child, x: int | None, estimate: Estimate
 ) -> Item:
-    position, _, step, place = child
+    position, _, _, step, place = child
     states, before = place.states, parent.exact
     return Item(  # by position, which takes a third of the time
         digest,
@@ -133,7 +134,9 @@ def _child(
         parent.cost_low + step.cost_low,
         parent.cost_high + step.cost_high,
         step.weight,
-        parent.weight if states is None else parent.weight * step.weight,
+        parent.weight
+        if states is None
+        else after_call(parent.weight, step.weight, step.fraction_bits),
         position,
         x is None,
         (),

@@ -58,10 +58,11 @@ class Place(NamedTuple):
 
 
 class Child(NamedTuple):
-    """A child: its index among the children, and its mass in units of the parent's race count."""
+    """A child: its index among the children, and its mass in units of 2^-unit."""
 
     position: int
     mass: int
+    unit: int
     step: Step
     place: Place
 
@@ -82,7 +83,7 @@ class Remainder(NamedTuple):
         number_left: how many children; where none is, no record tells of R, and what is left of
             the mass is lost.
         mass, share, level: as of a child, of mass(R); level 0 where nothing is left.
-        unit: of the node.
+        unit: of the mass.
         left: R; None after a first draw, which `drawn` tells of any node at its state.
     """
 

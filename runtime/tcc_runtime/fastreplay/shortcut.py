@@ -33,7 +33,8 @@ from tcc_certs.replay.draws import slot_at
 from tcc_certs.replay.expansion import PHANTOM
 from tcc_certs.replay.left import Left
 from tcc_certs.replay.run import Run
-from tcc_certs.replay.tree import scale, share, slots
+from tcc_certs.replay.shares import share_of
+from tcc_certs.replay.tree import share, slots
 from tcc_certs.replay.turn import expands
 from tcc_runtime.fastreplay.estimates import Estimate, estimated, usable
 from tcc_runtime.fastreplay.frontier import Unopened
@@ -135,7 +136,7 @@ class _Reading:
     def _expand(self, node: Item, state: int, lines: Iterator[bytes]) -> bool:
         run, estimate, table = self._run, _usable(node), self._tables.at(state)
         running, total = table.children.running, table.children.total
-        if not expands(run.header, total, run.expansions):
+        if not expands(run.header, table.bits, run.expansions):
             return False
         x = self._key(WINNER, node.digest)
         place: int | None = bisect_right(running, (2 * x + 1) * total >> WORD + 1)
@@ -153,7 +154,7 @@ class _Reading:
         if self._one_by_one:
             return self._drawn(node, estimate, table, table.without(place), place, lines)
         if phantom := table.children.phantom:
-            run.outside += scale(run.language, node) * phantom
+            run.outside += share_of(node.weight, phantom, table.children.unit)
         return self._coupled(node, estimate, table, place, lines)
 
     def _coupled(
@@ -210,7 +211,7 @@ class _Reading:
         if not rest.number_left:
             lost += rest.mass
         if lost:
-            run.outside += scale(run.language, node) * lost
+            run.outside += share_of(node.weight, lost, rest.unit)
         if place is not None and not pushes.children(node, estimate, base, rest.row, place, lines):
             left = left_of(node, rest)
             slot = slot_at(run.language, run.constraints, node, left, place)

@@ -30,15 +30,15 @@ class StateTable:
     Attributes:
         children: of the node, with their masses.
         ahead: what M of the node is above its -beta * C.
-        unit: n of the node = count / 2^unit.
+        bits: of m of the node.
     """
 
-    __slots__ = ("_all", "_left", "_rows", "_tables", "ahead", "children", "unit")
+    __slots__ = ("_all", "_left", "_rows", "_tables", "ahead", "bits", "children")
 
-    def __init__(self, tables: Tables, children: Children, ahead: int, unit: int) -> None:
+    def __init__(self, tables: Tables, children: Children, ahead: int, bits: int) -> None:
         self.children = children
         self.ahead = ahead
-        self.unit = unit
+        self.bits = bits
         self._tables = tables
         self._rows: dict[int, Row] = {}
         self._all: Sequence[Row] = ()
@@ -87,7 +87,8 @@ class StateTable:
         mass: int,
         left: Left | None,
     ) -> Remainder:
-        children, unit, level = self.children, self.unit, 0
+        children, level = self.children, 0
+        unit = children.unit
         number_left = len(children.masses) - len(row) if left is None else left.number
         share = (mass << UNIT_BITS) // before
         if number_left:
@@ -134,9 +135,9 @@ class Tables:
                 self._kept = 0
             language, states = self.language, (state,)
             children = self._listing.children(states)
-            found = StateTable(self, children, self._ahead(state), language.unit(states))
+            found = StateTable(self, children, self._ahead(state), language.count_bits(states))
             self._found[state] = found
-            self._kept += len(children.masses)
+            self._kept += children.room
         return found
 
     def row(self, children: Children, position: int) -> Row:
@@ -150,7 +151,7 @@ class Tables:
             step = self._steps.get(call) or self._step(call)
             place = self._places.get(state) or self._place(state)
         _, _, _, level, ahead, opening, closing = place
-        child = Child(position, mass, step, place)
+        child = Child(position, mass, children.unit, step, place)
         closing = f"{closing}{position}"
         lift, suffix, lean, middle = step.low + ahead, step.suffix, step.lean, step.middle
         return child, suffix, share, level, lean, lift, opening, middle, closing
@@ -174,7 +175,7 @@ class Tables:
 
     def _place(self, state: int) -> Place:
         language, states = self.language, (state,)
-        count, unit, plans = language.count(states), language.unit(states), language.plans[state]
+        plans, (count, unit) = language.plans[state], language.rate(states)
         level = log_of_any(count) - times_log_two(unit) + _ONE_LEVEL
         opening = f'{{"{self._name}":"{plans}",' if plans < 1 << 64 else "{"
         closing = f'","state":{state},"tie_token":'

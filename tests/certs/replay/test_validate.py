@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -11,12 +12,15 @@ from tcc_certs.errors import Code
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate
 from tcc_certs.replay.constraints import residual_constraints
+from tcc_certs.replay.draws import made_of
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import read_header
 from tcc_certs.replay.kappa import Kappa
+from tcc_certs.replay.kinds import expand as expand_module
 from tcc_certs.replay.kinds import leaf as leaf_module
 from tcc_certs.replay.language import read_language
 from tcc_certs.replay.run import Run
+from tcc_certs.replay.shares import PRIME, after_call, share_of
 from tcc_certs.replay.steps import policy_of
 from tcc_certs.replay.tree import root_node
 from tcc_certs.replay.turn import Turn
@@ -303,6 +307,34 @@ def test_coverage_is_a_check_of_its_own(monkeypatch):
     monkeypatch.setattr(leaf_module, "share", lambda language, node: 0)
     found = validate(ledger, small())
     assert [(f.code, f.field) for f in found.findings] == [(Code.COVERAGE, "coverage")]
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+@pytest.mark.parametrize("more", [1, -1, PRIME])
+def test_a_pop_keeps_its_mass_as_an_integer(monkeypatch, race, more):
+    # The residues of the sum over the run do not tell 0 from PRIME; what is held at each pop does.
+    def wrong(*told):
+        made = made_of(*told)
+        return made._replace(lost=made.lost + more)
+
+    ledger = reference_ledger(small(), race=race)
+    monkeypatch.setattr(expand_module, "made_of", wrong)
+    found = validate(ledger, small())
+    assert [(f.code, f.field) for f in found.findings] == [(Code.COVERAGE, "coverage")]
+    assert found.findings[0].line < ledger.count(b"\n")
+
+
+def test_shares_are_the_residues_of_the_rationals_of_the_definition():
+    rng = random.Random(5)
+    for _ in range(200):
+        bits, weights = rng.randrange(65), [rng.randrange(1, 1 << 64) for _ in range(9)]
+        mass, unit = rng.randrange(1 << rng.randrange(1, 900)), rng.randrange(-300, 900)
+        share, weight = Fraction(mass) / Fraction(2) ** unit, 1
+        for call in weights:
+            share *= Fraction(call, 1 << bits)
+            weight = after_call(weight, call, bits)
+        due = share.numerator * pow(share.denominator, -1, PRIME) % PRIME
+        assert share_of(weight, mass, unit) == due
 
 
 @pytest.mark.parametrize("junk", [b"", b"\n", b"{}\n", b"\x00" * 99, b"[" * 10**6, b'{"~":0}\n'])

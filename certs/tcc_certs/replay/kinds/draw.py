@@ -32,4 +32,4 @@ def replay_draw(run: Run, record: Record, line: int) -> None:
         made = remaining(run.language, run.constraints, node, left)
     fields: dict[str, Json] = {"step": left.step, **made.fields}
     run.hold(popped_record("draw", run.header.started_ms, node, fields), record, line)
-    run.begin(node, made)
+    run.begin(node, made, left.mass, left.children.unit)

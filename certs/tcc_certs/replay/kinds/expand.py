@@ -34,4 +34,4 @@ def replay_expand(run: Run, record: Record, line: int) -> None:
     guards = [ACYCLICITY] * phi.fails + [CLAMP] * (phi.clamped or popped.clamped)
     run.hold(expected, record, line, guards, phi.fails or popped.clamped)
     run.expansions += 1
-    run.begin(node, made)
+    run.begin(node, made, children.total, children.unit)

@@ -43,8 +43,7 @@ def replay_rest(run: Run, record: Record, line: int) -> None:
 def push_left(language: Language, recipe: str, node: Node, left: Left, word: Word) -> Pushed:
     """What `left` of `node` enters the frontier with; the arrival of `node` is that of its draw."""
     x = word(REST_ARRIVAL, rest_place(left.context, left.step), "U")
-    unit = 0 if node.states is None else language.unit(node.states)
-    arrival = Arrival(node.arrival, 1, 0, x, left.mass, unit)
+    arrival = Arrival(node.arrival, 1, 0, x, left.mass, left.children.unit)
     published = publish(arrival, language.bound(recipe, node.states, node.cost_low))
     fields: dict[str, Json] = {
         "U": str(x),

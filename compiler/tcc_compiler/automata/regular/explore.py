@@ -43,7 +43,7 @@ def explore(core: Core, letters: Letters, guard: Guard) -> Machine:
     Raises:
         Refused: TCC401 and TCC406 for unbounded recursion, TCC403, TCC404.
     """
-    driver = find_driver(core, letters)
+    driver = find_driver(core, letters, guard)
     nodes, root = _nodes(core, letters, driver, guard)
     if grows(nodes) and not (driver and driver.depth):
         return _explore_recursion(core, letters, nodes, root, driver, guard)
@@ -58,7 +58,7 @@ def explore_partial(core: Core, letters: Letters, guard: Guard) -> Machine:
     Raises:
         Refused: TCC401 and TCC406 for unbounded recursion, TCC403, TCC404.
     """
-    driver = find_driver(core, letters)
+    driver = find_driver(core, letters, guard)
     nodes, root = _nodes(core, letters, driver, guard, as_written=True)
     if grows(nodes) and not (driver and driver.depth):
         bound = longest_plan(core, letters, nodes, root, guard)
@@ -156,17 +156,22 @@ def _take_turns(
         cap = min(cap * _GROWTH, guard.max_states)
 
 
-def find_driver(core: Core, letters: Letters) -> Driver | None:
+def find_driver(core: Core, letters: Letters, guard: Guard) -> Driver | None:
     """The limit on depth where there is one, else all other upper limits together.
 
     A plan that meets each limit meets their sum, each weighed so that its own bound counts the
     same.  A limit on cost counts where no cost is negative.
+    Cost: letters times limits, by the clock of `guard`.
+
+    Raises:
+        Refused: TCC404.
     """
     depths = [limit.value for limit in core.limits if limit.kind == "depth"]
     if depths:
         return depth_driver(letters, min(depths), f"limit depth <= {min(depths)}")
     upper_limits: list[tuple[Limit, list[int]]] = []
     for limit in core.limits:
+        guard.tick(1 + len(letters.calls))
         amounts = letter_amounts(core, letters, limit)
         if not limit.least and min(amounts, default=0) >= 0:
             upper_limits.append((limit, amounts))
@@ -176,6 +181,7 @@ def find_driver(core: Core, letters: Letters) -> Driver | None:
     bound = whole * len(upper_limits)
     weights = [0] * len(letters.calls)
     for limit, amounts in upper_limits:
+        guard.tick(1 + len(amounts))
         for letter, amount in enumerate(amounts):
             # One call above the limit is above the sum too.
             alone = bound + 1 if amount > limit.value else amount * (whole // max(1, limit.value))
