@@ -58,10 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with _InternalErrors():
         try:
             answer = options.run(options)
+            show(answer, as_json=options.json)
         except (OSError, MemoryError) as error:
             complain(f"tcc_certs: DECLINED: {error or 'not enough memory'}")
             return DECLINED
-        show(answer, as_json=options.json)
         return int(answer.exit_code)
     return INTERNAL
 

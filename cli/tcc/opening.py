@@ -185,14 +185,18 @@ def open_artifact(
     options: Options | None = None,
     checked: bytes | None = None,
     no_verify: bool = False,
+    read: list[Path] | None = None,
 ) -> Artifact:
     """The artifact in `path`, checked; a grammar is compiled first.
 
     Args:
         checked, no_verify: of :func:`trust_options`.
+        read: gets every file that this was made from, those that a grammar uses, too.
     """
     if checked is not None and no_verify:
         raise click.UsageError("--checked and --no-verify exclude each other")
+    read = [] if read is None else read
+    read.append(path)
     if path.suffix not in GRAMMAR_ENDINGS:
         _refuse_compile_options(_RUN_OPTIONS if command == "run" else ())
     elif checked is not None or no_verify:
@@ -203,6 +207,7 @@ def open_artifact(
         from tcc_compiler.pipeline import compile_file
 
         compiled = compile_file(path, replace(options or Options(), check=check_for_use))
+        read.extend(source.path for source in compiled.sources.values() if source.path is not None)
         as_json = bool(click.get_current_context().params.get("as_json"))
         failed = compiled.artifact is None
         show_or_exit(

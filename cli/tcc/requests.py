@@ -50,7 +50,7 @@ def _request(number: int, line: bytes) -> Settings:
     try:
         if len(line) > _MOST_LINE:
             raise ValueError(f"longer than {_MOST_LINE} bytes")
-        value = json.loads(line)
+        value = json.loads(line, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise RequestError(number, f"no JSON: {error}") from None
     if not isinstance(value, dict) or "seed" not in value:
@@ -59,6 +59,20 @@ def _request(number: int, line: bytes) -> Settings:
         return Settings(**{_field(name): _read(name, item) for name, item in value.items()})
     except (SettingsError, TypeError) as error:
         raise RequestError(number, str(error)) from None
+
+
+def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these members.
+
+    Raises:
+        ValueError: two have one name, and one of them would count for nothing.
+    """
+    found = dict(members)
+    if len(found) < len(members):
+        names = [name for name, _ in members]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice[:40]!r} stands there twice")
+    return found
 
 
 def _field(name: str) -> str:

@@ -6,7 +6,6 @@ what the two together allow is for :mod:`tcc_runtime.modes`.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Literal, TypeAlias
@@ -129,7 +128,7 @@ class Settings:
         cap = self.max_expansions
         _hold(cap is None or 1 <= cap < _MAX_SIZE, "max_expansions", "1 or more", cap)
         seconds = self.max_seconds
-        legal = seconds is None or (math.isfinite(seconds) and 0.001 <= seconds <= 1e12)
+        legal = seconds is None or 0.001 <= seconds <= 1e12  # an integer may be beyond all floats
         _hold(legal, "max_seconds", "0.001 or more", seconds)
         for name in ("price_cap", "sla_ms"):
             most = getattr(self, name)

@@ -124,6 +124,20 @@ def test_a_full_output_is_not_called_a_bug(source: Path) -> None:
     assert process.returncode == 2 and b"bug in tcc" not in error
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_full_output_is_no_verdict_of_the_kernel_and_no_bug(
+    artifact: Path, more: list[str]
+) -> None:
+    command = [sys.executable, "-m", "tcc_certs", "check", str(artifact), *more]
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+        )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(b"tcc_certs: DECLINED: ") and ended.stderr.count(b"\n") == 1
+
+
 @pytest.mark.parametrize("seconds", ["nan", "-1", "inf"])
 def test_a_timeout_is_a_number_of_seconds(tcc: Tcc, source: Path, seconds: str) -> None:
     assert tcc("compile", source, f"--timeout={seconds}").code == 2

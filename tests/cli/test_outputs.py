@@ -94,6 +94,55 @@ def test_a_batch_never_replaces_its_requests(tcc: Tcc, artifact: Path, tmp_path:
     assert requests.read_bytes() == before
 
 
+@pytest.fixture
+def parted(tmp_path: Path) -> tuple[Path, Path]:
+    """A grammar, and the file whose tools it uses."""
+    main, used = tmp_path / "main.tcg", tmp_path / "out" / "00000001.ledger"
+    used.parent.mkdir()
+    used.write_text("tool a { cost 1 }\ntool b { cost 2 }\n")
+    main.write_text(f'grammar g version "1"\nuse "out/{used.name}"\nplan = a | b a\n')
+    return main, used
+
+
+def test_no_ledger_replaces_a_file_that_the_grammar_uses(
+    tcc: Tcc, parted: tuple[Path, Path], requests: Path
+) -> None:
+    main, used = parted
+    before = used.read_bytes()
+    for command, option in (
+        (("run", main, "--seed", SEED, "--ledger", used, "--overwrite"), "--ledger"),
+        (("batch", main, "--requests", requests, "--out", used.parent, "--overwrite"), "--out"),
+    ):
+        ended = tcc(*command)
+        assert ended.code == 2, command
+        assert f"Invalid value for {option}: {str(used)!r} is what is run" in ended.err
+        assert used.read_bytes() == before
+    assert sorted(path.name for path in used.parent.iterdir()) == [used.name]
+
+
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("what", ["the artifact", "the requests"])
+def test_no_ledger_of_a_batch_replaces_what_the_batch_is_made_from(
+    what: str, linked: bool, tcc: Tcc, artifact: Path, requests: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    named = folder / "00000001.ledger"
+    source = artifact if what == "the artifact" else requests
+    if linked:
+        named.symlink_to(source)
+    else:
+        source.rename(named)
+        artifact, requests = (named if path == source else path for path in (artifact, requests))
+    before = named.read_bytes()
+    made = ("batch", artifact, "--requests", requests, "--out", folder, "--overwrite")
+    ended = tcc(*made)
+    assert ended.code == 2 and f"{str(named)!r} is what is run" in ended.err
+    assert named.read_bytes() == before
+    assert tcc(*made, "--no-ledgers").code == 0  # then nothing is written by that name
+    assert named.read_bytes() == before
+
+
 def test_quotes_are_no_pipe(tcc: Tcc, artifact: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     ended = tcc("run", artifact, "--quotes", tmp_path / "pipe")

@@ -12,12 +12,14 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
+import tcc as library
 from tcc_certs import kernel as pure
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.artifact import read_artifact
+from tcc_certs.formats.container import write_container
 from tcc_certs.rules.calls import check_calls
 from tcc_certs.rules.counts import round_up
-from tcc_runtime.fastcheck import digests, rounded
+from tcc_runtime.fastcheck import counts, digests, rounded
 from tcc_runtime.fastcheck import kernel as fast
 from tcc_runtime.fastcheck import spans as room
 from tcc_runtime.fastcheck.rounded import Rounded
@@ -31,6 +33,9 @@ from tests.oracle.cores import depth, letters, make_core, random_core
 from tests.oracle.examples import example
 from tests.oracle.network import build_network
 from tests.oracle.plans import plans
+
+# One state a rank, and counts as wide as the automaton is deep.
+NARROW = 'grammar g version "1"\ntool a\ntool b\nplan = (a | b){0,%d}\n'
 
 
 def verdict(kernel: object, data: bytes) -> tuple[str, ...]:
@@ -115,6 +120,31 @@ def test_every_mutant_of_a_seed_of_the_fuzzing_gets_one_finding(number: int) -> 
     data = seeds.artifacts()[number]
     total = agree(column_mutants(data)) + agree(manifest_mutants(data))
     print(f"{total} mutants of seed {number}: the kernels agree")
+
+
+def test_deep_automata_of_few_states_a_rank_take_calls_in_proportion_to_their_states(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = {n: library.compile_text(NARROW % n) for n in (200, 800, 1600)}
+    calls, cut = [0], counts._window
+    monkeypatch.setattr(
+        counts, "_window", lambda *given: calls.__setitem__(0, calls[0] + 1) or cut(*given)
+    )
+    took = {}
+    for n, artifact in made.items():
+        data = write_container(artifact.file.columns)
+        calls[0] = 0
+        assert list(fast.check(data).race_count) == list(pure.check(data).race_count)
+        took[n] = calls[0]
+    assert took[1600] <= 2.5 * took[800] + 2**15, took
+    assert all(calls <= 2**15 + 4 * n for n, calls in took.items()), took
+
+
+def test_mutants_of_a_deep_automaton_get_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counts, "_FREE_LIMBS", 0)
+    data = write_container(library.compile_text(NARROW % 60).file.columns)
+    some = random.Random(60).sample([*column_mutants(data)], 40)
+    assert agree(some) == len(some)
 
 
 def test_what_the_fuzzing_starts_from_and_kept_is_answered_alike() -> None:

@@ -34,12 +34,17 @@ def regular(path: Path) -> Path:
 
 
 def show(answer: Answer, *, as_json: bool) -> None:
-    """Print an answer: its lines, each on one line whatever is in it, or its document."""
+    """Print an answer: its lines, each on one line whatever is in it, or its document.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     if as_json:
         _write(escaped_json(encode(answer.document).decode("utf-8")), sys.stdout)
-        return
-    for line in answer.lines:
-        _write(escaped(line), sys.stdout)
+    else:
+        for line in answer.lines:
+            _write(escaped(line), sys.stdout)
+    sys.stdout.flush()
 
 
 def complain(line: str) -> None:

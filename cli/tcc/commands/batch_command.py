@@ -72,16 +72,19 @@ def command(
     Each run is the one that `tcc run` makes of the same settings; results stand in the order of the
     requests. Exit code 0: all are certified. 2: some claim nothing.
     """
-    if same_file(out / RESULTS, [artifact, requests]):
-        raise click.BadParameter(f"{str(out / RESULTS)!r} is what is run", param_hint="--out")
+    inputs = [requests]
     opened = open_artifact(
         artifact,
         command="batch",
         options=options_of(**given),
         checked=checked,
         no_verify=no_verify,
+        read=inputs,
     )
-    first = _check_requests(requests)
+    first, number = _check_requests(requests)
+    for path in _outputs(out, 0 if no_ledgers else number):
+        if same_file(path, inputs):
+            raise click.BadParameter(f"{str(path)!r} is what is run", param_hint="--out")
     if first is not None:
         warn_of_relaxed(opened, first, None)
     started = time.time_ns() // 1_000_000
@@ -124,13 +127,25 @@ def command(
     ctx.exit(CLEAN if certified == made else DECLINED)
 
 
-def _check_requests(path: Path) -> Settings | None:
-    """The first request, None where there is none; every line is one, before the first is run."""
-    first = None
+def _check_requests(path: Path) -> tuple[Settings | None, int]:
+    """The first request, None where there is none, and how many there are; every line is one,
+    before the first is run.
+    """
+    first, number = None, 0
     try:
         with path.open("rb") as lines:
             for settings in read_requests(lines):
                 first = first or settings
+                number += 1
     except RequestError as error:
         raise click.BadParameter(f"{path}:{error}", param_hint="--requests") from None
-    return first
+    return first, number
+
+
+def _outputs(out: Path, ledgers: int) -> Iterator[Path]:
+    """What is there by the names that a batch with so many ledgers writes."""
+    for path in out.iterdir() if out.is_dir() else ():
+        digits = path.stem if path.stem.isascii() and path.stem.isdigit() else "0"
+        numbered = 0 < int(digits) <= ledgers and path.name == ledger_name(out, int(digits)).name
+        if path.name == RESULTS or numbered:
+            yield path

@@ -117,11 +117,13 @@ def command(
     --resume takes the settings of the run from the ledger; it needs the seed, and where it has more
     to ask the --quotes.
     """
-    if ledger is not None and same_file(ledger, [artifact, *([quotes] if quotes else [])]):
-        raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
     settings, predicted = _settings(given), None
     trust = {name: given.pop(name) for name in ("checked", "no_verify")}
-    opened = open_artifact(artifact, command="run", options=options_of(**given), **trust)
+    inputs = [quotes] if quotes else []
+    options = options_of(**given)
+    opened = open_artifact(artifact, command="run", options=options, read=inputs, **trust)
+    if ledger is not None and same_file(ledger, inputs):
+        raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
     quoter = None if quotes is None else _book(quotes, opened)
     try:
         if opening_only:

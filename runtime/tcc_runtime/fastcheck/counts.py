@@ -9,7 +9,9 @@ so that the equation
 
 has no shift that depends on an edge; with F = 0 and no weights it is that of the plans.  The
 lowest digits of states of low rank, and of all that their edges lead to, are 0 and are left out.
-Cost: a gather, a product and a running sum an edge for every digit that is not.
+Cost: a gather, a product and a running sum an edge for every digit that is not; before, some calls
+of numpy for every level of ranks and every limb.  Where levels have few states and counts many
+limbs these calls are more than all else, and the kernel's own rules are the faster ones.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from tcc_runtime.fastcheck.spans import Array, Span
 
 _WORD = 62  # bits of a sum; two more are for carries and for adding up pieces
 _LEAST_BITS = 16
+_FREE_LIMBS, _LIMBS_PER_STATE = 1 << 15, 4  # that are cut up one level and limb at a time
 _LOW, _HALF = np.uint64((1 << 32) - 1), np.uint64(32)
 
 
@@ -56,7 +59,7 @@ def minimal(limbs: Array) -> bool:
 def digits_of(
     limbs: Array, rank: Array, weight: Array, fraction_bits: int, degree: int
 ) -> Digits | None:
-    """Counts at one scale; None where their sizes are too odd for that.
+    """Counts at one scale; None where their sizes are too odd for that, or not worth it.
 
     Args:
         limbs: [n, w], m(q), of 64 bits.
@@ -76,6 +79,8 @@ def digits_of(
     if bits < _LEAST_BITS or unit > room:
         return None
     ends = np.searchsorted(rank, np.arange(deepest + 2)).tolist() if unit else [0, len(rank)]
+    if (len(ends) - 1) * limbs.shape[1] > max(_FREE_LIMBS, _LIMBS_PER_STATE * len(limbs)):
+        return None
     shifts = [fraction_bits * (deepest - at) for at in range(len(ends) - 1)]
     parts = [np.ascontiguousarray(limbs[low:high].T) for low, high in pairwise(ends)]
     wide = max(_bits(part) + shift for part, shift in zip(parts, shifts, strict=True))
