@@ -145,7 +145,7 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Compared, lis
             if not options.auto_relax:
                 ways = ways_on(core, attempt, refusal, guard, options, timer, take)
                 raise explain(ways, core, asked) from None
-            found = next_attempt(core, attempt, refusal, guard, options)
+            found = next_attempt(core, attempt, refusal, guard, options, timer.half())
             if found is None or timer.is_over():
                 raise explain(stopped, core, asked) from None
             if found.warning is None:

@@ -10,7 +10,8 @@ well, it is determinised after all, up to the last state.  Where counts are too 
 are rounded.
 All of it is for a caller who asked for it (``auto``); what it would take is told to others
 (:mod:`tcc_compiler.relax.ways`).
-Nothing here looks at the clock: the same guard at the same place gives the same next attempt.
+The clock decides nothing here but whether a rule is named: the same guard at the same place gives
+the same next attempt.
 Specification: docs/spec/artifact.md, section 7.
 """
 
@@ -68,13 +69,19 @@ class Next:
 
 
 def next_attempt(
-    core: Core, attempt: Attempt, refusal: Refused, guard: Guard, options: Options
+    core: Core,
+    attempt: Attempt,
+    refusal: Refused,
+    guard: Guard,
+    options: Options,
+    allowed: float | None = None,
 ) -> Next | None:
     """The next attempt; None where there is nothing left to try.
 
     Args:
         refusal: why `attempt` stopped.
         guard: its guard, as it stood then.
+        allowed: seconds for finding out which rule to name, None for no limit.
     """
     if not options.auto_relax or refusal.code not in GUARDED:
         return None
@@ -84,10 +91,10 @@ def next_attempt(
     if guard.in_plan and attempt.nondeterministic:
         return _be_patient(attempt)
     if guard.in_plan:
-        return _keep_apart(core, attempt, refusal)
+        return _keep_apart(core, attempt, refusal, options, allowed)
     size = _costliest(core, attempt, guard)
     if size is None:
-        return _keep_apart(core, attempt, refusal)
+        return _keep_apart(core, attempt, refusal, options, allowed)
     left_out = [*relaxed_statements(core, attempt.relaxed), size.statement]
     text = statement_text(core, size.statement)
     place = place_of(size.statement)
@@ -138,11 +145,13 @@ def _is_spare(core: Core, attempt: Attempt, statement: Statement) -> bool:
     return stays_finite(kept, partition(kept), Guard(Options()))
 
 
-def _keep_apart(core: Core, attempt: Attempt, refusal: Refused) -> Next | None:
+def _keep_apart(
+    core: Core, attempt: Attempt, refusal: Refused, options: Options, allowed: float | None
+) -> Next | None:
     if attempt.nondeterministic or attempt.patient:
         return None
     kept = without(core, attempt.relaxed)
-    name = find_culprit(kept, partition(kept))
+    name = find_culprit(kept, partition(kept), options, allowed)
     behind = "" if name is None else f"; rule `{name}` does so by itself"
     return Next(
         attempt=replace(attempt, nondeterministic=True),

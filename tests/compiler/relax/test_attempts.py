@@ -18,7 +18,9 @@ from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.letters import partition
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import Compiled, compile_text
+from tcc_compiler.regular.network import Network
 from tcc_compiler.regular.nodes import Nodes
+from tcc_compiler.relax import culprit
 from tcc_compiler.relax.culprit import find_culprit
 
 HEAD = 'grammar g version "1"\n'
@@ -168,6 +170,41 @@ def test_the_culprit_is_looked_for_in_one_reading_of_the_rules(
     core = read_core(compile_core_of("tool a\n" + chain + "plan = r0\n"))
     assert find_culprit(core, partition(core)) is None
     assert len(calls) == 1
+
+
+DOUBLED = "tool a\n" + "".join(f"rule r{at:02} = r{at + 1:02} r{at + 1:02}\n" for at in range(30))
+DOUBLED += "rule r30 = a?\nplan = r00\nlimit depth <= 20\n"
+
+
+def test_of_a_chain_of_large_rules_one_alone_is_gone_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused = []
+    asked = culprit._is_large
+    monkeypatch.setattr(
+        culprit, "_is_large", lambda *told: refused.append(found := asked(*told)) or found
+    )
+    core = read_core(compile_core_of(DOUBLED))
+    name = find_culprit(core, partition(core))
+    assert name is not None and refused.count(True) == 1
+
+
+def test_the_culprit_is_not_looked_for_beyond_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, look = [0], Network._reach
+    monkeypatch.setattr(
+        Network, "_reach", lambda *told: steps.__setitem__(0, steps[0] + 1) or look(*told)
+    )
+    asked = count()
+    options = Options(timeout=1.0, clock=lambda: float(next(asked)))
+    core = read_core(compile_core_of(DOUBLED))
+    # Of a rule that was not gone through nothing is said, large or not.
+    assert find_culprit(core, partition(core), options, 0.5) is None
+    assert (
+        steps[0] < 100
+    )  # the small rules inside; a large one takes 10^6 steps and a look each 256
+    found = asked_for_nothing(DOUBLED, timeout=8.0, clock=lambda: float(next(asked)))
+    assert found.artifact is None
+    assert [d.code for d in found.diagnostics] == ["TCC404"]
 
 
 def compile_core_of(text: str) -> bytes:
