@@ -174,7 +174,7 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Built, list[N
             if not options.auto_relax:
                 more = with_alternatives(core, attempt, refusal, guard, options, timer, take)
                 raise explain(more, core, asked) from None
-            following = next_attempt(core, attempt, refusal, guard, options)
+            following = next_attempt(core, attempt, refusal, guard, options, timer.half())
             if following is None or timer.is_over():
                 raise explain(first_refusal, core, asked) from None
             if following.warning is None:

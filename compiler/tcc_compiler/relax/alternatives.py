@@ -67,7 +67,7 @@ def _tried(
     at = replace(attempt, exhaustive=False)
     notes: list[_Note] = []
     while True:
-        following = next_attempt(core, at, refusal, guard, asking)
+        following = next_attempt(core, at, refusal, guard, asking, timer.half())
         if following is None or following.warning is None:
             return None, notes
         at = following.attempt

@@ -10,7 +10,8 @@ derivatives; where that is too large too, it is determinised up to the limit on 
 counts are too large, race counts are rounded.
 This is done where the caller asked for it (``auto``); otherwise the error says what it would give
 (:mod:`tcc_compiler.relax.alternatives`).
-The clock is not read here: the same guard gives the same next attempt.
+The clock decides nothing here but whether a rule is named: the same guard gives the same next
+attempt.
 Specification: docs/spec/artifact.md, section 7.
 """
 
@@ -68,13 +69,19 @@ class NextAttempt:
 
 
 def next_attempt(
-    core: Core, attempt: Attempt, refusal: Refused, guard: Guard, options: Options
+    core: Core,
+    attempt: Attempt,
+    refusal: Refused,
+    guard: Guard,
+    options: Options,
+    allowed: float | None = None,
 ) -> NextAttempt | None:
     """The next attempt; None where there is nothing left to try.
 
     Args:
         refusal: why `attempt` stopped.
         guard: its guard, as it stood then.
+        allowed: seconds for finding out which rule to name, None for no limit.
     """
     if not options.auto_relax or refusal.code not in GUARDED:
         return None
@@ -84,10 +91,10 @@ def next_attempt(
     if guard.in_plan and attempt.nondeterministic:
         return _determinise_fully(attempt)
     if guard.in_plan:
-        return _go_nondeterministic(core, attempt, refusal)
+        return _go_nondeterministic(core, attempt, refusal, options, allowed)
     size = _costliest(core, attempt, guard)
     if size is None:
-        return _go_nondeterministic(core, attempt, refusal)
+        return _go_nondeterministic(core, attempt, refusal, options, allowed)
     left_out = [*relaxed_statements(core, attempt.relaxed), size.statement]
     text = statement_text(core, size.statement)
     place = place_of(size.statement)
@@ -138,11 +145,13 @@ def _can_be_spared(core: Core, attempt: Attempt, statement: Statement) -> bool:
     return stays_finite(kept, partition(kept), Guard(Options()))
 
 
-def _go_nondeterministic(core: Core, attempt: Attempt, refusal: Refused) -> NextAttempt | None:
+def _go_nondeterministic(
+    core: Core, attempt: Attempt, refusal: Refused, options: Options, allowed: float | None
+) -> NextAttempt | None:
     if attempt.nondeterministic or attempt.exhaustive:
         return None
     kept = without(core, attempt.relaxed)
-    name = find_large_rule(kept, partition(kept))
+    name = find_large_rule(kept, partition(kept), options, allowed)
     behind = "" if name is None else f"; rule `{name}` does so by itself"
     return NextAttempt(
         attempt=replace(attempt, nondeterministic=True),

@@ -14,11 +14,13 @@ from tcc_certs.core.reader import read_core
 from tcc_certs.formats.manifest import Manifest, Relaxed
 from tcc_certs.kernel import check
 from tcc_compiler.automata.letters import partition
+from tcc_compiler.automata.regular.network import Network
 from tcc_compiler.automata.regular.nodes import Nodes
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import Compiled, compile_text
+from tcc_compiler.relax import large_rule
 from tcc_compiler.relax.large_rule import find_large_rule
 
 HEAD = 'grammar g version "1"\n'
@@ -157,7 +159,7 @@ def test_the_pass_is_named_where_no_time_is_left() -> None:
     assert "ran out at `limit" in found.diagnostics[0].message
 
 
-def test_the_culprit_is_looked_for_in_one_reading_of_the_rules(
+def test_the_large_rule_is_looked_for_in_one_reading_of_the_rules(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Once a rule, a chain of 20,000 rules took minutes, whatever the time limit.
@@ -168,6 +170,41 @@ def test_the_culprit_is_looked_for_in_one_reading_of_the_rules(
     core = read_core(compile_core_of("tool a\n" + chain + "plan = r0\n"))
     assert find_large_rule(core, partition(core)) is None
     assert len(calls) == 1
+
+
+DOUBLED = "tool a\n" + "".join(f"rule r{at:02} = r{at + 1:02} r{at + 1:02}\n" for at in range(30))
+DOUBLED += "rule r30 = a?\nplan = r00\nlimit depth <= 20\n"
+
+
+def test_of_a_chain_of_large_rules_one_alone_is_gone_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused = []
+    asked = large_rule._is_large
+    monkeypatch.setattr(
+        large_rule, "_is_large", lambda *told: refused.append(found := asked(*told)) or found
+    )
+    core = read_core(compile_core_of(DOUBLED))
+    name = find_large_rule(core, partition(core))
+    assert name is not None and refused.count(True) == 1
+
+
+def test_the_large_rule_is_not_looked_for_beyond_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, look = [0], Network._reach
+    monkeypatch.setattr(
+        Network, "_reach", lambda *told: steps.__setitem__(0, steps[0] + 1) or look(*told)
+    )
+    asked = count()
+    options = Options(timeout=1.0, clock=lambda: float(next(asked)))
+    core = read_core(compile_core_of(DOUBLED))
+    # Of a rule that was not gone through nothing is said, large or not.
+    assert find_large_rule(core, partition(core), options, 0.5) is None
+    assert (
+        steps[0] < 100
+    )  # the small rules inside; a large one takes 10^6 steps and a look each 256
+    found = asked_for_nothing(DOUBLED, timeout=8.0, clock=lambda: float(next(asked)))
+    assert found.artifact is None
+    assert [d.code for d in found.diagnostics] == ["TCC404"]
 
 
 def compile_core_of(text: str) -> bytes:
