@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         search,
         validate,
     )
-    from tcc_runtime.load import Artifact
+    from tcc_runtime.artifact.load import Artifact
     from tcc_runtime.outcome import Run
 
 __all__ = [
@@ -43,7 +43,7 @@ __all__ = [
     "validate",
 ]
 
-_HOME = {"Artifact": "tcc_runtime.load", "Run": "tcc_runtime.outcome"}
+_HOME = {"Artifact": "tcc_runtime.artifact.load", "Run": "tcc_runtime.outcome"}
 
 
 def __getattr__(name: str) -> object:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tcc import files
 from tcc_certs.container import write_container
-from tcc_runtime.load import Artifact, mapped
-from tcc_runtime.load import load as _load
+from tcc_runtime.artifact.load import Artifact, mapped
+from tcc_runtime.artifact.load import load as _load
 from tcc_runtime.outcome import Progress, Run
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tcc_compiler.diagnostics import Diagnostic
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
-    from tcc_runtime.predict import Prediction
-    from tcc_runtime.quotes import Quoter
+    from tcc_runtime.asking.quotes import Quoter
+    from tcc_runtime.terms.predict import Prediction
 
 
 class CompileError(Exception):
@@ -235,8 +235,8 @@ def search(
         started_ms: UTC milliseconds for the ledger; None asks the clock.
         on_expand: called after each expansion; returning True ends the run.
         quoter: is asked what calls cost whose cost is a range: any callable from a
-            :class:`tcc_runtime.quotes.Question` to an :class:`tcc_runtime.quotes.Answer`.
-        settings: those of :class:`tcc_runtime.settings.Settings`, by name: ``top``, ``mode``,
+            :class:`tcc_runtime.asking.quotes.Question` to an :class:`tcc_runtime.asking.quotes.Answer`.
+        settings: those of :class:`tcc_runtime.terms.settings.Settings`, by name: ``top``, ``mode``,
             ``max_expansions``, ``max_seconds`` and so on.
 
     Raises:
@@ -244,10 +244,10 @@ def search(
         tcc_runtime.errors.LedgerError: the ledger cannot be written.
         tcc_runtime.errors.AnswerError: the quoter gave something that is no answer.
     """
-    from tcc_runtime.recorder import Recorder
+    from tcc_runtime.ledger.recorder import Recorder
+    from tcc_runtime.ledger.sinks import LedgerFile
     from tcc_runtime.search import search as run
-    from tcc_runtime.settings import Settings
-    from tcc_runtime.sinks import LedgerFile
+    from tcc_runtime.terms.settings import Settings
 
     chosen = Settings(seed=os.urandom(32) if seed is None else seed, **settings)
     if ledger is None:
@@ -271,8 +271,8 @@ def predict(artifact: Artifact, **settings: Any) -> Prediction | None:
     Raises:
         tcc_runtime.errors.SettingsError: a setting is out of its range.
     """
-    from tcc_runtime.predict import predict as predicted
-    from tcc_runtime.settings import Settings
+    from tcc_runtime.terms.predict import predict as predicted
+    from tcc_runtime.terms.settings import Settings
 
     return predicted(artifact, Settings(seed=bytes(32), **settings))
 
@@ -308,7 +308,7 @@ def runs(
     """
     from tcc_runtime.pool import Request
     from tcc_runtime.pool import runs as pooled
-    from tcc_runtime.settings import Settings
+    from tcc_runtime.terms.settings import Settings
 
     started = time.time_ns() // 1_000_000 if started_ms is None else started_ms
     requests = (

@@ -8,8 +8,8 @@ import click
 
 from tcc import screen
 from tcc_certs.fixed import format_decimal
-from tcc_runtime.load import Artifact
-from tcc_runtime.plans import cheapest_plan, plans_by_depth
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
 
 _CHEAP = 5_000_000
 

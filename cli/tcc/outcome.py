@@ -11,7 +11,7 @@ from tcc import screen
 from tcc.forecast import text
 from tcc_certs.fixed import format_decimal
 from tcc_runtime.outcome import Run
-from tcc_runtime.predict import Prediction
+from tcc_runtime.terms.predict import Prediction
 
 _STOPS = {
     "max_expansions": "the limit on expansions was reached",

@@ -9,55 +9,39 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import FrameType
 
 
 class Interrupts:
-    """Tells whether Ctrl-C was pressed, and holds it back from the first time that it is asked.
+    """Holds Ctrl-C back, and tells whether it was pressed.
 
     A context manager; on leaving, Python's handler is back.
+
+    Attributes:
+        pressed: whether Ctrl-C was pressed since.
     """
 
+    __slots__ = ("_held", "pressed")
+
     def __init__(self) -> None:
-        self._pressed = self._asked = self._held = False
+        self.pressed = self._held = False
 
     def __enter__(self) -> Interrupts:
+        self._held = _is_ours()
+        if self._held:
+            signal.signal(signal.SIGINT, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._held:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def __call__(self) -> bool:
-        """Whether Ctrl-C was pressed since the first call."""
-        if not self._asked:
-            self._asked = True
-            self._held = _is_ours()
-            if self._held:
-                signal.signal(signal.SIGINT, self._note)
-        return self._pressed
-
-    @property
-    def unheld(self) -> bool:
-        """Whether Ctrl-C, if pressed, was pressed before it was held back."""
-        return not self._asked and _is_ours()
-
     def _note(self, _signal: int, _frame: FrameType | None) -> None:
-        if self._pressed:
+        if self.pressed:
             raise KeyboardInterrupt
-        self._pressed = True
+        self.pressed = True
 
 
 def _is_ours() -> bool:
     in_main = threading.current_thread() is threading.main_thread()
     return in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-@contextmanager
-def held_interrupts() -> Iterator[Callable[[], bool]]:
-    """Gives a function that tells whether Ctrl-C was pressed since."""
-    with Interrupts() as pressed:
-        pressed()
-        yield pressed

@@ -20,15 +20,15 @@ from tcc_certs.codec import Json
 from tcc_certs.errors import Code, ensure, require
 from tcc_certs.ledger import LedgerReader
 from tcc_certs.ledger_schema import check_record
-from tcc_runtime.answered import Answered, answer_of
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.asking.answered import Answered, answer_of
+from tcc_runtime.asking.quotes import Answer, Quoter
 from tcc_runtime.errors import LedgerError, ResumeError
-from tcc_runtime.load import Artifact
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import LedgerTail
 from tcc_runtime.outcome import Run
-from tcc_runtime.quotes import Answer, Quoter
-from tcc_runtime.recorder import Recorder
 from tcc_runtime.search import OnExpand, search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import LedgerTail
+from tcc_runtime.terms.settings import Settings
 
 _CHUNK = 1 << 16
 

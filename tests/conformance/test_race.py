@@ -19,18 +19,18 @@ from tcc_certs.digest import (
 from tcc_certs.fixed import format_q64
 from tcc_certs.replay import validate
 from tcc_runtime.anchored import Anchored
-from tcc_runtime.counts import race_counts
-from tcc_runtime.load import load
+from tcc_runtime.artifact.counts import race_counts
+from tcc_runtime.artifact.load import load
 from tcc_runtime.node import prefix
-from tcc_runtime.plans import plans_by_depth
+from tcc_runtime.artifact.plans import plans_by_depth
 from tcc_runtime.race import Coupled, drawing
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.rest import Successive
 from tcc_runtime.rest_item import Rest
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
-from tcc_runtime.tables import Tables
+from tcc_runtime.terms.settings import Settings
+from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.states import Tables
 from tests.oracle.build import build as build_from_plans
 from tests.runtime.graphs import VEC_PLANS, build, vec_core, vec_rows
 

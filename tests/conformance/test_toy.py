@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tcc_certs.digest import FIRST_ARRIVAL, WINNER
-from tcc_runtime.load import load
+from tcc_runtime.artifact.load import load
 from tcc_runtime.race import Coupled
-from tcc_runtime.tables import Tables
+from tcc_runtime.states import Tables
 from tests.runtime.graphs import build, free_core
 
 TOY = json.loads((Path(__file__).parent / "vectors" / "toy4.json").read_text())

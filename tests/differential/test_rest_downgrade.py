@@ -15,7 +15,7 @@ from tcc_certs.replay import turn as replayed
 from tcc_certs.replay import validate
 from tcc_runtime import search as searching
 from tcc_runtime.guards import Counts
-from tcc_runtime.load import load
+from tcc_runtime.artifact.load import load
 from tests.differential.test_ledgers import STARTED, drawn, runtime_ledger
 from tests.oracle_ledger.upper import drawn_upper
 from tests.oracle_ledger.writer import Plan, Reference, chained

@@ -22,10 +22,10 @@ from tcc_certs.replay.coupled import Coupled as Definition
 from tcc_certs.replay.language import Language, read_language
 from tcc_certs.replay.left import Listing
 from tcc_certs.replay.tree import Node, below, child_digest, root_node, slots
-from tcc_runtime.load import Artifact, load
+from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.race import Coupled
 from tcc_runtime.race import Node as Fast
-from tcc_runtime.tables import tables_of
+from tcc_runtime.states import tables_of
 from tests.oracle.build import Node as Built
 from tests.oracle.build import build_graph
 from tests.oracle.cores import depth, letters, make_core

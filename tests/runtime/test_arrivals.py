@@ -9,7 +9,16 @@ import gmpy2
 import pytest
 
 from tcc_runtime import arrivals
-from tcc_runtime.arrivals import ERROR, FRACTION, LEAST, OPEN, later, log_of_ratio, rate, rounded
+from tcc_runtime.numbers.arrivals import (
+    ERROR,
+    FRACTION,
+    LEAST,
+    OPEN,
+    later,
+    log_of_ratio,
+    rate,
+    rounded,
+)
 
 FINE = 1200
 ENDS = [LEAST, LEAST + 1, 2 * LEAST - 1, 2 * LEAST - 2]

@@ -11,13 +11,13 @@ import pytest
 from tcc_certs.digest import FIRST_ARRIVAL
 from tcc_runtime.errors import Undecided
 from tcc_runtime.frontier import Frontier, Incumbent
-from tcc_runtime.load import load
+from tcc_runtime.artifact.load import load
 from tcc_runtime.node import Node
-from tcc_runtime.numbers import Reals, units
+from tcc_runtime.numbers.reals import Reals, units
 from tcc_runtime.race import Coupled
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.tables import Tables
+from tcc_runtime.terms.settings import Settings
+from tcc_runtime.states import Tables
 from tests.runtime.graphs import build, free_core, vec_core, vec_rows
 
 FINE = 2000

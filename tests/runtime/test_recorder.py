@@ -15,15 +15,15 @@ from tcc_certs.codec import encode
 from tcc_certs.digest import blake, uuid7
 from tcc_certs.ledger import LedgerReader
 from tcc_runtime.errors import LedgerError
-from tcc_runtime.lines import NodeLines, _cut
-from tcc_runtime.load import Artifact, load
-from tcc_runtime.modes import terms_of
-from tcc_runtime.open_line import open_line
-from tcc_runtime.recorder import Recorder
-from tcc_runtime.records import open_record
+from tcc_runtime.ledger.lines import NodeLines, _cut
+from tcc_runtime.artifact.load import Artifact, load
+from tcc_runtime.terms.modes import terms_of
+from tcc_runtime.ledger.open_line import open_line
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.records import open_record
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import HashOnly, LedgerFile, Memory
+from tcc_runtime.terms.settings import Settings
+from tcc_runtime.ledger.sinks import HashOnly, LedgerFile, Memory
 from tests.oracle.cores import call, depth, make_core
 from tests.runtime.graphs import build, free_core, vec_core, vec_rows
 

@@ -12,14 +12,14 @@ from tcc_certs.codec import encode
 from tcc_certs.race import winner
 from tcc_certs.replay import validate
 from tcc_certs.replay.left import Children, whole
-from tcc_runtime.lines import Marks
-from tcc_runtime.load import load
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.ledger.lines import Marks
+from tcc_runtime.artifact.load import load
+from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.rest_item import Drawing, Pool, Rest
 from tcc_runtime.rest_lines import draw_line, rest_line
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Settings
+from tcc_runtime.ledger.sinks import Memory
 from tests.runtime.graphs import build, free_core, vec_core, vec_rows
 
 SEED = bytes(range(32))

@@ -19,12 +19,12 @@ from tcc_runtime import arrivals
 from tcc_runtime import rounding as rounding_module
 from tcc_runtime import search as search_module
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.load import load
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.artifact.load import load
+from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
-from tcc_runtime.tables import Tables
+from tcc_runtime.terms.settings import Settings
+from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.states import Tables
 from tests.runtime.graphs import build, chain_rows, free_core, vec_core, vec_rows
 
 SEED = bytes(range(32))

@@ -15,7 +15,7 @@ from tcc.files import same_file, write_atomically
 from tcc.findings import as_json as as_object
 from tcc.opening import compile_options, json_option, options_of, show_or_exit
 from tcc.progress import compile_line
-from tcc_runtime.load import load
+from tcc_runtime.artifact.load import load
 
 
 @click.command("compile")

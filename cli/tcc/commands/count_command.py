@@ -9,7 +9,7 @@ import click
 from tcc import screen
 from tcc.describe import bounds_plans
 from tcc.opening import artifact_argument, json_option, open_artifact
-from tcc_runtime.plans import plans_by_depth
+from tcc_runtime.artifact.plans import plans_by_depth
 
 
 @click.command("count")

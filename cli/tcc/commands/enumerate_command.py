@@ -11,7 +11,7 @@ from tcc import screen
 from tcc.describe import bounds_plans
 from tcc.exits import DECLINED
 from tcc.opening import artifact_argument, json_option, open_artifact
-from tcc_runtime.plans import enumerate_plans
+from tcc_runtime.artifact.plans import enumerate_plans
 
 _DEFAULT = 1000
 

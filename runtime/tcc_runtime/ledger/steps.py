@@ -1,0 +1,250 @@
+"""The records of many steps, rendered at once.
+
+Format: docs/spec/ledger.md, section 3; a test holds the bytes equal to the canonical writer's.  The
+lines of some steps wait until there are enough of them: to draw for a while and then to render for
+a while is quicker than to change between the two at each step.
+Cost: a line the formatting of its numbers and its hash; memory: some 200 lines.
+"""
+
+from __future__ import annotations
+
+from binascii import hexlify
+from json.encoder import encode_basestring
+from typing import Final, TypeAlias
+
+from tcc_certs.codec import Json, encode
+from tcc_runtime.guards import Descent, Guard
+from tcc_runtime.item import (
+    EDGE,
+    ID,
+    LEFT,
+    ORDER,
+    PLACE,
+    SOURCE,
+    VIEW,
+    WORD,
+    Item,
+    above,
+    node_of,
+    step_of,
+)
+from tcc_runtime.ledger.lines import Marks, clamp_members, context_text, node_id, q64_text
+from tcc_runtime.ledger.records import descent_members
+from tcc_runtime.races.race import Race, Step, clamps
+from tcc_runtime.states import Call
+
+Waiting: TypeAlias = "tuple[Step, Descent | None]"
+MOST_CONTEXTS: Final = 1 << 12
+_WHOLE = (1 << 64) - 1
+_TENS = 10**20
+_CENTRE = 1 << 63
+TIE: Final = (1 << 43) - 1  # a fraction that is a multiple of 2^43 may stand between two texts
+# Members stand in the order of their names.
+_NUMBERS = b'"key_raw":"%b%d.%020d","kind":"%b","neg_log_t":"%b%d.%020d"'
+_NODE = (
+    b'{%b%b%b%b"ctx_digest":"%b","ctx_repr":%b,%b%b,"node_id":"%b","parent_id":"%b"%b'
+    b',"tie_token":%d}'
+)
+_REST = b'{%b%b%b%b,"node_id":"%b","step":%d}'
+_ROOT = b'{%b%b%b"ctx_digest":"%b","ctx_repr":"",%b%b,"node_id":"%b"%b}'
+
+
+class StepLines:
+    """Renders the steps of one run.
+
+    Args:
+        stamp: the start of every node_id.
+        single: the member `N` or `Nub` of a leaf's record.
+        marks: whether the claim was lowered.
+        tie, contexts: of a test that wants the rare ways taken.
+    """
+
+    def __init__(
+        self,
+        stamp: bytes,
+        single: bytes,
+        marks: Marks,
+        *,
+        tie: int = TIE,
+        contexts: int = MOST_CONTEXTS,
+    ) -> None:
+        self._stamp = stamp
+        self._single = single
+        self._marks = marks
+        self._tie, self._most = tie, contexts
+        self._contexts: dict[bytes, bytes] = {}
+        self._named: dict[Call, bytes] = {}
+
+    def root(self, race: Race, root: Item) -> bytes:
+        """The root's `node`."""
+        state, text = root[VIEW].state, hexlify(root[ID])
+        word = b"" if root[WORD] is None else b'"U":"%d",' % root[WORD]
+        claim, guards, numbers = self._published(race, root, b"node")
+        name = node_id(self._stamp, text)
+        return _ROOT % (
+            state.counted, word, claim, text, guards, numbers, name, state.placed,
+        )  # fmt: skip
+
+    def lines(self, race: Race, steps: list[Waiting]) -> list[bytes]:
+        """The lines of some steps of one race."""
+        lines: list[bytes] = []
+        stamp, contexts, single, published = (
+            self._stamp, self._contexts, self._single, self._published,
+        )  # fmt: skip
+        known: Item | None = None  # the node whose node_id and last two calls these are:
+        name = before = b""
+        for step, descent in steps:
+            item, _, _, children, rest, _ = step
+            node = node_of(item)
+            # The child that was rendered last is mostly the one that is popped next.
+            if known is None or node[ID] is not known[ID]:
+                known, name, before = node, node_id(stamp, hexlify(node[ID])), _calls(node, 2)
+            parent, edge = name, None
+            lines.append(self._popped(race, step, descent, parent))
+            for known in children:
+                edge, view, text, word = known[EDGE], known[VIEW], hexlify(known[ID]), known[WORD]
+                call = edge[2]
+                claim, guards, numbers = published(race, known, b"node")
+                if view is None:
+                    calls, counted, placed, named = _calls(node, 3), single, b"", b'"call":"stop",'
+                else:
+                    calls = b"%b %b" % (before, call.raw) if before else call.raw
+                    counted, placed = view.state.counted, view.state.placed
+                    named = self._named.get(call) or self._name(call)
+                name = node_id(stamp, text)
+                lines.append(
+                    _NODE
+                    % (
+                        counted, b'"U":"%d",' % word if word is not None and word >= 0 else b"",
+                        named, claim, text, contexts.get(calls) or self._context(calls), guards,
+                        numbers, name, parent, placed, known[PLACE],
+                    )
+                )  # fmt: skip
+            if rest is not None:
+                claim, guards, numbers = published(race, rest, b"rest")
+                word = b'"U":"%d",' % rest[WORD]
+                number = step_of(rest[LEFT])
+                lines.append(_REST % (word, claim, guards, numbers, parent, number))
+            if edge is not None and edge[2] is not None:
+                last = node[EDGE]
+                before = edge[2].raw if last is None else b"%b %b" % (last[2].raw, edge[2].raw)
+        return lines
+
+    def leaf(self, race: Race, leaf: Item, word: int, incumbent: int | None) -> bytes:
+        """`leaf`: U_P is `word`, B* after it `incumbent`."""
+        own = claim = guards = shown = b""
+        if race.late:
+            own, shown = _realised(race, leaf)
+            if clamps(race, leaf, popped=True):
+                claim, guards = clamp_members(self._marks)
+        best = b"" if incumbent is None else b'"incumbent":"%b",' % q64_text(incumbent).encode()
+        value, name = q64_text(-leaf[ORDER]).encode(), node_id(self._stamp, hexlify(leaf[ID]))
+        return b'{%b"U_P":"%d","V":"%b",%b%b%b"kind":"leaf",%b"node_id":"%b"}' % (
+            own, word, value, claim, guards, best, shown, name,
+        )  # fmt: skip
+
+    def _popped(self, race: Race, step: Step, descent: Descent | None, name: bytes) -> bytes:
+        """`expand` or `draw`."""
+        item, drawn, winner, _, _, dead = step
+        word = won = b""
+        if drawn is not None:
+            word = b'"W":"%d",' % drawn
+            won = b',"winner":"phantom"' if winner is None else b',"winner":"%d"' % winner
+        end = b'"dead_end":true,' if dead else b""
+        left = item[LEFT]
+        if left is not None:
+            number = step_of(left)
+            return b'{%b%b"kind":"draw","node_id":"%b","step":%d%b}' % (
+                word, end, name, number, won,
+            )  # fmt: skip
+        own = claim = guards = shown = b""
+        late = race.late and item[SOURCE] is not None
+        if late:
+            own, shown = _realised(race, item)
+        clamp = late and clamps(race, item, popped=True)
+        if descent is not None:
+            return self._descended(step, descent, name, own, shown, clamp)
+        if clamp:
+            claim, guards = clamp_members(self._marks)
+        return b'{%b%b%b%b%b"kind":"expand",%b"node_id":"%b"%b}' % (
+            own, word, claim, end, guards, shown, name, won,
+        )  # fmt: skip
+
+    def _descended(
+        self, step: Step, descent: Descent, name: bytes, own: bytes, shown: bytes, clamp: bool
+    ) -> bytes:
+        """`expand`, with Phi."""
+        _, drawn, winner, _, _, dead = step
+        word = won = b""
+        if drawn is not None:
+            word = b'"W":"%d",' % drawn
+            won = b',"winner":"phantom"' if winner is None else b',"winner":"%d"' % winner
+        phi = descent_members(descent)
+        fired = [Guard.CLAMP] * clamp
+        fired += [Guard.ACYCLICITY] * descent.fails + [Guard.CLAMP] * descent.clamp
+        members = self._marks.guards(fired, clamp or descent.fails)
+        claim = _member("claim_type", members)
+        return b"{%b%b%b%b%b%b%b%b%b%b%b%b}" % (
+            own, word, claim, b'"dead_end":true,' if dead else b"", _member("delta_phi", phi),
+            _member("guards", members), b'"kind":"expand",', shown,
+            b'"node_id":"%b",' % name, _member("phi_after", phi),
+            _member("phi_before", phi)[:-1], won,
+        )  # fmt: skip
+
+    def _published(self, race: Race, item: Item, kind: bytes) -> tuple[bytes, bytes, bytes]:
+        """The members `claim_type` and `guards`, and those from `key_raw` to `neg_log_t`."""
+        log, bits = race.shown(item)
+        claim = guards = b""
+        if bits and clamps(race, item, popped=False):
+            claim, guards = clamp_members(self._marks)
+        key = -item[0]
+        if log is None or (race.late and item[SOURCE] is not None):
+            return claim, guards, b'"key_raw":"%b","kind":"%b"' % (q64_text(key).encode(), kind)
+        left = right = b""
+        if key < 0:
+            left, key = b"-", -key
+        if log < 0:
+            right, log = b"-", -log
+        first, second = key & _WHOLE, log & _WHOLE
+        if first & self._tie and second & self._tie:
+            return claim, guards, _NUMBERS % (
+                left, key >> 64, (first * _TENS + _CENTRE) >> 64, kind,
+                right, log >> 64, (second * _TENS + _CENTRE) >> 64,
+            )  # fmt: skip
+        return claim, guards, b'"key_raw":"%b%b","kind":"%b","neg_log_t":"%b%b"' % (
+            left, q64_text(key).encode(), kind, right, q64_text(log).encode(),
+        )  # fmt: skip
+
+    def _name(self, call: Call) -> bytes:
+        """The member `call` of a record."""
+        found = self._named[call] = f'"call":{encode_basestring(call.text)},'.encode()
+        return found
+
+    def _context(self, calls: bytes) -> bytes:
+        """`ctx_repr`, of calls that it was not asked for of late."""
+        if len(self._contexts) >= self._most:
+            self._contexts.clear()
+        found = self._contexts[calls] = context_text(calls).encode()
+        return found
+
+
+def _member(name: str, members: dict[str, Json]) -> bytes:
+    """A member with a comma after it; nothing where it is not there."""
+    return b"" if name not in members else b'"%b":%b,' % (name.encode(), encode(members[name]))
+
+
+def _realised(race: Race, item: Item) -> tuple[bytes, bytes]:
+    """The members `U` and `neg_log_t` of an item that was realised when it was popped."""
+    word, log = item[WORD], race.shown(item)[0]
+    own = b"" if word is None or word < 0 else b'"U":"%d",' % word
+    return own, b"" if log is None else b'"neg_log_t":"%b",' % q64_text(log).encode()
+
+
+def _calls(node: Item, most: int) -> bytes:
+    """The last calls of a prefix, at most `most`, one space between."""
+    calls: list[bytes] = []
+    step: Item | None = node
+    while step is not None and step[EDGE] is not None and len(calls) < most:
+        calls.append(step[EDGE][2].raw)
+        step = above(step)
+    return b" ".join(reversed(calls))
