@@ -235,7 +235,8 @@ def search(
         started_ms: UTC milliseconds for the ledger; None asks the clock.
         on_expand: called after each expansion; returning True ends the run.
         quoter: is asked what calls cost whose cost is a range: any callable from a
-            :class:`tcc_runtime.asking.quotes.Question` to an :class:`tcc_runtime.asking.quotes.Answer`.
+            :class:`~tcc_runtime.asking.quotes.Question` to an
+            :class:`~tcc_runtime.asking.quotes.Answer`.
         settings: those of :class:`tcc_runtime.terms.settings.Settings`, by name: ``top``, ``mode``,
             ``max_expansions``, ``max_seconds`` and so on.
 

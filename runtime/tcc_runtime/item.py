@@ -4,7 +4,8 @@ Text: docs/spec/race.md, sections 2, 5, 8 and 18.  An item is a tuple, as millio
 and compared.  The first nine members are the same whatever it is computed with; those that follow
 are the numbers of the rung that made it (:mod:`tcc_runtime.numbers`), or of the fallback.
 What is left of a node is a few numbers for each draw, shared by the items of the node; of them only
-the last is ever in a frontier.  An item refers to the one that it was drawn from, so that it can be computed again along its path.
+the last is ever in a frontier.  An item refers to the one that it was drawn from, so that it can be
+computed again along its path.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import LedgerTail
 from tcc_runtime.outcome import Run
-from tcc_runtime.search import OnExpand, search
+from tcc_runtime.search import QUICKEST, Engine, OnExpand, search
 from tcc_runtime.terms.settings import Settings
 
 _CHUNK = 1 << 16
@@ -43,6 +43,7 @@ def resume(
     on_expand: OnExpand | None = None,
     sync_ms: int = 1000,
     quoter: Quoter | None = None,
+    engine: Engine = QUICKEST,
 ) -> Run:
     """Takes a run up again; one whose ledger is closed is only played again.
 
@@ -57,6 +58,7 @@ def resume(
         on_expand: as in a search; it is told of the expansions of the prefix too.
         sync_ms: as of the ledger's file.
         quoter: is asked where the answers of the ledger end.
+        engine: how it is computed, whoever computed its prefix.
 
     Raises:
         ResumeError: the ledger holds no record, or not this artifact's run with this seed.
@@ -73,7 +75,8 @@ def resume(
         with path.open("rb") as handle:
             recorder = Replaying(prefix, handle, path, withhold=withhold, sync_ms=sync_ms)
             asked = Answered(prefix.answers, quoter)
-            return search(artifact, settings, recorder, on_expand, _clock(recorder), asked)
+            clock = _clock(recorder)
+            return search(artifact, settings, recorder, on_expand, clock, asked, engine)
     except LedgerError:
         raise
     except OSError as error:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from tcc_certs.fixed import format_q64
 from tcc_runtime.artifact.constraints import constraints_of
@@ -23,14 +22,9 @@ from tcc_runtime.interrupts import Interrupts
 from tcc_runtime.item import VIEW, Item, calls_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.loop import Check, Follow, Search
-from tcc_runtime.numbers.fixed import Fixed
-from tcc_runtime.numbers.fixed import Walk as FixedWalk
-from tcc_runtime.numbers.floats import Floats
-from tcc_runtime.numbers.mpfr import Mpfr
-from tcc_runtime.numbers.mpfr import Walk as MpfrWalk
-from tcc_runtime.numbers.path import Finer, Path
+from tcc_runtime.numbers.ladder import Numbers, begin_with, rung_of
 from tcc_runtime.numbers.reals import clamped
-from tcc_runtime.numbers.rung import PROVEN, Precision, Rung
+from tcc_runtime.numbers.rung import PROVEN, Precision
 from tcc_runtime.numbers.tail import tail_lse
 from tcc_runtime.outcome import Found, Run, plan
 from tcc_runtime.races.anchored import Anchored
@@ -45,9 +39,6 @@ from tcc_runtime.terms.opening import race_key_of
 from tcc_runtime.terms.settings import Settings
 
 OnExpand: TypeAlias = Follow
-Numbers: TypeAlias = Literal["floats", "fixed", "mpfr"]
-LONGEST = 4096  # calls of a plan, for the error analyses
-LARGEST = 1 << 48  # of beta * cost, so that no published number can be clamped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +90,8 @@ def search(
         ValueError: the engine's rung does not take this run.
     """
     terms = terms_of(artifact, settings, quoted=quoter is not None)
-    numbers = _numbers_of(artifact, terms, engine, recorder is not None)
+    recorded, ranged = recorder is not None, terms.ask is not None
+    numbers = begin_with(artifact, engine.numbers, recorded=recorded, ranged=ranged)
     with Interrupts() as interrupts:
         if recorder is None:
             run = _Run(artifact, terms, engine, numbers, interrupts, clock, quoter, None)
@@ -108,44 +100,6 @@ def search(
             run = _Run(artifact, terms, engine, numbers, interrupts, clock, quoter, recorder)
             recorder.open(artifact, terms)
             return recorder.close(run.made(on_expand))
-
-
-def fits(artifact: Artifact) -> bool:
-    """Whether the error analyses of floats and of integers of fixed size hold for an artifact.
-
-    A kernel has passed it, and no published number can be clamped.
-    """
-    longest = artifact.rank(artifact.root)
-    return artifact.verified and longest <= LONGEST and _most_cost(artifact) <= LARGEST
-
-
-def _numbers_of(artifact: Artifact, terms: Terms, engine: Engine, recorded: bool) -> Numbers:
-    """The rung that a run begins with."""
-    allowed: list[Numbers] = ["mpfr"]
-    if fits(artifact):
-        allowed.append("fixed")
-        # Costs that rise by less than an enclosure is wide would be missed.
-        if terms.ask is None and not recorded:
-            allowed.append("floats")
-    if engine.numbers is None:
-        return allowed[-1]
-    if engine.numbers not in allowed:
-        raise ValueError(f"this run cannot be computed with {engine.numbers}")
-    return engine.numbers
-
-
-def _most_cost(artifact: Artifact) -> float:
-    """What beta times the cost of a prefix cannot exceed."""
-    found = artifact.kept.get("most_cost")
-    if isinstance(found, float):
-        return found
-    beta, places = artifact.manifest.beta
-    most = max(map(abs, artifact.cost_low), default=0)
-    if not artifact.fixed_costs:
-        most = max(most, *map(abs, artifact.cost_high))
-    size: int = beta * most * (artifact.rank(artifact.root) + 1) // 10 ** (places + 9)
-    found = artifact.kept["most_cost"] = float(min(size + 1, 2 * LARGEST))
-    return found
 
 
 class _Run:
@@ -170,7 +124,13 @@ class _Run:
         self._refinement = refinement_of(artifact, terms, quoter, clock)
         self._constraints = constraints_of(artifact, terms.truncate if terms.cut else None)
         self._uniforms = Uniforms(race_key_of(artifact, terms))
-        self._rung = self._rung_of()
+        self._rung = rung_of(
+            numbers,
+            self._tables,
+            engine.precision,
+            fresh=terms.race == "literal",
+            cost_of=None if self._refinement is None else self._refinement.low,
+        )
         race = self._race_of()
         self._search = search = Search(
             race, self._rung, terms.mode, terms.claim, settings.top, interrupts
@@ -186,26 +146,6 @@ class _Run:
         """Steps until something stops it; the result."""
         self._search.follow = follow
         return self._result(self._search.run())
-
-    def _rung_of(self) -> Rung:
-        """The rung, and the ladder above it."""
-        tables, precision = self._tables, self._engine.precision
-        low = None if self._refinement is None else self._refinement.low
-        above: list[Callable[[], Finer]] = []
-        path = Path(above, self._terms.race == "literal", low)
-        bits = precision.first
-        if self._numbers == "mpfr":
-            rung: Rung = Mpfr(tables, bits, path)
-            bits *= 2
-        elif self._numbers == "fixed":
-            rung = Fixed(tables, precision.error, path)
-        else:
-            rung = Floats(tables, _most_cost(self._artifact), precision.margin, path)
-            above.append(partial(FixedWalk, tables, precision.error))
-        while bits < 2 * precision.last:
-            above.append(partial(MpfrWalk, tables, min(bits, precision.last), path))
-            bits *= 2
-        return rung
 
     def _race_of(self) -> Race:
         """The race that the run starts with."""
@@ -240,7 +180,8 @@ class _Run:
         """What the calls of a prefix cost, as far as is known."""
         if self._refinement is not None:
             return self._refinement.low(item)
-        return sum([call.cost_low for call in calls_of(item)])
+        low: int = sum([call.cost_low for call in calls_of(item)])
+        return low
 
     def _late(self) -> bool:
         return is_late(self._clock() - self._began, self._terms.settings.max_ms)

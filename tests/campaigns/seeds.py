@@ -19,9 +19,9 @@ from tcc_certs.manifest import Relaxed
 from tcc_runtime.artifact.load import load
 from tcc_runtime.asking.quotes import Answer, Question
 from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
-from tcc_runtime.ledger.sinks import Memory
 from tests.oracle.build import build
 from tests.oracle.cores import at_most, call, depth, letters, make_core, random_core, uses
 from tests.oracle.network import build_network, build_relaxed

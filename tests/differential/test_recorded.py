@@ -10,11 +10,11 @@ import pytest
 from tcc_runtime import arrivals, batch
 from tcc_runtime import search as searching
 from tcc_runtime.artifact.load import load
-from tcc_runtime.terms.modes import terms_of
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.resume import resume
-from tcc_runtime.terms.settings import Settings
 from tcc_runtime.ledger.sinks import LedgerFile, Memory
+from tcc_runtime.resume import resume
+from tcc_runtime.terms.modes import terms_of
+from tcc_runtime.terms.settings import Settings
 from tests.differential.test_runtime_modes import case
 from tests.oracle.cores import call, depth, make_core
 from tests.runtime.graphs import build, chain_rows, free_core, opened, plan_rows, wide_core

@@ -13,9 +13,9 @@ from tcc_certs.fixed import parse_q64
 from tcc_runtime.artifact.load import load
 from tcc_runtime.artifact.plans import enumerate_plans
 from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
-from tcc_runtime.ledger.sinks import Memory
 from tests.differential.runtime_oracle import Grammar, Oracle
 from tests.runtime.graphs import build, free_core, random_rows
 

@@ -8,24 +8,24 @@ import signal
 from dataclasses import replace
 
 import pytest
-
-from tcc_certs.fixed import format_q64
-from tcc_runtime import near, swift, swift_coupled, swift_rest
-from tcc_runtime.errors import Undecided
 from tcc_runtime.exact import Exact
-from tcc_runtime.artifact.load import load
-from tcc_runtime.terms.modes import terms_of
-from tcc_runtime.numbers.reals import Reals
-from tcc_runtime.terms.opening import race_key_of
 from tcc_runtime.race import Coupled, drawing
-from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
-from tcc_runtime.ledger.sinks import HashOnly
 from tcc_runtime.swift import exponential, fits
 from tcc_runtime.swift_coupled import SwiftCoupled
 from tcc_runtime.swift_rest import SwiftRest
+
+from tcc_certs.fixed import format_q64
+from tcc_runtime import near, swift, swift_coupled, swift_rest
+from tcc_runtime.artifact.load import load
+from tcc_runtime.errors import Undecided
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import HashOnly
+from tcc_runtime.numbers.reals import Reals
+from tcc_runtime.search import search
 from tcc_runtime.states import tables_of
+from tcc_runtime.terms.modes import terms_of
+from tcc_runtime.terms.opening import race_key_of
+from tcc_runtime.terms.settings import Settings
 from tests.differential.test_runtime_modes import case
 from tests.runtime.graphs import build, chain_rows, free_core, opened, plan_rows
 

@@ -14,8 +14,8 @@ from tcc_certs.container import read_container
 from tcc_certs.errors import Code, Rejected
 from tcc_runtime.artifact.load import load
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
 from tcc_runtime.states import tables_of
+from tcc_runtime.terms.settings import Settings
 from tests.oracle.cores import make_core
 from tests.runtime.graphs import build, chain_rows, free_core, vec_core, vec_rows
 

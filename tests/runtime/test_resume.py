@@ -22,13 +22,13 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.ledger import FIRST_HEAD, LedgerReader, seal
 from tcc_certs.ledger_schema import check_record
 from tcc_certs.replay import validate
-from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.artifact.load import load
+from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import LedgerFile, Memory
 from tcc_runtime.resume import resume
 from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
-from tcc_runtime.ledger.sinks import LedgerFile, Memory
 from tests.runtime.graphs import build, chain_rows, free_core, vec_core, vec_rows
 
 SEED = bytes(range(32))

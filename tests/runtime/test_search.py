@@ -15,16 +15,13 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.fixed import parse_q64
 from tcc_certs.ledger import LedgerReader
 from tcc_certs.ledger_schema import check_record
-from tcc_runtime import arrivals
-from tcc_runtime import rounding as rounding_module
-from tcc_runtime import search as search_module
-from tcc_runtime.errors import SettingsError
 from tcc_runtime.artifact.load import load
+from tcc_runtime.errors import SettingsError
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
 from tcc_runtime.ledger.sinks import Memory
-from tcc_runtime.states import Tables
+from tcc_runtime.numbers.rung import Precision
+from tcc_runtime.search import QUICKEST, Engine, search
+from tcc_runtime.terms.settings import Settings
 from tests.runtime.graphs import build, chain_rows, free_core, vec_core, vec_rows
 
 SEED = bytes(range(32))
@@ -41,7 +38,7 @@ def changed(data: bytes, columns=(), **manifest) -> bytes:
     return write_artifact(replace(file.manifest, **manifest), {**raw, **dict(columns)})
 
 
-def recorded(artifact, on_expand=None, **options):
+def recorded(artifact, on_expand=None, engine=QUICKEST, **options):
     """A run, and the records of its ledger, each read strictly."""
     ledger = Memory()
     run = search(
@@ -49,6 +46,7 @@ def recorded(artifact, on_expand=None, **options):
         Settings(**{"seed": SEED, "race": "coupled", **options}),
         Recorder(ledger, started_ms=9),
         on_expand,
+        engine=engine,
     )
     records = list(LedgerReader([bytes(ledger.data)]))
     for line, record in enumerate(records, 1):
@@ -283,24 +281,30 @@ def test_without_alpha_no_potential_is_written():
     assert not any("phi_before" in record for record in records)
 
 
-@pytest.mark.parametrize("by_steps", [True, False])
-def test_an_undecided_rounding_ends_the_run(monkeypatch, by_steps):
-    if by_steps:
-        monkeypatch.setattr(search_module, "fits", lambda *_: False)
-    monkeypatch.setattr(arrivals, "_ABOVE", 0)  # which leaves every number open
-    monkeypatch.setattr(rounding_module, "LAST_BITS", 97)
-    artifact = load(vec())
-    artifact.kept["tables.r2.1"] = Tables(artifact, "r2", 97)
-    run, records = recorded(artifact)
+@pytest.mark.parametrize("numbers", ["fixed", "mpfr"])
+def test_an_undecided_rounding_ends_the_run(numbers):
+    # Of integers every number is open, and 97 bits decide none.
+    engine = Engine(numbers=numbers, precision=Precision(error=1 << 47, first=97, last=97))
+    run, records = recorded(load(vec()), engine=engine)
     assert (run.stop, run.claim_type, run.guards) == ("precision", "NoCert", ())
     assert records[-1]["stop"] == "precision"
+
+
+def test_an_undecided_comparison_ends_a_run_that_nobody_records():
+    precision = Precision(margin=1.0, error=1 << 47, first=97, last=97)
+    told = []
+    settings = Settings(seed=SEED, race="coupled", top=12)
+    engine = Engine(numbers="floats", precision=precision)
+    run = search(load(vec()), settings, None, lambda p: told.append(p.expansions), engine=engine)
+    assert (run.stop, run.claim_type, run.frontier_key) == ("precision", "NoCert", None)
+    assert told == list(range(1, run.expansions + 1))
 
 
 def test_precision_is_added_until_every_rounding_is_decided():
     artifact = load(vec())
     due = search(artifact, Settings(seed=SEED, race="coupled", top=12))
-    artifact.kept["tables.r2.1"] = Tables(artifact, "r2", 98)
-    assert search(artifact, Settings(seed=SEED, race="coupled", top=12)) == due
+    engine = Engine(numbers="mpfr", precision=Precision(first=98))
+    assert search(artifact, Settings(seed=SEED, race="coupled", top=12), engine=engine) == due
 
 
 def test_a_range_that_nobody_is_asked_about_leads_to_fallback():

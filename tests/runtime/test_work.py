@@ -11,21 +11,21 @@ from collections import Counter
 
 import pytest
 from blake3 import blake3
+from tcc_runtime.items import Left
+from tcc_runtime.swift_coupled import SwiftCoupled
+from tcc_runtime.swift_rest import SwiftRest
 
 from tcc_certs.digest import REST_WINNER, WINNER
 from tcc_runtime import arrivals, retrace, steps, swift
 from tcc_runtime import search as searching
-from tcc_runtime.items import Left
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.terms.modes import terms_of
-from tcc_runtime.numbers.reals import FIRST_BITS, Reals
-from tcc_runtime.terms.opening import race_key_of
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.terms.settings import Settings
 from tcc_runtime.ledger.sinks import HashOnly
-from tcc_runtime.swift_coupled import SwiftCoupled
-from tcc_runtime.swift_rest import SwiftRest
+from tcc_runtime.numbers.reals import FIRST_BITS, Reals
 from tcc_runtime.states import tables_of
+from tcc_runtime.terms.modes import terms_of
+from tcc_runtime.terms.opening import race_key_of
+from tcc_runtime.terms.settings import Settings
 from tests.runtime.graphs import build, chain_rows, free_core, opened, random_network, wide_core
 
 SEED = bytes(range(32))

@@ -1,1 +1,1 @@
-"""An artifact as a run uses it: opened, its counts and bounds, its plans, what it leaves to a run."""
+"""An artifact as a run uses it: its columns, counts and bounds, its plans, what it leaves open."""

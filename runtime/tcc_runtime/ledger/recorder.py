@@ -1,7 +1,7 @@
 """The recorder: what a run does becomes the lines of a ledger.
 
-Format: docs/spec/ledger.md; :mod:`tcc_runtime.ledger.records` and :mod:`tcc_runtime.ledger.lines` render, this
-file chains and keeps order.
+Format: docs/spec/ledger.md; :mod:`tcc_runtime.ledger.steps` and :mod:`tcc_runtime.ledger.records`
+render, this file chains and keeps order.
 Cost: rendering a node, one BLAKE3 of it.
 """
 

@@ -1,8 +1,7 @@
 """Arrivals and their logarithms as plain integers, close enough for almost every published number.
 
 Text: docs/spec/race.md, sections 5 and 7.  What these numbers leave open, one in 2^19, is computed
-again by :mod:`tcc_runtime.rounding` or :mod:`tcc_runtime.exact`, so a
-published number does not depend on them.
+again in MPFR, so a published number does not depend on them.
 Cost: a logarithm is two multiplications by at most 30 bits, two look-ups and a few operations of
 the processor; a third of one of MPFR at 96 bits.  The two tables have at most 1,539 entries, each
 made when it is first met.
@@ -40,11 +39,9 @@ import gmpy2
 FRACTION: Final = 112
 ERROR: Final = 1 << FRACTION - 84
 LEAST: Final = 1 << 127  # of a mantissa
-OPEN: Final = 1 << 256  # no key: the error leaves a rounding open
 DROP: Final = FRACTION - 64
 HALF: Final = 1 << DROP - 1
-_PART = (1 << DROP) - 1
-_ABOVE = _PART - ERROR
+PART: Final = (1 << DROP) - 1
 _CONTEXTS = {
     bits: gmpy2.context(
         precision=precision,
@@ -147,15 +144,10 @@ def later(
     return mantissa, exponent, logarithm(mantissa) + (127 - exponent) * LN2
 
 
-def rounded(log: int, bound: int) -> int:
-    """The key of a node, Q64.64; `OPEN` where it, or its -ln t, may round to more than one number.
+def decided(shown: int, key: int, error: int) -> bool:
+    """Whether half of 2^-64 more than -ln t and than a key, both within `error`, has one floor.
 
-    Args:
-        log: ln t.
-        bound: M.
+    :class:`tcc_runtime.numbers.fixed.Fixed` has it written out where it costs.
     """
-    shown = HALF - log
-    key = shown + bound
-    if ERROR < shown & _PART < _ABOVE and ERROR < key & _PART < _ABOVE:
-        return key >> DROP
-    return OPEN
+    most = PART - error
+    return error < shown & PART < most and error < key & PART < most

@@ -13,7 +13,17 @@ from typing import Any, Final, TypeAlias
 from tcc_runtime.artifact.constraints import Held
 from tcc_runtime.errors import Undecided
 from tcc_runtime.item import Item, Left
-from tcc_runtime.numbers.arrivals import DROP, FRACTION, HALF, LEAST, later, log_of_ratio, rate
+from tcc_runtime.numbers.arrivals import (
+    DROP,
+    FRACTION,
+    HALF,
+    LEAST,
+    PART,
+    decided,
+    later,
+    log_of_ratio,
+    rate,
+)
 from tcc_runtime.numbers.path import Path, Published
 from tcc_runtime.numbers.reals import Reals
 from tcc_runtime.states import Call, Edge, First, State, Tables, View
@@ -23,7 +33,6 @@ from tcc_runtime.states import Call, Edge, First, State, Tables, View
 MANTISSA, EXPONENT, LOG, SCORE = range(9, 13)
 _TIME_UNITS = 1 << 76  # a time is within 2^-84, in units of 2^-160
 _REALS = Reals(160)
-_PART = (1 << DROP) - 1
 _FLOORS = 1 << 12  # that much the scores of a path's calls, each rounded down, may add up to
 _ALONE = rate(1, 0)  # of a leaf
 _STOP: Final[Edge] = (b"\x02", b"", None, None, 1 << 62, -1, 0, 0, 0, *_ALONE)
@@ -89,7 +98,7 @@ class Fixed:
     def __init__(self, tables: Tables, error: int, path: Path) -> None:
         self._views = _views_of(tables)
         self._beta, self._unit = tables.beta, tables.unit
-        self._low, self._high = error, _PART - error
+        self._low, self._high = error, PART - error
         self._path = path
         self._opened: dict[bytes, int] = {}  # -ln t of the items that were open
 
@@ -147,7 +156,7 @@ class Fixed:
             -(key >> DROP), ident, view, None, source, place, edge, word, held,
             mantissa, exponent, log, score,
         )  # fmt: skip
-        return item if self._decided(shown, key) else self._open(item)
+        return item if decided(shown, key, self._low) else self._open(item)
 
     def won(
         self,
@@ -169,7 +178,7 @@ class Fixed:
             -(key >> DROP), ident, edge[3], None, source, place, edge, word, held,
             mantissa, exponent, log, score,
         )  # fmt: skip
-        if self._low < shown & _PART < self._high and self._low < key & _PART < self._high:
+        if self._low < shown & PART < self._high and self._low < key & PART < self._high:
             return item
         return self._open(item)
 
@@ -187,7 +196,7 @@ class Fixed:
             -(key >> DROP), ident, edge[3], None, source, place, edge, word, held,
             mantissa, exponent, log, score,
         )  # fmt: skip
-        if self._low < shown & _PART < self._high and self._low < key & _PART < self._high:
+        if self._low < shown & PART < self._high and self._low < key & PART < self._high:
             return item
         return self._open(item)
 
@@ -201,7 +210,7 @@ class Fixed:
             -(key >> DROP), ident, view, left, source, 0, None, word, source[8],
             mantissa, exponent, log, score,
         )  # fmt: skip
-        if self._low < shown & _PART < self._high and self._low < key & _PART < self._high:
+        if self._low < shown & PART < self._high and self._low < key & PART < self._high:
             return item
         return self._open(item)
 
@@ -213,7 +222,7 @@ class Fixed:
         view, shown = item[2], HALF - item[LOG]
         key = shown + score + (0 if view is None else view.lift)
         changed = (-(key >> DROP), *item[1:SCORE], score)
-        return changed if self._decided(shown, key) else self._open(changed, cost)
+        return changed if decided(shown, key, self._low) else self._open(changed, cost)
 
     def order(self, item: Item) -> Item:
         """It is exact."""
@@ -233,10 +242,6 @@ class Fixed:
             return _REALS.arrival_word(_REALS.scaled(leaf[9], leaf[10]), _TIME_UNITS)
         except Undecided:
             return self._path.arrival_word(leaf)
-
-    def _decided(self, shown: int, key: int) -> bool:
-        low, high = self._low, self._high
-        return low < shown & _PART < high and low < key & _PART < high
 
     def _open(self, item: Item, cost: int | None = None) -> Item:
         """The same item with its key, which its own numbers leave open.
@@ -259,7 +264,7 @@ class Walk:
         self._bits = tables.artifact.manifest.fraction_bits
         self._beta, self._unit = tables.beta, tables.unit
         self._calls = _views_of(tables)
-        self._low, self._high = error, _PART - error
+        self._error = error
 
     def drawn(
         self, before: Arrival | None, calls: list[Call], word: int, mass: int, scale: int
@@ -280,8 +285,7 @@ class Walk:
         bound = ((-self._beta * cost) << FRACTION) // self._unit
         shown = HALF - log
         key = shown + bound + (residual << FRACTION - 32)
-        low, high = self._low, self._high
-        if low < shown & _PART < high and low < key & _PART < high:
+        if decided(shown, key, self._error):
             return shown >> DROP, key >> DROP
         return None
 

@@ -16,7 +16,7 @@ from tcc_certs.fixed import divide_nearest, parse_decimal
 from tcc_runtime.artifact.constraints import Constraints
 from tcc_runtime.errors import Undecided
 from tcc_runtime.item import HELD, ID, LEFT, VIEW, WORD, Item, node_of, whole
-from tcc_runtime.numbers.arrivals import DROP, FRACTION, HALF, later, rate
+from tcc_runtime.numbers.arrivals import DROP, FRACTION, HALF, PART, later, rate
 from tcc_runtime.numbers.floats import ident_of
 from tcc_runtime.numbers.reals import Reals, clamped
 from tcc_runtime.numbers.rung import KEY_CLAMP, Precision, Rung
@@ -28,7 +28,6 @@ COST, CLAMP = 9, 10
 _LEAF: Final = bytes((PER_LEAF,))
 _WORDS: Final = (1 << 64) - 1
 _ALONE: Final = rate(1, 0)
-_PART: Final = (1 << DROP) - 1
 
 
 class Fallback:
@@ -155,7 +154,7 @@ class Fallback:
             arrival = later(0, 0, word, *_ALONE)[2]
             score = ((-self._tables.beta * cost) << FRACTION) // self._tables.unit
             value = HALF + score + gumbel * self._tau_unit // self._tau - arrival
-            if self._error < value & _PART < _PART - self._error:
+            if self._error < value & PART < PART - self._error:
                 return value >> DROP
         return decided(lambda reals: self._nearest(word, cost, reals), self._precision)
 
