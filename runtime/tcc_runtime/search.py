@@ -17,6 +17,7 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.quotes import Quoter
 from tcc_runtime.asking.refine import refinement_of
 from tcc_runtime.checks import Asking, Capped, Counted, Deep, Timed
+from tcc_runtime.errors import Undecided
 from tcc_runtime.guards import Counts, Potential, Stop, counts_of, is_late
 from tcc_runtime.interrupts import Interrupts
 from tcc_runtime.item import VIEW, Item, calls_of
@@ -219,7 +220,11 @@ class _Run:
 
     def _result(self, stop: Stop) -> Run:
         search, terms, refinement = self._search, self._terms, self._refinement
-        left, best = search.key_left(), search.incumbent
+        left, best = None, search.incumbent
+        try:
+            left = search.key_left()
+        except Undecided:  # only where nobody published it
+            stop = Stop.PRECISION
         tail = tail_lse(self._artifact, terms.truncate) if terms.cut else None
         return Run(
             mode=search.mode,

@@ -1,7 +1,8 @@
 """`open`, put together from what many runs over one artifact have in common.
 
 Format: docs/spec/ledger.md, section 3; :mod:`tcc_runtime.ledger.records` has the definition, and a
-test holds the bytes equal.  Cost: two hashes, where the last run over the artifact had the same options.
+test holds the bytes equal.  Cost: two hashes, where the last run over the artifact had the same
+options.
 """
 
 from __future__ import annotations

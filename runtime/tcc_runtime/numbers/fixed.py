@@ -100,7 +100,8 @@ class Fixed:
         self._beta, self._unit = tables.beta, tables.unit
         self._low, self._high = error, PART - error
         self._path = path
-        self._opened: dict[bytes, int] = {}  # -ln t of the items that were open
+        # -ln t of the items that were open; one that is realised later has a word then.
+        self._opened: dict[tuple[bytes, int | None], int] = {}
 
     def view(self, state: State) -> View:
         """A state with its rate and its residual."""
@@ -231,7 +232,7 @@ class Fixed:
     def shown(self, item: Item) -> tuple[int, int]:
         """Nothing is clamped that this rung takes."""
         if self._opened:
-            found = self._opened.get(item[1])
+            found = self._opened.get((item[1], item[7]))
             if found is not None:
                 return found, 0
         return HALF - item[LOG] >> DROP, 0
@@ -250,7 +251,7 @@ class Fixed:
             Undecided: no precision decides.
         """
         shown, key = self._path.published(item, cost)
-        self._opened[item[1]] = shown
+        self._opened[(item[1], item[7])] = shown
         return (-key, *item[1:])
 
 
