@@ -13,28 +13,38 @@ from types import FrameType
 
 
 class Interrupts:
-    """Holds Ctrl-C back, and tells whether it was pressed.
+    """Tells whether Ctrl-C was pressed, from when it is held back.
 
     A context manager; on leaving, Python's handler is back.
 
     Attributes:
-        pressed: whether Ctrl-C was pressed since.
+        pressed: whether Ctrl-C was pressed since it is held back.
     """
 
-    __slots__ = ("_held", "pressed")
+    __slots__ = ("_asked", "_held", "pressed")
 
     def __init__(self) -> None:
-        self.pressed = self._held = False
+        self.pressed = self._asked = self._held = False
 
     def __enter__(self) -> Interrupts:
-        self._held = _is_ours()
-        if self._held:
-            signal.signal(signal.SIGINT, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._held:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def hold(self) -> None:
+        """Holds Ctrl-C back from here on."""
+        if not self._asked:
+            self._asked = True
+            self._held = _is_ours()
+            if self._held:
+                signal.signal(signal.SIGINT, self._note)
+
+    @property
+    def unheld(self) -> bool:
+        """Whether Ctrl-C, if pressed, was pressed before it was held back."""
+        return not self._asked and _is_ours()
 
     def _note(self, _signal: int, _frame: FrameType | None) -> None:
         if self.pressed:

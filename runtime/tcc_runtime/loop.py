@@ -26,6 +26,7 @@ from tcc_runtime.terms.modes import Claim
 from tcc_runtime.terms.settings import Mode
 
 AGAIN: Final = "again"  # the frontier was changed: look at its greatest item again
+UNHELD: Final = 256  # expansions that are over before anybody could want to interrupt them
 Verdict: TypeAlias = "Stop | Literal['again'] | None"
 Check: TypeAlias = "Callable[[Item], Verdict]"
 Follow: TypeAlias = "Callable[[Progress], bool | None]"
@@ -134,9 +135,13 @@ class Search:
     def _steps(self) -> Stop:
         heap, best, top, numbers = self.heap, self.best, self._top, self._numbers
         interrupts, sink, follow, before = self._interrupts, self.sink, self.follow, self.before
+        hold_at = UNHELD if sink is None and follow is None else 0
+        expansions = self.expansions
         item = self.item
         try:
             while True:
+                if expansions == hold_at:
+                    interrupts.hold()
                 if before is not None:
                     self.item = item
                     before()
@@ -160,7 +165,7 @@ class Search:
                     self.on_leaf if view is None else self.on_node if left is None else self.on_left
                 )
                 if checks:
-                    self.item = item
+                    self.item, self.expansions = item, expansions
                     verdict = self._checked(checks)
                     item = self.item
                     if isinstance(verdict, Stop):
@@ -172,7 +177,7 @@ class Search:
                     continue
                 if left is None:
                     step = self.race.expand(item)
-                    self.expansions += 1
+                    expansions += 1
                 else:
                     step = self.race.draw(item)
                 children, rest = step[3], step[4]
@@ -187,12 +192,12 @@ class Search:
                 if sink is not None or self.guarded:
                     self._tell(step, left is None)
                 if follow is not None:
-                    self.item = item
+                    self.item, self.expansions = item, expansions
                     if self._is_over(follow):
                         return Stop.INTERRUPTED
                     item = self.item
         finally:
-            self.item = item
+            self.item, self.expansions = item, expansions
 
     def _checked(self, checks: Sequence[Check]) -> Verdict:
         for check in checks:

@@ -95,8 +95,18 @@ def search(
     numbers = begin_with(artifact, engine.numbers, recorded=recorded, ranged=ranged)
     with Interrupts() as interrupts:
         if recorder is None:
-            run = _Run(artifact, terms, engine, numbers, interrupts, clock, quoter, None)
-            return run.made(on_expand)
+
+            def begun() -> _Run:
+                return _Run(artifact, terms, engine, numbers, interrupts, clock, quoter, None)
+
+            try:
+                return begun().made(on_expand)
+            except KeyboardInterrupt:
+                if not interrupts.unheld:
+                    raise
+                # It may have cut a step in two: begin again, and end there.
+                interrupts.pressed = True
+                return begun().made(None)
         with recorder:
             run = _Run(artifact, terms, engine, numbers, interrupts, clock, quoter, recorder)
             recorder.open(artifact, terms)

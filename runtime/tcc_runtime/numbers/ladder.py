@@ -100,6 +100,6 @@ def rung_of(
         rung = Floats(tables, _most_cost(tables.artifact), precision.margin, path)
         above.append(partial(FixedWalk, tables, precision.error))
     while bits < 2 * precision.last:
-        above.append(partial(MpfrWalk, tables, min(bits, precision.last), path))
+        above.append(partial(MpfrWalk, tables, min(bits, precision.last)))
         bits *= 2
     return rung

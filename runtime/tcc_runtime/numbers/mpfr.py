@@ -88,7 +88,7 @@ class Mpfr:
     def __init__(self, tables: Tables, bits: int, path: Path) -> None:
         self._views = views = _views_of(tables, bits)
         self._reals = views.reals
-        self._beta, self._unit = tables.beta, tables.unit
+        self._tables = tables
         self._path = path
 
     def view(self, state: State) -> View:
@@ -219,7 +219,7 @@ class Mpfr:
         numbers = time, error, log, log_error, cost
         view = common[0]
         residual = 0 if view is None else view.state.residual
-        exact = self._rounded(log, log_error, cost, residual)
+        exact = _rounded(self._tables, self._reals, log, log_error, cost, residual)
         if exact is None:
             exact = self._path.published((0, ident, *common, *numbers), cost)
         shown, key = exact
@@ -229,14 +229,17 @@ class Mpfr:
             clamp = SHOWN_CLAMP * (shown != exact[0]) | KEY_CLAMP * (key != exact[1])
         return -key, ident, *common, *numbers, shown, clamp
 
-    def _rounded(self, log: int, error: int, cost: int, residual: int) -> Published | None:
-        reals = self._reals
-        bound = ((-self._beta * cost) << reals.shift) // self._unit
-        bound += residual << (reals.shift - 32)
-        try:
-            return reals.nearest(-log, error, error), reals.nearest(bound - log, error, error + 1)
-        except Undecided:
-            return None
+
+def _rounded(
+    tables: Tables, reals: Reals, log: int, error: int, cost: int, residual: int
+) -> Published | None:
+    """-ln t and a key, where an error of ln t leaves neither open."""
+    bound = ((-tables.beta * cost) << reals.shift) // tables.unit
+    bound += residual << (reals.shift - 32)
+    try:
+        return reals.nearest(-log, error, error), reals.nearest(bound - log, error, error + 1)
+    except Undecided:
+        return None
 
 
 class Walk:
@@ -245,8 +248,8 @@ class Walk:
     Each logarithm is of t times a product of weights: two roundings more.
     """
 
-    def __init__(self, tables: Tables, bits: int, path: Path) -> None:
-        self._rung = Mpfr(tables, bits, path)
+    def __init__(self, tables: Tables, bits: int) -> None:
+        self._tables = tables
         self._reals = Reals(bits)
         self._bits = tables.artifact.manifest.fraction_bits
 
@@ -268,7 +271,8 @@ class Walk:
         reals = self._reals
         time, error = self._times(arrival, calls)
         log = reals.log(time)
-        return self._rung._rounded(log, reals.log_error(log, error), cost, residual)
+        error = reals.log_error(log, error)
+        return _rounded(self._tables, reals, log, error, cost, residual)
 
     def exceeded(self, arrival: tuple[Real, int], calls: list[Call]) -> int | None:
         """U_P of the product."""
