@@ -235,7 +235,7 @@ class _Run:
             left = search.key_left()
         except Undecided:  # only where nobody published it
             stop = Stop.PRECISION
-        tail = tail_lse(self._artifact, terms.truncate) if terms.cut else None
+        tail = self._tail() if terms.cut else None
         return Run(
             mode=search.mode,
             claim_type=search.claim if stop.certifies else Claim.NONE,
@@ -253,6 +253,15 @@ class _Run:
             ledger_head=None,
             spent=None if refinement is None else refinement.controller.spent,
         )
+
+    def _tail(self) -> int:
+        """T_K, kept with the artifact: it is a function of the two."""
+        name = f"tail.{self._terms.truncate}"
+        found = self._artifact.kept.get(name)
+        if not isinstance(found, int):
+            found = tail_lse(self._artifact, self._terms.truncate)
+            self._artifact.kept[name] = found
+        return found
 
     def _materialised(self) -> int:
         """The leaves that were pushed: those that were popped, and those that were not."""

@@ -98,6 +98,8 @@ class Controller:
             if place not in asked
         ]
         fitting = [offer for offer in offers if self._fits(self.spent + offer.expected)]
+        if len(fitting) == 1:
+            return fitting[0]
         return max(fitting, key=self._merit, default=None)
 
     def settle(self, tool: int, choice: Choice, took: Spending, width: int, gained: int) -> None:

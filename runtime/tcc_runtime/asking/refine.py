@@ -15,7 +15,7 @@ from tcc_certs.grammar import Model
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.controller import Choice, Controller, Spending
 from tcc_runtime.asking.quotes import Answer, Question, Quoter, models_of
-from tcc_runtime.item import ID, LEFT, VIEW, Item, call_of, nodes_up
+from tcc_runtime.item import EDGE, ID, LEFT, SOURCE, VIEW, Item, call_of, node_of, nodes_up
 from tcc_runtime.states import Call
 from tcc_runtime.terms.modes import Terms
 
@@ -99,7 +99,17 @@ class Refinement:
 
     def low(self, item: Item) -> int:
         """The least that the calls of a prefix cost, as far as is known."""
-        return self.costs(item)[0]
+        # Every item of every step is asked for it, so the path is walked in place.
+        edges, low = self._edges, 0
+        step = item if item[LEFT] is None else node_of(item)
+        while (edge := step[EDGE]) is not None:
+            call = edge[2]
+            if call is not None:
+                known = edges.get(step[ID])
+                low += call.cost_low if known is None else known.low
+            source = step[SOURCE]
+            step = source if source[LEFT] is None else node_of(source)
+        return low
 
     def costs(self, item: Item) -> tuple[int, int]:
         """The least and the most that the calls of a prefix cost, as far as is known."""

@@ -30,7 +30,8 @@ class AskLines:
     """
 
     def __init__(self, beta: tuple[int, int], settings: Settings) -> None:
-        self._beta = Fraction(beta[0], 10 ** beta[1])
+        self._beta = beta[0]
+        self._unit: int = 10 ** (beta[1] + _PLACES)
         self._caps = cap_fields(settings)
 
     def requeue(self, node: Item, node_id: str, clamp: bool, marks: Marks) -> Mapping[str, Json]:
@@ -101,8 +102,8 @@ class AskLines:
 
     def slack(self, gain: Fraction) -> tuple[int, bool]:
         """beta * gain, a cost in nano-units, as Q32.32; and whether it had to be clamped."""
-        exact = self._beta * gain / 10**_PLACES
-        rounded = divide_nearest(exact.numerator << 32, exact.denominator)
+        numerator = self._beta * gain.numerator << 32
+        rounded = divide_nearest(numerator, self._unit * gain.denominator)
         held = max(Q32_MIN, min(Q32_MAX, rounded))
         return held, held != rounded
 

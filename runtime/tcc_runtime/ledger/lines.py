@@ -12,7 +12,7 @@ from tcc_certs.codec import Json, encode
 from tcc_runtime.guards import Guard
 
 _REPR_BYTES = 48
-_VARIANT = {ord(f"{digit:x}"): b"89ab"[digit & 3 : (digit & 3) + 1] for digit in range(16)}
+VARIANT = {ord(f"{digit:x}"): b"89ab"[digit & 3 : (digit & 3) + 1] for digit in range(16)}
 _DIGITS = 10**20
 _HALF = 1 << 63
 _FRACTION = (1 << 64) - 1
@@ -62,7 +62,7 @@ def stamp_of(started_ms: int) -> bytes:
 
 def node_id(stamp: bytes, text: bytes) -> bytes:
     """The UUIDv7 of a digest in hex; tcc_certs.digest.uuid7 is the definition."""
-    variant = _VARIANT[text[16]]
+    variant = VARIANT[text[16]]
     return b"%b%b-%b%b-%b" % (stamp, text[13:16], variant, text[17:20], text[20:32])
 
 

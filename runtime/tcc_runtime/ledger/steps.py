@@ -19,7 +19,6 @@ from tcc_runtime.item import (
     ID,
     LEFT,
     ORDER,
-    PLACE,
     SOURCE,
     VIEW,
     WORD,
@@ -28,7 +27,7 @@ from tcc_runtime.item import (
     node_of,
     step_of,
 )
-from tcc_runtime.ledger.lines import Marks, clamp_members, context_text, node_id, q64_text
+from tcc_runtime.ledger.lines import VARIANT, Marks, clamp_members, context_text, node_id, q64_text
 from tcc_runtime.ledger.records import descent_members
 from tcc_runtime.races.race import Race, Step, clamps
 from tcc_runtime.states import Call
@@ -40,12 +39,19 @@ _TENS = 10**20
 _CENTRE = 1 << 63
 TIE: Final = (1 << 43) - 1  # a fraction that is a multiple of 2^43 may stand between two texts
 # Members stand in the order of their names.
-_NUMBERS = b'"key_raw":"%b%d.%020d","kind":"%b","neg_log_t":"%b%d.%020d"'
+_NUMBERS = b'"key_raw":"%d.%020d","kind":"%b","neg_log_t":"%d.%020d"'
+_SIGNED = {
+    (key, log): b'"key_raw":"%b%%d.%%020d","kind":"%%b","neg_log_t":"%b%%d.%%020d"'
+    % (b"-" * key, b"-" * log)
+    for key in (False, True)
+    for log in (False, True)
+}
 _NODE = (
     b'{%b%b%b%b"ctx_digest":"%b","ctx_repr":%b,%b%b,"node_id":"%b","parent_id":"%b"%b'
     b',"tie_token":%d}'
 )
-_REST = b'{%b%b%b%b,"node_id":"%b","step":%d}'
+_EXPAND = b'{"W":"%d","kind":"expand","node_id":"%b","winner":"%d"}'
+_REST = b'{"U":"%d",%b%b%b,"node_id":"%b","step":%d}'
 _ROOT = b'{%b%b%b"ctx_digest":"%b","ctx_repr":"",%b%b,"node_id":"%b"%b}'
 
 
@@ -86,47 +92,67 @@ class StepLines:
         )  # fmt: skip
 
     def lines(self, race: Race, steps: list[Waiting]) -> list[bytes]:
-        """The lines of some steps of one race."""
+        """The lines of some steps of one race; one loop, as most of a line's cost is in calls."""
         lines: list[bytes] = []
-        stamp, contexts, single, published = (
-            self._stamp, self._contexts, self._single, self._published,
-        )  # fmt: skip
+        stamp, tie, late, shown = self._stamp, self._tie, race.late, race.shown
+        contexts, names, single = self._contexts, self._named, self._single
         known: Item | None = None  # the node whose node_id and last two calls these are:
         name = before = b""
         for step, descent in steps:
-            item, _, _, children, rest, _ = step
-            node = node_of(item)
+            item, drawn, winner, children, rest, dead = step
+            node = item if item[3] is None else node_of(item)
             # The child that was rendered last is mostly the one that is popped next.
-            if known is None or node[ID] is not known[ID]:
-                known, name, before = node, node_id(stamp, hexlify(node[ID])), _calls(node, 2)
+            if known is None or node[1] is not known[1]:
+                known, name, before = node, node_id(stamp, hexlify(node[1])), _calls(node, 2)
             parent, edge = name, None
-            lines.append(self._popped(race, step, descent, parent))
-            for known in children:
-                edge, view, text, word = known[EDGE], known[VIEW], hexlify(known[ID]), known[WORD]
-                call = edge[2]
-                claim, guards, numbers = published(race, known, b"node")
+            if winner is None or dead or late or descent is not None or item is not node:
+                lines.append(self._popped(race, step, descent, parent))
+            else:
+                lines.append(_EXPAND % (drawn, parent, winner))
+            pushed: Item | None = None
+            for pushed in children:
+                word = pushed[7]
+                own = b"" if word is None or word < 0 else b'"U":"%d",' % word
+                log, bits = shown(pushed)
+                key = -pushed[0]
+                edge, view, text, claim, guards = pushed[6], pushed[2], hexlify(pushed[1]), b"", b""
+                if bits or not key & tie:
+                    claim, guards, numbers = self._published(race, pushed, b"node")
+                elif late or log is None:
+                    first, sign = abs(key), b"-" if key < 0 else b""
+                    part = ((first & _WHOLE) * _TENS + _CENTRE) >> 64
+                    numbers = b'"key_raw":"%b%d.%020d","kind":"node"' % (sign, first >> 64, part)
+                elif not log & tie:
+                    claim, guards, numbers = self._published(race, pushed, b"node")
+                else:
+                    first, second = abs(key), abs(log)
+                    numbers = (_NUMBERS if key >= 0 <= log else _SIGNED[key < 0, log < 0]) % (
+                        first >> 64, ((first & _WHOLE) * _TENS + _CENTRE) >> 64, b"node",
+                        second >> 64, ((second & _WHOLE) * _TENS + _CENTRE) >> 64,
+                    )  # fmt: skip
                 if view is None:
                     calls, counted, placed, named = _calls(node, 3), single, b"", b'"call":"stop",'
                 else:
+                    call, state = edge[2], view.state
                     calls = b"%b %b" % (before, call.raw) if before else call.raw
-                    counted, placed = view.state.counted, view.state.placed
-                    named = self._named.get(call) or self._name(call)
-                name = node_id(stamp, text)
+                    counted, placed = state.counted, state.placed
+                    named = names.get(call) or self._name(call)
+                name = b"%b%b-%b%b-%b" % (
+                    stamp, text[13:16], VARIANT[text[16]], text[17:20], text[20:32],
+                )  # fmt: skip
                 lines.append(
                     _NODE
                     % (
-                        counted, b'"U":"%d",' % word if word is not None and word >= 0 else b"",
-                        named, claim, text, contexts.get(calls) or self._context(calls), guards,
-                        numbers, name, parent, placed, known[PLACE],
+                        counted, own, named, claim, text, contexts.get(calls) or
+                        self._context(calls), guards, numbers, name, parent, placed, pushed[5],
                     )
                 )  # fmt: skip
             if rest is not None:
-                claim, guards, numbers = published(race, rest, b"rest")
-                word = b'"U":"%d",' % rest[WORD]
-                number = step_of(rest[LEFT])
-                lines.append(_REST % (word, claim, guards, numbers, parent, number))
+                lines.append(self._left(race, rest, parent))
+            if pushed is not None:
+                known = pushed
             if edge is not None and edge[2] is not None:
-                last = node[EDGE]
+                last = node[6]
                 before = edge[2].raw if last is None else b"%b %b" % (last[2].raw, edge[2].raw)
         return lines
 
@@ -197,23 +223,35 @@ class StepLines:
         claim = guards = b""
         if bits and clamps(race, item, popped=False):
             claim, guards = clamp_members(self._marks)
-        key = -item[0]
+        key = self._text(-item[0])
         if log is None or (race.late and item[SOURCE] is not None):
-            return claim, guards, b'"key_raw":"%b","kind":"%b"' % (q64_text(key).encode(), kind)
-        left = right = b""
-        if key < 0:
-            left, key = b"-", -key
-        if log < 0:
-            right, log = b"-", -log
-        first, second = key & _WHOLE, log & _WHOLE
-        if first & self._tie and second & self._tie:
-            return claim, guards, _NUMBERS % (
-                left, key >> 64, (first * _TENS + _CENTRE) >> 64, kind,
-                right, log >> 64, (second * _TENS + _CENTRE) >> 64,
-            )  # fmt: skip
-        return claim, guards, b'"key_raw":"%b%b","kind":"%b","neg_log_t":"%b%b"' % (
-            left, q64_text(key).encode(), kind, right, q64_text(log).encode(),
+            return claim, guards, b'"key_raw":"%b","kind":"%b"' % (key, kind)
+        return claim, guards, b'"key_raw":"%b","kind":"%b","neg_log_t":"%b"' % (
+            key, kind, self._text(log),
         )  # fmt: skip
+
+    def _text(self, value: int) -> bytes:
+        """A number of Q64.64."""
+        if not value & self._tie:
+            return q64_text(value).encode()
+        size = abs(value)
+        sign = b"-" if value < 0 else b""
+        return b"%b%d.%020d" % (sign, size >> 64, ((size & _WHOLE) * _TENS + _CENTRE) >> 64)
+
+    def _left(self, race: Race, rest: Item, parent: bytes) -> bytes:
+        """`rest`."""
+        log, bits = race.shown(rest)
+        key, left, claim, guards = -rest[0], rest[3], b"", b""
+        if bits or log is None or not (key & self._tie and log & self._tie):
+            claim, guards, numbers = self._published(race, rest, b"rest")
+        else:
+            first, second = abs(key), abs(log)
+            numbers = (_NUMBERS if key >= 0 <= log else _SIGNED[key < 0, log < 0]) % (
+                first >> 64, ((first & _WHOLE) * _TENS + _CENTRE) >> 64, b"rest",
+                second >> 64, ((second & _WHOLE) * _TENS + _CENTRE) >> 64,
+            )  # fmt: skip
+        number = 1 if isinstance(left, int) else left.step
+        return _REST % (rest[7], claim, guards, numbers, parent, number)
 
     def _name(self, call: Call) -> bytes:
         """The member `call` of a record."""

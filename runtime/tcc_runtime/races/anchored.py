@@ -64,17 +64,17 @@ class Anchored(Coupled):
         return drawn, bisect_right(item[VIEW].bounds, 2 * drawn + 1)
 
     def _children(self, item: Item, ident: bytes, winner: int) -> list[Item]:
-        view, held, numbers = item[VIEW], item[HELD], self._numbers
+        view, held, constraints = item[VIEW], item[HELD], self._constraints
+        edge_of, won, digest = self._numbers.edge, self._numbers.won, self._digest
         children, kept = [], held
         for place, found in enumerate(view.edges):
-            edge = found or numbers.edge(view, place)
-            if self._constraints is not None:
-                kept = held_after(self._constraints, held, edge)
+            edge = found or edge_of(view, place)
+            if constraints is not None:
+                kept = held_after(constraints, held, edge)
                 if kept is None:
                     continue
-            name = self._digest(edge[0] + ident + edge[1])
-            word = WON if place == winner else None
-            children.append(numbers.won(item, edge, name, place, word, kept))
+            name = digest(edge[0] + ident + edge[1])
+            children.append(won(item, edge, name, place, WON if place == winner else None, kept))
         return children
 
     def _realised(self, item: Item) -> Item:

@@ -38,6 +38,7 @@ class Coupled:
         self._numbers = numbers
         self._word, self._digest = uniforms.word, uniforms.digest
         self._constraints = constraints
+        self.shown = numbers.shown
 
     def root(self) -> Item:
         """The root, with the first arrival: t = E / n.
@@ -97,7 +98,3 @@ class Coupled:
     def recost(self, item: Item, cost: int) -> Item:
         """The same arrival."""
         return self._numbers.recost(item, cost)
-
-    def shown(self, item: Item) -> tuple[int | None, int]:
-        """As its rung has it."""
-        return self._numbers.shown(item)

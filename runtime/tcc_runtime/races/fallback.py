@@ -8,12 +8,12 @@ not the values, so nothing is claimed.  Cost for a leaf: four logarithms.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from tcc_certs.digest import PER_LEAF
 from tcc_certs.errors import Code
-from tcc_certs.fixed import divide_nearest, parse_decimal
-from tcc_runtime.artifact.constraints import Constraints
+from tcc_certs.fixed import Q64_MAX, Q64_MIN, parse_decimal
+from tcc_runtime.artifact.constraints import Constraints, Held
 from tcc_runtime.errors import Undecided
 from tcc_runtime.item import HELD, ID, LEFT, VIEW, WORD, Item, node_of, whole
 from tcc_runtime.numbers.arrivals import DROP, FRACTION, HALF, PART, later, rate
@@ -21,7 +21,7 @@ from tcc_runtime.numbers.floats import ident_of
 from tcc_runtime.numbers.reals import Reals, clamped
 from tcc_runtime.numbers.rung import KEY_CLAMP, Precision, Rung
 from tcc_runtime.races.race import Step, Uniforms, held_after
-from tcc_runtime.states import Edge, Tables
+from tcc_runtime.states import Edge, Tables, View
 
 # After the common members: the cost of the prefix in nano-units; what was clamped.
 COST, CLAMP = 9, 10
@@ -111,13 +111,7 @@ class Fallback:
         """The same item at another cost; itself where it is no other."""
         if cost == item[COST]:
             return item
-        view = item[VIEW]
-        if view is None:
-            exact = self._scored(item[WORD], cost)
-        else:
-            exact = self._bound(cost + view.state.cost_to_go)
-        key = clamped(exact)
-        return (-key, *item[1:COST], cost, KEY_CLAMP * (key != exact))
+        return self._item(item[ID], item[VIEW], item[LEFT:WORD], item[WORD], item[HELD], cost)
 
     def _children(self, item: Item, ident: bytes, drawn: frozenset[int]) -> list[Item]:
         view, held, numbers = item[VIEW], item[HELD], self._numbers
@@ -135,17 +129,33 @@ class Fallback:
             children.append(self._child(item, ident, edge, place, kept))
         return children
 
-    def _child(
-        self, item: Item, ident: bytes, edge: Edge, place: int, held: tuple[int, ...] | None
-    ) -> Item:
-        name, call, view = self._digest(edge[0] + ident + edge[1]), edge[2], edge[3]
-        word = self._word(_LEAF + name) if call is None else None
-        cost = item[COST] + (0 if call is None else call.cost_low)
-        return self.recost((0, name, view, None, item, place, edge, word, held, None, 0), cost)
+    def _child(self, item: Item, ident: bytes, edge: Edge, place: int, held: Held | None) -> Item:
+        name, call = self._digest(edge[0] + ident + edge[1]), edge[2]
+        if call is None:
+            word, cost = self._word(_LEAF + name), item[COST]
+        else:
+            word, cost = None, item[COST] + call.cost_low
+        return self._item(name, edge[3], (None, item, place, edge), word, held, cost)
 
-    def _bound(self, cost: int) -> int:
-        """-beta * cost, rounded; not clamped."""
-        return divide_nearest(-self._tables.beta * cost << 64, self._tables.unit)
+    def _item(
+        self,
+        ident: bytes,
+        view: View | None,
+        common: tuple[Any, ...],
+        word: int | None,
+        held: Held | None,
+        cost: int,
+    ) -> Item:
+        """An item with its bound, or its value: rounded once, then clamped."""
+        if view is None:
+            exact = 0 if word is None else self._scored(word, cost)
+        else:
+            unit = self._tables.unit
+            exact, rest = divmod(-self._tables.beta * (cost + view.state.cost_to_go) << 64, unit)
+            if 2 * rest > unit or (2 * rest == unit and exact & 1):  # ties go to the even one
+                exact += 1
+        key = exact if Q64_MIN <= exact <= Q64_MAX else clamped(exact)
+        return -key, ident, view, *common, word, held, cost, KEY_CLAMP * (key != exact)
 
     def _scored(self, word: int, cost: int) -> int:
         """G / tau - beta cost - ln E, rounded; not clamped."""

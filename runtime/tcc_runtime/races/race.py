@@ -28,9 +28,13 @@ class Race(Protocol):
 
     Attributes:
         late: whether an item other than the root is realised when it is popped.
+        shown: of an item, -ln t as it is published, None where there is none; and what was clamped.
     """
 
     late: bool
+
+    @property
+    def shown(self) -> Callable[[Item], tuple[int | None, int]]: ...
 
     def root(self) -> Item:
         """The root, as it is pushed."""
@@ -54,9 +58,6 @@ class Race(Protocol):
 
     def recost(self, item: Item, cost: int) -> Item:
         """The same item at another cost of its prefix; itself where it is no other."""
-
-    def shown(self, item: Item) -> tuple[int | None, int]:
-        """-ln t as it is published, None where there is none; and what was clamped."""
 
 
 class Uniforms:
