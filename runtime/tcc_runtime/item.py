@@ -174,7 +174,13 @@ def call_of(item: Item) -> Call | None:
 
 def calls_of(item: Item) -> list[Call]:
     """The calls that lead to an item, first to last."""
-    found = [call for step in nodes_up(item) if (call := call_of(step)) is not None]
+    found: list[Call] = []
+    step = node_of(item)
+    while step[EDGE] is not None:
+        if step[EDGE][2] is not None:
+            found.append(step[EDGE][2])
+        source = step[SOURCE]
+        step = source if source[LEFT] is None else node_of(source)
     found.reverse()
     return found
 

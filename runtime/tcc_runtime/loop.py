@@ -189,8 +189,10 @@ class Search:
                     for child in children:
                         heappush(heap, child)
                     item = heappop(heap) if heap else None
-                if sink is not None or self.guarded:
+                if self.guarded:
                     self._tell(step, left is None)
+                elif sink is not None:
+                    sink.step(step, None)
                 if follow is not None:
                     self.item, self.expansions = item, expansions
                     if self._is_over(follow):

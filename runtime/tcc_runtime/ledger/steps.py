@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from binascii import hexlify
 from json.encoder import encode_basestring
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from tcc_certs.codec import Json, encode
 from tcc_runtime.guards import Descent, Guard
@@ -33,19 +33,19 @@ from tcc_runtime.races.race import Race, Step, clamps
 from tcc_runtime.states import Call
 
 Waiting: TypeAlias = "tuple[Step, Descent | None]"
-MOST_CONTEXTS: Final = 1 << 12
+_MOST_CONTEXTS = 1 << 12
 _WHOLE = (1 << 64) - 1
 _TENS = 10**20
 _CENTRE = 1 << 63
-TIE: Final = (1 << 43) - 1  # a fraction that is a multiple of 2^43 may stand between two texts
+_TIE = (1 << 43) - 1  # a fraction that is a multiple of 2^43 may stand between two texts
 # Members stand in the order of their names.
-_NUMBERS = b'"key_raw":"%d.%020d","kind":"%b","neg_log_t":"%d.%020d"'
-_SIGNED = {
-    (key, log): b'"key_raw":"%b%%d.%%020d","kind":"%%b","neg_log_t":"%b%%d.%%020d"'
-    % (b"-" * key, b"-" * log)
-    for key in (False, True)
-    for log in (False, True)
-}
+_NUMBERS = [  # by the signs of the two
+    [
+        b'"key_raw":"%b%%d.%%020d","kind":"%%b","neg_log_t":"%b%%d.%%020d"' % (key, log)
+        for log in (b"", b"-")
+    ]
+    for key in (b"", b"-")
+]
 _NODE = (
     b'{%b%b%b%b"ctx_digest":"%b","ctx_repr":%b,%b%b,"node_id":"%b","parent_id":"%b"%b'
     b',"tie_token":%d}'
@@ -62,7 +62,6 @@ class StepLines:
         stamp: the start of every node_id.
         single: the member `N` or `Nub` of a leaf's record.
         marks: whether the claim was lowered.
-        tie, contexts: of a test that wants the rare ways taken.
     """
 
     def __init__(
@@ -70,14 +69,11 @@ class StepLines:
         stamp: bytes,
         single: bytes,
         marks: Marks,
-        *,
-        tie: int = TIE,
-        contexts: int = MOST_CONTEXTS,
     ) -> None:
         self._stamp = stamp
         self._single = single
         self._marks = marks
-        self._tie, self._most = tie, contexts
+        self._tie, self._most = _TIE, _MOST_CONTEXTS
         self._contexts: dict[bytes, bytes] = {}
         self._named: dict[Call, bytes] = {}
 
@@ -126,7 +122,7 @@ class StepLines:
                     claim, guards, numbers = self._published(race, pushed, b"node")
                 else:
                     first, second = abs(key), abs(log)
-                    numbers = (_NUMBERS if key >= 0 <= log else _SIGNED[key < 0, log < 0]) % (
+                    numbers = _NUMBERS[key < 0][log < 0] % (
                         first >> 64, ((first & _WHOLE) * _TENS + _CENTRE) >> 64, b"node",
                         second >> 64, ((second & _WHOLE) * _TENS + _CENTRE) >> 64,
                     )  # fmt: skip
@@ -148,7 +144,18 @@ class StepLines:
                     )
                 )  # fmt: skip
             if rest is not None:
-                lines.append(self._left(race, rest, parent))
+                log, bits = shown(rest)
+                key, left, claim, guards = -rest[0], rest[3], b"", b""
+                if bits or log is None or not (key & tie and log & tie):
+                    claim, guards, numbers = self._published(race, rest, b"rest")
+                else:
+                    first, second = abs(key), abs(log)
+                    numbers = _NUMBERS[key < 0][log < 0] % (
+                        first >> 64, ((first & _WHOLE) * _TENS + _CENTRE) >> 64, b"rest",
+                        second >> 64, ((second & _WHOLE) * _TENS + _CENTRE) >> 64,
+                    )  # fmt: skip
+                number = 1 if type(left) is int else left.step
+                lines.append(_REST % (rest[7], claim, guards, numbers, parent, number))
             if pushed is not None:
                 known = pushed
             if edge is not None and edge[2] is not None:
@@ -237,21 +244,6 @@ class StepLines:
         size = abs(value)
         sign = b"-" if value < 0 else b""
         return b"%b%d.%020d" % (sign, size >> 64, ((size & _WHOLE) * _TENS + _CENTRE) >> 64)
-
-    def _left(self, race: Race, rest: Item, parent: bytes) -> bytes:
-        """`rest`."""
-        log, bits = race.shown(rest)
-        key, left, claim, guards = -rest[0], rest[3], b"", b""
-        if bits or log is None or not (key & self._tie and log & self._tie):
-            claim, guards, numbers = self._published(race, rest, b"rest")
-        else:
-            first, second = abs(key), abs(log)
-            numbers = (_NUMBERS if key >= 0 <= log else _SIGNED[key < 0, log < 0]) % (
-                first >> 64, ((first & _WHOLE) * _TENS + _CENTRE) >> 64, b"rest",
-                second >> 64, ((second & _WHOLE) * _TENS + _CENTRE) >> 64,
-            )  # fmt: skip
-        number = 1 if isinstance(left, int) else left.step
-        return _REST % (rest[7], claim, guards, numbers, parent, number)
 
     def _name(self, call: Call) -> bytes:
         """The member `call` of a record."""

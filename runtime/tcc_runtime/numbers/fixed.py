@@ -179,7 +179,8 @@ class Fixed:
             -(key >> DROP), ident, edge[3], None, source, place, edge, word, held,
             mantissa, exponent, log, score,
         )  # fmt: skip
-        if self._low < shown & PART < self._high and self._low < key & PART < self._high:
+        low, high = self._low, self._high
+        if low < shown & PART < high and low < key & PART < high:
             return item
         return self._open(item)
 
@@ -197,13 +198,14 @@ class Fixed:
             -(key >> DROP), ident, edge[3], None, source, place, edge, word, held,
             mantissa, exponent, log, score,
         )  # fmt: skip
-        if self._low < shown & PART < self._high and self._low < key & PART < self._high:
+        low, high = self._low, self._high
+        if low < shown & PART < high and low < key & PART < high:
             return item
         return self._open(item)
 
     def after(self, source: Item, ident: bytes, left: Left | int, word: int, rate: Any) -> Item:
         """An arrival."""
-        mantissa, exponent, log = later(source[9], source[10], word, *rate)
+        mantissa, exponent, log = later(source[9], source[10], word, rate[0], rate[1])
         view, score = source[2], source[12]
         shown = HALF - log
         key = shown + score + view.lift
@@ -211,7 +213,8 @@ class Fixed:
             -(key >> DROP), ident, view, left, source, 0, None, word, source[8],
             mantissa, exponent, log, score,
         )  # fmt: skip
-        if self._low < shown & PART < self._high and self._low < key & PART < self._high:
+        low, high = self._low, self._high
+        if low < shown & PART < high and low < key & PART < high:
             return item
         return self._open(item)
 
