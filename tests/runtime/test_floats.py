@@ -8,11 +8,12 @@ import signal
 
 import pytest
 
+from tcc_certs.fixed import format_q64
 from tcc_runtime.artifact.load import load
 from tcc_runtime.guards import Stop
 from tcc_runtime.interrupts import Interrupts
 from tcc_runtime.item import ORDER
-from tcc_runtime.loop import Search
+from tcc_runtime.loop import UNHELD, Search
 from tcc_runtime.numbers.floats import exponential
 from tcc_runtime.numbers.ladder import rung_of
 from tcc_runtime.numbers.reals import Reals
@@ -26,6 +27,7 @@ from tcc_runtime.terms.modes import terms_of
 from tcc_runtime.terms.opening import race_key_of
 from tcc_runtime.terms.settings import Settings
 from tests.differential.test_runtime_modes import case
+from tests.runtime.engines import race_over
 from tests.runtime.graphs import build, chain_rows, free_core
 
 KINDS = ["exact", "network", "rounded", "rounded network"]
@@ -41,8 +43,9 @@ def ran(artifact, race, seed, top=1, inflate="1", recipe="r2"):
     rung = rung_of("floats", tables)
     uniforms = Uniforms(race_key_of(artifact, terms))
     made = RACES[race](tables, rung, uniforms, None)
-    loop = Search(made, rung, terms.mode, terms.claim, top, Interrupts())
-    assert loop.run() in (Stop.BOUND, Stop.EXHAUSTED)
+    with Interrupts() as interrupts:
+        loop = Search(made, rung, terms.mode, terms.claim, top, interrupts)
+        assert loop.run() in (Stop.BOUND, Stop.EXHAUSTED)
     return loop, rung, tables
 
 
@@ -103,15 +106,28 @@ def pressing(at):
 
 
 @pytest.mark.parametrize("race", RACES)
-def test_ctrl_c_ends_a_run_that_nobody_records_between_two_steps(race):
+def test_ctrl_c_before_it_is_held_back_ends_a_run_at_its_root(race):
     artifact = chain(24)
     settings = Settings(seed=bytes(32), top=100, race=race, max_seconds=9)
-    for at in (2, 3, 600):
+    uniforms = Uniforms(race_key_of(artifact, terms_of(artifact, settings)))
+    root = race_over(artifact, uniforms, RACES[race]).root()
+    for at in (2, 3, 100):
+        run = search(artifact, settings, clock=pressing(at))
+        assert (run.stop, run.claim_type, run.expansions) == ("interrupted", "NoCert", 0)
+        assert (run.plans, run.frontier_key) == ((), format_q64(-root[ORDER]))
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("race", RACES)
+def test_ctrl_c_in_a_long_run_that_nobody_records_ends_it_between_two_steps(race):
+    artifact = chain(24)
+    settings = Settings(seed=bytes(32), top=100, race=race, max_seconds=9)
+    for at in (UNHELD + 100, UNHELD + 150):
         run = search(artifact, settings, clock=pressing(at))
         # It is noted before a step, which is made; the next one is not.
         assert (run.stop, run.claim_type) == ("interrupted", "NoCert")
-        due = search(artifact, settings, on_expand=counting(at - 1))
-        assert run == due
+        assert run == search(artifact, settings, on_expand=counting(at - 1))
+        assert run.expansions >= UNHELD
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -1,6 +1,6 @@
 """The middle rung: integers of fixed size with a proven error.
 
-Text: docs/spec/race.md, sections 5, 7 and 22; arithmetic and error analysis:
+Text: docs/spec/race.md, sections 5, 7 and 21; arithmetic and error analysis:
 :mod:`tcc_runtime.numbers.arrivals`.  One published number in 2^19 is open and goes to MPFR.
 Cost: two logarithms for a drawn arrival; a winner some products and sums.
 """
