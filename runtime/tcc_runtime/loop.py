@@ -10,18 +10,19 @@ Cost: a step of the race, and a heap operation for each item that is not the nex
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Sequence
-from heapq import heapify, heappop, heappush, heappushpop
-from typing import Final, Literal, Protocol, TypeAlias
+from heapq import heappop, heappush, heappushpop
+from typing import Final, Literal, TypeAlias
 
 from tcc_runtime.errors import Undecided
+from tcc_runtime.frontier import Frontier
 from tcc_runtime.guards import Descent, Guard, Potential, Stop
 from tcc_runtime.interrupts import Interrupts
 from tcc_runtime.item import ORDER, Item
 from tcc_runtime.numbers.rung import Rung
 from tcc_runtime.outcome import Progress
 from tcc_runtime.races.race import Race, Step, clamps
+from tcc_runtime.sink import Sink
 from tcc_runtime.terms.modes import Claim
 from tcc_runtime.terms.settings import Mode
 
@@ -32,29 +33,7 @@ Check: TypeAlias = "Callable[[Item], Verdict]"
 Follow: TypeAlias = "Callable[[Progress], bool | None]"
 
 
-class Sink(Protocol):
-    """What is told of the steps of a run, in their order."""
-
-    def enter(self, race: Race) -> None:
-        """The race of all that follows."""
-
-    def root(self, item: Item) -> None:
-        """The root is pushed."""
-
-    def step(self, step: Step, descent: Descent | None) -> None:
-        """A node was expanded, or what is left of one drawn from."""
-
-    def leaf(self, leaf: Item, word: int, incumbent: int | None) -> None:
-        """A leaf was popped: U_P is `word`, B* after it `incumbent`."""
-
-    def downgrade(self, mode: Mode, claim: Claim, guard: Guard) -> None:
-        """Another mode from here on."""
-
-    def flush(self) -> None:
-        """Whatever was told is written."""
-
-
-class Search:
+class Search(Frontier):
     """One run, from its root to its stop.
 
     Args:
@@ -65,10 +44,6 @@ class Search:
         interrupts: whether somebody wants an end.
 
     Attributes:
-        item: the greatest item of the frontier, apart from `heap`; None where nothing is left.
-        heap: the others.
-        best: the best k leaves, in order: minus the value, L, and the item.
-        found: all leaves that were popped.
         expansions: how many there were.
         fired: the guards that fired, in the order of their first firing.
         on_node, on_leaf, on_left: checks before an item of that kind is popped.
@@ -89,13 +64,10 @@ class Search:
         top: int,
         interrupts: Interrupts,
     ) -> None:
+        super().__init__(numbers, top)
         self.race = race
         self.mode: Mode = mode
         self.claim = claim
-        self.item: Item | None = None
-        self.heap: list[Item] = []
-        self.best: list[tuple[int, bytes, Item]] = []
-        self.found: list[Item] = []
         self.expansions = 0
         self.fired: list[Guard] = []
         self.on_node: Sequence[Check] = ()
@@ -106,8 +78,6 @@ class Search:
         self.clamping = self.guarded = False
         self.sink: Sink | None = None
         self.follow: Follow | None = None
-        self._numbers = numbers
-        self._top = top
         self._interrupts = interrupts
 
     def run(self) -> Stop:
@@ -133,9 +103,10 @@ class Search:
             self.sink.root(root)
 
     def _steps(self) -> Stop:
-        heap, best, top, numbers = self.heap, self.best, self._top, self._numbers
+        heap, best, top, numbers = self.heap, self.best, self.top, self.numbers
         interrupts, sink, follow, before = self._interrupts, self.sink, self.follow, self.before
-        hold_at = UNHELD if sink is None and follow is None else 0
+        # What was asked or told would be lost if a step were cut in two.
+        hold_at = UNHELD if sink is None and follow is None and before is None else 0
         expansions = self.expansions
         item = self.item
         try:
@@ -213,26 +184,16 @@ class Search:
     def _take_leaf(self, item: Item) -> Item | None:
         """Pops a leaf; what is the greatest item then."""
         race, heap = self.race, self.heap
-        leaf = self._numbers.order(race.settle(item))
+        leaf = self.numbers.order(race.settle(item))
         word = 0 if self.sink is None else race.leaf_word(leaf)
         self.found.append(leaf)
-        self._offer(leaf)
+        self.offer(leaf)
         if self.clamping and race.late and clamps(race, leaf, popped=True):
             self._clamped()
         following = heappop(heap) if heap else None
         if self.sink is not None:
             self.sink.leaf(leaf, word, self.incumbent)
         return following
-
-    def _offer(self, leaf: Item) -> None:
-        """Keeps `leaf` where it belongs to the best."""
-        insort(self.best, (leaf[0], leaf[1], leaf))
-        del self.best[self._top :]
-
-    @property
-    def incumbent(self) -> int | None:
-        """B*, None until k leaves were found."""
-        return -self.best[-1][0] if len(self.best) == self._top else None
 
     def _tell(self, step: Step, expanded: bool) -> None:
         """Looks at the guards that let a run go on, and tells the sink."""
@@ -253,8 +214,8 @@ class Search:
         """Tells of the step, when it has been written."""
         if self.sink is not None:
             self.sink.flush()
-        top = self._greatest()
-        order = self._numbers.order
+        top = self.greatest()
+        order = self.numbers.order
         progress = Progress(
             expansions=self.expansions,
             incumbent=self.incumbent,
@@ -265,45 +226,16 @@ class Search:
         except KeyboardInterrupt:
             return True
 
-    def _greatest(self) -> Item | None:
-        """The greatest item, when no other one can exceed it."""
-        heap, numbers = self.heap, self._numbers
-        while (item := self.item) is not None and type(item[ORDER]) is float:
-            if not heap or item[ORDER] + numbers.width < heap[0][ORDER]:
-                break
-            self.item = heappushpop(heap, numbers.order(item))
-        return self.item
-
-    def key_left(self) -> int | None:
-        """The greatest key left, exact; None where nothing is.
-
-        Raises:
-            Undecided: the last precision does not decide it.
-        """
-        top = self._greatest()
-        return None if top is None else -self._numbers.order(top)[ORDER]
-
     def requeue(self, item: Item) -> None:
         """The greatest item is pushed again, as `item`."""
         self.item = heappushpop(self.heap, item)
         self._note_clamps([item])
 
-    def frontier(self) -> list[Item]:
-        """All items, in no order that means anything."""
-        return self.heap if self.item is None else [self.item, *self.heap]
-
     def change(self, race: Race, mode: Mode, again: Callable[[Item], Item]) -> None:
         """Another race from here on: every item and every leaf that was found is made again."""
-        items, found = [again(item) for item in self.frontier()], list(map(again, self.found))
+        self.remake(again)
         self.race, self.mode = race, mode
         self.clamping = self.guarded = True
-        heapify(items)
-        self.heap[:] = items
-        self.item = heappop(self.heap) if items else None
-        self.found[:] = found
-        self.best.clear()
-        for leaf in found:
-            self._offer(leaf)
 
     def downgrade(self, claim: Claim, guard: Guard) -> None:
         """The mode went down, and the claim with it."""

@@ -166,7 +166,7 @@ def test_values_that_come_later_take_their_place_among_the_best():
     loop = Search(Same(), Exact(), "fallback", "NoCert", 2, Interrupts())
     seen = []
     for key, name in ((1, b"x"), (1, b"m"), (1, b"z"), (4, b"q"), (1, b"a")):
-        loop._offer((-key, name))
+        loop.offer((-key, name))
         seen.append(loop.incumbent)
     assert seen == [None, 1, 1, 1, 1]
     assert [(value, name) for value, name, _ in loop.best] == [(-4, b"q"), (-1, b"a")]

@@ -16,6 +16,7 @@ from tcc_certs.fixed import parse_q64
 from tcc_certs.ledger import LedgerReader
 from tcc_certs.ledger_schema import check_record
 from tcc_runtime.artifact.load import load
+from tcc_runtime.asking.quotes import Answer
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import Memory
@@ -158,6 +159,19 @@ def test_ctrl_c_ends_a_run_between_two_steps_and_the_handler_comes_back():
     assert (run.stop, run.claim_type, run.expansions) == ("interrupted", "NoCert", 2)
     assert records[-1]["kind"] == "close"
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_while_somebody_is_asked_ends_the_run_after_the_answer():
+    core = free_core([10**9, 5], 2, highs=[2 * 10**9, 5])
+    artifact = load(build(core, [(True, []), (False, [(0, 0), (1, 0)])]))
+
+    def pressing(question):
+        os.kill(os.getpid(), signal.SIGINT)
+        return Answer(low=question.low, high=question.low, price=7)
+
+    run = search(artifact, Settings(seed=SEED, race="coupled", top=2), quoter=pressing)
+    assert (run.stop, run.claim_type, run.spent.price) == ("interrupted", "NoCert", 7)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_run_in_another_thread_leaves_signals_alone():
