@@ -9,6 +9,7 @@ import sys
 TABLES = (
     "main_job",
     "check",
+    "core",
     "load",
     "runs",
     "compile",

@@ -19,7 +19,7 @@ from statistics import median
 from benchmarks.layered import kept
 from benchmarks.measure import peak
 from tcc_certs import kernel as pure
-from tcc_certs.artifact import read_artifact
+from tcc_certs.formats.artifact import read_artifact
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file
 from tcc_runtime.artifact.load import mapped

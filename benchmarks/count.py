@@ -15,8 +15,8 @@ from graphillion import GraphSet
 
 from benchmarks.compile import minimal
 from benchmarks.measure import head, machine, ratio, row, side_by_side
-from tcc_certs.core import read_core
-from tcc_certs.grammar import Core
+from tcc_certs.core.model import Core
+from tcc_certs.core.reader import read_core
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
-from tcc_certs.corecheck import check_core
+from tcc_certs.corecheck.check import check_core
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate
 from tcc_compiler.options import Options

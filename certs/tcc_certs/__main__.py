@@ -6,17 +6,25 @@ Exit codes: 0 VALID, 1 INVALID, 2 declined, incomplete or bad usage, 3 internal 
 from __future__ import annotations
 
 import sys
-import traceback
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from types import TracebackType
+from typing import NoReturn
 
-from tcc_certs.codec import encode
+from tcc_certs.plain import escaped, trace_lines
 from tcc_certs.report import DECLINED
 from tcc_certs.verbs import check, validate
+from tcc_certs.verbs.answer import complain, show
 
 VERBS = (check, validate)
 INTERNAL = 3
+
+
+class _Parser(ArgumentParser):
+    """Names what it was given, which may hold anything, on one line."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(escaped(message))
 
 
 class _InternalErrors:
@@ -32,13 +40,14 @@ class _InternalErrors:
         trace: TracebackType | None,
     ) -> None:
         if isinstance(error, Exception):
-            traceback.print_exception(error)
+            for line in trace_lines(error):
+                complain(line)
             raise SystemExit(INTERNAL)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the verb that the arguments name, print its answer, return its exit code."""
-    parser = ArgumentParser(prog="tcc_certs", description="Verify what tcc compiled and ran.")
+    parser = _Parser(prog="tcc_certs", description="Verify what tcc compiled and ran.")
     verbs = parser.add_subparsers(dest="verb", required=True)
     for verb in VERBS:
         sub = verbs.add_parser(verb.VERB, help=verb.HELP)
@@ -50,12 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             answer = options.run(options)
         except (OSError, MemoryError) as error:
-            print(f"tcc_certs: DECLINED: {error or 'not enough memory'}", file=sys.stderr)
+            complain(f"tcc_certs: DECLINED: {error or 'not enough memory'}")
             return DECLINED
-        text = encode(answer.document).decode() if options.json else answer.text
-        # A name from the file may hold what the terminal's encoding does not.
-        encoding = sys.stdout.encoding or "utf-8"
-        print(text.encode(encoding, "backslashreplace").decode(encoding))
+        show(answer, as_json=options.json)
         return int(answer.exit_code)
     return INTERNAL
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from tcc_certs.plain import escaped
+
 
 class Code(StrEnum):
     """Every reason for which the kernel refuses or declines an input."""
@@ -68,6 +70,9 @@ class Code(StrEnum):
 
     # A pinned digest that differs.
     PIN = "P101"
+
+    # Not exact, where it was asked that nothing be relaxed.
+    NOT_EXACT = "P102"
 
     # L: ledgers.
     LEDGER_LINE = "L101"
@@ -136,22 +141,24 @@ class Rejected(Exception):
 
     def __init__(self, code: Code, path: str, expected: object, found: object) -> None:
         self.code = code
-        self.path = path
+        self.path = escaped(path)
         self.expected = clip(expected)
         self.found = clip(found)
-        super().__init__(f"{code.value} at {path}: expected {self.expected}, found {self.found}")
+        super().__init__(
+            f"{code.value} at {self.path}: expected {self.expected}, found {self.found}"
+        )
 
     def __reduce__(self) -> tuple[type[Rejected], tuple[Code, str, str, str]]:
         return Rejected, (self.code, self.path, self.expected, self.found)
 
 
 def clip(value: object, width: int = 200) -> str:
-    """``str(value)`` for a message, cut in the middle past `width` characters."""
+    """``str(value)`` for a message: on one line, cut in the middle past `width` characters."""
     # A huge integer is named by its size: its decimal text could take minutes to make.
     if isinstance(value, int) and value.bit_length() > 4096:
         return f"an integer of {value.bit_length()} bits"
-    # What cannot be printed, such as a lone surrogate out of a hostile file, is escaped.
-    text = str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+    # What steers a terminal, or cannot be printed, is escaped: the value is out of a hostile file.
+    text = escaped(str(value))
     return text if len(text) <= width else f"{text[: width - 40]} ... {text[-32:]}"
 
 

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tcc_certs.corecheck import CoreReport, check_core
-from tcc_certs.errors import Code, Rejected
+from tcc_certs.core.enforced import Enforced, enforced, shortened
+from tcc_certs.errors import Code, Rejected, clip
+from tcc_certs.formats.manifest import NONDETERMINISTIC, RELAXED, ROUNDED, Manifest
 from tcc_certs.kernel import CheckedArtifact, check
+
+if TYPE_CHECKING:
+    from tcc_certs.corecheck.check import CoreReport
 
 VALID, INVALID, DECLINED = 0, 1, 2
 VERDICTS = ("VALID", "INVALID", "DECLINED")
@@ -33,19 +38,28 @@ class Report:
 
     Attributes:
         verdict: 0, 1 or 2.
-        findings: none where it is VALID, else the first rule that failed.
+        findings: none where it is VALID, else the first rule that failed; or, where exactness was
+            asked for and every certificate holds, each thing that is relaxed.
         checked: how many states, edges, calls, counts and bounds hold; with a core check also how
             many pairs of a state and a residual agree, and how many residuals have no plan.
             Empty unless VALID.
         digest: the artifact digest, hex; empty unless VALID.
-        summary: the verdict in plain words, one line or more.
+        lines: the verdict in plain words.
+        enforced: what the automaton holds, and what is left to a run; None unless every
+            certificate holds.
     """
 
     verdict: int
     findings: tuple[Finding, ...]
     checked: Mapping[str, int]
     digest: str
-    summary: str
+    lines: tuple[str, ...]
+    enforced: Enforced | None = None
+
+    @property
+    def summary(self) -> str:
+        """The verdict in plain words, one line or more."""
+        return "\n".join(self.lines)
 
 
 def check_artifact(
@@ -54,6 +68,7 @@ def check_artifact(
     core: bool = False,
     pin: str | None = None,
     source: bytes | None = None,
+    exact: bool = False,
     kernel: Callable[..., CheckedArtifact] = check,
 ) -> Report:
     """The verdict on the artifact in `data`; never an exception, whatever the bytes are.
@@ -64,6 +79,7 @@ def check_artifact(
         pin: the artifact digest that it must have, lower-case hex.
         source: the core that the artifact must hold, byte for byte: what a grammar's text resolves
             to, made by whoever read that text.
+        exact: refuse what is relaxed: statements left to a run, counts that are bounds.
         kernel: what evaluates the certificates; with another than the trusted one the verdict is
             worth what that one is.
     """
@@ -71,10 +87,20 @@ def check_artifact(
         checked = kernel(data, pin=pin)
         if source is not None:
             _check_core_bytes(checked, source)
-        compared = check_core(checked) if core else None
+        compared = _compare(checked) if core else None
     except Rejected as refusal:
         return _refused(refusal)
-    return _valid(checked, compared, source is not None)
+    where = enforced(checked.core, checked.file.manifest.relaxed)
+    if exact and checked.file.manifest.critical:
+        return _not_exact(checked.file.manifest, where)
+    return _valid(checked, compared, source is not None, where)
+
+
+def _compare(checked: CheckedArtifact) -> CoreReport:
+    """The core check; who does not ask for it has none of it to trust, nor to load."""
+    from tcc_certs.corecheck.check import check_core
+
+    return check_core(checked)
 
 
 def _check_core_bytes(checked: CheckedArtifact, due: bytes) -> None:
@@ -94,11 +120,43 @@ def _refused(refusal: Rejected) -> Report:
         findings=(finding,),
         checked={},
         digest="",
-        summary=f"{VERDICTS[verdict]}: {refusal}",
+        lines=(f"{VERDICTS[verdict]}: {refusal}",),
     )
 
 
-def _valid(checked: CheckedArtifact, compared: CoreReport | None, sourced: bool) -> Report:
+def _not_exact(manifest: Manifest, where: Enforced) -> Report:
+    due = {
+        NONDETERMINISTIC: ("manifest.critical", "one path a plan", "derivations are counted"),
+        RELAXED: (
+            "manifest.relaxed",
+            "every statement held by the automaton",
+            f"left to the run: {shortened(where.run)}",
+        ),
+        ROUNDED: (
+            "manifest.options.round_counts",
+            "exact race counts",
+            f"rounded up to {manifest.round_counts} bits",
+        ),
+    }
+    rows = [due[feature] for feature in manifest.critical]
+    findings = tuple(
+        Finding(code=Code.NOT_EXACT, path=path, expected=clip(expected), found=clip(found))
+        for path, expected, found in rows
+    )
+    said = "; ".join([f"{item.path}: {item.found}" for item in findings])
+    return Report(
+        verdict=INVALID,
+        findings=findings,
+        checked={},
+        digest="",
+        lines=(f"INVALID: its certificates hold, but it is not exact ({Code.NOT_EXACT}): {said}",),
+        enforced=where,
+    )
+
+
+def _valid(
+    checked: CheckedArtifact, compared: CoreReport | None, sourced: bool, where: Enforced
+) -> Report:
     manifest = checked.file.manifest
     # Two counts and two bounds a state: plans and race count, cost and residual to go.
     counted = {
@@ -112,6 +170,11 @@ def _valid(checked: CheckedArtifact, compared: CoreReport | None, sourced: bool)
     lines = [f"VALID: {did} of {manifest.grammar} {manifest.version} hold"]
     if manifest.critical:
         lines.append(f"its counts are upper bounds: {', '.join(manifest.critical)}")
+    lines.append(f"enforced by the automaton: {shortened(where.automaton)}")
+    if where.run:
+        lines.append(
+            f"left to the run: {shortened(where.run)}; the automaton itself has plans that break it"
+        )
     if compared is None:
         lines.append("consistent; that it is the automaton of its core was not asked")
     else:
@@ -124,7 +187,8 @@ def _valid(checked: CheckedArtifact, compared: CoreReport | None, sourced: bool)
         findings=(),
         checked=counted,
         digest=checked.file.digest.hex(),
-        summary="\n".join(lines),
+        lines=tuple(lines),
+        enforced=where,
     )
 
 

@@ -13,11 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    __version__: str
     from tcc.api import (
         CompileError,
         check,
         compile_file,
         compile_text,
+        estimate,
         load,
         predict,
         runs,
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
         search,
         validate,
     )
+    from tcc.documents import to_json
     from tcc_runtime.artifact.load import Artifact
     from tcc_runtime.outcome import Run
 
@@ -35,18 +38,36 @@ __all__ = [
     "check",
     "compile_file",
     "compile_text",
+    "estimate",
     "load",
     "predict",
     "runs",
     "save",
     "search",
+    "to_json",
     "validate",
 ]
 
-_HOME = {"Artifact": "tcc_runtime.artifact.load", "Run": "tcc_runtime.outcome"}
+_HOME = {
+    "Artifact": "tcc_runtime.artifact.load",
+    "Run": "tcc_runtime.outcome",
+    "to_json": "tcc.documents",
+}
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("tcc")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return "0+unknown"
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        globals()[name] = found = _version()
+        return found
     if name not in __all__:
         raise AttributeError(f"module 'tcc' has no attribute {name!r}")
     from importlib import import_module
@@ -57,4 +78,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "__version__"])

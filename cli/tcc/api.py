@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from tcc import files
-from tcc_certs.container import write_container
+from tcc.keywords import SettingsByName, require_known
+from tcc_certs.formats.container import write_container
 from tcc_runtime.artifact.load import Artifact, mapped
 from tcc_runtime.artifact.load import load as _load
+from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.outcome import Progress, Run
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
     from tcc_runtime.asking.quotes import Quoter
+    from tcc_runtime.terms.estimate import Estimate
     from tcc_runtime.terms.predict import Prediction
 
 
@@ -34,12 +37,26 @@ class CompileError(Exception):
 
     Args:
         diagnostics: everything that was found, in the order of the places.
+
+    Attributes:
+        declined: whether nothing is wrong with it: a limit of the compilation was reached, and the
+            diagnostics name the ways on.
     """
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
+        self.declined = only_guards(self.diagnostics)
         first = next((d for d in self.diagnostics if d.severity == "error"), None)
         super().__init__("the grammar was refused" if first is None else first.message)
+
+
+# Diagnostics that say nothing of the grammar: a limit was reached, or the file cannot be read.
+GUARDS = frozenset({"TCC110", "TCC403", "TCC404", "TCC407"})
+
+
+def only_guards(diagnostics: Sequence[Diagnostic]) -> bool:
+    """Whether every error among them is a limit that was reached, or a file that is not there."""
+    return {d.code for d in diagnostics if d.severity == "error"} <= GUARDS
 
 
 def compile_file(
@@ -52,7 +69,6 @@ def compile_file(
     count_bits: int | None = None,
     relax: Sequence[str] = (),
     round_counts: int | None = None,
-    auto_relax: bool = True,
 ) -> Artifact:
     """Compile a grammar file (``.tcg``) or a graph (``.graphml``, node-link ``.json``).
 
@@ -64,19 +80,20 @@ def compile_file(
         timeout: most seconds.
         count_bits: most bits of the number of plans.
         relax: statements to leave to the run: ``price``, ``latency``, ``cost``, ``epsilon``,
-            ``uses``, ``depth``, ``require``, ``forbid``, or canonical texts of limits.
+            ``uses``, ``depth``, ``require``, ``forbid``, or canonical texts of limits; and
+            ``auto``: past one of the limits above, compile to bounds in place of counts.
+            Nothing is relaxed that is not asked for here.
         round_counts: round race counts up to so many bits, 1 .. 63.
-        auto_relax: past one of the limits, compile to bounds in place of counts (the artifact's
-            `manifest.counts` says which); False makes it an error.
+
+    Returns:
+        the artifact, with the compiler's warnings in `diagnostics`.
 
     Raises:
-        CompileError: the grammar was refused; it carries the diagnostics.
+        CompileError: the grammar was refused, or a limit was reached; it carries the diagnostics.
     """
     from tcc_compiler.pipeline import compile_file as compiled
 
-    options = options_of(
-        beta, tilt, max_states, timeout, count_bits, relax, round_counts, auto_relax
-    )
+    options = options_of(beta, tilt, max_states, timeout, count_bits, relax, round_counts)
     return _artifact(compiled(Path(path), options))
 
 
@@ -90,14 +107,11 @@ def compile_text(
     count_bits: int | None = None,
     relax: Sequence[str] = (),
     round_counts: int | None = None,
-    auto_relax: bool = True,
 ) -> Artifact:
     """Compile the text of a grammar; see :func:`compile_file`."""
     from tcc_compiler.pipeline import compile_text as compiled
 
-    options = options_of(
-        beta, tilt, max_states, timeout, count_bits, relax, round_counts, auto_relax
-    )
+    options = options_of(beta, tilt, max_states, timeout, count_bits, relax, round_counts)
     return _artifact(compiled(text, options))
 
 
@@ -109,7 +123,6 @@ def options_of(
     count_bits: int | None,
     relax: Sequence[str],
     round_counts: int | None,
-    auto_relax: bool,
 ) -> Options:
     """The compiler's options; `max_states` None is its own limit.
 
@@ -125,9 +138,9 @@ def options_of(
         tilt=tilt,
         timeout=timeout,
         count_bits=count_bits,
-        relax=tuple(relax),
+        # One name is a sequence of names, too.
+        relax=(relax,) if isinstance(relax, str) else tuple(relax),
         round_counts=round_counts,
-        auto_relax=auto_relax,
     )
     return options if max_states is None else replace(options, max_states=max_states)
 
@@ -135,7 +148,9 @@ def options_of(
 def _artifact(compiled: Compiled) -> Artifact:
     if compiled.artifact is None:
         raise CompileError(compiled.diagnostics)
-    return _load(compiled.artifact)
+    artifact = _load(compiled.artifact)
+    artifact.diagnostics = compiled.diagnostics
+    return artifact
 
 
 def load(
@@ -162,10 +177,11 @@ def save(artifact: Artifact, path: str | Path) -> None:
     """Write an artifact; after a crash at any moment the old file is there or the new one.
 
     Raises:
+        tcc_runtime.errors.OutputRefused: something that is no regular file is there.
         OSError: it cannot be written.
     """
     # A container has one byte string: written again, these columns are the bytes that were read.
-    files.write_atomically(Path(path), write_container(artifact.file.columns))
+    write_whole(Path(path), write_container(artifact.file.columns))
 
 
 def check(
@@ -174,6 +190,7 @@ def check(
     core: bool = False,
     source: str | Path | None = None,
     pin: str | None = None,
+    exact: bool = False,
     kernel: Literal["pure", "fast"] = "pure",
 ) -> Report:
     """Verify the certificates of an artifact.
@@ -183,6 +200,8 @@ def check(
         core: also walk the automaton beside the residuals of its core.
         source: a grammar file or graph whose core has to be the artifact's, byte for byte.
         pin: the artifact digest that it must have, hex.
+        exact: also require that nothing is relaxed: the automaton holds every statement, and
+            every count is exact.
         kernel: ``pure`` is the trusted one; ``fast`` evaluates the same equations with numpy.
 
     Returns:
@@ -196,11 +215,11 @@ def check(
 
     due = _core_of(source)
     if kernel == "pure":
-        return check_artifact(_bytes(artifact), core=core, pin=pin, source=due)
+        return check_artifact(_bytes(artifact), core=core, pin=pin, source=due, exact=exact)
     from tcc_runtime.fastcheck.kernel import check as fast
 
     data = artifact if isinstance(artifact, bytes) else mapped(Path(artifact))
-    return check_artifact(data, core=core, pin=pin, source=due, kernel=fast)
+    return check_artifact(data, core=core, pin=pin, source=due, exact=exact, kernel=fast)
 
 
 def _core_of(source: str | Path | None) -> bytes | None:
@@ -223,7 +242,7 @@ def search(
     started_ms: int | None = None,
     on_expand: Callable[[Progress], bool | None] | None = None,
     quoter: Quoter | None = None,
-    **settings: Any,
+    **settings: Unpack[SettingsByName],
 ) -> Run:
     """Find the best plans of one realised race, and prove that no other is better.
 
@@ -241,6 +260,7 @@ def search(
             ``max_expansions``, ``max_seconds`` and so on.
 
     Raises:
+        TypeError: there is no setting of that name.
         tcc_runtime.errors.SettingsError: a setting is out of its range.
         tcc_runtime.errors.LedgerError: the ledger cannot be written.
         tcc_runtime.errors.AnswerError: the quoter gave something that is no answer.
@@ -250,6 +270,7 @@ def search(
     from tcc_runtime.search import search as run
     from tcc_runtime.terms.settings import Settings
 
+    require_known("search", settings)
     chosen = Settings(seed=os.urandom(32) if seed is None else seed, **settings)
     if ledger is None:
         return run(artifact, chosen, on_expand=on_expand, quoter=quoter)
@@ -258,7 +279,7 @@ def search(
     return run(artifact, chosen, recorder, on_expand, quoter=quoter)
 
 
-def predict(artifact: Artifact, **settings: Any) -> Prediction | None:
+def predict(artifact: Artifact, **settings: Unpack[SettingsByName]) -> Prediction | None:
     """How many expansions a search with these settings takes, on average over all seeds.
 
     Args:
@@ -275,7 +296,30 @@ def predict(artifact: Artifact, **settings: Any) -> Prediction | None:
     from tcc_runtime.terms.predict import predict as predicted
     from tcc_runtime.terms.settings import Settings
 
+    require_known("predict", settings)
     return predicted(artifact, Settings(seed=bytes(32), **settings))
+
+
+def estimate(artifact: Artifact, **settings: Unpack[SettingsByName]) -> Estimate | None:
+    """About how many expansions a search over a relaxed artifact takes, on average over all seeds.
+
+    Args:
+        artifact: as for :func:`search`; of one that is exact, :func:`predict` says more.
+        settings: those of :func:`search`, without the seed.
+
+    Returns:
+        an estimate from plans drawn from the automaton, the same each time; None where it is not
+        known: without a race that keys bound, where costs are ranges, or beyond the range of
+        floats.
+
+    Raises:
+        tcc_runtime.errors.SettingsError: a setting is out of its range.
+    """
+    from tcc_runtime.terms.estimate import estimate as estimated
+    from tcc_runtime.terms.settings import Settings
+
+    require_known("estimate", settings)
+    return estimated(artifact, Settings(seed=bytes(32), **settings))
 
 
 def runs(
@@ -286,7 +330,7 @@ def runs(
     ledgers: str | Path | None = None,
     started_ms: int | None = None,
     overwrite: bool = False,
-    **settings: Any,
+    **settings: Unpack[SettingsByName],
 ) -> Iterator[Run]:
     """Make one run for each seed, several at a time, and give them in the order of the seeds.
 
@@ -311,6 +355,7 @@ def runs(
     from tcc_runtime.pool import runs as pooled
     from tcc_runtime.terms.settings import Settings
 
+    require_known("runs", settings)
     started = time.time_ns() // 1_000_000 if started_ms is None else started_ms
     requests = (
         Request(
@@ -335,6 +380,7 @@ def validate(
     beacon: bytes | None = None,
     nonce: bytes | None = None,
     counts: str | Path | bytes | None = None,
+    kernel: str = "pure",
 ) -> Validation:
     """Derive every number of a ledger again from the artifact and the seed.
 
@@ -347,12 +393,20 @@ def validate(
         opening: 32 bytes, handed out before beacon and nonce were known.
         beacon, nonce: the public randomness, and the client's own.
         counts: an artifact with exact counts of the same core, for kappa.
+        kernel: ``pure`` trusts `tcc_certs` alone; ``fast`` passes lines by a faster reader, and
+            leaves to the definition those that this one does not pass.
 
     Raises:
         OSError: a file cannot be read.
     """
     from tcc_certs.replay import validate as replay
     from tcc_certs.verbs.validate import LedgerFile
+
+    shortcut = None
+    if kernel == "fast":
+        from tcc_runtime.fastreplay.shortcut import FastReplay
+
+        shortcut = FastReplay()
 
     return replay(
         ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger)),
@@ -364,6 +418,7 @@ def validate(
         beacon=beacon,
         nonce=nonce,
         counts=None if counts is None else _bytes(counts),
+        shortcut=shortcut,
     )
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from tcc import screen
-from tcc_certs.fixed import format_decimal
-from tcc_runtime.artifact.load import Artifact
+from tcc_certs.core.enforced import enforced, shortened
+from tcc_certs.formats.decimals import format_decimal
+from tcc_runtime.artifact.load import Artifact, Diagnostic
 from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
 
 _CHEAP = 5_000_000
@@ -19,6 +18,7 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
     manifest, root = artifact.manifest, artifact.root
     depth = artifact.rank(root)
     cheapest = cheapest_plan(artifact)
+    where = enforced(artifact.core, artifact.relaxed)
     fields: dict[str, Any] = {
         "grammar": manifest.grammar,
         "version": manifest.version,
@@ -37,8 +37,11 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
         "beta": format_decimal(*manifest.beta),
         "nondeterministic": manifest.nondeterministic,
         "round_counts": manifest.round_counts,
-        "relaxed": relaxed_texts(artifact),
+        "relaxed": list(where.run),
+        "enforced": {"automaton": list(where.automaton), "run": list(where.run)},
     }
+    if artifact.diagnostics:
+        fields["diagnostics"] = [diagnostic_fields(said) for said in artifact.diagnostics]
     if by_depth or depth * manifest.edges <= _CHEAP:
         fields["plans_by_depth"] = [screen.decimal(n) for n in plans_by_depth(artifact)]
     return fields
@@ -49,26 +52,22 @@ def bounds_plans(artifact: Artifact) -> bool:
     return artifact.nondeterministic or artifact.relaxed is not None
 
 
-def relaxed_texts(artifact: Artifact) -> list[str]:
-    """What the artifact leaves to a run: limits in canonical text, the rest for people."""
-    if artifact.relaxed is None:
-        return []
-    from tcc_certs.grammar import Limit
-    from tcc_compiler.constraint.statements import statement_text
-    from tcc_compiler.relax.names import relaxed_statements
+def left_to_run(artifact: Artifact) -> list[str]:
+    """The statements that no count or bound of the artifact knows of."""
+    return list(enforced(artifact.core, artifact.relaxed).run)
 
-    core = artifact.core
-    return [
-        statement.text if isinstance(statement, Limit) else statement_text(core, statement)
-        for statement in relaxed_statements(core, artifact.relaxed)
-    ]
+
+def diagnostic_fields(said: Diagnostic) -> dict[str, Any]:
+    """What the compiler said, as the JSON object that every command uses."""
+    fields = {"code": said.code, "severity": said.severity, "message": said.message}
+    return fields | ({} if said.hint is None else {"hint": said.hint})
 
 
 def _counts(fields: dict[str, Any]) -> str:
     """Which kind of counts, and why they are bounds where they are."""
     reasons = ["derivations are counted"] if fields["nondeterministic"] else []
     if fields["relaxed"]:
-        reasons.append(f"left to the run: {', '.join(fields['relaxed'])}")
+        reasons.append(f"left to the run: {shortened(tuple(fields['relaxed']))}")
     if fields["round_counts"] is not None:
         reasons.append(f"race counts rounded up to {fields['round_counts']} bits")
     return f"{fields['counts']} ({'; '.join(reasons)})" if reasons else str(fields["counts"])
@@ -86,6 +85,12 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
         ("plans", f"at most {plans}" if bounds_plans(artifact) else plans),
         ("counts", _counts(fields)),
         ("states", f"{screen.big(fields['states'])}, {screen.big(fields['edges'])} edges"),
+        ("enforced", f"by the automaton: {shortened(tuple(fields['enforced']['automaton']))}"),
+        *(
+            [("", f"by a run alone: {shortened(tuple(fields['relaxed']))}")]
+            if fields["relaxed"]
+            else []
+        ),
         ("calls", f"{fields['calls']}, at most {fields['max_depth']} in a plan"),
         ("cheapest", least),
         ("race", f"tilt {fields['tilt']}, beta {fields['beta']}"),
@@ -94,7 +99,8 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
     ]
     screen.print_fields(rows)
     if "plans_by_depth" in fields:
-        click.echo("  plans by number of calls")
+        most = "at most " if bounds_plans(artifact) else ""
+        screen.say("  plans by number of calls")
         for calls, count in enumerate(fields["plans_by_depth"]):
             if count != "0":
-                click.echo(f"  {calls:>10}  {screen.big_text(count)}")
+                screen.say(f"  {calls:>10}  {most}{screen.big_text(count)}")

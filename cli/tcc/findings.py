@@ -13,8 +13,6 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
-import click
-
 from tcc import screen
 from tcc_compiler.diagnostics import Diagnostic, render
 from tcc_compiler.source import Source
@@ -43,13 +41,18 @@ def as_json(diagnostic: Diagnostic) -> dict[str, Any]:
         found |= asdict(diagnostic.span)
     if diagnostic.hint:
         found["hint"] = diagnostic.hint
+    if diagnostic.notes:
+        found["notes"] = [
+            {"message": note.message} | ({} if note.span is None else asdict(note.span))
+            for note in diagnostic.notes
+        ]
     return found
 
 
 def _text(_: str, found: Sequence[Diagnostic], sources: Mapping[str, Source]) -> None:
     for diagnostic in found:
-        click.echo(render(diagnostic, sources), err=True)
-        click.echo("", err=True)
+        screen.say_lines(render(diagnostic, sources), err=True)
+        screen.say("", err=True)
     if not found:
         return
     errors = sum(d.severity == "error" for d in found)
@@ -57,7 +60,7 @@ def _text(_: str, found: Sequence[Diagnostic], sources: Mapping[str, Source]) ->
     parts = [
         f"{n} {w}{'s' if n > 1 else ''}" for n, w in ((errors, "error"), (warnings, "warning"))
     ]
-    click.echo(", ".join(p for p, n in zip(parts, (errors, warnings), strict=True) if n), err=True)
+    screen.say(", ".join(p for p, n in zip(parts, (errors, warnings), strict=True) if n), err=True)
 
 
 def _json(command: str, found: Sequence[Diagnostic], _: Mapping[str, Source]) -> None:
@@ -77,7 +80,7 @@ def _github(_: str, found: Sequence[Diagnostic], __: Mapping[str, Source]) -> No
             }
         fields = ",".join(f"{key}={_escape(str(value), True)}" for key, value in place.items())
         text = d.message if not d.hint else f"{d.message} ({d.hint})"
-        click.echo(f"::{d.severity} {fields}::{_escape(text, False)}")
+        screen.say(f"::{d.severity} {fields}::{_escape(text, False)}")
 
 
 def _escape(text: str, is_property: bool) -> str:
@@ -99,7 +102,7 @@ def _sarif(_: str, found: Sequence[Diagnostic], sources: Mapping[str, Source]) -
         "version": "2.1.0",
         "runs": [{**run, "columnKind": "unicodeCodePoints"}],
     }
-    click.echo(json.dumps(document, indent=2))
+    screen.say_json(json.dumps(document, indent=2))
 
 
 def _sarif_result(d: Diagnostic, codes: Sequence[str]) -> dict[str, Any]:

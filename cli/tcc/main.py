@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 
 import click
@@ -74,12 +73,14 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `tcc` with `arguments` (the process's own where None), and exit."""
     try:
-        code = cli.main(arguments, prog_name="tcc", standalone_mode=False)
+        # https://no-color.org: any value but the empty one asks for plain text.
+        color = False if os.environ.get("NO_COLOR") else None
+        code = cli.main(arguments, prog_name="tcc", standalone_mode=False, color=color)
     except click.ClickException as error:
         _say(error, sys.argv[1:] if arguments is None else arguments)
         code = BAD_USAGE
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        screen.say("interrupted", err=True)
         code = BAD_USAGE
     except SystemExit:
         # Click ends so, and only so, when the reader of our output went away
@@ -87,10 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = CLEAN
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"Error: {where}{error.strerror or error}", err=True)
+        screen.say(f"Error: {where}{error.strerror or error}", err=True)
         code = BAD_USAGE
     except MemoryError:
-        click.echo("Error: not enough memory", err=True)
+        screen.say("Error: not enough memory", err=True)
         code = DECLINED
     except Exception as error:  # noqa: BLE001 - the boundary of the process: nothing may get past it
         code = _internal(error)
@@ -99,17 +100,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _say(error: click.ClickException, arguments: Sequence[str]) -> None:
     """What went wrong, for people; for programs that asked for JSON a document too."""
-    error.show()
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        ctx = error.ctx
+        screen.say_lines(ctx.get_usage(), err=True)
+        if ctx.command.get_help_option(ctx) is not None:
+            screen.say(f"Try '{ctx.command_path} {ctx.help_option_names[0]}' for help.", err=True)
+        screen.say("", err=True)
+    screen.say(f"Error: {error.format_message()}", err=True)
     if "--json" in arguments:
         screen.print_json("error", {"error": error.format_message()})
 
 
 def _internal(error: Exception) -> int:
-    click.echo(
-        f"internal error: {type(error).__name__}: {error}\n"
+    screen.say(f"internal error: {type(error).__name__}: {error}", err=True)
+    screen.say(
         "This is a bug in tcc, not in your input. Run again with TCC_TRACEBACK=1 and report it.",
         err=True,
     )
     if os.environ.get("TCC_TRACEBACK"):
-        traceback.print_exception(error)
+        from tcc_certs.plain import trace_lines
+
+        for line in trace_lines(error):
+            screen.say(line, err=True)
     return INTERNAL

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
 
-COMPILE_OPTIONS = ("beta", "tilt", "max_states", "timeout")
-# Diagnostics that say nothing of the grammar: a limit was reached, or the file cannot be read.
-GUARDS = {"TCC110", "TCC403", "TCC404", "TCC407"}
+COMPILE_OPTIONS = (
+    "beta", "tilt", "max_states", "timeout", "count_bits", "relax", "round_counts",
+)  # fmt: skip
+# Of a run this is an option, too.
+_RUN_OPTIONS = ("count_bits",)
 GRAMMAR_ENDINGS = {".tcg", ".graphml", ".json"}
 
 
@@ -99,16 +101,14 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="NAME",
             multiple=True,
             help="leave statements to the run: price, latency, cost, epsilon, uses, depth, "
-            "require, forbid, or one limit such as 'uses(search)<=2'; repeatable",
+            "require, forbid, or one limit such as 'uses(search)<=2'; auto: what it takes to stay "
+            "within the limits above; repeatable. Nothing is relaxed unasked",
         ),
         click.option(
             "--round-counts",
             metavar="BITS",
             type=click.IntRange(1, 63),
             help="round race counts up to so many bits",
-        ),
-        click.option(
-            "--no-relax", is_flag=True, help="past a limit end in an error, not in bounds"
         ),
     ):
         command = option(command)
@@ -123,7 +123,6 @@ def options_of(
     count_bits: int | None,
     relax: tuple[str, ...],
     round_counts: int | None,
-    no_relax: bool,
 ) -> Options:
     """Compiler options from what the command line says.
 
@@ -132,7 +131,7 @@ def options_of(
     """
     from tcc import api
     from tcc_certs.errors import Code
-    from tcc_certs.fixed import parse_decimal
+    from tcc_certs.formats.decimals import parse_decimal
 
     try:
         numerator, _ = parse_decimal(beta, "beta", Code.MANIFEST_VALUE)
@@ -140,9 +139,7 @@ def options_of(
         numerator = -1
     if numerator < 0:
         raise click.BadParameter(f"{beta!r} is no decimal such as 0.5", param_hint="--beta")
-    return api.options_of(
-        beta, tilt, max_states, timeout, count_bits, relax, round_counts, not no_relax
-    )
+    return api.options_of(beta, tilt, max_states, timeout, count_bits, relax, round_counts)
 
 
 def show_or_exit(
@@ -158,7 +155,9 @@ def show_or_exit(
     if compiled.diagnostics and not (keep_warnings and compiled.artifact is not None):
         print_diagnostics(command, compiled.diagnostics, compiled.sources, output_format)
     if compiled.artifact is None:
-        guarded = {d.code for d in compiled.diagnostics} <= GUARDS
+        from tcc.api import only_guards
+
+        guarded = only_guards(compiled.diagnostics)
         click.get_current_context().exit(DECLINED if guarded else FINDINGS)
 
 
@@ -194,7 +193,7 @@ def open_artifact(
     if checked is not None and no_verify:
         raise click.UsageError("--checked and --no-verify exclude each other")
     if path.suffix not in GRAMMAR_ENDINGS:
-        _refuse_compile_options()
+        _refuse_compile_options(_RUN_OPTIONS if command == "run" else ())
     elif checked is not None or no_verify:
         raise click.UsageError("--checked and --no-verify are for artifacts, and this is a grammar")
     else:
@@ -202,9 +201,15 @@ def open_artifact(
         from tcc_compiler.pipeline import compile_file
 
         compiled = compile_file(path, options or Options())
-        show_or_exit(compiled, command=command)
+        as_json = bool(click.get_current_context().params.get("as_json"))
+        failed = compiled.artifact is None
+        show_or_exit(
+            compiled, command=command, output_format="json" if as_json and failed else "text"
+        )
         if compiled.artifact is not None:
-            return load(compiled.artifact)
+            artifact = load(compiled.artifact)
+            artifact.diagnostics = compiled.diagnostics
+            return artifact
     try:
         return load(path, verify=not no_verify, checked=None if checked is None else checked.hex())
     except Rejected as refusal:
@@ -213,11 +218,22 @@ def open_artifact(
         raise click.ClickException(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def _refuse_compile_options() -> None:
+def refuse_grammar(path: Path) -> None:
+    """Where only an artifact will do, say of a grammar that it is one, and what to do."""
+    if path.suffix in GRAMMAR_ENDINGS:
+        made = path.with_suffix(".tcca")
+        raise click.UsageError(
+            f"{path} is a grammar, and certificates are in artifacts: "
+            f"run `tcc compile {path} -o {made}` first, then name {made} here"
+        )
+
+
+def _refuse_compile_options(but: Sequence[str]) -> None:
     """An artifact is compiled already: an option of the compiler would do nothing."""
     ctx = click.get_current_context()
     for option in COMPILE_OPTIONS:
-        if ctx.get_parameter_source(option) == ParameterSource.COMMANDLINE:
+        given = ctx.get_parameter_source(option) not in (None, ParameterSource.DEFAULT)
+        if given and option not in but:
             name = option.replace("_", "-")
             raise click.UsageError(
                 f"--{name} is for compiling a grammar, and this is an artifact", ctx
@@ -227,7 +243,7 @@ def _refuse_compile_options() -> None:
 def refuse(path: Path, refusal: Rejected) -> NoReturn:
     """Say why an input is refused, and end the command."""
     verdict = "declined" if refusal.code.declines else "invalid"
-    click.echo(screen.clean(f"{path}: {verdict}: {refusal}"), err=True)
+    screen.say(f"{path}: {verdict}: {refusal}", err=True)
     if click.get_current_context().params.get("as_json"):
         finding = {
             "code": refusal.code.value,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
-
 from tcc import screen
-from tcc.forecast import text
-from tcc_certs.fixed import format_decimal
+from tcc.forecast import estimate_fields, text
+from tcc_certs.formats.decimals import format_decimal
 from tcc_runtime.outcome import Run
+from tcc_runtime.terms.estimate import Estimate
 from tcc_runtime.terms.predict import Prediction
 
 _STOPS = {
@@ -20,18 +19,16 @@ _STOPS = {
     "precision": "a rounding stayed open at the greatest precision",
     "guard": "a guard ended the run",
 }
-_CLAIMS = {
-    "RunWiseExact": "no plan but {these} could have scored higher in this run",
-    "RunWiseSurrogate": "no plan but {these} could have scored higher in this run",
-    "TruncationOnly": "no other plan this short could have scored higher in this run",
-}
 
 
-def run_fields(run: Run, predicted: Prediction | None = None) -> dict[str, Any]:
+def run_fields(
+    run: Run, predicted: Prediction | None = None, estimated: Estimate | None = None
+) -> dict[str, Any]:
     """The JSON fields of a run; those that have no value are left out.
 
     Args:
         predicted: what was predicted before it.
+        estimated: the same, of a run over a relaxed artifact.
     """
     known = None if predicted is None else {"lower": predicted.lower, "upper": predicted.upper}
     plans = [
@@ -52,6 +49,7 @@ def run_fields(run: Run, predicted: Prediction | None = None) -> dict[str, Any]:
         "plans": plans,
         "expansions": run.expansions,
         "predicted_expansions": known,
+        "estimated_expansions": None if estimated is None else estimate_fields(estimated),
         "leaves": run.leaves,
         "materialised": run.materialised,
         "tail_lse": run.tail_lse,
@@ -76,20 +74,47 @@ def _spent(run: Run) -> dict[str, Any]:
     }
 
 
-def print_run(run: Run, ledger: Path | None, predicted: Prediction | None = None) -> None:
-    """The same for people: the plans, what it took, and what is claimed."""
+def print_run(
+    run: Run, ledger: Path | None, top: int | None, predicted: Prediction | None = None
+) -> None:
+    """The same for people: the plans, what it took, and what is claimed.
+
+    Args:
+        top: how many plans were asked for; None where that is not known.
+    """
     for place, plan in enumerate(run.plans, 1):
-        click.echo(screen.clean(f"{place:>3}. {' '.join(plan.calls) or '(the empty plan)'}"))
+        screen.say(f"{place:>3}. {' '.join(plan.calls) or '(the empty plan)'}")
         cost = plan.cost if plan.cost_high is None else f"{plan.cost} .. {plan.cost_high}"
-        click.echo(click.style(f"     value {plan.value}, cost {cost}", dim=True))
+        screen.say(f"     value {plan.value}, cost {cost}", dim=True)
     if not run.plans:
-        click.echo("no plan was found")
+        screen.say("no plan was found")
     screen.print_fields(_rows(run, ledger, predicted))
     if run.claim_type == "NoCert":
         screen.doubtful(f"NoCert: {_why(run)}")
         return
-    these = "these" if len(run.plans) > 1 else "it"
-    screen.good(f"{run.claim_type}: {_CLAIMS[run.claim_type].format(these=these)}")
+    screen.good(f"{run.claim_type}: {claim_text(run, top)}")
+
+
+def claim_text(run: Run, top: int | None) -> str:
+    """What a certified run has shown, in words: nothing is said of a plan that there is not.
+
+    Args:
+        top: as for :func:`print_run`; with fewer plans than that there are no others.
+    """
+    found = len(run.plans)
+    short = " this short" if run.claim_type == "TruncationOnly" else ""
+    # A run that has certified fewer plans than it was asked for has seen every one that there is.
+    all_seen = top is not None and found < top
+    if found == 0:
+        return f"there is no plan{short}"
+    if all_seen:
+        return (
+            f"these {found} are all the plans{short} there are"
+            if found > 1
+            else (f"this is the only plan{short} there is")
+        )
+    others = f"no other plan{short}" if found == 1 else f"no plan{short} but these {found}"
+    return f"{others} could have scored higher in this run"
 
 
 def _rows(run: Run, ledger: Path | None, predicted: Prediction | None) -> list[tuple[str, object]]:
@@ -114,6 +139,8 @@ def _rows(run: Run, ledger: Path | None, predicted: Prediction | None) -> list[t
 
 
 def _why(run: Run) -> str:
+    if not run.plans:
+        return _why_none(run)
     stop = _STOPS.get(str(run.stop))
     if stop is not None and run.gap is not None:
         return f"{stop}; another plan may score higher, by up to the gap"
@@ -124,3 +151,10 @@ def _why(run: Run) -> str:
     if run.guards:
         return f"{', '.join(str(guard) for guard in run.guards)}; nothing is claimed"
     return "this mode claims nothing of the plans that it did not visit"
+
+
+def _why_none(run: Run) -> str:
+    """Of a run that claims nothing and found no plan: that it does not say that there is none."""
+    reason = _STOPS.get(str(run.stop)) or ", ".join(str(guard) for guard in run.guards)
+    before = f"{reason} before a plan was found" if reason else "no plan was found"
+    return f"{before}; this does not say that there is none"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.terms.settings import Settings
@@ -35,13 +35,13 @@ class RequestError(ValueError):
         super().__init__(f"{line}: {what}")
 
 
-def read_requests(lines: Iterable[bytes]) -> Iterator[Settings]:
-    """The settings of each line that is not blank.
+def read_requests(file: BinaryIO) -> Iterator[Settings]:
+    """The settings of each line that is not blank; no more than one line is held at a time.
 
     Raises:
         RequestError: a line is no object of settings, or a setting is out of its range.
     """
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(iter(lambda: file.readline(_MOST_LINE + 1), b""), 1):
         if line.strip():
             yield _request(number, line)
 

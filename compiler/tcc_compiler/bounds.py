@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tcc_certs.grammar import Core
+from tcc_certs.core.model import Core
 from tcc_compiler.constraint.limit import best_to_go, exact
 from tcc_compiler.count import Weights
 from tcc_compiler.guard import Guard

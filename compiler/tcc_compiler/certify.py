@@ -16,8 +16,8 @@ import numpy as np
 from blake3 import blake3
 from numpy.typing import NDArray
 
-from tcc_certs.digest import call_digest
-from tcc_certs.grammar import Core
+from tcc_certs.core.model import Core
+from tcc_certs.formats.hashes import call_digest
 from tcc_compiler.edges import CallEdges
 from tcc_compiler.guard import Guard
 from tcc_compiler.table import Ints, Numbers, Table, portions

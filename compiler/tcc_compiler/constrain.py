@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.grammar import Core, Limit
+from tcc_certs.core.model import Core, Limit
 from tcc_compiler.constraint.cyclic import at_least_met, at_most_met
 from tcc_compiler.constraint.least import NegativeCycle, least_to_go
 from tcc_compiler.constraint.limit import at_least, at_most

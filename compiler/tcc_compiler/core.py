@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tcc_certs.codec import Json, encode, large
+from tcc_certs.formats.codec import Json, encode, large
 from tcc_compiler.resolve.letters import Call
 from tcc_compiler.resolve.limits import limit_json, limit_text
 from tcc_compiler.resolve.resolved import Resolved

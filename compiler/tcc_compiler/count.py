@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tcc_certs.grammar import Core
-from tcc_certs.weights import Beta, call_residual, call_weight, fraction_bits
+from tcc_certs.core.model import Core
+from tcc_certs.race.weights import Beta, call_residual, call_weight, fraction_bits
 from tcc_compiler.digits import Limbs
 from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters

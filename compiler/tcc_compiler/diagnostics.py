@@ -1,25 +1,28 @@
 """Diagnostics: what is wrong, where, and how to mend it; their collection and their text.
 
 Codes and their explanations stand in :mod:`tcc_compiler.catalogue`.  Rendering is pure: the same
-diagnostic and sources give the same text.  Whatever a source holds, the text has no control
-characters in it.  Cost: linear in what is shown.
+diagnostic and sources give the same text.  Whatever a source holds, the lines have no control or
+hidden characters in them.  Cost: linear in what is shown.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 from typing import Literal, TypeAlias
 
+from tcc_certs.plain import escaped, is_plain
 from tcc_compiler.source import Source
 from tcc_compiler.spans import Region, Span
 
 Severity: TypeAlias = 'Literal["error", "warning"]'
 MAX_DIAGNOSTICS = 200
+_TICKS = 512
 _WINDOW = 160
+_TAB = "    "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +55,20 @@ class Diagnostic:
 
 
 class Report:
-    """Collects the findings of a run over its sources, and hands them out sorted by place."""
+    """Collects the findings of a run over its sources, and hands them out sorted by place.
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    Every pass of the front end has it, so that it is told here too how far they are.
+    """
+
+    def __init__(self, sources: Sequence[Source], look: Callable[[], None] | None = None) -> None:
+        """Begin a run.
+
+        Args:
+            look: called every few hundred steps; it ends the run by raising.
+        """
         self._sources = sources
+        self._look = look
+        self._ticks = 0
         self._found: dict[tuple[int, int, int, str, str], Diagnostic] = {}
 
     def error(
@@ -78,6 +91,14 @@ class Report:
                 notes=tuple(Note(message=text, span=self.span(at)) for text, at in notes),
             ),
         )
+
+    def tick(self, steps: int = 1) -> None:
+        """So many small steps were made: tokens, nodes, terms, calls."""
+        self._ticks += steps
+        if self._ticks >= _TICKS:
+            self._ticks = 0
+            if self._look is not None:
+                self._look()
 
     def span(self, region: Region) -> Span:
         """The span of a region of any of the sources."""
@@ -131,7 +152,7 @@ def render(diagnostic: Diagnostic, sources: Mapping[str, Source]) -> str:
     head = f"{diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"
     lines = _block(diagnostic.span, head, sources)
     if diagnostic.hint:
-        lines.append(_clean(f"  help: {diagnostic.hint}"))
+        lines.append(escaped(f"  help: {diagnostic.hint}"))
     for note in diagnostic.notes:
         lines += _block(note.span, f"note: {note.message}", sources)
     return "\n".join(lines)
@@ -139,8 +160,8 @@ def render(diagnostic: Diagnostic, sources: Mapping[str, Source]) -> str:
 
 def _block(span: Span | None, head: str, sources: Mapping[str, Source]) -> list[str]:
     if span is None:
-        return [_clean(head)]
-    lines = [_clean(f"{span.file}:{span.line}:{span.column}: {head}")]
+        return [escaped(head)]
+    lines = [escaped(f"{span.file}:{span.line}:{span.column}: {head}")]
     source = sources.get(span.file)
     if source is None or not source.text:
         return lines
@@ -162,26 +183,18 @@ def _window(line: str, span: Span) -> tuple[str, str]:
     marked = piece[start - first : stop - first]
     lead = "... " if first else ""
     tail = " ..." if first + len(piece) < len(line) else ""
-    indent = "".join("\t" if char == "\t" else " " * _columns(char) for char in before)
+    indent = " " * sum(_columns(char) for char in before)
     carets = "^" * max(1, sum(_columns(char) for char in marked))
-    return f"{lead}{_clean(piece)}{tail}", f"{' ' * len(lead)}{indent}{carets}"
+    shown = escaped(piece.replace("\t", _TAB))
+    return f"{lead}{shown}{tail}", f"{' ' * len(lead)}{indent}{carets}"
 
 
 def _columns(char: str) -> int:
-    """How many columns of a terminal a character takes."""
+    """How many columns of a terminal a character takes, as it is shown."""
+    if char == "\t":
+        return len(_TAB)
+    if not is_plain(char):
+        return len(escaped(char))
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
-def _clean(text: str) -> str:
-    """`text` without characters that move the cursor or turn the writing direction."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        char if char == "\t" or unicodedata.category(char) not in _HIDDEN else "\ufffd"
-        for char in text
-    )
-
-
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})

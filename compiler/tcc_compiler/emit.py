@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tcc_certs.artifact import pack, pack_texts, write_artifact
-from tcc_certs.codec import Json, encode
-from tcc_certs.digest import root_document
-from tcc_certs.grammar import Core
-from tcc_certs.manifest import Manifest, Relaxed
-from tcc_certs.weights import Beta
+from tcc_certs.core.model import Core
+from tcc_certs.formats.artifact_writer import pack, pack_texts, write_artifact
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.hashes import root_document
+from tcc_certs.formats.manifest import Manifest, Relaxed
+from tcc_certs.race.weights import Beta
 from tcc_compiler.bounds import Bounds
 from tcc_compiler.certify import Numbering
 from tcc_compiler.count import Counts, Weights

@@ -9,13 +9,13 @@ Cost: patterns of the example times edges of the states that it reaches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tcc_certs.fixed import format_decimal
-from tcc_certs.grammar import CallSet, Core, members
-from tcc_certs.manifest import Relaxed
+from tcc_certs.core.model import CallSet, Core, members
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.manifest import Relaxed
 from tcc_compiler.constraint.control import Control
 from tcc_compiler.diagnostics import Diagnostic
 from tcc_compiler.frontend import Example, Expect
@@ -52,10 +52,17 @@ class Compared:
 
 
 def compare(
-    made: Compared, examples: Iterable[Example], expects: Iterable[Expect]
+    made: Compared,
+    examples: Iterable[Example],
+    expects: Iterable[Expect],
+    look: Callable[[], None] = lambda: None,
 ) -> list[Diagnostic]:
-    """A diagnostic for each example and each expectation that does not hold, in their order."""
-    walk = _Walk(made)
+    """A diagnostic for each example and each expectation that does not hold, in their order.
+
+    Args:
+        look: called at each call of an example; it ends the comparison by raising.
+    """
+    walk = _Walk(made, look)
     found = [_example(made, walk, example) for example in examples]
     found += [_expect(made, expect) for expect in expects]
     return [diagnostic for diagnostic in found if diagnostic is not None]
@@ -98,7 +105,9 @@ class _TooMany(Exception):
 class _Walk:
     """Walks over the machine and, beside it, the statements that it leaves out."""
 
-    def __init__(self, made: Compared) -> None:
+    def __init__(self, made: Compared, look: Callable[[], None]) -> None:
+        self._look = look
+        self._calls_of: dict[CallSet, dict[int, dict[int, int]]] = {}
         self._table = made.table
         self._letters = made.letters
         # The relaxed statements tell calls apart that are one letter of the machine.
@@ -131,12 +140,10 @@ class _Walk:
 
     def _step(self, pairs: Iterable[_Pair], pattern: CallSet) -> dict[_Pair, tuple[_Pair, int]]:
         """The pairs after one call of `pattern`, each with the pair before and the call."""
-        # The first call of the pattern for each letter, and each class of calls beside it.
-        calls: dict[int, dict[int, int]] = {}
-        for call in members(pattern):
-            calls.setdefault(self._letters.letter[call], {}).setdefault(
-                self._fine.letter[call], call
-            )
+        self._look()
+        calls = self._calls_of.get(pattern)
+        if calls is None:
+            calls = self._calls_of[pattern] = self._classes(pattern)
         found: dict[_Pair, tuple[_Pair, int]] = {}
         for q, seen in pairs:
             for letter, target in self._table.row(q):
@@ -145,6 +152,15 @@ class _Walk:
                     if after is not None:
                         found.setdefault((target, after), ((q, seen), call))
         return found
+
+    def _classes(self, pattern: CallSet) -> dict[int, dict[int, int]]:
+        """The first call of the pattern for each letter, and each class of calls beside it."""
+        calls: dict[int, dict[int, int]] = {}
+        for call in members(pattern):
+            calls.setdefault(self._letters.letter[call], {}).setdefault(
+                self._fine.letter[call], call
+            )
+        return calls
 
     def _accepts(self, pair: _Pair) -> bool:
         q, seen = pair

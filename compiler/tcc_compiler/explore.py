@@ -1,7 +1,8 @@
 """The machine of the plan expression, by whichever way of determinising stays small.
 
-Two ways take turns under caps that grow: state sets as they are, and state sets by depth (where a
-limit on depth is there), so the work is within a constant of the better one.  Recursion that
+Ways take turns under caps that grow: state sets as they are; state sets by depth (where a limit on
+depth is there); and, where rules also stand in themselves, the words of each part by depth.  So the
+work is within a constant of the best one.  Recursion that
 needs a bound and has none on depth is first looked at by :mod:`tcc_compiler.finiteness`.
 Where determinising explodes, the partial derivatives are a machine of their own: small, and
 nondeterministic.
@@ -11,19 +12,21 @@ from __future__ import annotations
 
 from math import lcm
 
-from tcc_certs.grammar import Core, Limit
+from tcc_certs.core.model import Core, Limit
 from tcc_compiler.determinise import Driver, determinise, determinise_by_depth, follow
 from tcc_compiler.finiteness import longest_plan
 from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters, letter_amounts
 from tcc_compiler.machine import Machine
 from tcc_compiler.refusal import Refused
+from tcc_compiler.regular.bounded import bounded_machine
 from tcc_compiler.regular.network import Network
 from tcc_compiler.regular.nodes import Nodes, build, grows
 from tcc_compiler.regular.partial import Partials
 
 _FIRST_CAP = 1 << 13
 _GROWTH = 8
+_ENTRIES = 8  # of the tables of bounded words, for each state of a cap
 
 
 def explore(core: Core, letters: Letters, guard: Guard) -> Machine:
@@ -39,7 +42,7 @@ def explore(core: Core, letters: Letters, guard: Guard) -> Machine:
     nodes, root = _nodes(core, letters, driver, guard)
     if grows(nodes) and not (driver and driver.depth):
         return _explore_recursion(core, letters, nodes, root, driver, guard)
-    return _take_turns(Network(nodes, letters.patterns, guard), root, driver, guard)
+    return _take_turns(nodes, letters, root, driver, guard)
 
 
 def explore_partial(core: Core, letters: Letters, guard: Guard) -> Machine:
@@ -103,10 +106,10 @@ def _explore_recursion(
     if bound is not None:
         driver = depth_driver(letters, bound, f"plans of at most {bound} calls")
         nodes, root = _nodes(core, letters, driver, guard)
-        return _take_turns(Network(nodes, letters.patterns, guard), root, driver, guard)
+        return _take_turns(nodes, letters, root, driver, guard)
     if driver is None or grows(nodes, freely=True):
         raise _undecided()
-    return _take_turns(network, root, driver, guard)
+    return _take_turns(nodes, letters, root, driver, guard, network)
 
 
 def _undecided() -> Refused:
@@ -118,13 +121,28 @@ def _undecided() -> Refused:
     )
 
 
-def _take_turns(network: Network, root: int, driver: Driver | None, guard: Guard) -> Machine:
+def _take_turns(
+    nodes: Nodes,
+    letters: Letters,
+    root: int,
+    driver: Driver | None,
+    guard: Guard,
+    network: Network | None = None,
+) -> Machine:
+    """One way after the other, under caps that grow; `network` where there is one already."""
+    network = network or Network(nodes, letters.patterns, guard)
     first = network.initial(root)
     cap = min(_FIRST_CAP, guard.max_states)
+    depth = driver.bound if driver and driver.depth else None
+    nested = depth is not None and grows(nodes)
     while True:
-        machine = determinise(network, first, driver, cap, guard)
-        if machine is None and driver and driver.depth:
-            machine = determinise_by_depth(network, first, driver.bound, cap, guard)
+        machine = None
+        if depth is not None and nested:
+            machine = bounded_machine(nodes, root, letters.patterns, depth, _ENTRIES * cap, guard)
+        if machine is None:
+            machine = determinise(network, first, driver, cap, guard)
+        if machine is None and depth is not None:
+            machine = determinise_by_depth(network, first, depth, cap, guard)
         if machine is not None:
             return machine
         guard.growth(len(network.sets), network.calls)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.grammar import Core
+from tcc_certs.core.model import Core
 from tcc_compiler.constraint.control import Control
 from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters

@@ -1,13 +1,15 @@
 """The front end: a grammar's text to its core, or to all of its errors.
 
 Normative text: docs/spec/language.md; the core is docs/spec/core.md.  Reads the file it is given
-and those that it uses, nothing else.  Cost: linear in the text and the calls.
+and those that it uses, nothing else.  Whoever has only so much time gives a function `look`, which
+is called every few hundred steps and raises where that time is over.
+Cost: linear in the text and the calls.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +46,8 @@ class Frontend:
         examples, expects: in the order of the text; empty when there are errors.
         sources: the files read, by the names that spans have, in the order of reading.
         places: where statements stand, by their places (:mod:`tcc_compiler.place`).
+        unplanned: where the grammar begins that has neither `plan` nor `start` and `goal`, so that
+            everything else that it allows is a plan; None for others.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -52,9 +56,10 @@ class Frontend:
     expects: tuple[Expect, ...]
     sources: Mapping[str, Source]
     places: Mapping[str, Span]
+    unplanned: Span | None = None
 
 
-def read_grammar(path: Path) -> Frontend:
+def read_grammar(path: Path, look: Callable[[], None] | None = None) -> Frontend:
     """The front end's result for a grammar file; whatever the file holds, this returns."""
     data = read_bytes(path)
     text = data if isinstance(data, Unreadable) else decode(data)
@@ -62,10 +67,12 @@ def read_grammar(path: Path) -> Frontend:
         return unreadable(str(path), text)
     # The folder is that of the path as given, so that a link to a grammar stays where it is.
     resolved = Path(os.path.realpath(path.parent)) / path.name
-    return _read(source_of(text, str(path), resolved))
+    return _read(source_of(text, str(path), resolved), look)
 
 
-def read_grammar_text(text: str, name: str = "<text>") -> Frontend:
+def read_grammar_text(
+    text: str, name: str = "<text>", look: Callable[[], None] | None = None
+) -> Frontend:
     """The front end's result for a text that is in no file; it can use no files."""
     try:
         data = text.encode("utf-8")
@@ -75,7 +82,7 @@ def read_grammar_text(text: str, name: str = "<text>") -> Frontend:
     decoded = too_large() if len(data) > MAX_SOURCE_BYTES else decode(data)
     if isinstance(decoded, Unreadable):
         return unreadable(name, decoded)
-    return _read(source_of(decoded, name))
+    return _read(source_of(decoded, name), look)
 
 
 def unreadable(name: str, problem: Unreadable) -> Frontend:
@@ -99,9 +106,9 @@ def failed(report: Report, sources: list[Source]) -> Frontend:
     )
 
 
-def _read(root: Source) -> Frontend:
+def _read(root: Source, look: Callable[[], None] | None) -> Frontend:
     sources = [root]
-    report = Report(sources)
+    report = Report(sources, look)
     program = program_of(gather(sources, report), report)
     found = resolve(program, report)
     if found is None or report.failed:
@@ -114,7 +121,14 @@ def _read(root: Source) -> Frontend:
         expects=expects,
         sources={source.name: source for source in sources},
         places=_places(program, resolved, report),
+        unplanned=_unplanned(program, report),
     )
+
+
+def _unplanned(program: Program, report: Report) -> Span | None:
+    if program.plan is not None or program.start is not None or program.grammar is None:
+        return None
+    return report.span(program.grammar.region)
 
 
 def _places(program: Program, resolved: Resolved, report: Report) -> Mapping[str, Span]:

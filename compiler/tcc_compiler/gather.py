@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tcc_certs.expressions import parts
-from tcc_certs.grammar import (
+from tcc_certs.core.expressions import parts
+from tcc_certs.core.model import (
     Alt,
     Both,
     CallSet,

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-from tcc_certs.expressions import walk
-from tcc_certs.grammar import CallSet, Core, ForbidNext, Limit, OneCall, members
+from tcc_certs.core.expressions import walk
+from tcc_certs.core.model import CallSet, Core, ForbidNext, Limit, OneCall, members
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,27 +3,28 @@
 Specification: docs/spec/core.md (what goes in), docs/spec/artifact.md (what comes out).  Every
 pass is a function from value to value and stands in a file of its own; between any two statements
 the machine is made minimal again, which is what keeps it small.  Where it gets too large all the
-same, the passes are tried again for bounds in place of counts.
+same, the compilation ends and says what would fit; where the caller asked for it, the passes are
+tried again for bounds in place of counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tcc_certs.codec import Json
-from tcc_certs.core import core_of, decode_core
+from tcc_certs.core.model import Core
+from tcc_certs.core.reader import core_of, decode_core
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.fixed import parse_decimal
-from tcc_certs.grammar import Core
-from tcc_certs.manifest import MAX_ROUND_BITS
-from tcc_certs.weights import Beta
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import parse_decimal
+from tcc_certs.formats.manifest import MAX_ROUND_BITS
+from tcc_certs.race.weights import Beta
 from tcc_compiler.bounds import bound
 from tcc_compiler.certify import certify
 from tcc_compiler.constrain import constrain
 from tcc_compiler.count import check_bits, count, used_calls, weigh
-from tcc_compiler.diagnostics import Diagnostic
+from tcc_compiler.diagnostics import Diagnostic, Note
 from tcc_compiler.edges import CallEdges
 from tcc_compiler.emit import emit
 from tcc_compiler.expectations import Compared, compare
@@ -39,6 +40,7 @@ from tcc_compiler.refusal import Refused
 from tcc_compiler.relax.attempts import GUARDED, Attempt, Next, first_attempt, next_attempt
 from tcc_compiler.relax.names import explain, named, without
 from tcc_compiler.relax.timer import Timer
+from tcc_compiler.relax.ways import ways_on
 from tcc_compiler.source import Source
 from tcc_compiler.spans import Span
 from tcc_compiler.table import Table, as_deterministic, ranked
@@ -77,18 +79,27 @@ def compile_core(core: bytes, options: Options) -> Compiled:
 def compile_file(path: Path, options: Options) -> Compiled:
     """Compile a grammar file or a graph, and hold it to its own examples and expectations."""
     timer = Timer(options)
-    return _compile_frontend(read_source(path), options, timer)
+    try:
+        front = read_source(path, timer.look_at_reading)
+    except Refused as refusal:
+        return Compiled(artifact=None, diagnostics=(_diagnostic(refusal, {}),))
+    return _compile_frontend(front, options, timer)
 
 
 def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
     """Compile the text of a grammar; see :func:`compile_file`."""
     timer = Timer(options)
-    return _compile_frontend(read_grammar_text(text, name), options, timer)
+    try:
+        front = read_grammar_text(text, name, timer.look_at_reading)
+    except Refused as refusal:
+        return Compiled(artifact=None, diagnostics=(_diagnostic(refusal, {}),))
+    return _compile_frontend(front, options, timer)
 
 
-def read_source(path: Path) -> Frontend:
+def read_source(path: Path, look: Callable[[], None] | None = None) -> Frontend:
     """The front end's result for a file: a grammar, or a graph by its ending."""
-    return read_graph(path) if path.suffix.lower() in GRAPH_SUFFIXES else read_grammar(path)
+    read = read_graph if path.suffix.lower() in GRAPH_SUFFIXES else read_grammar
+    return read(path, look)
 
 
 def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compiled:
@@ -96,17 +107,17 @@ def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compil
     artifact = None
     if front.core is not None:
         try:
-            timer.look("reading the grammar")
+            timer.look_at_reading()
             made, warnings = _compile(front.core, options, timer)
             found = [_warning(warning, front.places) for warning in warnings]
-            found += compare(made, front.examples, front.expects)
+            found += compare(made, front.examples, front.expects, timer.look_at_examples)
             failed = any(diagnostic.severity == "error" for diagnostic in found)
             artifact = None if failed else made.artifact
         except Refused as refusal:
             found = [_diagnostic(refusal, front.places)]
     return Compiled(
         artifact=artifact,
-        diagnostics=(*front.diagnostics, *found),
+        diagnostics=(*front.diagnostics, *_unplanned(front), *found),
         sources=front.sources,
         examples=len(front.examples),
         expectations=len(front.expects),
@@ -114,7 +125,8 @@ def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compil
 
 
 def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Compared, list[Next]]:
-    """Attempts, exact as asked for at first, until one gets past the guards; what each gave up.
+    """The attempt that was asked for; with ``relax auto`` others, until one gets past the guards,
+    and what each gave up.
 
     The time of `timer` has begun before the grammar was read.
 
@@ -123,8 +135,12 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Compared, lis
     """
     beta = _check_options(options)
     core, value = _read(data)
-    asked = named(core, options.relax)
+    asked = named(core, options.relax_names)
     attempt = first_attempt(asked, options)
+
+    def take(attempt: Attempt, guard: Guard) -> int:
+        return run_passes(core, value, beta, attempt, options, guard).table.states
+
     stopped: Refused | None = None
     warnings: list[Next] = []
     while True:
@@ -135,6 +151,9 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Compared, lis
         except Refused as refusal:
             # Of several guards the first is told of: it is the one of the exact attempt.
             stopped = stopped if stopped and refusal.code in GUARDED else refusal
+            if not options.auto_relax:
+                ways = ways_on(core, attempt, refusal, guard, options, timer, take)
+                raise explain(ways, core, asked) from None
             found = next_attempt(core, attempt, refusal, guard, options)
             if found is None or timer.is_over():
                 raise explain(stopped, core, asked) from None
@@ -241,16 +260,40 @@ def _check(artifact: bytes, options: Options) -> None:
         ) from refusal
 
 
+def _unplanned(front: Frontend) -> list[Diagnostic]:
+    """A warning where no statement says what a plan is."""
+    if front.unplanned is None:
+        return []
+    return [
+        Diagnostic(
+            code="TCC413",
+            severity="warning",
+            message="no `plan`: everything that the other statements allow is a plan",
+            span=front.unplanned,
+            hint="write a `plan`, or `plan = any*` where this is meant",
+        )
+    ]
+
+
 def _warning(found: Next, places: Mapping[str, Span]) -> Diagnostic:
     return Diagnostic(
         code="TCC411",
         severity="warning",
         message=f"CountFail: {found.warning}",
         span=None if found.place is None else places.get(found.place),
-        hint="raise the limit, or forbid this with --no-relax",
+        hint="raise the limit to keep everything in the automaton, or leave --relax auto out",
     )
 
 
 def _diagnostic(refusal: Refused, places: Mapping[str, Span]) -> Diagnostic:
     span = None if refusal.place is None else places.get(refusal.place)
-    return Diagnostic(code=refusal.code, message=refusal.message, span=span, hint=refusal.hint)
+    return Diagnostic(
+        code=refusal.code,
+        message=refusal.message,
+        span=span,
+        hint=refusal.hint,
+        notes=tuple(
+            Note(message=text, span=None if place is None else places.get(place))
+            for text, place in refusal.notes
+        ),
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from tcc_certs.grammar import ForbidNext, ForbidWith, Limit, Require
+from tcc_certs.core.model import ForbidNext, ForbidWith, Limit, Require
 
 Statement: TypeAlias = "Limit | Require | ForbidNext | ForbidWith"
 

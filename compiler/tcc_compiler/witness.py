@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.grammar import Core
+from tcc_certs.core.model import Core
 from tcc_compiler.letters import Letters
 from tcc_compiler.machine import Machine, components
 from tcc_compiler.refusal import Refused

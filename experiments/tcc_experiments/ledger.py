@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
-from tcc_certs.container import write_container
+from tcc_certs.formats.container import write_container
+from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.kernel import check
-from tcc_certs.ledger import LedgerReader
 from tcc_certs.replay import validate
 from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import any_of, compiled, cost

@@ -18,7 +18,7 @@ from pathlib import Path
 from tcc_experiments.catalogue import EXPERIMENTS
 from tcc_experiments.figures import drawn
 from tcc_experiments.model import Cell, Conclusion, Experiment, Finding, Row, Size, Table
-from tcc_experiments.runner import write_whole
+from tcc_runtime.ledger.outputs import write_whole
 
 RESULTS = "RESULTS.md"
 _SECTION = re.compile(r"<!-- begin (\w+) -->\n(.*?)<!-- end \1 -->\n", re.DOTALL)
@@ -63,7 +63,7 @@ def publish(
             for end, data in drawn(draw, conclusion).items():
                 files[f"figures/{name}{end}"] = data
     path = out / RESULTS
-    before = sections(path.read_text(encoding="utf-8")) if path.exists() else {}
+    before = sections(path.read_text(encoding="utf-8")) if path.is_file() else {}
     before[experiment.name] = section(experiment, conclusion, size)
     files[RESULTS] = page(before).encode()
     for name, data in files.items():

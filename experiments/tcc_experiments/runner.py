@@ -8,8 +8,6 @@ Cost: the parts'.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from blake3 import blake3
 
 from tcc_experiments.catalogue import EXPERIMENTS
 from tcc_experiments.model import Experiment, Part, Row, Size
+from tcc_runtime.ledger.outputs import write_whole
 
 OnPart = Callable[[str, int, int], None]
 
@@ -64,24 +63,6 @@ def _version() -> str:
         return version("tcc")
     except PackageNotFoundError:
         return ""
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """After a crash at any moment `path` holds the old bytes or the new ones.
-
-    Raises:
-        OSError: it cannot be written; nothing is left behind.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:32]}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            os.fchmod(file.fileno(), 0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def run_part(name: str, part: Part) -> list[Row]:

@@ -110,9 +110,11 @@ class Counted:
             search.downgrade(Claim.NONE, Guard.COUNT)
             return AGAIN
         if counts is Counts.UPPER and search.mode == "exact":
-            # Exact counts turn out to be bounds; only an unverified artifact has such ones.
+            # Exact counts turn out to be bounds; only an unverified artifact has such ones.  What
+            # holds of bounds holds if m is no less than its sum in *every* state, which nobody has
+            # shown: nothing is claimed.
             search.mode = "surrogate"
-            search.downgrade(search.claim, Guard.COUNT)
+            search.downgrade(Claim.NONE, Guard.COUNT)
         return None
 
 

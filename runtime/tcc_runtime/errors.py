@@ -64,6 +64,42 @@ class LedgerError(OSError):
         return LedgerError, (self.path, self.cause)
 
 
+class OutputRefused(OSError):
+    """A name that is to be written is that of something else than a regular file.
+
+    Args:
+        path: the name.
+        kind: what is there.
+
+    Attributes:
+        code: of the catalogue of diagnostics.
+    """
+
+    code = "TCC801"
+
+    def __init__(self, path: str, kind: str) -> None:
+        self.kind = kind
+        what = f"{kind} is there, and only a regular file is replaced; name another file"
+        super().__init__(errno.EINVAL, f"{self.code}: {what}", path)
+
+    def __reduce__(self) -> tuple[type[OutputRefused], tuple[str, str]]:
+        return OutputRefused, (self.filename, self.kind)
+
+
+class OutputBusy(OSError):
+    """Another process writes this file.  Nothing was changed.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(errno.EBUSY, "another run writes it", path)
+
+    def __reduce__(self) -> tuple[type[OutputBusy], tuple[str]]:
+        return OutputBusy, (self.filename,)
+
+
 class WorkerLost(RuntimeError):
     """A process that made runs ended before it answered.
 

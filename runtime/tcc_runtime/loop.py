@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from heapq import heappop, heappush, heappushpop
 from typing import Final, Literal, TypeAlias
 
-from tcc_runtime.errors import Undecided
 from tcc_runtime.frontier import Frontier
 from tcc_runtime.guards import Descent, Guard, Potential, Stop
 from tcc_runtime.interrupts import Interrupts
 from tcc_runtime.item import ORDER, Item
+from tcc_runtime.numbers.reals import UNDECIDED
 from tcc_runtime.numbers.rung import Rung
 from tcc_runtime.outcome import Progress
 from tcc_runtime.races.race import Race, Step, clamps
@@ -47,6 +47,7 @@ class Search(Frontier):
         expansions: how many there were.
         fired: the guards that fired, in the order of their first firing.
         on_node, on_leaf, on_left: checks before an item of that kind is popped.
+        opening: is called when the root was pushed, before anything is popped; None: nobody is.
         before: is called before the greatest item is looked at; None: nobody is.
         potential: of the guard on it; None: it cannot fire.
         clamping: whether numbers may have to be clamped.
@@ -73,6 +74,7 @@ class Search(Frontier):
         self.on_node: Sequence[Check] = ()
         self.on_leaf: Sequence[Check] = ()
         self.on_left: Sequence[Check] = ()
+        self.opening: Callable[[], Stop | None] | None = None
         self.before: Callable[[], None] | None = None
         self.potential: Potential | None = None
         self.clamping = self.guarded = False
@@ -88,8 +90,9 @@ class Search(Frontier):
         """
         try:
             self._begin()
-            return self._steps()
-        except Undecided:
+            stop = None if self.opening is None else self.opening()
+            return self._steps() if stop is None else stop
+        except UNDECIDED:
             return Stop.PRECISION
         finally:
             if self.sink is not None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from tcc_certs.fixed import format_decimal, format_q64
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.fixed import format_q64
 from tcc_runtime.asking.controller import Spending
 from tcc_runtime.guards import Guard, Stop
 from tcc_runtime.terms.modes import Claim

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
-from tcc_certs.container import write_container
+from tcc_certs.formats.container import write_container
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import WorkerLost
 from tcc_runtime.ledger.recorder import Recorder

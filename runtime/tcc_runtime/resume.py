@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tcc_certs.codec import Json
 from tcc_certs.errors import Code, ensure, require
-from tcc_certs.ledger import LedgerReader
-from tcc_certs.ledger_schema import check_record
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.ledger import LedgerReader
+from tcc_certs.formats.ledger_schema import check_record
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.answered import Answered, answer_of
 from tcc_runtime.asking.quotes import Answer, Quoter
 from tcc_runtime.errors import LedgerError, ResumeError
+from tcc_runtime.ledger.outputs import target_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import LedgerTail
 from tcc_runtime.outcome import Run
@@ -47,6 +48,7 @@ def resume(
 ) -> Run:
     """Takes a run up again; one whose ledger is closed is only played again.
 
+    A ledger closed as ``interrupted`` counts as cut off before its `close`, which is left out.
     A cap on time counts from where the ledger ended.
 
     Args:
@@ -90,7 +92,7 @@ class Prefix:
     Attributes:
         header: its `open`.
         records: whole records, `size` bytes.
-        dropped: bytes after them.
+        dropped: bytes after them, those of an interrupted run's `close` among them.
         answers: those of its `refine` records.
     """
 
@@ -102,18 +104,20 @@ class Prefix:
 
 
 def read_prefix(path: Path) -> Prefix:
-    """Verifies the chain and finds where it ends.
+    """Verifies the chain and finds where it ends: at its last whole record that goes on.
 
     Raises:
         ResumeError: there is no whole record.
         Rejected: a line with its LF is no record, or does not follow from the one before.
         OSError: the file cannot be read.
     """
-    with path.open("rb") as handle:
+    # A pipe or a device may never end, and is nothing that can be written on.
+    with target_of(path).open("rb") as handle:
         reader = LedgerReader(iter(lambda: handle.read(_CHUNK), b""))
         header: Mapping[str, Json] | None = None
         answers: list[Answer] = []
         kind = ""
+        record: Mapping[str, Json] = {}
         for record in reader:
             _require_open(kind, reader.records)
             kind = check_record(record, reader.records)
@@ -127,10 +131,12 @@ def read_prefix(path: Path) -> Prefix:
         size = handle.tell()
     if header is None:
         raise ResumeError("line 1", "a whole record", "none")
-    dropped = len(reader.tail)
+    interrupted = kind == "close" and record["stop"] == "interrupted"
+    # Lines are canonical, so one is as long as its record is when it is written again.
+    dropped = len(encode(record)) - 1 + _LINK_BYTES if interrupted else len(reader.tail)
     return Prefix(
         header=header,
-        records=reader.records,
+        records=reader.records - interrupted,
         size=size - dropped,
         dropped=dropped,
         answers=answers,

@@ -11,22 +11,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tcc_certs.fixed import format_q64
+from tcc_certs.formats.fixed import format_q64
 from tcc_runtime.artifact.constraints import constraints_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.quotes import Quoter
 from tcc_runtime.asking.refine import refinement_of
 from tcc_runtime.checks import Asking, Capped, Counted, Deep, Timed
-from tcc_runtime.errors import Undecided
-from tcc_runtime.guards import Counts, Potential, Stop, counts_of, is_late
+from tcc_runtime.guards import Counts, Guard, Potential, Stop, counts_of, is_late
 from tcc_runtime.interrupts import Interrupts
 from tcc_runtime.item import VIEW, Item, calls_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.loop import Check, Follow, Search
 from tcc_runtime.numbers.ladder import Numbers, begin_with, rung_of
-from tcc_runtime.numbers.reals import clamped
+from tcc_runtime.numbers.reals import UNDECIDED, clamped
 from tcc_runtime.numbers.rung import PROVEN, Precision
-from tcc_runtime.numbers.tail import tail_lse
+from tcc_runtime.numbers.tail import Ended, tail_lse
 from tcc_runtime.outcome import Found, Run, plan
 from tcc_runtime.races.anchored import Anchored
 from tcc_runtime.races.anchored import Literal as LiteralRace
@@ -87,9 +86,11 @@ def search(
         SettingsError: the artifact does not allow these settings.
         LedgerError: the ledger could not be written; what it holds is a valid prefix.
         AnswerError: the quoter gave something that is no answer.
-        Rejected: an unverified artifact leads out of its ranges.
+        Rejected: an unverified artifact leads out of its ranges; C401, one that is said to have
+            been checked has a count that no kernel can have passed.
         ValueError: the engine's rung does not take this run.
     """
+    began = clock()
     terms = terms_of(artifact, settings, quoted=quoter is not None)
     recorded, ranged = recorder is not None, terms.ask is not None
     numbers = begin_with(artifact, engine.numbers, recorded=recorded, ranged=ranged)
@@ -97,7 +98,9 @@ def search(
         if recorder is None:
 
             def begun() -> _Run:
-                return _Run(artifact, terms, engine, numbers, interrupts, clock, quoter, None)
+                return _Run(
+                    artifact, terms, engine, numbers, interrupts, began, clock, quoter, None
+                )
 
             try:
                 return begun().made(on_expand)
@@ -108,7 +111,7 @@ def search(
                 interrupts.pressed = True
                 return begun().made(None)
         with recorder:
-            run = _Run(artifact, terms, engine, numbers, interrupts, clock, quoter, recorder)
+            run = _Run(artifact, terms, engine, numbers, interrupts, began, clock, quoter, recorder)
             recorder.open(artifact, terms)
             return recorder.close(run.made(on_expand))
 
@@ -123,13 +126,16 @@ class _Run:
         engine: Engine,
         numbers: Numbers,
         interrupts: Interrupts,
+        began: float,
         clock: Callable[[], float],
         quoter: Quoter | None,
         recorder: Recorder | None,
     ) -> None:
         settings = terms.settings
         self._artifact, self._terms, self._engine = artifact, terms, engine
-        self._began, self._clock = clock(), clock
+        self._began, self._clock = began, clock
+        self._interrupts = interrupts
+        self._tail: int | None = None
         self._numbers = numbers
         self._tables = tables_of(artifact, settings.recipe, settings.inflate)
         self._refinement = refinement_of(artifact, terms, quoter, clock)
@@ -147,6 +153,8 @@ class _Run:
             race, self._rung, terms.mode, terms.claim, settings.top, interrupts
         )
         search.sink = recorder
+        if terms.cut:
+            search.opening = self._weigh_longer
         search.clamping = numbers == "mpfr" or terms.mode == "fallback"
         if settings.alpha != "0":
             search.potential = Potential(settings, artifact.rank(artifact.root))
@@ -233,9 +241,8 @@ class _Run:
         left, best = None, search.incumbent
         try:
             left = search.key_left()
-        except Undecided:  # only where nobody published it
+        except UNDECIDED:  # only where nobody published it
             stop = Stop.PRECISION
-        tail = self._tail() if terms.cut else None
         return Run(
             mode=search.mode,
             claim_type=search.claim if stop.certifies else Claim.NONE,
@@ -247,21 +254,27 @@ class _Run:
             frontier_key=None if left is None else format_q64(left),
             gap=None if left is None or best is None else format_q64(clamped(left - best)),
             materialised=self._materialised() if search.mode == "fallback" else None,
-            tail_lse=None if tail is None else format_q64(tail),
+            tail_lse=None if self._tail is None else format_q64(self._tail),
             guards=tuple(search.fired),
             seed=terms.settings.seed.hex(),
             ledger_head=None,
             spent=None if refinement is None else refinement.controller.spent,
         )
 
-    def _tail(self) -> int:
-        """T_K, kept with the artifact: it is a function of the two."""
-        name = f"tail.{self._terms.truncate}"
-        found = self._artifact.kept.get(name)
-        if not isinstance(found, int):
-            found = tail_lse(self._artifact, self._terms.truncate)
-            self._artifact.kept[name] = found
-        return found
+    def _weigh_longer(self) -> Stop | None:
+        """T_K, before anything is popped: a run that has no time for it has none for a claim."""
+        self._interrupts.hold()
+        try:
+            self._tail = tail_lse(self._artifact, self._terms.truncate, self._is_over)
+        except Ended:
+            if self._interrupts.pressed:
+                return Stop.INTERRUPTED
+            self._search.fire(Guard.TIMEOUT)
+            return Stop.MAX_SECONDS
+        return None
+
+    def _is_over(self) -> bool:
+        return self._late() or self._interrupts.pressed
 
     def _materialised(self) -> int:
         """The leaves that were pushed: those that were popped, and those that were not."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, Final, TypeAlias
 
+from tcc_certs.errors import Code, Rejected
 from tcc_runtime.artifact.counts import race_counts
 from tcc_runtime.artifact.keys import residual_bound
 from tcc_runtime.artifact.load import Artifact
@@ -125,6 +126,9 @@ class State:
 
         A child by a has the mass W(a) 2^(F (d - 1 - d(target))) m(target) in units of m; in an
         unverified artifact a rank may be too great for that, and then the state is not sound.
+
+        Raises:
+            Rejected: C401, certificates that were taken on trust do not hold in this state.
         """
         if self.opened:
             return
@@ -144,7 +148,21 @@ class State:
         self.complete = min(masses, default=1) > 0
         distinct = len({call.raw for call, _ in self.edges}) == len(self.edges)
         self.sound = distinct and min(shifts, default=0) >= 0
+        if tables.trusted:
+            self._require_sound(tables)
         self.opened = True
+
+    def _require_sound(self, tables: Tables) -> None:
+        """Refuses what no kernel can have passed: nothing may be claimed of a race over it.
+
+        A kernel has shown this of every state, so it can only fail where the certificates are
+        taken on the word of whoever gave a digest.
+        """
+        off = self.slack < 0 or (tables.exact and self.slack > 0)
+        if off or not self.complete or not self.sound:
+            bound = "" if tables.exact else " or more"
+            due = f"the sum of distinct children of positive mass{bound}"
+            raise Rejected(Code.RACE_COUNT, f"race_count[{self.shown}]", due, self.count)
 
 
 Edge: TypeAlias = "tuple[Any, ...]"
@@ -235,6 +253,8 @@ class Tables:
         ranks: d of the states of the artifact.
         residual: the residual part of M of a state of the artifact.
         sets: whether a node may have more than one state.
+        trusted: whether every certificate of the artifact is said to hold.
+        exact: whether a count has to be the sum of the masses, not a bound of it.
         beta, unit: a cost in nano-units times beta, over unit, is beta times the cost.
         views: what the rungs have made of them, by the name of the rung.
     """
@@ -245,6 +265,8 @@ class Tables:
         self.ranks: Final[Sequence[int]] = artifact.automaton.rank
         self.residual: Final[Callable[[int], int]] = residual_bound(artifact, recipe)
         self.sets: Final[bool] = artifact.nondeterministic
+        self.trusted: Final[bool] = artifact.verified
+        self.exact: Final[bool] = artifact.manifest.counts == "exact" and inflate == "1"
         beta, places = artifact.manifest.beta
         self.beta: Final[int] = beta
         self.unit: Final[int] = 10 ** (places + _NANO_PLACES)

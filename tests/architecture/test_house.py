@@ -36,7 +36,7 @@ OUTSIDE = {
         "tcc_runtime",
     },
 }
-PRINTERS = {"tcc_certs": {"__main__.py"}, "tcc_compiler": {"catalogue/__main__.py"}}
+PRINTERS = {"tcc_compiler": {"catalogue/__main__.py"}}
 
 
 def modules(package: str) -> Iterator[tuple[Path, ast.Module]]:
@@ -76,6 +76,29 @@ def test_only_the_command_line_prints_and_exits(package: str) -> None:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
         assert not called & {"print", "exit", "quit"}, path
+
+
+# The one file of a package that text leaves, so that what comes out of files is escaped there.
+SPEAKERS = {"tcc_certs": "verbs/answer.py", "tcc": "screen.py"}
+SPEAKS = {"echo", "secho", "print", "print_exception", "print_exc", "stdout", "stderr", "show"}
+
+
+@pytest.mark.parametrize("package", SPEAKERS)
+def test_text_leaves_a_package_at_one_place(package: str) -> None:
+    for path, tree in modules(package):
+        name = path.relative_to(PACKAGES[package]).as_posix()
+        if name == SPEAKERS[package]:
+            continue
+        used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} & SPEAKS
+        called = {
+            node.func.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        # What is drawn on a terminal asks whether there is one.
+        drawn = name in ("progress.py", "commands/experiments_command.py")
+        assert used <= ({"stderr"} if drawn else set()), name
+        assert not called & {"print", "echo", "secho"}, name
 
 
 def test_the_kernel_has_no_floats() -> None:

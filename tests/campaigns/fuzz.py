@@ -6,6 +6,7 @@
 An input follows from the target, the seed and its number.  Inputs are made in batches; a batch is
 drawn by one generator, so a finding names its batch and place, and its bytes are kept as a file.
 A process may take --memory bytes of address space, and an input --seconds of its processor time.
+One that takes more than --slow seconds is no finding, but is named, and kept, too.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from types import FrameType
 from tests.campaigns.targets import TARGETS, Target
 
 BATCH = 1000
+LARGE = 1 << 10  # bytes from which on an input counts as a large one
+KEPT = 100  # findings, and slow inputs, whose bytes are kept
 _ready: dict[str, Target] = {}
 
 
@@ -39,18 +42,41 @@ class TooSlow(BaseException):
 class Tally:
     """What became of a batch: words of outcomes, and findings with their bytes.
 
-    `slowest` is in seconds of one input, `memory` in bytes, the most of a process so far.
+    `slow` are the inputs that took long, `slowest` is in seconds of one input, `seconds` of all of
+    them, made and read; `memory` in bytes, the most of a process so far; `bytes` those of all
+    inputs, `large` how many have LARGE of them, `longest` how many the longest has.
     """
 
     words: Counter[str] = field(default_factory=Counter)
     findings: list[tuple[str, bytes]] = field(default_factory=list)
+    slow: list[tuple[str, bytes]] = field(default_factory=list)
     slowest: float = 0.0
+    seconds: float = 0.0
     memory: int = 0
+    bytes: int = 0
+    large: int = 0
+    longest: int = 0
+
+    def weigh(self, data: bytes, seconds: float) -> None:
+        """One more input, that took so long to read."""
+        self.slowest = max(self.slowest, seconds)
+        self.bytes += len(data)
+        self.large += len(data) >= LARGE
+        self.longest = max(self.longest, len(data))
 
 
-def run_batch(target: Target, name: str, seed: int, batch: int, size: int, seconds: float) -> Tally:
-    """Read `size` inputs."""
+def run_batch(
+    target: Target,
+    name: str,
+    seed: int,
+    batch: int,
+    size: int,
+    seconds: float,
+    slow: float = float("inf"),
+) -> Tally:
+    """Read `size` inputs; one that takes more than `slow` seconds is named."""
     rng = Random(f"{name} {seed} {batch}")
+    began = time.process_time()
     tally = Tally()
     # Time of this process alone: other work on the machine makes no input slow.
     signal.signal(signal.SIGPROF, _too_slow)
@@ -68,10 +94,15 @@ def run_batch(target: Target, name: str, seed: int, batch: int, size: int, secon
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
         tally.words[word] += 1
-        tally.slowest = max(tally.slowest, time.process_time() - begin)
+        took = time.process_time() - begin
+        tally.weigh(data, took)
+        if took > slow:
+            text = f"batch {batch} place {place}: {took:.2f} s for {len(data)} bytes: {word}"
+            tally.slow.append((text, data))
         if place % 200 == 0:
             gc.collect()
     gc.enable()
+    tally.seconds = time.process_time() - began
     tally.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     return tally
 
@@ -80,11 +111,11 @@ def _too_slow(number: int, frame: FrameType | None) -> None:
     raise TooSlow
 
 
-def work(name: str, seed: int, batch: int, size: int, seconds: float) -> Tally:
+def work(name: str, seed: int, batch: int, size: int, seconds: float, slow: float) -> Tally:
     """A batch in a worker process, its target made once."""
     if name not in _ready:
         _ready[name] = TARGETS[name]()
-    return run_batch(_ready[name], name, seed, batch, size, seconds)
+    return run_batch(_ready[name], name, seed, batch, size, seconds, slow)
 
 
 def limit_memory(size: int) -> None:
@@ -102,7 +133,7 @@ def campaign(told: argparse.Namespace) -> Tally:
     ) as pool:
 
         def start(number: int):
-            return pool.submit(work, told.target, told.seed, number, BATCH, told.seconds)
+            return pool.submit(work, told.target, told.seed, number, BATCH, told.seconds, told.slow)
 
         waiting = {start(number) for number in islice(batches, 2 * told.processes)}
         while waiting:
@@ -121,24 +152,41 @@ def _add(total: Tally, tally: Tally, out: Path) -> None:
     total.words += tally.words
     total.slowest = max(total.slowest, tally.slowest)
     total.memory = max(total.memory, tally.memory)
-    for text, data in tally.findings:
-        if len(total.findings) < 100:
+    total.longest = max(total.longest, tally.longest)
+    total.seconds += tally.seconds
+    total.bytes += tally.bytes
+    total.large += tally.large
+    _keep(total.findings, tally.findings, out, "finding")
+    _keep(total.slow, tally.slow, out, "slow")
+
+
+def _keep(
+    total: list[tuple[str, bytes]], more: list[tuple[str, bytes]], out: Path, name: str
+) -> None:
+    for text, data in more:
+        if len(total) < KEPT:
             out.mkdir(parents=True, exist_ok=True)
-            (out / f"finding-{len(total.findings)}.bin").write_bytes(data)
+            (out / f"{name}-{len(total)}.bin").write_bytes(data)
             print(text, file=sys.stderr, flush=True)
-        total.findings.append((text, b""))
+        total.append((text, b""))
 
 
 def show(total: Tally, seconds: float, stream) -> None:
-    """One line: inputs, findings, the slowest input, the outcomes."""
+    """Inputs, findings, the slow and the large ones, the outcomes; the slow ones a line each."""
     words = " ".join(f"{word}:{count}" for word, count in sorted(total.words.items()))
     runs = total.words.total()
     print(
         f"{runs} inputs in {seconds:.0f} s, {len(total.findings)} findings,"
-        f" slowest {total.slowest:.2f} s, memory {total.memory >> 20} MiB; {words}",
+        f" {len(total.slow)} slow, slowest {total.slowest:.2f} s,"
+        f" mean {total.seconds / max(1, runs) * 1000:.2f} ms, memory {total.memory >> 20} MiB,"
+        f" bytes: mean {total.bytes // max(1, runs)}, longest {total.longest},"
+        f" {total.large} of {LARGE} or more; {words}",
         file=stream,
         flush=True,
     )
+    if stream is sys.stdout:
+        for text, _ in total.slow[:KEPT]:
+            print(f"slow: {text}", file=stream, flush=True)
 
 
 def main() -> int:
@@ -152,10 +200,11 @@ def main() -> int:
     parser.add_argument("--batch", type=int, help="read one batch again")
     parser.add_argument("--memory", type=int, default=1 << 30)
     parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--slow", type=float, default=0.5, help="seconds; name what takes more")
     parser.add_argument("--out", type=Path, default=Path("fuzz-findings"))
     told = parser.parse_args()
     if told.batch is not None:
-        tally = work(told.target, told.seed, told.batch, BATCH, told.seconds)
+        tally = work(told.target, told.seed, told.batch, BATCH, told.seconds, told.slow)
         _add(total := Tally(), tally, told.out)
         show(total, 0, sys.stdout)
     else:

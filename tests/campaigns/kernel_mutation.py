@@ -39,6 +39,7 @@ TESTS: Sequence[tuple[str, Sequence[str]]] = (
     ("manifest", ("test_manifest.py", "test_upper.py", "test_kernel.py")),
     ("artifact", ("test_manifest.py", "test_upper.py", "test_kernel.py")),
     ("kernel", ("rules", "test_upper.py", "test_kernel.py")),
+    ("states", ("test_states.py", "rules", "test_upper.py", "test_kernel.py")),
     ("report", ("test_kernel.py",)),
     ("rules/", ("rules", "test_upper.py", "test_kernel.py")),
     ("corecheck", ("test_corecheck_upper.py", "test_corecheck.py")),
@@ -47,10 +48,10 @@ TESTS: Sequence[tuple[str, Sequence[str]]] = (
     ("replay/", ("replay",)),
     ("", ("test_core_places.py", "test_core.py")),
 )
-OTHERS = ("tests/certs/rules", "tests/certs/test_kernel.py", "tests/certs/test_upper.py",
-          "tests/certs/test_core.py", "tests/forgery")  # fmt: skip
-KERNEL = ("container", "codec", "manifest", "artifact", "automaton", "rules/", "kernel", "core",
-          "corecheck", "residual/", "expressions", "statements", "tools", "schema",
+OTHERS = ("tests/certs/rules", "tests/certs/test_states.py", "tests/certs/test_kernel.py",
+          "tests/certs/test_upper.py", "tests/certs/test_core.py", "tests/forgery")  # fmt: skip
+KERNEL = ("container", "codec", "manifest", "artifact", "automaton", "rules/", "states", "kernel",
+          "core", "corecheck", "residual/", "expressions", "statements", "tools", "schema",
           "report")  # fmt: skip
 MEMORY = 4 << 30
 REFUSALS = ("ensure", "require", "refuse", "spend", "compare")

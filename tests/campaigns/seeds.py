@@ -13,11 +13,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
+from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.manifest import Relaxed
 from tcc_runtime.artifact.load import load
-from tcc_runtime.asking.quotes import Answer, Question
+from tcc_runtime.asking.quotes import Answer, Question, Quoter
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
@@ -112,6 +112,7 @@ def raced() -> Mapping[str, CheckedArtifact]:
         "relaxed": build_relaxed(dear, left, 2),
         "many": upper(twice, over, Shape(relaxed=left, split=1, round_counts=3)),
         "exact": build(dear, plans(read_core(dear), 2)),
+        "words": words(),
     }
     return {name: check(data) for name, data in {**made, **ranged()}.items()}
 
@@ -130,6 +131,15 @@ def ranged() -> Mapping[str, bytes]:
     return made
 
 
+def words() -> bytes:
+    """The artifact of all words of at most four of three letters: what longer ledgers are of."""
+    costs = [100_000_000, 700_000_000, 250_000_000]
+    core = make_core(
+        **letters(3, cost=costs), plan=["repeat", ["call", {0, 1, 2}], 0, 4], limits=[depth(4)]
+    )
+    return build(core, plans(read_core(core), 4))
+
+
 def quoted(data: bytes, low: int, high: int, **told: Any) -> list[dict[str, Any]]:
     """The records of a run of the runtime whose quoter answers a part of what it is asked."""
 
@@ -139,15 +149,20 @@ def quoted(data: bytes, low: int, high: int, **told: Any) -> list[dict[str, Any]
             low=question.low + low * span // 8, high=question.low + high * span // 8, latency_ms=3
         )
 
+    return recorded(data, quoter, **{"race": "coupled", **told})
+
+
+def recorded(data: bytes, quoter: Quoter | None, **told: Any) -> list[dict[str, Any]]:
+    """The records of a run of the runtime, without their chain."""
     sink = Memory()
-    settings = Settings(**{"race": "coupled", "seed": bytes(32), **told})
+    settings = Settings(**{"seed": bytes(32), **told})
     search(load(data), settings, Recorder(sink, started_ms=1_700_000_000_000), quoter=quoter)
     records = [json.loads(line) for line in bytes(sink.data).splitlines()]
     return [{k: v for k, v in record.items() if k != "~"} for record in records]
 
 
 BEACON, NONCE = b"beacon", b"nonce"
-_RUNS: Sequence[tuple[str, Mapping[str, Any]]] = (
+RUNS: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("fork", {}), ("fork", {"top": 9}), ("fork", {"mode": "surrogate"}),
     ("fork", {"keys": "anchored"}), ("fork", {"mode": "fallback", "tau": "2"}),
     ("fork", {"beacon": BEACON, "nonce": NONCE}), ("fork", {"withhold": True}),
@@ -176,11 +191,23 @@ _QUOTED: Sequence[tuple[str, int, int, Mapping[str, Any]]] = (
 
 def ledgers(artifacts: Mapping[str, CheckedArtifact]) -> list[list[dict[str, Any]]]:
     """The records of short runs: every mode, race, key, stop and guard; two taken up again."""
-    made = [[dict(r) for r in reference_records(artifacts[of], **told)] for of, told in _RUNS]
+    made = [[dict(r) for r in reference_records(artifacts[of], **told)] for of, told in RUNS]
     taken_up = {"kind": "recovered", "dropped_bytes": 5, "records": 2}
     made += [quoted(ranged()[of], low, high, **told) for of, low, high, told in _QUOTED]
     made += [[*records[:2], taken_up, *records[2:]] for records in (made[0], made[9])]
     return made
+
+
+_LONGER: Sequence[Mapping[str, Any]] = (
+    {"race": "rest", "top": 60}, {"top": 40}, {"keys": "anchored", "top": 30},
+    {"mode": "fallback", "top": 20}, {"race": "rest", "truncate": 3, "top": 20},
+    {"race": "rest", "mode": "surrogate", "inflate": "1.7", "top": 20},
+)  # fmt: skip
+
+
+def longer() -> list[list[dict[str, Any]]]:
+    """The records of runs of the runtime with some hundred lines, in most modes."""
+    return [recorded(words(), None, **told) for told in _LONGER]
 
 
 GRAMMARS: Sequence[bytes] = tuple(

@@ -3,7 +3,8 @@
 A target turns a well-formed input into another one that is nearly so, and reads inputs.  What
 reading answers with is a word for the tally; any exception is a finding.  Half of the inputs have
 edited bytes; the others are taken apart, changed where they mean something, and sealed again, so
-that no digest and no chain gives them away.
+that no digest and no chain gives them away.  Now and then an input is a large one, of 1 KB to some
+hundred (`tests/campaigns/large`).
 """
 
 from __future__ import annotations
@@ -16,36 +17,52 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tcc_certs.codec import encode
-from tcc_certs.container import ITEM_SIZE, Tensor, read_container, write_container
-from tcc_certs.core import read_core
-from tcc_certs.corecheck import check_core
-from tcc_certs.digest import blake
+from tcc_certs.core.reader import read_core
+from tcc_certs.corecheck.check import check_core
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.codec import encode
+from tcc_certs.formats.container import ITEM_SIZE, Tensor, read_container, write_container
+from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.ledger import FIRST_HEAD, seal
 from tcc_certs.kernel import check
-from tcc_certs.ledger import FIRST_HEAD, seal
 from tcc_certs.replay.order import validate
 from tcc_compiler.frontend import read_grammar_text
 from tests.campaigns import seeds
+from tests.campaigns.large import artifacts as large_artifacts
+from tests.campaigns.large import grammars as large_grammars
+from tests.campaigns.large import ledgers as large_ledgers
 from tests.campaigns.mutate import TEXTS, TOKENS, mutate_bytes, mutate_json
 from tests.oracle_ledger.writer import opening_of, with_run_id
 
 EXAMPLES = Path(__file__).parents[2] / "grammars"
 TEXT_COLUMNS = ("core", "core", "core", "tools", "call_text")
 CORE_PAIRS, CORE_STEPS = 200, 5_000  # of the check against the core
+# One input in so many is a large one: so few that their mean stays near a millisecond.
+RARELY = {"artifact": 20, "ledger": 20, "grammar": 300}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """`seeds` are well-formed inputs, `mutate` changes one, `read` gives a word for the tally."""
+    """`seeds` are well-formed inputs, `mutate` changes one, `read` gives a word for the tally.
+
+    `large` makes a large input, one time in `rarely`.
+    """
 
     seeds: Sequence[bytes]
     mutate: Callable[[Random, bytes], bytes]
     read: Callable[[bytes], str]
+    large: Callable[[Random], bytes] | None = None
+    rarely: int = 1
 
     def make(self, rng: Random) -> bytes:
         """An input of its own."""
+        if self.large is not None and rng.randrange(self.rarely) == 0:
+            return self.large(rng)
         return self.mutate(rng, rng.choice(self.seeds))
+
+
+class Passed(Exception):
+    """A reader passed what by its form alone is not to be passed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +125,24 @@ def artifact_target() -> Target:
             _edit_text(rng, columns, donors)
         return _sealed(manifest, columns)
 
-    return Target(seeds=known, mutate=mutate, read=read_artifact)
+    def large(rng: Random) -> bytes:
+        data = rng.choice(large_artifacts.artifacts())
+        found, chance = parts(data), rng.random()
+        if found is None or chance < 0.1:
+            return large_artifacts.hostile_frame(rng)
+        if chance < 0.4:
+            columns = dict(found.columns)
+            name, raw = large_artifacts.hostile_text(rng, columns)
+            if name != "manifest":
+                return _sealed(found.manifest, {**columns, name: ("U8", (len(raw),), raw)})
+            return _framed(raw, columns)
+        if chance < 0.6:
+            return large_artifacts.cut(rng, data)
+        return _items(rng, data, found) if chance < 0.9 else mutate(rng, data)
+
+    return Target(
+        seeds=known, mutate=mutate, read=read_artifact, large=large, rarely=RARELY["artifact"]
+    )
 
 
 def read_artifact(data: bytes) -> str:
@@ -183,7 +217,11 @@ def _sealed(manifest: Any, columns: Mapping[str, tuple[str, tuple[int, ...], byt
     if isinstance(manifest, dict):
         manifest = dict(manifest)
         manifest["columns"] = {name: blake(columns[name][2]).hex() for name in sorted(columns)}
-    raw = encoded(manifest)
+    return _framed(encoded(manifest), columns)
+
+
+def _framed(raw: bytes, columns: Mapping[str, tuple[str, tuple[int, ...], bytes]]) -> bytes:
+    """The file of these columns with that text as its manifest."""
     tensors = {name: Tensor(dtype=d, shape=s, data=r) for name, (d, s, r) in columns.items()}
     return write_container({**tensors, "manifest": Tensor(dtype="U8", shape=(len(raw),), data=raw)})
 
@@ -196,15 +234,31 @@ def ledger_target() -> Target:
     donors = [record for records in runs for record in records]
     by_digest = {item.file.digest.hex().encode(): item for item in raced.values()}
     relaxed, exact, default = raced["relaxed"], raced["exact"], raced["line"]
+    closed = large_ledgers.closed_early(raced, seeds.RUNS)
+    longer = [(run, b"".join(chained(run, 0))) for run in seeds.longer()]
+
+    def large(rng: Random) -> bytes:
+        records, data = rng.choice(longer)
+        chance = rng.random()
+        if chance < 0.3:
+            return mutate(rng, data)
+        if chance < 0.5:
+            return large_ledgers.hostile_line(rng, data.splitlines(keepends=True))
+        change = rng.choice(
+            (large_ledgers.blocks, large_ledgers.recovered, large_ledgers.long_member)
+        )
+        return b"".join(chained(change(rng, records), 0))
 
     def mutate(rng: Random, data: bytes) -> bytes:
+        if rng.random() < 0.08:
+            return b"".join(chained(large_ledgers.carried_on(rng, rng.choice(closed)), 0))
         found = None if rng.random() < 0.45 else taken_apart(data)
         if not found:
             return mutate_bytes(rng, data, known, TOKENS)
         records, heads, lines = found
         at = rng.randrange(len(records))
         changed = list(records[at:])
-        match rng.randrange(10):
+        match rng.randrange(11):
             case 0:
                 del changed[0]
             case 1:
@@ -215,6 +269,8 @@ def ledger_target() -> Target:
                 changed = changed[:1]
             case 4 if len(changed) > 1:
                 changed[0], changed[1] = changed[1], changed[0]
+            case 5:
+                changed = large_ledgers.blocks(rng, changed)
             case _:
                 changed[0] = mutate_json(rng, records[at], donors)
         if at == 0 and changed and isinstance(changed[0], dict) and rng.random() < 0.9:
@@ -222,12 +278,12 @@ def ledger_target() -> Target:
         return b"".join([*lines[:at], *chained(changed, heads[at])])
 
     def read(data: bytes) -> str:
-        head = data[:2000]
+        head, last = data[:2000], data[data.rfind(b"\n", 0, -1) + 1 :]
         artifact = next((item for digest, item in by_digest.items() if digest in head), default)
         told: dict[str, Any] = {}
         if b'"beacon"' in head:
             told = {"beacon": seeds.BEACON, "nonce": seeds.NONCE, "opening": _opening(head)}
-        elif b'"opening_salt"' not in data:
+        elif b'"opening_salt"' not in last:
             told = {"seed": bytes(32)}
         elif artifact is relaxed:
             told = {"counts": exact}
@@ -236,10 +292,13 @@ def ledger_target() -> Target:
         )
         found = validate(chunks, artifact, **told)
         if not found.findings:
+            closes = data.count(b'"kind":"close"')
+            if found.verdict == 0 and (closes != 1 or b'"kind":"close"' not in last):
+                raise Passed("a ledger that does not end with its one close")
             return f"verdict {int(found.verdict)}"
         return str(found.findings[0].code.value)
 
-    return Target(seeds=known, mutate=mutate, read=read)
+    return Target(seeds=known, mutate=mutate, read=read, large=large, rarely=RARELY["ledger"])
 
 
 @lru_cache(1 << 12)
@@ -308,7 +367,13 @@ def grammar_target() -> Target:
         return mutate_bytes(rng, data, lines, tokens)
 
     # One of full size is enough among the seeds: it takes as long as thirty others.
-    return Target(seeds=[*known, min(examples, key=len)], mutate=mutate, read=read_grammar)
+    return Target(
+        seeds=[*known, min(examples, key=len)],
+        mutate=mutate,
+        read=read_grammar,
+        large=large_grammars.large_grammar,
+        rarely=RARELY["grammar"],
+    )
 
 
 def _reworded(rng: Random, data: bytes, pieces: Sequence[bytes]) -> bytes:

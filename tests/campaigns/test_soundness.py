@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.fixed import format_q64
+from tcc_certs.formats.fixed import format_q64
 from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
 from tests.campaigns import soundness
@@ -25,6 +25,17 @@ def test_no_plan_outside_beats_a_certified_stop():
     assert found["recorded"] == found["runs"] // 2
     assert min(found[name] for name in ("RunWiseExact", "RunWiseSurrogate", "TruncationOnly")) >= 10
     assert min(found[race] for race in ("coupled", "rest")) >= 50
+
+
+def test_a_campaign_can_be_done_in_parts(capsys):
+    def figures(*told: str) -> list[int]:
+        assert soundness.main(["--processes", "1", "--trees", "0", *told]) == 0
+        listed = next(line for line in capsys.readouterr().out.splitlines() if "listed" in line)
+        return [int(word.strip(";")) for word in listed.split() if word.strip(";").isdigit()]
+
+    whole, first = figures("--runs", "40"), figures("--runs", "15")
+    second = figures("--runs", "25", "--first", "3")
+    assert whole == [one + other for one, other in zip(first, second, strict=True)]
 
 
 def test_the_literal_race_is_violated_where_the_coupled_one_is_not():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tcc_certs.codec import decode, encode, large, read_large
 from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.codec import decode, encode, large, read_large
 
 GOOD = [
     b"-9007199254740991", b"[" * 896 + b"]" * 896,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tcc_certs.codec import encode
-from tcc_certs.container import Tensor, read_container, write_container
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.codec import encode
+from tcc_certs.formats.container import Tensor, read_container, write_container
 
 COLUMNS = {
     "b": Tensor(dtype="U8", shape=(3,), data=b"abc"),

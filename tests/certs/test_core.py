@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from tcc_certs import statements
-from tcc_certs.codec import decode, encode
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core, statements
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.codec import decode, encode
 from tests.oracle.cores import call, depth, letters, make_core, random_core, uses
 from tests.oracle.examples import example_core
 
@@ -70,6 +69,9 @@ BAD: dict[str, dict[str, Any]] = {
     "a member too many": {"zzz": 1},
     "a grammar without a name": {"grammar": {"version": "1"}},
     "a name that is none": {"grammar": {"name": "a b", "version": "1"}},
+    "a version with a control character": {"grammar": {"name": "a", "version": "1\nVALID"}},
+    "a version that turns the writing": {"grammar": {"name": "a", "version": "1\u202e"}},
+    "a version that is too long": {"grammar": {"name": "a", "version": "1" * 1025}},
     "tools out of order": {"tools": [{"name": "b", "params": []}, {"name": "a", "params": []}]},
     "a tool twice": {"tools": [{"name": "a", "params": []}] * 2},
     "a tool with in alone": {"tools": [{"name": "a", "params": [], "in": "x"}]},
@@ -250,7 +252,7 @@ def test_declines_uses_limits_that_would_take_hours(monkeypatch: pytest.MonkeyPa
 def test_declines_a_core_past_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     size = len(example_core())
     for most, code in ((size, "valid"), (size - 1, "D201")):
-        monkeypatch.setattr("tcc_certs.core.MAX_CORE_BYTES", most)
+        monkeypatch.setattr("tcc_certs.core.reader.MAX_CORE_BYTES", most)
         assert code_of(example_core()) == code
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.codec import encode
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.codec import encode
 from tests.certs.test_core import full_core
 
 MODEL = {"name": "m", "price": 1, "latency_ms": 1, "epsilon": 1}
@@ -197,7 +197,7 @@ def test_is_read(member: str, value: Any) -> None:
 
 def test_calls_past_their_number_are_declined(monkeypatch: pytest.MonkeyPatch) -> None:
     for most, declined in ((4, False), (3, True)):
-        monkeypatch.setattr("tcc_certs.tools.MAX_CALLS", most)
+        monkeypatch.setattr("tcc_certs.core.tools.MAX_CALLS", most)
         if declined:
             with pytest.raises(Rejected, match=r"D201 at core\.calls"):
                 read_core(encode(full_core()))

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.codec import large
-from tcc_certs.core import read_core
-from tcc_certs.corecheck import CoreReport, check_core
+from tcc_certs.core.reader import read_core
+from tcc_certs.corecheck.check import CoreReport, check_core
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.codec import large
 from tcc_certs.kernel import check
 from tests.oracle.build import Node, build, build_graph
 from tests.oracle.cores import at_most, call, depth, letters, make_core, random_core, uses

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core import read_core
-from tcc_certs.corecheck import check_core
+from tcc_certs.core.reader import read_core
+from tcc_certs.corecheck.check import check_core
 from tcc_certs.errors import Rejected
 from tcc_certs.kernel import check
 from tests.oracle.build import build

@@ -4,7 +4,7 @@ import hmac
 
 import pytest
 
-from tcc_certs.digest import hkdf
+from tcc_certs.race.digest import hkdf
 
 
 @pytest.mark.parametrize("length", [0, 1, 32, 64, 65, 200])

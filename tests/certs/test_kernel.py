@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tcc_certs.__main__ import main
-from tcc_certs.artifact import read_artifact, unpack_limbs
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.artifact import read_artifact, unpack_limbs
 from tcc_certs.kernel import check
 from tcc_certs.report import check_artifact
 from tests.forgery.artifacts import Forge

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tcc_certs import ledger as lines
-from tcc_certs.digest import blake
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.ledger import FIRST_HEAD, LedgerReader, seal
-from tcc_certs.ledger_schema import check_record
+from tcc_certs.formats import ledger as lines
+from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
+from tcc_certs.formats.ledger_schema import check_record
 from tcc_certs.replay import validate
 from tests.oracle_ledger.artifacts import canonical, small
 from tests.oracle_ledger.writer import chained, reference_ledger, reference_records

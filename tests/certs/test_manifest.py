@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.artifact import read_artifact
-from tcc_certs.container import read_container, write_container
-from tcc_certs.digest import blake
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.artifact import read_artifact
+from tcc_certs.formats.container import read_container, write_container
+from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.manifest import Relaxed, read_manifest
 from tcc_certs.kernel import check
-from tcc_certs.manifest import Relaxed, read_manifest
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
 from tests.oracle.examples import example, example_core
@@ -64,6 +64,16 @@ M = "manifest"
         (("leaf_policy", "root"), [], ("M101", "manifest.leaf_policy.root")),
         (("relaxed",), {"forbids": [], "limits": [0], "requires": []}, ("M101", M)),
         (("zzz",), 1, ("M101", M)),
+        (("grammar", "name"), "a b", ("M102", "manifest.grammar.name")),
+        (("grammar", "name"), "a\nVALID", ("M102", "manifest.grammar.name")),
+        (("grammar", "version"), "1\nVALID", ("M102", "manifest.grammar.version")),
+        (("grammar", "version"), "1\x1b[2J", ("M102", "manifest.grammar.version")),
+        (("grammar", "version"), "1\x7f", ("M102", "manifest.grammar.version")),
+        (("grammar", "version"), "1\x9b", ("M102", "manifest.grammar.version")),
+        (("grammar", "version"), "1\u202e", ("M102", "manifest.grammar.version")),
+        (("grammar", "version"), "1\u2028", ("M102", "manifest.grammar.version")),
+        (("grammar", "version"), "1" * 1025, ("M102", "manifest.grammar.version")),
+        (("grammar", "version"), "é" * 513, ("M102", "manifest.grammar.version")),
     ],
 )  # fmt: skip
 def test_refuses_a_member(path: tuple[str, ...], value: Any, due: tuple[str, str]) -> None:

@@ -8,7 +8,7 @@ import gmpy2
 import pytest
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.numbers import decide, exp_enclosure, log_enclosure, log_two
+from tcc_certs.race.numbers import decide, exp_enclosure, log_enclosure, log_two
 
 _PRECISION = 2600
 
@@ -112,6 +112,23 @@ def test_logarithm_at_the_greatest_precision():
 
 def test_exponential_far_below_the_last_place_is_next_to_zero():
     assert exp_enclosure((-(1 << 20), -(1 << 20)), 0, 64) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "places", "bits"),
+    [
+        ((1 << 40, 1 << 40), 0, 0),
+        ((-(1 << 40), 0), 0, 64),
+        ((0, 1 << 60), 20, 64),
+        ((0, 12_000), 0, 64),
+        ((0, 0), 0, 4 * 4096 + 1),
+        ((10**400, 10**400), 64, 64),
+    ],
+)
+def test_a_power_too_great_to_write_down_is_declined_before_it_is_computed(exponent, places, bits):
+    with pytest.raises(Rejected) as refused:
+        exp_enclosure(exponent, places, bits)
+    assert refused.value.code is Code.LIMIT
 
 
 def test_decide_gives_up_at_4096_bits():

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import check
-from tcc_certs.manifest import Relaxed
 from tcc_certs.report import check_artifact
-from tcc_certs.rules.rounded import round_up
+from tcc_certs.rules.counts import round_up
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
 from tests.oracle.build import Node, build, build_graph
@@ -84,10 +84,14 @@ def test_valid_says_that_counts_are_bounds() -> None:
     assert report.verdict == 0
     lines = report.summary.splitlines()
     assert lines[1] == "its counts are upper bounds: nondeterministic"
-    assert lines[2].startswith("it is the graph of its core's partial derivatives: ")
+    assert lines[2].startswith("enforced by the automaton: plan")
+    assert lines[3].startswith("it is the graph of its core's partial derivatives: ")
     lines = check_artifact(relaxed(), core=True).summary.splitlines()
     assert lines[1] == "its counts are upper bounds: relaxed"
-    assert lines[2].startswith("it is the automaton of its core: ")
+    assert lines[2].startswith("enforced by the automaton: plan")
+    assert lines[3].startswith("left to the run: ")
+    assert lines[3].endswith("; the automaton itself has plans that break it")
+    assert lines[4].startswith("it is the automaton of its core: ")
 
 
 def test_upper_artifacts_of_random_cores_are_valid() -> None:
@@ -150,7 +154,7 @@ def test_rejects_a_rounded_count_off_by_one(name: str, at: int, step: int) -> No
     forge = Forge(rounded())
     values = forge.values(name)
     forge.set(name, at, values[at] + step)
-    assert refusal(forge) == ("C401", f"race_mantissa, race_exponent[{at % len(values)}]")
+    assert refusal(forge) == ("C401", f"race_count[{at % len(values)}]")
 
 
 def test_rejects_a_rounded_count_that_is_not_canonical() -> None:

@@ -88,20 +88,21 @@ def test_enumerate_lists_the_plans_of_the_grammar(tcc: Tcc, grammar: Path, tmp_p
 
 
 def test_a_guard_gives_a_warning_and_an_artifact(tcc: Tcc, grammar: Path, tmp_path: Path) -> None:
-    ended = tcc("compile", grammar, "-o", tmp_path / "a", "--max-states", 12)
+    auto = ("--max-states", 12, "--relax", "auto")
+    ended = tcc("compile", grammar, "-o", tmp_path / "a", *auto)
     assert ended.code == 0
     assert "warning[TCC411]: CountFail: `" in ended.err
-    made = tcc("compile", grammar, "-o", tmp_path / "a", "--max-states", 12, "--json").json
+    made = tcc("compile", grammar, "-o", tmp_path / "a", *auto, "--json").json
     assert [d["code"] for d in made["diagnostics"]] == ["TCC411"] * len(made["diagnostics"])
     assert made["relaxed"] and made["counts"] == "upper"
-    assert tcc("compile", grammar, "--max-states", 12, "--no-relax").code == 2
 
 
 def test_a_nondeterministic_artifact_lists_each_plan_once(tcc: Tcc, tmp_path: Path) -> None:
     path = tmp_path / "h.tcg"
     path.write_text(HARD, "utf-8")
     due = tcc("enumerate", path).out
-    ended = tcc("compile", path, "-o", tmp_path / "h", "--max-states", 14, "--json")
+    auto = ("--max-states", 14, "--relax", "auto")
+    ended = tcc("compile", path, "-o", tmp_path / "h", *auto, "--json")
     assert ended.json["nondeterministic"], ended.err
     assert tcc("enumerate", tmp_path / "h").out == due
     assert int(tcc("count", tmp_path / "h").out.split()[-1]) >= due.count("\n")
@@ -117,9 +118,13 @@ def test_a_wrong_name_shows_the_mend(tcc: Tcc, grammar: Path) -> None:
 def test_the_library_takes_the_same_options() -> None:
     artifact = library.compile_text(TEXT, relax=["price"], round_counts=5)
     assert artifact.manifest.critical == ("relaxed", "rounded")
-    assert library.compile_text(TEXT, max_states=12).manifest.counts == "upper"
-    with pytest.raises(library.CompileError):
-        library.compile_text(TEXT, max_states=12, auto_relax=False)
+    relaxed = library.compile_text(TEXT, max_states=12, relax="auto")
+    assert relaxed.manifest.counts == "upper"
+    assert {d.code for d in relaxed.diagnostics} == {"TCC411"}
+    with pytest.raises(library.CompileError) as declined:
+        library.compile_text(TEXT, max_states=12)
+    assert declined.value.declined
+    assert [d.code for d in declined.value.diagnostics] == ["TCC403"]
 
 
 def test_the_line_of_progress() -> None:

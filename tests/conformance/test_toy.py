@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tcc_certs.digest import FIRST_ARRIVAL, WINNER
+from tcc_certs.race.digest import FIRST_ARRIVAL, WINNER
 from tcc_runtime.artifact.load import load
 from tcc_runtime.item import ORDER, WON, WORD
 from tcc_runtime.numbers.mpfr import TIME

@@ -13,8 +13,8 @@ from collections import Counter
 
 import pytest
 
-from tcc_certs.core import read_core
-from tcc_certs.corecheck import check_core
+from tcc_certs.core.reader import read_core
+from tcc_certs.corecheck.check import check_core
 from tcc_certs.kernel import check
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options

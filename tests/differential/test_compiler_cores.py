@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from tcc_certs.codec import decode, encode
+from tcc_certs.formats.codec import decode, encode
 from tcc_certs.kernel import check
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
@@ -49,7 +49,7 @@ def compare_core(seed: int) -> None:
 
 def compare_unbounded(seed: int) -> str:
     """A core without a limit on depth against itself with generous ones."""
-    options = Options(max_states=20_000, auto_relax=False)
+    options = Options(max_states=20_000)
     data = without_depth(random_core(random.Random(seed), 3)[0])
     result = compile_core(data, options)
     code = result.diagnostics[0].code if result.diagnostics else "ok"

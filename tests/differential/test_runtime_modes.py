@@ -10,7 +10,7 @@ import pytest
 from blake3 import blake3
 
 from tcc_certs.errors import Code
-from tcc_certs.fixed import parse_q64
+from tcc_certs.formats.fixed import parse_q64
 from tcc_certs.replay import validate
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import Memory

@@ -22,7 +22,7 @@ RUNS = 70
 
 def recorded(data: bytes, quoter, withhold: bool = False, **told):
     """A run and its ledger."""
-    sink, settings = Memory(), Settings(**{"race": "coupled", "seed": bytes(32), **told})
+    sink, settings = Memory(), Settings(**{"seed": bytes(32), **told})
     recorder = Recorder(sink, started_ms=STARTED, withhold=withhold)
     run = search(load(data), settings, recorder, quoter=quoter)
     return run, bytes(sink.data)

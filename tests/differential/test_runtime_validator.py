@@ -46,40 +46,47 @@ def passes(run, ledger: bytes, data: bytes, **given) -> None:
     assert found.checked["leaves"] == run.leaves
 
 
+both = pytest.mark.parametrize("race", ["coupled", "rest"])
+
+
+@both
 @pytest.mark.parametrize("recipe", ["r1", "r2"])
 @pytest.mark.parametrize("number", range(8))
-def test_certified_runs(number, recipe):
+def test_certified_runs(number, recipe, race):
     data = artifact(number)
     for salt, top in enumerate((1, 2, 50)):
-        run, ledger = recorded(data, salt, top=top, recipe=recipe)
+        run, ledger = recorded(data, salt, top=top, recipe=recipe, race=race)
         assert run.claim_type == "RunWiseExact"
         passes(run, ledger, data)
 
 
+@both
 @pytest.mark.parametrize("cap", [1, 2, 3, 5])
-def test_runs_that_a_cap_ends(cap):
+def test_runs_that_a_cap_ends(cap, race):
     for number in range(4):
         data = artifact(number)
-        run, ledger = recorded(data, top=3, max_expansions=cap)
+        run, ledger = recorded(data, top=3, max_expansions=cap, race=race)
         passes(run, ledger, data)
 
 
+@both
 @pytest.mark.parametrize("after", [1, 2, 4])
-def test_runs_that_a_person_ends(after):
+def test_runs_that_a_person_ends(after, race):
     for number in range(4):
         data = artifact(number)
-        run, ledger = recorded(data, on_expand=lambda p: p.expansions >= after, top=9)
+        run, ledger = recorded(data, on_expand=lambda p: p.expansions >= after, top=9, race=race)
         passes(run, ledger, data)
 
 
+@both
 @pytest.mark.parametrize(
     ("alpha", "eta"), [("0.1", "0.5"), ("0.9", "0.9"), ("123456789012.5", "0.000001")]
 )
-def test_runs_with_a_potential(alpha, eta):
+def test_runs_with_a_potential(alpha, eta, race):
     fired = set()
     for number in range(6):
         data = artifact(number)
-        run, ledger = recorded(data, alpha=alpha, eta=eta, top=3)
+        run, ledger = recorded(data, alpha=alpha, eta=eta, top=3, race=race)
         fired.update(run.guards)
         passes(run, ledger, data)
     assert ("AcyclicityFail" in fired) == (alpha != "0.1")

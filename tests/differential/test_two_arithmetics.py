@@ -14,8 +14,8 @@ from functools import cache
 
 import pytest
 
-from tcc_certs.digest import blake
-from tcc_certs.fixed import format_q64
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.hashes import blake
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay.constraints import Constraints
 from tcc_certs.replay.coupled import Coupled as Definition
@@ -118,7 +118,7 @@ def compared_node(race: Race, fast: Item, definition: Definition, node: Node, wo
     assert not found.clamped
     assert -fast[ORDER] == found.key
     assert format_q64(race.shown(fast)[0]) == found.fields["neg_log_t"]
-    node = replace(node, key=found.key, came=found.arrival)
+    node = replace(node, key=found.key, arrival=found.arrival)
     if fast[VIEW] is None:
         assert str(race.leaf_word(fast)) == definition.pop(node, word).fields["U_P"]
     return node

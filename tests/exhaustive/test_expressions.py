@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core

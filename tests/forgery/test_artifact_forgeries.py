@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.artifact import read_artifact
-from tcc_certs.core import read_core
-from tcc_certs.corecheck import check_core
+from tcc_certs.core.reader import read_core
+from tcc_certs.corecheck.check import check_core
 from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.artifact import read_artifact
+from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import check
-from tcc_certs.manifest import Relaxed
 from tests.forgery.artifacts import Forge, Mutant, column_mutants, core_mutants, manifest_mutants
 from tests.oracle.build import build
 from tests.oracle.cores import at_most, depth, letters, make_core, random_core
@@ -50,8 +50,8 @@ EXPECTED = {
     "edges": "M101 M102 M202",
     "format": "M101",
     "grammar": "M101",
-    "grammar.name": "M101 C802",
-    "grammar.version": "M101 C802",
+    "grammar.name": "M101 M102 C802",
+    "grammar.version": "M101 M102 C802",
     "leaf_policy": "M101",
     "leaf_policy.name": "M101 C701",
     "leaf_policy.version": "M101 C701",

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.ledger import FIRST_HEAD, LedgerReader, seal
 from tcc_certs.replay import validate
 from tests.forgery.mutants import Mutant, field_mutants, line_mutants
 from tests.oracle_ledger.artifacts import relaxed, small, tiny

@@ -11,10 +11,10 @@ from collections import Counter
 
 import pytest
 
-from tcc_certs.corecheck import check_core
+from tcc_certs.corecheck.check import check_core
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.manifest import Relaxed
 from tests.forgery.artifacts import Forge
 from tests.oracle.build import Node, build, build_graph
 from tests.oracle.cores import at_most, depth, letters, make_core, random_core

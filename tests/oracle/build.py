@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tcc_certs.artifact import pack, pack_limbs, pack_texts, write_artifact
-from tcc_certs.codec import Json, decode, encode
-from tcc_certs.core import read_core
-from tcc_certs.digest import call_digest, root_document, state_digest
+from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Code
-from tcc_certs.fixed import parse_decimal
-from tcc_certs.manifest import Manifest
-from tcc_certs.weights import call_residual, call_weight, fraction_bits
+from tcc_certs.formats.artifact_writer import pack, pack_limbs, pack_texts, write_artifact
+from tcc_certs.formats.codec import Json, decode, encode
+from tcc_certs.formats.decimals import parse_decimal
+from tcc_certs.formats.hashes import call_digest, root_document, state_digest
+from tcc_certs.formats.manifest import Manifest
+from tcc_certs.race.weights import call_residual, call_weight, fraction_bits
 
 Word = tuple[int, ...]
 

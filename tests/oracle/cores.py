@@ -10,10 +10,10 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tcc_certs.codec import encode, large
-from tcc_certs.core import read_core
+from tcc_certs.core.model import Core
+from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
-from tcc_certs.grammar import Core
+from tcc_certs.formats.codec import encode, large
 
 
 def ranges(calls: Iterable[int]) -> list[list[int]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
 from tests.oracle.build import build
 from tests.oracle.cores import at_most, call, depth, make_core
 from tests.oracle.plans import plans

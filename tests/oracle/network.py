@@ -12,9 +12,20 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from tcc_certs.core import read_core
-from tcc_certs.grammar import Alt, Both, Core, Diff, Empty, OneCall, Repeat, RuleRef, Seq, members
-from tcc_certs.manifest import Relaxed
+from tcc_certs.core.model import (
+    Alt,
+    Both,
+    Core,
+    Diff,
+    Empty,
+    OneCall,
+    Repeat,
+    RuleRef,
+    Seq,
+    members,
+)
+from tcc_certs.core.reader import read_core
+from tcc_certs.formats.manifest import Relaxed
 from tests.oracle.build import Node, build, build_graph
 from tests.oracle.plans import Words, meets_all, plans, words
 

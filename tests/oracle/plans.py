@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tcc_certs.grammar import (
+from tcc_certs.core.model import (
     Alt,
     Both,
     Core,

@@ -7,18 +7,19 @@ semantics of tests/oracle/plans.py, masses are fractions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import ceil
 
 import gmpy2
 
-from tcc_certs.digest import child_context, leaf_digest, race_key, root_context, uniform
 from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.race.digest import child_context, leaf_digest, race_key, root_context, uniform
 from tests.oracle.plans import Word, _forbid_holds, _limit_holds, _require_holds
 
 _BITS = 400
 States = tuple[int, ...]
+Children = Sequence[tuple[int | None, States | None, Fraction]]
 
 
 class Masses:
@@ -84,17 +85,22 @@ class Masses:
 
 
 def leaf_values(
-    artifact: CheckedArtifact, seed: bytes, inflate: str = "1", truncate: int | None = None
+    artifact: CheckedArtifact,
+    seed: bytes,
+    inflate: str = "1",
+    truncate: int | None = None,
+    race: str = "coupled",
 ) -> list[tuple[gmpy2.mpfr, tuple[str, ...]]]:
     """Every plan with its value, best first; for languages of at most some hundred plans."""
     with gmpy2.context(gmpy2.get_context(), precision=_BITS):
-        listing = _Listing(Masses(artifact, inflate), seed, truncate)
+        listing = _Listing(Masses(artifact, inflate), seed, truncate, race)
         return sorted(listing.all(), reverse=True)
 
 
 class _Listing:
-    def __init__(self, masses: Masses, seed: bytes, truncate: int | None) -> None:
+    def __init__(self, masses: Masses, seed: bytes, truncate: int | None, race: str) -> None:
         self.masses = masses
+        self.arrivals = {"coupled": self.coupled, "rest": self.rest}[race]
         self.truncate = truncate
         self.root = root_context(masses.artifact.file.manifest.root_document)
         self.key = race_key(seed, self.root)
@@ -110,28 +116,61 @@ class _Listing:
         while todo:
             states, digest, t, calls = todo.pop()
             children = masses.children(states)
-            x = uniform(self.key, 2, digest)
-            edge, won = Fraction(0), None
-            for place, (_, _, mass) in enumerate(children):
-                edge += mass
-                if won is None and Fraction(2 * x + 1, 2**65) * masses.n(states) < edge:
-                    won = place
-            for place, (call, to, _) in enumerate(children):
+            arrivals = self.arrivals(states, digest, t, children)
+            for (call, to, _), arrival in zip(children, arrivals, strict=True):
                 word = calls if call is None else (*calls, call)
                 if not masses.allows(word, call is None, self.truncate):
                     continue
-                name = leaf_digest(digest)
-                if call is not None:
-                    text = masses.artifact.calls[call]
-                    name = child_context(digest, text.encode())
-                weight = Fraction(1) if call is None else masses.weight[call]
-                arrival = number(weight) * t
-                if place != won:
-                    arrival += self.exponential(3, name, masses.n(to))
                 if to is None:
                     yield self.value(calls, arrival), self.texts(calls)
                 else:
-                    todo.append((to, name, arrival, word))
+                    todo.append((to, self.name(digest, call), arrival, word))
+
+    def name(self, digest: bytes, call: int | None) -> bytes:
+        """D or L of a child."""
+        if call is None:
+            return leaf_digest(digest)
+        return child_context(digest, self.masses.artifact.calls[call].encode())
+
+    def weight(self, call: int | None) -> gmpy2.mpfr:
+        return number(Fraction(1) if call is None else self.masses.weight[call])
+
+    def coupled(
+        self, states: States, digest: bytes, t: gmpy2.mpfr, children: Children
+    ) -> list[gmpy2.mpfr]:
+        """race.md, section 5."""
+        x = uniform(self.key, 2, digest)
+        places = range(len(children))
+        won = first(places, children, x, self.masses.n(states))
+        found = []
+        for place, (call, to, _) in enumerate(children):
+            arrival = self.weight(call) * t
+            if place != won:
+                arrival += self.exponential(3, self.name(digest, call), self.masses.n(to))
+            found.append(arrival)
+        return found
+
+    def rest(
+        self, states: States, digest: bytes, t: gmpy2.mpfr, children: Children
+    ) -> list[gmpy2.mpfr]:
+        """race.md, section 18: all draws of a node."""
+        left, found = list(range(len(children))), dict[int, gmpy2.mpfr]()
+        phantom = self.masses.n(states) - sum((mass for _, _, mass in children), Fraction(0))
+        step = 0
+        while left:
+            mark = digest + step.to_bytes(4, "little")
+            x = uniform(self.key, 5, mark) if step else uniform(self.key, 2, digest)
+            won = first(left, children, x, phantom + total(left, children))
+            if won is None:
+                phantom = Fraction(0)
+            else:
+                left.remove(won)
+                found[won] = self.weight(children[won][0]) * t
+            step += 1
+            if left:
+                mark = digest + step.to_bytes(4, "little")
+                t = t + self.exponential(6, mark, phantom + total(left, children))
+        return [found[place] for place in range(len(children))]
 
     def value(self, calls: Word, arrival: gmpy2.mpfr) -> gmpy2.mpfr:
         cost = Fraction(sum(self.masses.low[c] for c in calls), 10**9)
@@ -139,6 +178,21 @@ class _Listing:
 
     def texts(self, calls: Word) -> tuple[str, ...]:
         return tuple(self.masses.artifact.calls[c] for c in calls)
+
+
+def total(places: Sequence[int], children: Children) -> Fraction:
+    """Their masses together."""
+    return sum((children[place][2] for place in places), Fraction(0))
+
+
+def first(places: Sequence[int], children: Children, x: int, mass: Fraction) -> int | None:
+    """The first of `places` whose running sum exceeds the share of `mass` that `x` says."""
+    edge = Fraction(0)
+    for place in places:
+        edge += children[place][2]
+        if Fraction(2 * x + 1, 2**65) * mass < edge:
+            return place
+    return None
 
 
 def number(value: Fraction) -> gmpy2.mpfr:

@@ -10,9 +10,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from tcc_certs.codec import encode
-from tcc_certs.digest import (
-    blake,
+from tcc_certs.formats.codec import encode
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.fixed import format_q32, format_q64
+from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.ledger import FIRST_HEAD, seal
+from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.race.digest import (
     child_context,
     leaf_digest,
     opening_salt,
@@ -22,10 +26,7 @@ from tcc_certs.digest import (
     uniform,
     uuid7,
 )
-from tcc_certs.fixed import format_decimal, format_q32, format_q64
-from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.ledger import FIRST_HEAD, seal
-from tcc_certs.weights import call_residual
+from tcc_certs.race.weights import call_residual
 from tests.oracle_ledger.brute import Masses, States
 from tests.oracle_ledger.numbers import (
     Real,

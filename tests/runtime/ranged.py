@@ -107,7 +107,7 @@ def ranged_settings(rng: random.Random, artifact: Artifact, quoted: bool) -> dic
     """Settings of any mode, race and key policy, with any budgets."""
     manifest = artifact.manifest
     told: dict = {"top": rng.choice((1, 1, 1, 2, 5, 50)), "recipe": rng.choice(("r1", "r2"))}
-    kind = rng.choice(("plain", "plain", "anchored", "rest", "inflated", "fallback", "literal"))
+    kind = rng.choice(("plain", "coupled", "anchored", "rest", "inflated", "fallback", "literal"))
     if kind == "fallback":
         told["mode"] = "fallback"
     elif kind == "literal" and manifest.tilt == 0:
@@ -115,8 +115,10 @@ def ranged_settings(rng: random.Random, artifact: Artifact, quoted: bool) -> dic
     else:
         if kind == "inflated":
             told |= {"mode": "surrogate", "inflate": "1.7", "keys": "anchored"}
-        elif kind in ("rest", "anchored"):
-            told |= {"race": "rest"} if kind == "rest" else {"keys": "anchored"}
+        elif kind in ("rest", "coupled"):
+            told["race"] = kind
+        elif kind == "anchored":
+            told["keys"] = "anchored"
         if rng.random() < 0.2:
             told["truncate"] = rng.randint(0, 2)
     if rng.random() < 0.2:

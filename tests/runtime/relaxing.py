@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from tcc_certs.grammar import Core
+from tcc_certs.core.model import Core
 from tests.differential.tree_oracle import Tree
 from tests.oracle.cores import random_core
 from tests.oracle.plans import plans

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.container import read_container
 from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.container import read_container
 from tcc_runtime.artifact.load import load
 from tcc_runtime.search import search
 from tcc_runtime.states import tables_of

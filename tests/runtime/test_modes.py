@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.digest import race_key, root_context
+from tcc_certs.race.digest import race_key, root_context
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import SettingsError

@@ -42,7 +42,9 @@ def requests(count: int, folder: Path | None = None) -> list[Request]:
     return [
         Request(
             settings=Settings(
-                seed=number.to_bytes(32, "little"), race="coupled", top=1 + number % 3
+                seed=number.to_bytes(32, "little"),
+                race=("coupled", "rest")[number % 2],
+                top=1 + number % 3,
             ),
             ledger=None if folder is None else folder / str(number),
             started_ms=7,

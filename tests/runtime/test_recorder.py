@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcc_certs.codec import encode
-from tcc_certs.digest import blake, uuid7
-from tcc_certs.ledger import LedgerReader
+from tcc_certs.formats.codec import encode
+from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.ledger import LedgerReader
+from tcc_certs.race.digest import uuid7
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.item import LEFT

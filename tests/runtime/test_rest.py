@@ -8,9 +8,9 @@ from itertools import accumulate
 
 import pytest
 
-from tcc_certs.codec import encode
-from tcc_certs.digest import uuid7
-from tcc_certs.race import winner
+from tcc_certs.formats.codec import encode
+from tcc_certs.race.arrivals import winner
+from tcc_certs.race.digest import uuid7
 from tcc_certs.replay import validate
 from tcc_certs.replay.left import Children, whole
 from tcc_runtime.artifact.load import load

@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.ledger import FIRST_HEAD, LedgerReader, seal
-from tcc_certs.ledger_schema import check_record
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
+from tcc_certs.formats.ledger_schema import check_record
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import LedgerError, ResumeError
@@ -385,3 +385,49 @@ def test_a_full_disk_while_a_run_is_taken_up(tmp_path):
     assert refusal.value.errno == errno.EFBIG
     same(resume(load(data), path, SEED), due)
     assert validate(path.read_bytes(), data).verdict == 0
+
+
+def interrupted(data: bytes, after: int, path: Path, **told):
+    """The ledger of a run in which Ctrl-C came behind so many expansions."""
+    met = 0
+
+    def on_expand(_progress):
+        nonlocal met
+        met += 1
+        if met == after:
+            raise KeyboardInterrupt
+
+    recorder = Recorder(LedgerFile(path, sync_ms=0), started_ms=STARTED)
+    settings = Settings(**{"seed": SEED, "race": "coupled", **told})
+    run = search(load(data), settings, recorder, on_expand)
+    assert str(run.stop) == "interrupted"
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+@pytest.mark.parametrize("after", [1, 3])
+def test_a_ledger_closed_by_ctrl_c_is_taken_up(memory_path, race, after):
+    data = vec()
+    due, ledger = whole(data, race=race, top=3)
+    path = memory_path
+    closed = interrupted(data, after, path, race=race, top=3)
+    assert validate(closed, data).verdict == 0
+    last = closed.splitlines(keepends=True)[-1]
+    run = resume(load(data), path, SEED)
+    same(run, due)
+    after_it = path.read_bytes()
+    assert after_it.startswith(closed[: -len(last)])
+    kept = closed.count(b"\n") - 1
+    found = records(after_it)
+    assert found[kept] == {"kind": "recovered", "records": kept, "dropped_bytes": len(last)}
+    assert [r for r in found if r["kind"] != "recovered"] == records(ledger)
+    report = validate(after_it, data)
+    assert report.verdict == 0, report.summary
+
+
+def test_another_close_is_the_last_line_for_good(memory_path):
+    data = vec()
+    due, ledger = whole(data, max_expansions=2)
+    memory_path.write_bytes(ledger)
+    same(resume(load(data), memory_path, SEED), due)
+    assert memory_path.read_bytes() == ledger

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.artifact import pack, pack_texts, read_artifact, write_artifact
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.fixed import parse_q64
-from tcc_certs.ledger import LedgerReader
-from tcc_certs.ledger_schema import check_record
+from tcc_certs.formats.artifact import read_artifact
+from tcc_certs.formats.artifact_writer import pack, pack_texts, write_artifact
+from tcc_certs.formats.fixed import parse_q64
+from tcc_certs.formats.ledger import LedgerReader
+from tcc_certs.formats.ledger_schema import check_record
 from tcc_runtime.artifact.load import load
 from tcc_runtime.asking.quotes import Answer
 from tcc_runtime.errors import SettingsError
@@ -198,6 +199,58 @@ def test_counts_that_are_bounds_after_all_go_on_as_surrogate_and_claim_nothing()
         lowered = [record for record in records if record["kind"] == "downgrade"]
         due = {"kind": "downgrade", "mode": "surrogate", "claim_type": "NoCert"}
         assert lowered == [{**due, "guards": ["CountFail"]}]
+
+
+def trusted(data: bytes):
+    """Opened on the word of whoever says that these bytes were checked, which here is false."""
+    return load(data, checked=load(data, verify=False).digest.hex())
+
+
+def miscounted() -> list[tuple[bytes, int]]:
+    """Artifacts that no kernel passes, each with a state whose count is wrong."""
+    plain = vec(tilt=0)
+    plans = read_artifact(plain).columns["plans"].items().tolist()
+    root = len(plans) - 1
+
+    def told(plans: list[int], at: int) -> tuple[bytes, int]:
+        return changed(plain, {"plans": pack("plans", plans)}.items()), at
+
+    return [
+        told([*plans[:-1], plans[-1] + 1], root),
+        told([*plans[:-1], plans[-1] - 1], root),
+        told([0, *plans[1:]], 2),
+        (changed(vec(), {"call_text": pack_texts(["a", "b(k=1)", "b(k=1)", "c"])}.items()), root),
+        (vec(inflate="1.7"), 2),
+    ]
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+@pytest.mark.parametrize("number", range(5))
+def test_counts_that_no_kernel_passes_are_refused_whoever_says_they_were_checked(number, race):
+    # In each of the three ways to run: step by step, unrecorded, recorded.
+    data, state = miscounted()[number]
+    told = {"race": race, "top": 12}
+    for run in (
+        lambda: recorded(trusted(data), **told, count_bits=64),
+        lambda: recorded(trusted(data), **told),
+        lambda: search(trusted(data), Settings(seed=SEED, **told)),
+    ):
+        with pytest.raises(Rejected) as refusal:
+            run()
+        assert refusal.value.code == Code.RACE_COUNT
+        assert refusal.value.path == f"race_count[{state}]"
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+def test_no_run_over_an_unverified_artifact_claims_anything(race):
+    # Soundness of the rest race wants masses and counts right in states that no run visits.
+    for data in [vec(), vec(tilt=0), *(data for data, _ in miscounted())]:
+        for options in ({}, {"count_bits": 64}, {"mode": "surrogate", "inflate": "1.7"}):
+            told = {"race": race, "top": 2, **options}
+            artifact = load(data, verify=False)
+            run, records = recorded(artifact, **told)
+            assert run.claim_type == records[0]["claim_type"] == "NoCert"
+            assert search(artifact, Settings(seed=SEED, **told)).claim_type == "NoCert"
 
 
 def test_a_count_that_is_too_small_ends_the_run():

@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from tcc_certs.digest import REST_WINNER, WINNER
+from tcc_certs.race.digest import REST_WINNER, WINNER
 from tcc_runtime import search as searching
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.recorder import Recorder

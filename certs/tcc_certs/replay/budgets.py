@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tcc_certs.fixed import Q32_MAX, Q32_MIN, divide_nearest
-from tcc_certs.grammar import Model
-from tcc_certs.weights import NANO, Beta
+from tcc_certs.core.model import Model
+from tcc_certs.formats.decimals import divide_nearest
+from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN
+from tcc_certs.race.weights import NANO, Beta
 
 Decimal: TypeAlias = "tuple[int, int]"  # numerator, places
 

@@ -1,20 +1,20 @@
 """The end of a run: the stop rule, that nothing of the root was lost, and the claim that follows.
 
 Normative text: docs/spec/ledger.md, sections 3 to 5, 7 to 9.  Cost: one sum over the frontier; the
-tail of a truncated run, one pass over the automaton a level.
+tail of a cut run, where it is claimed or stated (:mod:`tcc_certs.replay.tail`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tcc_certs.codec import Json
 from tcc_certs.errors import Code, require
-from tcc_certs.fixed import format_q64
-from tcc_certs.ledger import Record
-from tcc_certs.ledger_schema import text
-from tcc_certs.published import clamp
-from tcc_certs.replay.asking import cap_fields, spent_fields
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.ledger import Record
+from tcc_certs.formats.ledger_schema import text
+from tcc_certs.race.published import clamp
+from tcc_certs.replay.amounts import cap_fields, spent_fields
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.guards import CAP, TIMEOUT
 from tcc_certs.replay.records import compare, plan_record
@@ -59,12 +59,20 @@ def check_coverage(run: Run) -> None:
     require(language.count(language.root), covered, Code.COVERAGE, "coverage")
 
 
-def close_record(run: Run, stop: str, seed: Seed | None) -> dict[str, Json]:
-    """The ``close`` record that is due after a stop of kind `stop`."""
+def close_record(run: Run, stop: str, seed: Seed | None, tail: bool) -> dict[str, Json]:
+    """The ``close`` record that is due after a stop of kind `stop`.
+
+    Args:
+        tail: whether it has the tail of a cut run even where nothing is claimed.
+
+    Raises:
+        Rejected: D201, D202: the tail is more than is computed.
+    """
+    claim = run.claim if stop in _CERTIFIES else NO_CERT
     record: dict[str, Json] = {
         "kind": "close",
         "stop": stop,
-        "claim_type": run.claim if stop in _CERTIFIES else NO_CERT,
+        "claim_type": claim,
         "plans": [_plan(run, leaf, -value) for value, _, leaf in run.best.ranked],
         "expansions": run.expansions,
         "leaves": run.leaves,
@@ -80,7 +88,7 @@ def close_record(run: Run, stop: str, seed: Seed | None) -> dict[str, Json]:
             record["gap"] = format_q64(clamp(top.key - incumbent))
     if run.policy.counts_leaves:
         record["materialised"] = run.leaf_nodes
-    if run.header.truncate < run.root_rank:
+    if run.header.truncate < run.root_rank and (tail or claim != NO_CERT):
         record["tail_lse"] = format_q64(tail_lse(run.language, run.header.truncate))
     if stop in _STOP_GUARD:
         record["guards"] = [_STOP_GUARD[stop]]
@@ -111,7 +119,7 @@ def check_close(record: Record, line: int, run: Run, seed: Seed | None, findings
         seed: the one that the uniforms were checked with.
 
     Raises:
-        Rejected: L608 the coverage.
+        Rejected: L608 the coverage; D201, D202 the tail.
     """
     stops = possible_stops(run)
     stop = text(record, "stop")
@@ -120,7 +128,8 @@ def check_close(record: Record, line: int, run: Run, seed: Seed | None, findings
     if run.nodes:
         check_coverage(run)
     logged = {name: record[name] for name in ("seed", "opening_salt") if name in record}
-    due = close_record(run, stop if stop in stops else stops[0], seed if logged else None)
+    stated = "tail_lse" in record
+    due = close_record(run, stop if stop in stops else stops[0], seed if logged else None, stated)
     if seed is None and len(logged) == 2:
         due |= logged  # not the last line, so the seed was not found; that is said apart
     compare({**due, "stop": stop}, record, line, Code.CLOSE_FIELD, findings)

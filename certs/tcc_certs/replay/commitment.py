@@ -5,10 +5,10 @@ Normative text: docs/spec/ledger.md, section 7.  Cost: one hash each.
 
 from __future__ import annotations
 
-from tcc_certs.codec import encode
-from tcc_certs.digest import blake
 from tcc_certs.errors import Code, Rejected, require
-from tcc_certs.ledger import Record
+from tcc_certs.formats.codec import encode
+from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.ledger import Record
 
 _OPENED = (
     "artifact", "beta", "inflate", "keys", "mode", "race", "recipe", "seed_commitment", "tau",

@@ -4,161 +4,82 @@ Normative text: docs/spec/race.md and docs/spec/core.md, section 5.  A *tally* h
 each constraint: what of the prefix it has to know.  A call is forbidden with which a running sum
 breaks its ``<=`` (no look-ahead), that a `before` does not allow yet or that completes what a
 `forbid` rules out; a stop is forbidden where a ``uses >=`` or an `after` is still open.
-Cost: constant a constraint and call.
+Only what is not 0 is kept of a prefix, and only the constraints that a call is in, or that are not
+0, are asked about it.  Of the limits on one sum the strictest is the only one that decides.
+Cost: constant for each of those constraints, and what the search for them takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
-from tcc_certs.grammar import Core, ForbidNext, ForbidWith, Limit, Require, members
+from tcc_certs.core.model import CallSet, Core, ForbidNext, ForbidWith, Limit, Require
 from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.replay.conditions import (
+    After,
+    AtLeast,
+    AtMost,
+    Before,
+    Constraint,
+    NeverNext,
+    NeverWith,
+    NoMoreOf,
+)
+from tcc_certs.replay.reach import Reach, Reaching
 
-Tally: TypeAlias = "tuple[int, ...]"
-
-
-class Constraint(Protocol):
-    """One constraint: the tally of the empty prefix is 0."""
-
-    def after(self, tally: int, call: int) -> int | None:
-        """The tally once `call` (an index of the artifact) was made; None: it is forbidden."""
-
-    def may_stop(self, tally: int) -> bool:
-        """Whether a plan may end here."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AtMost:
-    """A sum over the plan that stays at or below `most`; amounts are at least 0."""
-
-    amount: Sequence[int]
-    most: int
-
-    def after(self, tally: int, call: int) -> int | None:
-        """See :class:`Constraint`."""
-        total = tally + self.amount[call]
-        return total if total <= self.most else None
-
-    def may_stop(self, tally: int) -> bool:
-        """See :class:`Constraint`; only the empty sum can be too great here."""
-        return tally <= self.most
+Tally: TypeAlias = "tuple[tuple[int, int], ...]"  # constraint and its integer, where that is not 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AtLeast:
-    """Calls of a set, at least `least` of them."""
-
-    chosen: frozenset[int]
-    least: int
-
-    def after(self, tally: int, call: int) -> int | None:
-        """See :class:`Constraint`."""
-        return tally + (call in self.chosen)
-
-    def may_stop(self, tally: int) -> bool:
-        """See :class:`Constraint`."""
-        return tally >= self.least
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
-    """Each call of `second` has one of `first` strictly before it."""
-
-    first: frozenset[int]
-    second: frozenset[int]
-
-    def after(self, tally: int, call: int) -> int | None:
-        """See :class:`Constraint`."""
-        if call in self.second and not tally:
-            return None
-        return 1 if call in self.first else tally
-
-    def may_stop(self, tally: int) -> bool:
-        """See :class:`Constraint`."""
-        return True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class After:
-    """Each call of `second` has one of `first` strictly after it; 1 is one that has none yet."""
-
-    first: frozenset[int]
-    second: frozenset[int]
-
-    def after(self, tally: int, call: int) -> int | None:
-        """See :class:`Constraint`."""
-        if call in self.second:
-            return 1
-        return 0 if call in self.first else tally
-
-    def may_stop(self, tally: int) -> bool:
-        """See :class:`Constraint`."""
-        return tally == 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeverNext:
-    """Nowhere neighbours of these sets in this order; bit i: the first i + 1 have just matched."""
-
-    chain: tuple[frozenset[int], ...]
-
-    def after(self, tally: int, call: int) -> int | None:
-        """See :class:`Constraint`."""
-        ready, found = tally << 1 | 1, 0
-        for at, chosen in enumerate(self.chain):
-            if ready >> at & 1 and call in chosen:
-                found |= 1 << at
-        return None if found >> len(self.chain) - 1 else found
-
-    def may_stop(self, tally: int) -> bool:
-        """See :class:`Constraint`."""
-        return True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeverWith:
-    """No call of `first` and call of `second` in one plan; bits 0 and 1: which were made."""
-
-    first: frozenset[int]
-    second: frozenset[int]
-
-    def after(self, tally: int, call: int) -> int | None:
-        """See :class:`Constraint`."""
-        found = tally | (call in self.first) | (call in self.second) << 1
-        return None if found == 3 else found
-
-    def may_stop(self, tally: int) -> bool:
-        """See :class:`Constraint`."""
-        return True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """All of them at once."""
+    """All of them at once.
 
-    items: tuple[Constraint, ...]
+    Attributes:
+        items: the constraints, by number.
+        start: the tally of the empty prefix.
+    """
 
-    @property
-    def start(self) -> Tally:
-        """The tally of the empty prefix."""
-        return (0,) * len(self.items)
+    __slots__ = ("_everywhere", "_owed", "_reaching", "items", "start")
+
+    def __init__(self, *, items: Sequence[Constraint]) -> None:
+        self.items = items
+        self.start: Tally = ()
+        self._everywhere = [at for at, item in enumerate(items) if item.reach is None]
+        self._reaching = Reaching(
+            (at, reach) for at, item in enumerate(items) for reach in item.reach or ()
+        )
+        self._owed = frozenset([at for at, item in enumerate(items) if not item.may_stop(0)])
 
     def after(self, tally: Tally, call: int) -> Tally | None:
         """The tally once `call` was made; None where one of them forbids it."""
-        found: list[int] = []
-        for constraint, before in zip(self.items, tally, strict=True):
-            step = constraint.after(before, call)
+        if not self.items:
+            return tally
+        found: list[tuple[int, int]] = []
+        known = set()
+        for pair in tally:
+            number, before = pair
+            known.add(number)
+            step = self.items[number].after(before, call)
             if step is None:
                 return None
-            found.append(step)
+            if step:
+                found.append(pair if step == before else (number, step))
+        for number in (*self._everywhere, *self._reaching.of(call)):
+            if number in known:
+                continue
+            known.add(number)
+            step = self.items[number].after(0, call)
+            if step is None:
+                return None
+            if step:
+                found.append((number, step))
         return tuple(found)
 
     def may_stop(self, tally: Tally) -> bool:
         """Whether a plan may end here."""
-        pairs = zip(self.items, tally, strict=True)
-        return all(constraint.may_stop(value) for constraint, value in pairs)
+        if not all(self.items[number].may_stop(value) for number, value in tally):
+            return False
+        return not self._owed or self._owed <= {number for number, _ in tally}
 
 
 def residual_constraints(artifact: CheckedArtifact, truncate: int) -> Constraints:
@@ -167,50 +88,74 @@ def residual_constraints(artifact: CheckedArtifact, truncate: int) -> Constraint
     items: list[Constraint] = []
     relaxed = artifact.file.manifest.relaxed
     if relaxed is not None:
-        items += [_limit(core.limits[i], core, calls) for i in relaxed.limits]
-        items += [_require(core.requires[i], core, calls) for i in relaxed.requires]
-        items += [_forbid(core.forbids[i], core, calls) for i in relaxed.forbids]
+        chosen = _Chosen(core, calls)
+        items += _limits([core.limits[i] for i in relaxed.limits], chosen)
+        items += [_require(core.requires[i], chosen) for i in relaxed.requires]
+        items += [_forbid(core.forbids[i], chosen) for i in relaxed.forbids]
     if truncate < artifact.automaton.rank[artifact.automaton.root]:
         items.append(AtMost(amount=[1] * len(calls), most=truncate))
-    return Constraints(items=tuple(items))
+    return Constraints(items=items)
 
 
-def _limit(limit: Limit, core: Core, calls: Sequence[int]) -> Constraint:
-    of = [core.calls[index] for index in calls]
-    chosen = frozenset() if limit.calls is None else _members(members(limit.calls), calls)
-    if limit.least:
-        return AtLeast(chosen=chosen, least=limit.value)
-    amount = {
-        "depth": [1] * len(of),
-        "uses": [int(i in chosen) for i in range(len(of))],
-        "price": [call.price for call in of],
-        "latency": [call.latency for call in of],
-        "cost": [call.cost_high for call in of],
-        "epsilon": [call.epsilon for call in of],
-    }[limit.kind]
-    return AtMost(amount=amount, most=limit.value)
+class _Chosen:
+    """Call sets of the core as calls of the artifact, each pattern once."""
+
+    def __init__(self, core: Core, calls: Sequence[int]) -> None:
+        self._calls = calls
+        self._patterns = core.patterns
+        self._known: dict[int, Reach] = {}
+        self.core = core
+
+    def of(self, calls: CallSet) -> Reach:
+        """A call set."""
+        return Reach(calls, self._calls)
+
+    def pattern(self, number: int) -> Reach:
+        """A pattern of the core."""
+        found = self._known.get(number)
+        if found is None:
+            found = self._known[number] = self.of(self._patterns[number])
+        return found
+
+    def amounts(self, kind: str) -> list[int]:
+        """What each call adds to the limits of a kind."""
+        of = [self.core.calls[index] for index in self._calls]
+        match kind:
+            case "price":
+                return [call.price for call in of]
+            case "latency":
+                return [call.latency for call in of]
+            case "epsilon":
+                return [call.epsilon for call in of]
+            case "cost":
+                return [call.cost_high for call in of]
+            case _:
+                return [1] * len(of)
 
 
-def _require(statement: Require, core: Core, calls: Sequence[int]) -> Constraint:
-    first = _pattern(statement.first, core, calls)
-    second = _pattern(statement.second, core, calls)
-    if statement.order == "before":
-        return Before(first=first, second=second)
-    return After(first=first, second=second)
+def _limits(limits: Sequence[Limit], chosen: _Chosen) -> Iterator[Constraint]:
+    """The strictest of the limits on each sum and on each set of calls."""
+    strictest: dict[tuple[str, bool, CallSet | None], int] = {}
+    for limit in limits:
+        key = (limit.kind, limit.least, limit.calls)
+        known = strictest.get(key, limit.value)
+        strictest[key] = (max if limit.least else min)(known, limit.value)
+    for (kind, least, calls), value in strictest.items():
+        if calls is None:
+            yield AtMost(amount=chosen.amounts(kind), most=value)
+        elif least:
+            yield AtLeast(chosen=chosen.of(calls), least=value)
+        else:
+            yield NoMoreOf(chosen=chosen.of(calls), most=value)
 
 
-def _forbid(statement: ForbidNext | ForbidWith, core: Core, calls: Sequence[int]) -> Constraint:
+def _require(statement: Require, chosen: _Chosen) -> Constraint:
+    kind = Before if statement.order == "before" else After
+    return kind(first=chosen.pattern(statement.first), second=chosen.pattern(statement.second))
+
+
+def _forbid(statement: ForbidNext | ForbidWith, chosen: _Chosen) -> Constraint:
     if isinstance(statement, ForbidNext):
-        return NeverNext(chain=tuple([_pattern(p, core, calls) for p in statement.patterns]))
-    first = _pattern(statement.first, core, calls)
-    return NeverWith(first=first, second=_pattern(statement.second, core, calls))
-
-
-def _pattern(number: int, core: Core, calls: Sequence[int]) -> frozenset[int]:
-    """The calls of a pattern, as indices of the artifact."""
-    return _members(members(core.patterns[number]), calls)
-
-
-def _members(chosen: Iterable[int], calls: Sequence[int]) -> frozenset[int]:
-    wanted = frozenset(chosen)
-    return frozenset([at for at, index in enumerate(calls) if index in wanted])
+        return NeverNext(chain=tuple([chosen.pattern(p) for p in statement.patterns]))
+    first = chosen.pattern(statement.first)
+    return NeverWith(first=first, second=chosen.pattern(statement.second))

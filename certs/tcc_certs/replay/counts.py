@@ -1,4 +1,4 @@
-"""Race counts as a run uses them: the artifact's, inflated ones, or the exact ones of an automaton.
+"""Race counts as a run uses them: the artifact's own, or inflated ones.
 
 Normative text: docs/spec/race.md.  All are integers m(q) in units of 2^(F*d(q)), made bottom-up;
 targets precede sources.  Cost: one pass over the edges.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.automaton import Automaton
+from tcc_certs.formats.automaton import Automaton
 
 
 def edge_sum(
@@ -25,14 +25,6 @@ def edge_sum(
     for call, target in automaton.edges(q):
         total += weight[call] * count[target] << fraction_bits * (rank[q] - 1 - rank[target])
     return total
-
-
-def exact_counts(automaton: Automaton, weight: Sequence[int], fraction_bits: int) -> list[int]:
-    """The race counts that are exact for this automaton with these weights."""
-    counts: list[int] = []
-    for q in range(automaton.states):
-        counts.append(edge_sum(automaton, weight, fraction_bits, counts, q))
-    return counts
 
 
 def inflated_counts(

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import FIRST_ARRIVAL, RESIDUAL
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.fixed import format_q64
-from tcc_certs.published import leaf_uniform, publish
-from tcc_certs.race import Arrival, arrive
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.race.arrivals import Arrival, arrive
+from tcc_certs.race.digest import FIRST_ARRIVAL, RESIDUAL
+from tcc_certs.race.published import leaf_uniform, publish
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.policy import Popped, Pushed, Word
 from tcc_certs.replay.tree import Node
@@ -58,24 +58,19 @@ def again_anchored(language: Language, recipe: str, node: Node) -> Pushed:
 
 def _pushed(language: Language, recipe: str, node: Node, arrival: Arrival, x: int | None) -> Pushed:
     published = publish(arrival, language.bound(recipe, node.states, node.cost_low))
+    # The uniform first: where it is wrong, what follows from it is as well.
     fields: dict[str, Json] = {} if x is None else {"U": str(x)}
-    fields |= {
-        "neg_log_t": format_q64(published.neg_log_t),
-        "key_raw": format_q64(published.key),
-    }
-    return Pushed(key=published.key, arrival=arrival, fields=fields, clamped=published.clamped)
+    fields["neg_log_t"] = format_q64(published.neg_log_t)
+    fields["key_raw"] = format_q64(published.key)
+    return Pushed(published.key, arrival, fields, published.clamped)
 
 
 def _arrival(language: Language, parent: Arrival | None, node: Node, x: int | None) -> Arrival:
-    states = node.states
-    return arrive(
-        parent=parent,
-        weight=node.edge_weight,
-        fraction_bits=language.fraction_bits,
-        x=x,
-        count=1 if states is None else language.count(states),
-        unit=0 if states is None else language.unit(states),
-    )
+    states, bits = node.states, language.fraction_bits
+    if states is None:
+        return Arrival(parent, node.edge_weight, bits, x, 1, 0)
+    count, unit = language.count(states), language.unit(states)
+    return Arrival(parent, node.edge_weight, bits, x, count, unit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ Normative text: docs/spec/race.md, section 18.  Cost: that of finding the winner
 
 from __future__ import annotations
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import REST_WINNER, WINNER, rest_place
+from tcc_certs.formats.codec import Json
+from tcc_certs.race.digest import REST_WINNER, WINNER, rest_place
 from tcc_certs.replay.constraints import Constraints
 from tcc_certs.replay.expansion import PHANTOM, Expansion, expand
 from tcc_certs.replay.language import Language
@@ -63,10 +63,10 @@ def slot_at(
     mass, steps = left.children.mass(place), left.children.steps
     if place == len(steps):
         stays = node.tally if constraints.may_stop(node.tally) else None
-        return Slot(position=place, call=None, states=None, mass=mass, tally=stays)
+        return Slot(place, None, None, mass, stays)
     call, to = steps[place]
     tally = constraints.after(node.tally, call)
-    return Slot(position=place, call=call, states=to, mass=mass, tally=tally)
+    return Slot(place, call, to, mass, tally)
 
 
 def remaining(language: Language, constraints: Constraints, node: Node, left: Left) -> Expansion:

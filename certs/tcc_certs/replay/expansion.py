@@ -6,11 +6,11 @@ Normative text: docs/spec/race.md.  Cost: one mass a child.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import WINNER
-from tcc_certs.race import winner
+from tcc_certs.formats.codec import Json
+from tcc_certs.race.arrivals import winner
+from tcc_certs.race.digest import WINNER
 from tcc_certs.replay.constraints import Constraints
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.left import Children, Left
@@ -20,8 +20,7 @@ from tcc_certs.replay.tree import Node, Slot, scale, slots
 PHANTOM = "phantom"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expansion:
+class Expansion(NamedTuple):
     """The children of an expanded node.
 
     Attributes:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import PER_LEAF
-from tcc_certs.fixed import format_q64
-from tcc_certs.heuristic import heuristic_key, heuristic_value
-from tcc_certs.published import clamp
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.race.digest import PER_LEAF
+from tcc_certs.race.heuristic import heuristic_key, heuristic_value
+from tcc_certs.race.published import clamp
+from tcc_certs.race.weights import score
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.policy import Popped, Pushed, Word
 from tcc_certs.replay.tree import Node
-from tcc_certs.weights import score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

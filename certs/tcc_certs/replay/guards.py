@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tcc_certs.codec import Json
-from tcc_certs.fixed import Q32_MAX, Q32_MIN, divide_nearest, format_q32
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import divide_nearest
+from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN, format_q32
+from tcc_certs.race.weights import NANO
 from tcc_certs.replay.header import Header
 from tcc_certs.replay.tree import Node
-from tcc_certs.weights import NANO
 
 ACYCLICITY, BUDGET, CAP, CLAMP, COUNT, RANGE, TIMEOUT = (
     "AcyclicityFail", "BudgetFail", "CapExceeded", "NumClamp", "CountFail", "RangeFail", "Timeout",

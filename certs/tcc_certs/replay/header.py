@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tcc_certs.codec import Json
 from tcc_certs.errors import Code, ensure
-from tcc_certs.fixed import parse_decimal
-from tcc_certs.ledger import Record
-from tcc_certs.ledger_schema import size, text
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import parse_decimal
+from tcc_certs.formats.ledger import Record
+from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.replay.budgets import Caps, Rule
 from tcc_certs.replay.findings import (
     NO_CERT,

@@ -2,21 +2,24 @@
 
 Normative text: docs/spec/ledger.md, section 10.  No claim rests on it.  Beside each node goes its
 state in an automaton whose counts are exact: the artifact's own, or that of a handed-in artifact of
-the same core, its counts made again with the run's weights.
-Cost: one logarithm for each pair of counts.
+the same core, its counts made again with the run's weights, as enclosures of 256 bits: a count that
+those do not tell from the run's count as equal to it.
+Cost: one pass over the edges, and one logarithm for each pair of counts.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from tcc_certs.automaton import Automaton
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.fixed import divide_nearest, format_q32
+from tcc_certs.formats.automaton import Automaton
+from tcc_certs.formats.decimals import divide_nearest
+from tcc_certs.formats.fixed import format_q32
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.numbers import log_enclosure
-from tcc_certs.replay.counts import exact_counts
+from tcc_certs.race.numbers import log_enclosure
+from tcc_certs.replay.enclosed import Enclosed, enclosed, enclosed_counts
 from tcc_certs.replay.language import Language, States
 from tcc_certs.replay.tree import Slot
 
@@ -30,15 +33,29 @@ class Exact:
     Attributes:
         automaton: deterministic.
         call: for each call of the run its index there, -1: none; None: it is the run's automaton.
-        counts: m of each state, in the run's weights.
+        own: m of each state where the artifact has it itself, else None.
     """
 
     def __init__(
-        self, automaton: Automaton, call: Sequence[int] | None, counts: Sequence[int]
+        self,
+        automaton: Automaton,
+        call: Sequence[int] | None,
+        own: Sequence[int] | None,
+        made: Sequence[Enclosed] = (),
     ) -> None:
+        """Take an automaton.
+
+        Args:
+            made: m of each state in the run's weights, where there is no `own`.
+        """
         self.automaton = automaton
         self.call = call
-        self.counts = counts
+        self.own = own
+        self._made = made
+
+    def count(self, state: int) -> Enclosed:
+        """m of a state, in units of 2^(F*d)."""
+        return self._made[state] if self.own is None else enclosed(self.own[state])
 
     def step(self, state: int, slot: Slot) -> int | None:
         """The state of a child, its parent's for `stop`; None: no plan is there."""
@@ -46,18 +63,20 @@ class Exact:
             return state if self.automaton.accept[state] else None
         if self.call is None:
             return slot.states[0]
-        wanted = self.call[slot.call]
-        return next((p for c, p in self.automaton.edges(state) if c == wanted), None)
+        wanted, rows = self.call[slot.call], self.automaton
+        end = rows.edge_start[state + 1]
+        at = bisect_left(rows.edge_call, wanted, rows.edge_start[state], end)
+        return rows.edge_target[at] if at < end and rows.edge_call[at] == wanted else None
 
 
 def own_counts(artifact: CheckedArtifact, language: Language) -> Exact | None:
     """The artifact's own automaton, where its plans are exactly the run's."""
     if not language.deterministic or artifact.file.manifest.relaxed is not None:
         return None
-    counts = artifact.race_count
-    if language.upper:
-        counts = exact_counts(artifact.automaton, language.weight, language.fraction_bits)
-    return Exact(artifact.automaton, None, counts)
+    if not language.upper:
+        return Exact(artifact.automaton, None, artifact.race_count)
+    counts = enclosed_counts(artifact.automaton, language.weight, language.fraction_bits)
+    return Exact(artifact.automaton, None, None, counts)
 
 
 def handed_counts(exact: CheckedArtifact, artifact: CheckedArtifact, language: Language) -> Exact:
@@ -77,8 +96,9 @@ def handed_counts(exact: CheckedArtifact, artifact: CheckedArtifact, language: L
     if missing:
         raise Rejected(Code.LEDGER_ARTIFACT, path, "calls of the artifact", missing[0])
     weights = [weight[text] for text in exact.calls]
-    counts_here = exact_counts(exact.automaton, weights, language.fraction_bits)
-    return Exact(exact.automaton, [at.get(text, -1) for text in language.texts], counts_here)
+    counts_here = enclosed_counts(exact.automaton, weights, language.fraction_bits)
+    calls = [at.get(text, -1) for text in language.texts]
+    return Exact(exact.automaton, calls, None, counts_here)
 
 
 class Kappa:
@@ -87,7 +107,7 @@ class Kappa:
     def __init__(self, language: Language, exact: Exact | None) -> None:
         self._language = language
         self._exact = exact
-        self._same = exact is not None and exact.counts is language.race_count
+        self._same = exact is not None and exact.own is language.race_count
         self._nodes = self._tightened = self._sum = 0
 
     @property
@@ -110,12 +130,9 @@ class Kappa:
             return
         self._nodes += 1
         if states is not None and not self._same:
-            rank = self._exact.automaton.rank[exact]
-            used, unit = self._language.count(states), self._language.unit(states)
-            ahead = unit - self._language.fraction_bits * rank
-            right = self._exact.counts[exact] << max(ahead, 0)
-            used <<= max(-ahead, 0)
-            kappa = 0 if right == used else _ratio(right, used)
+            ahead = self._language.unit(states)
+            ahead -= self._language.fraction_bits * self._exact.automaton.rank[exact]
+            kappa = _kappa(self._exact.count(exact), self._language.count(states), ahead)
             self._tightened += kappa < 0
             self._sum += kappa
 
@@ -135,7 +152,18 @@ class Kappa:
         return {"nodes": self._nodes, "tightened": self._tightened, "mean": format_q32(mean)}
 
 
+def _kappa(exact: Enclosed, used: int, ahead: int) -> int:
+    """ln(exact * 2^ahead / used) in units of 2^-96, rounded down; 0 where they may be equal."""
+    low, high, shift = exact
+    used_low, used_high, used_shift = enclosed(used)
+    lift = shift + ahead - used_shift
+    return _ratio(low, high, used_low, used_high, lift)
+
+
 @lru_cache(maxsize=1 << 12)
-def _ratio(exact: int, used: int) -> int:
-    """ln(exact / used) in units of 2^-96, rounded down."""
-    return log_enclosure(exact, used, _BITS)[0]
+def _ratio(low: int, high: int, used_low: int, used_high: int, lift: int) -> int:
+    """Kappa of an exact count of low * 2^lift .. high * 2^lift and a used one."""
+    up, down = max(lift, 0), max(-lift, 0)
+    if low << up <= used_high << down and used_low << down <= high << up:
+        return 0
+    return log_enclosure(low << up, used_high << down, _BITS)[0]

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tcc_certs.automaton import Automaton
-from tcc_certs.digest import root_context
+from tcc_certs.formats.automaton import Automaton
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.race import Fraction
+from tcc_certs.race.arrivals import Fraction
+from tcc_certs.race.digest import root_context
+from tcc_certs.race.weights import call_residual, score
 from tcc_certs.replay.counts import inflated_counts
-from tcc_certs.weights import call_residual, score
 
 States: TypeAlias = "tuple[int, ...]"  # strictly increasing, never empty
 
@@ -109,6 +109,16 @@ class Language:
     def least_cost(self, states: States) -> int:
         """h of a set, nano-units."""
         return min([self.cost_to_go[q] for q in states])
+
+
+def language_of(artifact: CheckedArtifact, inflate: tuple[int, int], recipe: str) -> Language:
+    """What :func:`read_language` reads; that of the last settings stays with the artifact."""
+    settings, found = (inflate, recipe), artifact.kept.get("language")
+    if isinstance(found, tuple) and found[0] == settings and isinstance(found[1], Language):
+        return found[1]
+    language = read_language(artifact, inflate, recipe)
+    artifact.kept["language"] = settings, language
+    return language
 
 
 def read_language(

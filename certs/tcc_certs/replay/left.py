@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
-from tcc_certs.race import WORD, child_masses
+from tcc_certs.race.arrivals import WORD, child_masses
 from tcc_certs.replay.language import Language, States
 
 MAX_KEPT = 1 << 18  # children that are listed at one time
@@ -115,8 +116,7 @@ class Taken:
         return total
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class Left(NamedTuple):
     """What of a node's children and phantom mass was not drawn yet; R of the definition.
 
     Attributes:
@@ -133,7 +133,7 @@ class Left:
     context: bytes
     step: int
     children: Children
-    taken: Taken = field(repr=False)
+    taken: Taken
     mass: int
     phantom: bool = True
     barren: bool = True
@@ -148,10 +148,14 @@ class Left:
         a phantom.
         """
         running, taken = self.children.running, self.taken
-        line = (2 * x + 1) * self.mass
-        # A child that was taken adds nothing to the running sum, so it is never the first.
-        places = range(len(running))
-        place = bisect_right(places, line, key=lambda j: (running[j] - taken.upto(j)) << WORD + 1)
+        # line < running << 65 where running is more than the whole part of line / 2^65.
+        line = (2 * x + 1) * self.mass >> WORD + 1
+        if not taken.places:
+            place = bisect_right(running, line)
+        else:
+            # A child that was taken adds nothing to the running sum, so it is never the first.
+            at = range(len(running))
+            place = bisect_right(at, line, key=lambda j: running[j] - taken.upto(j))
         return place if place < len(running) else None
 
     def without(self, place: int | None, barren: bool) -> Left:
@@ -162,17 +166,17 @@ class Left:
             gone = self.children.mass(place)
             self.taken.take(place, gone)
         return Left(
-            context=self.context,
-            step=self.step + 1,
-            children=self.children,
-            taken=self.taken,
-            mass=self.mass - gone,
-            phantom=self.phantom and place is not None,
-            barren=self.barren and barren,
+            self.context,
+            self.step + 1,
+            self.children,
+            self.taken,
+            self.mass - gone,
+            self.phantom and place is not None,
+            self.barren and barren,
         )
 
 
 def whole(context: bytes, children: Children) -> Left:
     """R of a node that is about to be expanded."""
     taken = Taken(len(children.running))
-    return Left(context=context, step=0, children=children, taken=taken, mass=children.total)
+    return Left(context, 0, children, taken, children.total)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import PER_LEAF, RESIDUAL
-from tcc_certs.fixed import format_q64
-from tcc_certs.published import publish
-from tcc_certs.race import arrive
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.race.arrivals import arrive
+from tcc_certs.race.digest import PER_LEAF, RESIDUAL
+from tcc_certs.race.published import publish
 from tcc_certs.replay.coupled import again_anchored, push_anchored, push_first
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.policy import Popped, Pushed, Word

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from tcc_certs.codec import Json, encode
-from tcc_certs.digest import blake, uuid7
 from tcc_certs.errors import Code, ensure
-from tcc_certs.fixed import format_decimal
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.ledger import Record
+from tcc_certs.formats.ledger_schema import PRF_DOMAIN, SCHEMA, size, text
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.ledger import Record
-from tcc_certs.ledger_schema import PRF_DOMAIN, SCHEMA, size, text
+from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.budgets import Caps
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import Header

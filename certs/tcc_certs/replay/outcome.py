@@ -7,8 +7,8 @@ than NoCert, has its claim upheld.
 from __future__ import annotations
 
 from tcc_certs.errors import Code
-from tcc_certs.fixed import format_q64
-from tcc_certs.ledger import LedgerReader
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.replay.findings import (
     INVALID,
     NO_CERT,
@@ -84,6 +84,8 @@ def _claim_text(run: Run, claim: str) -> str:
 
 def _no_claim_text(run: Run) -> str:
     incumbent, top = run.best.incumbent, run.frontier.top
+    if not run.best.ranked:
+        return "valid, no claim: the run replays; it found no plan, and does not show there is none"
     if incumbent is None or top is None:
         return "valid, no claim: the run replays, and shows nothing about other plans"
     if run.policy.law != "softmax":

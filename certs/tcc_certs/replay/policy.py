@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol, TypeAlias
 
-from tcc_certs.codec import Json
-from tcc_certs.race import Arrival
+from tcc_certs.formats.codec import Json
+from tcc_certs.race.arrivals import Arrival
 from tcc_certs.replay.tree import Node
 
 Word: TypeAlias = "Callable[[int, bytes, str], int]"  # purpose, D or L, field of the record
@@ -53,7 +53,7 @@ class Popped(NamedTuple):
 
 def with_key(node: Node, pushed: Pushed) -> Node:
     """The node as it enters the frontier."""
-    node.key, node.came, node.word = pushed.key, pushed.arrival, pushed.word
+    node.key, node.arrival, node.word = pushed.key, pushed.arrival, pushed.word
     return node
 
 

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tcc_certs.codec import Json
-from tcc_certs.digest import uuid7
-from tcc_certs.errors import Code, Rejected
-from tcc_certs.fixed import format_decimal, format_q64
-from tcc_certs.ledger import Line, Record
-from tcc_certs.ledger_schema import check_record, text
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.ledger import Line, Record
+from tcc_certs.formats.ledger_schema import check_record, text
+from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.tree import Node
 
 REPR_CALLS, REPR_BYTES = 3, 48
+_POPS = ("draw", "expand", "leaf", "requeue")
 
 _CODES: Mapping[str, Code] = {
     "ctx_digest": Code.CONTEXT_DIGEST,
@@ -70,22 +72,26 @@ def compare(due: Record, found: Record, line: int, rest: Code, findings: Finding
 
 
 def hold_against(
-    due: Record, record: Record, line: int, place: Node | None, findings: Findings
+    expected: Record, record: Record, line: int, place: Node | None, findings: Findings
 ) -> None:
-    """Note every field in which a record of the run differs from the one that is due.
+    """Note every field in which a record of the run differs from the one that is expected.
 
     Args:
-        place: the child that it has to be about, whatever else it gets wrong.
+        place: the child that it has to be about, whatever else it gets wrong; None: a record of an
+            item that is popped, about which it has to be then.
 
     Raises:
-        Rejected: as :func:`looked_into` and :func:`check_place`.
+        Rejected: as :func:`looked_into` and :func:`check_place`; L601 it is about another item.
     """
-    if isinstance(record, Line) and record.says(due):
+    if isinstance(record, Line) and record.says(expected):
         return
     found = looked_into(record, line)
     if place is not None:
         check_place(found, place)
-    compare(due, found, line, Code.NODE_FIELD, findings)
+    elif expected["kind"] in _POPS:
+        named, about = pop_of(expected), pop_of(found)
+        ensure(about == named, Code.POP_ORDER, "node_id", named, about)
+    compare(expected, found, line, Code.NODE_FIELD, findings)
 
 
 def looked_into(record: Record, line: int) -> Record:
@@ -160,7 +166,7 @@ def downgrade_record(guard: str) -> dict[str, Json]:
     return {"kind": "downgrade", "mode": "fallback", "claim_type": NO_CERT, "guards": [guard]}
 
 
-def due_pop(started_ms: int, node: Node, again: bool) -> str:
+def popped_item(started_ms: int, node: Node, again: bool) -> str:
     """What the pop of `node` wants a record to be about: its kind, id and step.
 
     Args:
@@ -172,17 +178,8 @@ def due_pop(started_ms: int, node: Node, again: bool) -> str:
     return f"{'requeue' if again else kind} {place}{step}"
 
 
-def is_about(record: Record, named: str) -> bool:
-    """Whether a record is about what :func:`due_pop` names."""
-    if isinstance(record, Line):
-        kind, place, *step = named.split(" ")
-        about = record.kind == kind and record.names("node_id", f'"{place}"')
-        return about and (not step or record.names("step", step[0]))
-    return pop_of(record) == named
-
-
 def pop_of(record: Record) -> str:
-    """What a record is about, in the words of :func:`due_pop`."""
+    """What a record is about, in the words of :func:`popped_item`."""
     step = f" {record['step']}" if "step" in record else ""
     return f"{record.get('kind')} {record.get('node_id')}{step}"
 
@@ -198,7 +195,7 @@ def check_place(record: Record, due: Node) -> None:
         raise Rejected(Code.MISSING_CHILD, "call", f"{due.position} {due.call}", found)
 
 
-def no_node_due(frontier: Iterable[bytes], record: Record) -> Rejected:
+def no_node_expected(frontier: Iterable[bytes], record: Record) -> Rejected:
     """What refuses a ``node`` where none is due: L603 one that is in the frontier, else L104.
 
     Args:

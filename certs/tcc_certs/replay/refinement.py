@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tcc_certs.grammar import Model
+from tcc_certs.core.model import Model
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.replay.budgets import UNNAMED, Choice, Controller, Rule
 from tcc_certs.replay.language import Language

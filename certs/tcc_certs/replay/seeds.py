@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tcc_certs.codec import decode
-from tcc_certs.digest import opening_salt, seed_commitment
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.ledger_schema import HEX
+from tcc_certs.formats.codec import decode
+from tcc_certs.formats.ledger_schema import HEX
 from tcc_certs.limits import MAX_LINE_BYTES
+from tcc_certs.race.digest import opening_salt, seed_commitment
 
 _BYTES = 32
 

@@ -9,32 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tcc_certs.digest import Uniforms, race_key
-from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.ledger import LedgerReader, Line, Record
+from tcc_certs.formats.ledger_schema import check_record, text
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.ledger import LedgerReader, Line, Record
-from tcc_certs.ledger_schema import check_record, size, text
-from tcc_certs.replay.asking import budget, refine, requeue
+from tcc_certs.race.digest import Uniforms, race_key
 from tcc_certs.replay.closing import check_close
 from tcc_certs.replay.commitment import check_public, race_salt
 from tcc_certs.replay.constraints import residual_constraints
 from tcc_certs.replay.coupled import Coupled
-from tcc_certs.replay.downgrade import replay_downgrade
 from tcc_certs.replay.fallback import Fallback
-from tcc_certs.replay.families import Families, families_of
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import Header, read_header
 from tcc_certs.replay.kappa import Kappa, handed_counts, own_counts
-from tcc_certs.replay.language import Language
+from tcc_certs.replay.kinds import KINDS
+from tcc_certs.replay.language import Language, language_of
+from tcc_certs.replay.left import Listing
 from tcc_certs.replay.literal import Literal
 from tcc_certs.replay.opening import check_header, check_version
 from tcc_certs.replay.policy import Policy
+from tcc_certs.replay.protocol import Protocol
 from tcc_certs.replay.records import looked_into
 from tcc_certs.replay.refinement import Refinement, read_asking
-from tcc_certs.replay.rest import replay_draw, replay_rest
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.seeds import Seed
-from tcc_certs.replay.straight import Straight, straight_way
+from tcc_certs.replay.shortcut import Shortcut
 
 _DERIVED = ("draw", "expand", "leaf", "node", "rest")  # a seed says all of what these have to say
 _AWAITED = {"refine": Code.ASK, "downgrade": Code.GUARD}  # what refuses another kind
@@ -69,44 +68,50 @@ class Replay:
         line: of the record in hand; 0 before the first.
     """
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, findings: Findings, shortcut: Shortcut | None = None) -> None:
         self.findings = findings
         self.trust: Trust | None = None
         self.run: Run | None = None
         self.claim = ""
         self.line = 0
-        self._closed = False
-        self._straight: Straight | None = None
-        self._families: Families | None = None
+        self._protocol = Protocol()
+        self._shortcut = shortcut
 
-    def after(self, reader: LedgerReader, lines: Iterator[bytes]) -> bytes | None:
-        """The next of these lines that is for :meth:`step`; those before it went straight.
+    def read(self, reader: LedgerReader) -> None:
+        """Every line of the ledger, and its end.
 
         Raises:
-            Rejected: as the reader.
+            Rejected: what ends the replay.
         """
-        if self._straight is None and self.run is not None and self._families is not None:
-            self._straight = straight_way(self.run, self._families, reader)
-        if self._straight is None:
+        lines = self._protocol.lines(reader)
+        while True:
+            line = self._ahead(reader, lines)
+            if line is None:
+                break
+            self.step(reader.verified(line), reader.records)
+        self._end(reader)
+
+    def _ahead(self, reader: LedgerReader, lines: Iterator[bytes]) -> bytes | None:
+        """The next line that is for the definition."""
+        shortcut, run, trust = self._shortcut, self.run, self.trust
+        if shortcut is None or run is None or trust is None or not self._protocol.lets_pass(run):
             return next(lines, None)
-        found = self._straight.follow(lines)
+        found = shortcut.follow(trust.artifact, run, reader, lines)
         self.line = reader.records + 1
         return found
 
     def step(self, record: Line, line: int) -> None:
         """One line whose chain holds.
 
-        Where it has the bytes of the record that is due it is not parsed.  A refusal of the line
+        Where it has the bytes of the expected record it is not parsed.  A refusal of the line
         itself comes before all others.
         """
         self.line = line
-        if self._closed:
-            raise Rejected(Code.LEDGER_ORDER, "kind", "nothing after close", record.get("kind"))
         if self.run is None:
             self._open(record.record)
         else:
             try:
-                self._looked_at(self.run, record)
+                self._record(self.run, record)
             except Rejected:
                 looked_into(record, line)
                 raise
@@ -124,8 +129,7 @@ class Replay:
         check_header(record, header, trust.artifact, self.findings)
         self.claim = header.claim_type
         check_public(record, opened=trust.opening, beacon=trust.beacon, nonce=trust.nonce)
-        families = families_of(trust.artifact, (header.inflate, header.recipe))
-        self._families, language = families, families.language
+        language = language_of(trust.artifact, header.inflate, header.recipe)
         key = refinement = None
         if header.rule is not None:
             refinement = Refinement(language, read_asking(trust.artifact), header.rule)
@@ -141,66 +145,44 @@ class Replay:
             key=key,
             kappa=_kappa(trust, language),
             findings=self.findings,
-            listing=families.listing,
+            listing=Listing(language),
         )
 
-    def _looked_at(self, run: Run, record: Line) -> None:
-        kind = record.kind
-        if run.key is not None and kind in _DERIVED:
-            self._replay(run, record, kind)
-        else:
-            found = looked_into(record, self.line)
-            self._replay(run, found, text(found, "kind"))
-
-    def _replay(self, run: Run, record: Record, kind: str) -> None:
+    def _record(self, run: Run, line: Line) -> None:
+        """A record after the header."""
+        kind: str = line.kind
+        record: Record = line
+        if run.key is None or kind not in _DERIVED:
+            record = looked_into(line, self.line)
+            kind = text(record, "kind")
         if kind == "open":
             raise Rejected(Code.LEDGER_ORDER, "kind", "one open, the first record", kind)
-        if kind == "recovered":
-            kept, found = self.line - 1, size(record, "records")
-            ensure(found == kept, Code.LEDGER_ORDER, "records", kept, found)
-            return
         undecided = kind == "close" and run.nodes == 0 and record["stop"] == "precision"
         awaited = run.awaits
-        if awaited is not None and kind != awaited and not undecided:
+        if awaited is not None and kind not in (awaited, "recovered") and not undecided:
             raise Rejected(_AWAITED.get(awaited, Code.MISSING_CHILD), "kind", awaited, kind)
         if kind == "close":
             self._close(run, record)
-        elif kind == "node":
-            run.node(record, self.line)
-        elif kind == "expand":
-            run.expand(record, self.line)
-        elif kind == "leaf":
-            run.leaf(record, self.line)
-        elif kind == "rest":
-            replay_rest(run, record, self.line)
-        elif kind == "draw":
-            replay_draw(run, record, self.line)
-        elif kind == "requeue":
-            requeue(run, record, self.line)
-        elif kind == "budget":
-            budget(run, record, self.line)
-        elif kind == "refine":
-            refine(run, record, self.line)
         else:
-            replay_downgrade(run, record, self.line)
+            KINDS[kind](run, record, self.line)
 
     def _close(self, run: Run, record: Record) -> None:
-        self._closed = True
+        self._protocol.closed = True
         self.claim = text(record, "claim_type")
         seed = None if self.trust is None else self.trust.seed
         check_close(record, self.line, run, seed, self.findings)
         if seed is None:
             self.findings.add(Code.WITHHELD, self.line, "seed", "a seed", "none")
 
-    def end(self, reader: LedgerReader) -> None:
+    def _end(self, reader: LedgerReader) -> None:
         """The end of the input.
 
         Raises:
             Rejected: D301 there was no ``close``, L104 there are bytes after it.
         """
-        if self._closed and reader.tail:
+        if self._protocol.closed and reader.tail:
             raise Rejected(Code.LEDGER_ORDER, "line", "nothing after close", reader.tail[:40])
-        if not self._closed:
+        if not self._protocol.closed:
             known = f"{reader.records} verified records, head {reader.head.hex()}"
             if reader.tail:
                 known += f", then {len(reader.tail)} bytes without an LF"

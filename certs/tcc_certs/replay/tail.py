@@ -1,101 +1,170 @@
 """The tail of a truncated run: T_K = ln of the sum over longer plans of e^(-beta*cost), rounded up.
 
-Normative text: docs/spec/ledger.md, section 8.  The sum goes level by level: after K + 1 calls each
-state that was reached has the sum over the prefixes that lead to it, times the sum over all plans
-from there on.  Sums are enclosures with a shared binary exponent, rounded outward, narrowed until
-the one rounding of the logarithm is decided.
-Cost: one pass over the edges for the plans below, and one a level over the edges that it reaches.
+Normative text: docs/spec/ledger.md, section 8, and docs/spec/race.md, section 13.  The sum goes
+level by level: after j calls each state that was reached has the sum over the prefixes that lead to
+it, as long as it is open whether their plans have more than K calls; then they are dropped, or
+multiplied by the sum over all plans from there on.  Sums are enclosures with a shared binary
+exponent, an integer of any size, rounded outward, and narrowed until the rounding is decided.
+Cost: two passes over the edges, and the steps, which are bounded before they are made: some
+microseconds each at 128 bits, which nearly always decide, and at 512; tens of them at 4096.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
-from tcc_certs.limits import MAX_PRECISION_BITS
-from tcc_certs.numbers import (
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.automaton import Automaton
+from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
+from tcc_certs.limits import FREE_TAIL_STEPS, MAX_PRECISION_BITS, TAIL_STEPS_PER_EDGE
+from tcc_certs.race.arrivals import WORD
+from tcc_certs.race.numbers import (
     Enclosure,
     exp_enclosure,
     log_enclosure,
     log_two,
     multiple_of_log_two,
 )
-from tcc_certs.published import clamp
-from tcc_certs.race import WORD
+from tcc_certs.race.weights import enclose_fraction, score
 from tcc_certs.replay.language import Language
-from tcc_certs.weights import enclose_fraction, score
 
 Scaled: TypeAlias = "tuple[int, int, int]"  # low, high, exponent: low <= value / 2^exponent <= high
-Single: TypeAlias = "tuple[int, int]"  # how many prefixes (at most 2 are told apart); cost of one
 
 _ZERO: Scaled = (0, 0, 0)
-_SPARE = 32  # bits beyond those of the result: every step of a plan loses less than a unit or two
+_ONE: Scaled = (1, 1, 0)
+_SPARE = 64  # bits beyond those of the result: a step loses a unit or two, and there are below 2^40
+_GRAIN = 32
+_PRECISIONS = (2 * WORD, 8 * WORD, MAX_PRECISION_BITS)
 
 
 def tail_lse(language: Language, calls: int) -> int:
-    """The least Q64.64 number that is not below T_K, K = `calls`, less than the root's rank."""
+    """The least Q64.64 number that is not below T_K, K = `calls`, less than the root's rank.
+
+    Raises:
+        Rejected: D201 it takes too many steps, D202 there is no such number.
+    """
     cost = _only_cost(language, calls)
     if cost is not None:
         numerator, denominator = score(language.beta, cost)
-        return clamp(-(-(numerator << WORD) // denominator))
+        return _within(-(-(numerator << WORD) // denominator))
 
-    bits, ends = WORD, (0, 1)
-    while ends[0] != ends[1] and bits < MAX_PRECISION_BITS:
-        bits *= 2
-        low, high = _log(_total(language, calls, bits + _SPARE), bits)
-        ends = -(-low >> bits - WORD), -(-high >> bits - WORD)
+    fewest = _fewest(language.automaton)
+    steps = tail_steps(language.automaton, fewest, calls)
+    most = FREE_TAIL_STEPS + TAIL_STEPS_PER_EDGE * len(language.automaton.edge_call)
+    if steps > most:
+        raise Rejected(Code.LIMIT, "tail_lse", f"a tail of at most {most} steps", steps)
+    ends = 0, 1
+    for bits in _PRECISIONS:
+        if ends[0] != ends[1]:
+            low, high = _log(_total(language, fewest, calls, bits + _SPARE), bits)
+            ends = -(-low >> bits - WORD), -(-high >> bits - WORD)
     # Undecided still, one plan dominates the sum, which lies above the number it is so near to.
-    return clamp(ends[1])
+    return _within(ends[1])
+
+
+def _within(value: int) -> int:
+    """The least number of Q64.64 that is not below `value`."""
+    ensure(value <= Q64_MAX, Code.PRECISION, "tail_lse", "a tail within Q64.64", "more")
+    return max(value, Q64_MIN)
+
+
+def _fewest(automaton: Automaton) -> list[int]:
+    """s: the fewest calls that a plan from each state on still has."""
+    found: list[int] = []
+    for q in range(automaton.states):
+        ahead = [found[target] for _, target in automaton.edges(q)]
+        found.append(0 if automaton.accept[q] else 1 + min(ahead))
+    return found
+
+
+def tail_steps(automaton: Automaton, fewest: Sequence[int], calls: int) -> int:
+    """How many edges the tail goes through at most, each as often as it does.
+
+    A state is gone through once for each number j of calls that may lead to it and leave it open
+    whether a plan is longer than K: from the fewest that do to the most, j + s <= K < j + d.
+    """
+    root, rank = automaton.root, automaton.rank
+    span = {root: (0, 0)}
+    steps = 0
+    for q in range(root, -1, -1):
+        first, last = span.pop(q, (0, 0))  # the kernel has shown that every state is reached
+        edges = list(automaton.edges(q))
+        open_first, open_last = max(first, calls - rank[q] + 1), min(last, calls - fewest[q])
+        if open_first <= open_last:
+            steps += len(edges) * (open_last - open_first + 1)
+        for _, target in edges:
+            low, high = span.get(target, (first + 1, last + 1))
+            span[target] = min(low, first + 1), max(high, last + 1)
+    return steps
 
 
 def _only_cost(language: Language, calls: int) -> int | None:
-    """The cost of the one plan of more than K calls; None where there are more."""
-    level: dict[int, Single] = {language.automaton.root: (1, 0)}
-    for _ in range(calls + 1):
-        after: dict[int, Single] = {}
-        for state, (number, cost) in level.items():
-            for call, target in language.automaton.edges(state):
-                more = after.get(target, (0, 0))[0]
-                after[target] = min(2, number + more), cost + language.cost_low[call]
-        level = after
-    longer = sum([number * language.plans[q] for q, (number, _) in level.items()])
-    if longer != 1:
-        return None
-    ((state, (_, cost)),) = level.items()
-    return cost + language.cost_to_go[state]
+    """The cost of the one plan of more than K calls; None where there are more.
+
+    A state of rank d has a plan of d calls.  So a step can be part of a longer plan exactly where
+    the rank of its target is great enough, and two that can make two plans.
+    """
+    automaton, state, cost = language.automaton, language.automaton.root, 0
+    for done in range(automaton.rank[state] + 1):
+        ways = [
+            (language.cost_low[call], target)
+            for call, target in automaton.edges(state)
+            if done + 1 + automaton.rank[target] > calls
+        ]
+        ends = bool(automaton.accept[state]) and done > calls
+        if len(ways) + ends > 1:
+            return None
+        if not ways:
+            break
+        ((more, state),) = ways
+        cost += more
+    return cost
 
 
-def _total(language: Language, calls: int, bits: int) -> Scaled:
+def _total(language: Language, fewest: Sequence[int], calls: int, bits: int) -> Scaled:
     """The sum over plans of more than K calls."""
     automaton = language.automaton
-    weight = [_power(language, cost, bits) for cost in language.cost_low]
-    level: dict[int, Scaled] = {automaton.root: (1, 1, 0)}
-    for _ in range(calls + 1):
-        after: dict[int, Scaled] = {}
-        for state, value in level.items():
-            for call, target in automaton.edges(state):
-                step = _product(value, weight[call], bits)
-                after[target] = _sum(after.get(target, _ZERO), step, bits)
-        level = after
+    by_cost = {cost: _power(language, cost, bits) for cost in set(language.cost_low)}
+    weight = [by_cost[cost] for cost in language.cost_low]
     below: list[Scaled] = []
-    for q in range(1 + max(level)):
-        value = (1, 1, 0) if automaton.accept[q] else _ZERO
+    for q in range(automaton.states):
+        value = _ONE if automaton.accept[q] else _ZERO
         for call, target in automaton.edges(q):
             value = _sum(value, _product(weight[call], below[target], bits), bits)
         below.append(value)
-    total = _ZERO
-    for q in sorted(level):
-        total = _sum(total, _product(level[q], below[q], bits), bits)
+    total, level, done = _ZERO, {automaton.root: _ONE}, 0
+    while level:
+        done += 1
+        after: dict[int, Scaled] = {}
+        for state, value in level.items():
+            for call, target in automaton.edges(state):
+                if done + automaton.rank[target] <= calls:
+                    continue
+                step = _product(value, weight[call], bits)
+                if done + fewest[target] > calls:
+                    total = _sum(total, _product(step, below[target], bits), bits)
+                else:
+                    after[target] = _sum(after.get(target, _ZERO), step, bits)
+        level = after
     return total
 
 
 def _power(language: Language, cost: int, bits: int) -> Scaled:
-    """Encloses e^(-beta * cost) to `bits` bits of relative precision or a few less."""
+    """Encloses e^(-beta * cost) to `bits` bits of relative precision or a few less.
+
+    With y = whole * ln 2 + r, both to as many places as |y| has bits before the point and more,
+    whole is taken so that r is never below 0 and above ln 2 by next to nothing.
+    """
     numerator, denominator = score(language.beta, cost)
-    # The exponent of the result: no more than a trifle off (-beta * cost) / ln 2.
-    size = (numerator << WORD) // (denominator * log_two(WORD)[0])
-    exact = enclose_fraction(numerator, denominator, bits + WORD)
-    low, high = exp_enclosure(exact, bits + WORD, bits - size)
-    return low, high, size - bits
+    size = max(0, numerator.bit_length() - denominator.bit_length() + 2)
+    places = bits + WORD + -(-size // _GRAIN) * _GRAIN
+    low, high = enclose_fraction(numerator, denominator, places)
+    two = log_two(places)
+    whole = low // two[1 if low >= 0 else 0]
+    spent = sorted((whole * two[0], whole * two[1]))
+    low, high = exp_enclosure((low - spent[1], high - spent[0]), places, bits)
+    return low, high, whole - bits
 
 
 def _product(left: Scaled, right: Scaled, bits: int) -> Scaled:

@@ -9,28 +9,24 @@ Cost: one digest a node; memory: the nodes that are alive, and their ancestors.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from tcc_certs.digest import child_context, leaf_digest
-from tcc_certs.race import Arrival
-from tcc_certs.replay.children import Child
+from tcc_certs.race.arrivals import Arrival
+from tcc_certs.race.digest import child_context, leaf_digest
 from tcc_certs.replay.constraints import Constraints, Tally
 from tcc_certs.replay.language import Language, States
 from tcc_certs.replay.left import Children, Left
 
 STOP = "stop"
 
-# A child below its parent; its uniform, None for a winner; the gauge of its arrival.
-Came: TypeAlias = "tuple[Child, int | None, int, int, int, int]"
-
 
 @dataclass(slots=True, eq=False)
 class Node:
     """A node of the prefix tree, or a leaf.
 
-    One a pop or more: not frozen, which would make it several times as dear; nothing is changed
-    but by :func:`tcc_certs.replay.policy.with_key`, before a node enters the frontier.  Nor
-    keyword-only, for :func:`tcc_certs.replay.buds.opened`.
+    There is one a push, so it is neither frozen nor keyword-only, either of which would make it
+    several times as dear; nothing is changed but by :func:`tcc_certs.replay.policy.with_key`,
+    before a node enters the frontier.
 
     Attributes:
         digest: D, or L at a leaf.
@@ -46,9 +42,9 @@ class Node:
         tally: of the residual constraints.
         exact: its state in the automaton whose counts are exact, for kappa; None: none there.
         key: Q64.64, what the frontier is ordered by; 0 before it is pushed.
-        came: the arrival, or what it is made of.
+        arrival: t, once it is realised.
         left: in the rest race: the node stands for the children that were not drawn yet, and
-            `digest`, `key` and `came` are those of that item.
+            `digest`, `key` and `arrival` are those of that item.
         word: the uniform of its key, where there is no arrival.
     """
 
@@ -66,27 +62,9 @@ class Node:
     tally: Tally
     exact: int | None
     key: int = 0
-    came: Arrival | Came | None = None
+    arrival: Arrival | None = None
     left: Left | None = None
     word: int | None = None
-
-    @property
-    def arrival(self) -> Arrival | None:
-        """t, once it is known; made when it is first asked for, as hardly any is."""
-        path: list[tuple[Node, Came]] = []
-        node: Node | None = self
-        while node is not None and isinstance(node.came, tuple):
-            path.append((node, node.came))
-            node = node.parent
-        arrival = None if node is None or isinstance(node.came, tuple) else node.came
-        for step, (born, x, *gauge) in reversed(path):
-            _, _, call, place = born
-            count, unit, word = place.race_count, place.unit, call.fraction_bits
-            tau, error, neg, neg_error = gauge
-            arrival = step.came = Arrival(
-                arrival, call.weight, word, x, count, unit, (tau, error, neg, neg_error)
-            )
-        return arrival
 
     @property
     def internal(self) -> bool:
@@ -165,28 +143,74 @@ def below(
 ) -> Node:
     """The child in `slot`, which nothing forbids."""
     call = slot.call
+    if call is None:
+        return Node(
+            digest,
+            parent,
+            STOP,
+            None,
+            parent.depth,
+            parent.cost_low,
+            parent.cost_high,
+            1 << language.fraction_bits,
+            parent.weight,
+            slot.position,
+            won,
+            slot.tally or (),
+            exact,
+        )
+    weight = language.weight[call]
     return Node(
-        digest=digest,
-        parent=parent,
-        call=STOP if call is None else language.texts[call],
-        states=slot.states,
-        depth=parent.depth + (0 if call is None else 1),
-        cost_low=parent.cost_low + (0 if call is None else language.cost_low[call]),
-        cost_high=parent.cost_high + (0 if call is None else language.cost_high[call]),
-        edge_weight=1 << language.fraction_bits if call is None else language.weight[call],
-        weight=parent.weight * (1 if call is None else language.weight[call]),
-        position=slot.position,
-        won=won,
-        tally=slot.tally or (),
-        exact=exact,
+        digest,
+        parent,
+        language.texts[call],
+        slot.states,
+        parent.depth + 1,
+        parent.cost_low + language.cost_low[call],
+        parent.cost_high + language.cost_high[call],
+        weight,
+        parent.weight * weight,
+        slot.position,
+        won,
+        slot.tally or (),
+        exact,
     )
+
+
+def item_of(
+    node: Node, digest: bytes, key: int, arrival: Arrival | None, left: Left | None
+) -> Node:
+    """What stands for what is left of `node`, or, from that, the node again."""
+    return Node(
+        digest,
+        node.parent,
+        node.call,
+        node.states,
+        node.depth,
+        node.cost_low,
+        node.cost_high,
+        node.edge_weight,
+        node.weight,
+        node.position,
+        node.won,
+        node.tally,
+        node.exact,
+        key,
+        arrival,
+        left,
+    )
+
+
+def mass(language: Language, node: Node) -> int:
+    """n of a node, or what is left of it, in the units of its own race count."""
+    if node.left is not None:
+        return node.left.mass
+    return 1 if node.states is None else language.count(node.states)
 
 
 def share(language: Language, node: Node) -> int:
     """omega * n of a node, in the units of the root's race count; of what is left its mass."""
-    if node.left is not None:
-        return scale(language, node) * node.left.mass
-    return scale(language, node) * (1 if node.states is None else language.count(node.states))
+    return scale(language, node) * mass(language, node)
 
 
 def scale(language: Language, node: Node) -> int:

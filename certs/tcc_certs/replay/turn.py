@@ -52,7 +52,6 @@ def expands(header: Header, count: int, expansions: int) -> bool:
 
 def next_turn(
     top: Node | None,
-    *,
     best: Best,
     header: Header,
     language: Language,

@@ -5,24 +5,27 @@ Normative text: docs/spec/ledger.md, section 7.
 
 from __future__ import annotations
 
-from tcc_certs.digest import Uniforms
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.ledger import Record
+from tcc_certs.formats.ledger import Record
+from tcc_certs.race.digest import Uniforms
 from tcc_certs.replay.policy import Word
 
 
-def words(key: Uniforms | None, record: Record) -> Word:
-    """Uniforms of the race with this key; without one, those that `record` has in its fields."""
-    if key is None:
-        return lambda purpose, identity, name: _logged(record, name)
+def uniform_words(key: Uniforms) -> Word:
+    """The uniforms of the race with this key."""
     return lambda purpose, identity, name: key(purpose, identity)
+
+
+def logged_words(record: Record) -> Word:
+    """Those that `record` has in its fields."""
+    return lambda purpose, identity, name: _logged(record, name)
 
 
 def unlogged_words(key: Uniforms | None) -> Word:
     """Uniforms that no record has: without a key, asking for one is refused (D302)."""
     if key is None:
         return lambda purpose, identity, name: _withheld()
-    return words(key, {})
+    return uniform_words(key)
 
 
 def _logged(record: Record, name: str) -> int:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcc_certs.artifact import ArtifactFile
-from tcc_certs.codec import decode
-from tcc_certs.digest import call_digest
 from tcc_certs.errors import Code, ensure, require
+from tcc_certs.formats.artifact import ArtifactFile
+from tcc_certs.formats.codec import decode
+from tcc_certs.formats.hashes import call_digest
+from tcc_certs.formats.schema import as_list, as_text
 from tcc_certs.limits import MAX_CALLS
-from tcc_certs.schema import as_list, as_text
-from tcc_certs.weights import call_residual, call_weight, fraction_bits
+from tcc_certs.race.weights import call_residual, call_weight, fraction_bits
 
 _TABLE = Code.CALL_TABLE
 
@@ -47,7 +47,8 @@ def check_calls(file: ArtifactFile) -> CallTable:
     """The calls; their texts strictly increase, their weights are those of their costs.
 
     Raises:
-        Rejected: M301 the texts or an interval of costs; M302 F or a weight; D201 too many calls.
+        Rejected: M301 the texts or an interval of costs; M302 F or a weight; C503 the greatest
+            cost; C504 a residual that leaves 64 bits; D201 too many calls.
     """
     size = file.manifest.calls
     ensure(size <= MAX_CALLS, Code.LIMIT, "manifest: calls", f"{MAX_CALLS} at most", size)
@@ -59,6 +60,7 @@ def check_calls(file: ArtifactFile) -> CallTable:
     for i in range(size):
         ensure(low[i] <= high[i], _TABLE, f"call_cost_high[{i}]", f"at least {low[i]}", high[i])
     residual = _check_weights(file, low, weight)
+    require(max(high, default=0), file.manifest.cost_max, Code.COST_MAX, "manifest.cost_max")
     return CallTable(
         texts=texts,
         cost_low=low,
@@ -97,5 +99,7 @@ def _check_weights(file: ArtifactFile, low: Sequence[int], weight: Sequence[int]
             known[cost] = due, call_residual(beta, cost, due, bits)
         due, residual = known[cost]
         require(due, weight[i], Code.CALL_WEIGHT, f"call_weight[{i}]")
+        fits = -(1 << 63) <= residual < 1 << 63
+        ensure(fits, Code.BOUND_RANGE, f"residual of call {i}", "64 bits", residual)
         residuals.append(residual)
     return residuals

@@ -1,19 +1,33 @@
-"""C8, source: the calls and the tools of the artifact are the core's.
+"""C7 and C8, leaf ids and source: what the artifact says of its core is what the core says.
 
-That the automaton is the core's is more than this, and for :mod:`tcc_certs.corecheck`.
-Cost: linear in the calls, in the core's tools and in what is relaxed.
+With the root context document every leaf's digest, and so every uniform of a race, follows from the
+grammar's name, version and limits and from the calls; the policy's name and version are held to by
+:mod:`tcc_certs.formats.manifest` (C701).  That the automaton is the core's is more than C8, and for
+:mod:`tcc_certs.corecheck.check`.  Cost: linear in the core's calls, tools and limits.
 """
 
 from __future__ import annotations
 
-from tcc_certs.codec import Json, encode
+from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, ensure, require
-from tcc_certs.grammar import Core
-from tcc_certs.manifest import Manifest, Relaxed
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.hashes import root_document
+from tcc_certs.formats.manifest import Manifest, Relaxed
+from tcc_certs.formats.schema import as_list
 from tcc_certs.rules.calls import CallTable
-from tcc_certs.schema import as_list
 
 _MISMATCH = Code.CORE_MISMATCH
+
+
+def check_leaf_ids(manifest: Manifest, core: Core) -> None:
+    """J is that of the core's name, version and limits.
+
+    Raises:
+        Rejected: C702.
+    """
+    due = encode(root_document(core.name, core.version, core.limit_texts))
+    found = encode(manifest.root_document)
+    require(due.decode(), found.decode(), Code.ROOT_CONTEXT, "manifest.leaf_policy.root")
 
 
 def check_source(manifest: Manifest, table: CallTable, core: Core) -> tuple[int, ...]:

@@ -1,20 +1,23 @@
-"""What a verb reads, and what it hands back to be printed."""
+"""What a verb reads, and what it hands back to be printed: here alone text leaves the kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
-from tcc_certs.codec import Json
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.plain import escaped, escaped_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An exit code, a text for people, and a document for programs."""
+    """An exit code, lines for people, and a document for programs."""
 
     exit_code: int
-    text: str
+    lines: Sequence[str]
     document: Mapping[str, Json]
 
 
@@ -28,3 +31,23 @@ def regular(path: Path) -> Path:
     if not path.is_file():
         raise OSError(0, "not a regular file", str(path))
     return path
+
+
+def show(answer: Answer, *, as_json: bool) -> None:
+    """Print an answer: its lines, each on one line whatever is in it, or its document."""
+    if as_json:
+        _write(escaped_json(encode(answer.document).decode("utf-8")), sys.stdout)
+        return
+    for line in answer.lines:
+        _write(escaped(line), sys.stdout)
+
+
+def complain(line: str) -> None:
+    """Print one line apart from what was asked for."""
+    _write(escaped(line), sys.stderr)
+
+
+def _write(text: str, stream: TextIO) -> None:
+    # A name from a file may hold what the terminal's encoding does not.
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")

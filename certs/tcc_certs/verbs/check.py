@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from tcc_certs.codec import Json
+from tcc_certs.formats.codec import Json
 from tcc_certs.report import VERDICTS, Report, check_artifact
 from tcc_certs.verbs.answer import Answer, regular
 
@@ -19,6 +19,9 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--core", action="store_true", help="also show that the automaton is that of its core"
     )
+    parser.add_argument(
+        "--exact", action="store_true", help="refuse what is relaxed, or has counts that are bounds"
+    )
     parser.add_argument("--pin", metavar="DIGEST", help="the artifact digest that it must have")
 
 
@@ -29,10 +32,10 @@ def run(options: Namespace) -> Answer:
         OSError: the file cannot be read.
     """
     data = regular(options.artifact).read_bytes()
-    report = check_artifact(data, core=options.core, pin=options.pin)
+    report = check_artifact(data, core=options.core, pin=options.pin, exact=options.exact)
     return Answer(
         exit_code=report.verdict,
-        text=f"{report.summary}\ndigest {report.digest}" if report.digest else report.summary,
+        lines=[*report.lines, *([f"digest {report.digest}"] if report.digest else [])],
         document=document(report),
     )
 
@@ -48,6 +51,10 @@ def document(report: Report) -> dict[str, Json]:
         }
         for finding in report.findings
     ]
+    where = report.enforced
+    enforced: dict[str, Json] = (
+        {} if where is None else {"automaton": list(where.automaton), "run": list(where.run)}
+    )
     return {
         "format": f"tcc.{VERB}",
         "format_version": "1.0",
@@ -55,4 +62,5 @@ def document(report: Report) -> dict[str, Json]:
         "findings": findings,
         "checked": report.checked,
         "digest": report.digest,
+        "enforced": enforced,
     }

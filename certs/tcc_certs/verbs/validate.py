@@ -9,10 +9,13 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tcc_certs.codec import Json
-from tcc_certs.replay import Validation, validate
+from tcc_certs.formats.codec import Json
 from tcc_certs.verbs.answer import Answer, regular
+
+if TYPE_CHECKING:
+    from tcc_certs.replay import Validation
 
 VERB = "validate"
 HELP = "replay a ledger against its artifact"
@@ -61,6 +64,8 @@ def run(arguments: Namespace) -> Answer:
     Raises:
         OSError: a file cannot be read.
     """
+    from tcc_certs.replay import validate
+
     found = validate(
         LedgerFile(regular(arguments.ledger)),
         regular(arguments.artifact).read_bytes(),
@@ -72,7 +77,7 @@ def run(arguments: Namespace) -> Answer:
         nonce=_bytes(arguments.nonce),
         counts=regular(arguments.counts).read_bytes() if arguments.counts else None,
     )
-    return Answer(exit_code=found.verdict, text="\n".join(_lines(found)), document=document(found))
+    return Answer(exit_code=found.verdict, lines=list(_lines(found)), document=document(found))
 
 
 def document(found: Validation) -> dict[str, Json]:

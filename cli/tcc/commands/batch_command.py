@@ -7,25 +7,32 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tcc import screen
 from tcc.exits import CLEAN, DECLINED
-from tcc.files import ledger_name
+from tcc.files import ledger_name, same_file
+from tcc.forecast import warn_of_relaxed
 from tcc.opening import (
     artifact_argument,
+    compile_options,
     input_option,
     json_option,
     open_artifact,
+    options_of,
     refuse,
     trust_options,
 )
 from tcc.outcome import run_fields
 from tcc.requests import RequestError, read_requests
 from tcc_certs.errors import Rejected
+from tcc_certs.plain import escaped_json
 from tcc_runtime.errors import LedgerError, SettingsError, WorkerLost
+from tcc_runtime.ledger.outputs import create
 from tcc_runtime.pool import Request, runs
+from tcc_runtime.terms.settings import Settings
 
 RESULTS = "runs.ndjson"
 
@@ -43,10 +50,12 @@ RESULTS = "runs.ndjson"
 @click.option("--no-ledgers", is_flag=True, help="keep the results alone")
 @click.option("--overwrite", is_flag=True, help="replace what is there")
 @trust_options
+@compile_options
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     artifact: Path,
     requests: Path,
     out: Path,
@@ -56,14 +65,25 @@ def command(
     checked: bytes | None,
     no_verify: bool,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Make the run of each line of a file of requests over ARTIFACT (or a grammar).
 
     Each run is the one that `tcc run` makes of the same settings; results stand in the order of the
     requests. Exit code 0: all are certified. 2: some claim nothing.
     """
-    opened = open_artifact(artifact, command="batch", checked=checked, no_verify=no_verify)
-    _check_requests(requests)
+    if same_file(out / RESULTS, [artifact, requests]):
+        raise click.BadParameter(f"{str(out / RESULTS)!r} is what is run", param_hint="--out")
+    opened = open_artifact(
+        artifact,
+        command="batch",
+        options=options_of(**given),
+        checked=checked,
+        no_verify=no_verify,
+    )
+    first = _check_requests(requests)
+    if first is not None:
+        warn_of_relaxed(opened, first, None)
     started = time.time_ns() // 1_000_000
 
     def asked() -> Iterator[Request]:
@@ -79,13 +99,15 @@ def command(
     out.mkdir(parents=True, exist_ok=True)
     made = certified = 0
     try:
-        with (out / RESULTS).open("w" if overwrite else "x", encoding="utf-8") as results:
+        handle = create(out / RESULTS, overwrite=overwrite)
+        with os.fdopen(handle, "w", encoding="utf-8") as results:
             for run in runs(opened, asked(), processes=processes or os.cpu_count() or 1):
                 made += 1
                 certified += run.claim_type != "NoCert"
                 line = json.dumps({"number": made} | run_fields(run), ensure_ascii=False)
-                results.write(line + "\n")
+                results.write(escaped_json(line) + "\n")
                 results.flush()
+            os.fsync(results.fileno())
     except SettingsError as error:
         raise click.ClickException(f"{requests}: request {made + 1} or later: {error}") from None
     except Rejected as refusal:
@@ -102,11 +124,13 @@ def command(
     ctx.exit(CLEAN if certified == made else DECLINED)
 
 
-def _check_requests(path: Path) -> None:
-    """Every line is a request, before the first is run."""
+def _check_requests(path: Path) -> Settings | None:
+    """The first request, None where there is none; every line is one, before the first is run."""
+    first = None
     try:
         with path.open("rb") as lines:
-            for _ in read_requests(lines):
-                pass
+            for settings in read_requests(lines):
+                first = first or settings
     except RequestError as error:
         raise click.BadParameter(f"{path}:{error}", param_hint="--requests") from None
+    return first

@@ -9,15 +9,22 @@ import click
 
 from tcc import screen
 from tcc.api import CompileError, check
+from tcc.documents import to_json
 from tcc.exits import CLEAN, FINDINGS
-from tcc.opening import artifact_argument, digest_option, input_option, json_option
-from tcc_certs.verbs.check import document
+from tcc.opening import (
+    artifact_argument,
+    digest_option,
+    input_option,
+    json_option,
+    refuse_grammar,
+)
 
 
 @click.command("check")
 @artifact_argument
 @click.option("--core", is_flag=True, help="prove the automaton against its core, by residuals")
 @input_option("--source", "the grammar file that it has to be made from")
+@click.option("--exact", is_flag=True, help="refuse what is relaxed, or has counts that are bounds")
 @digest_option("--pin", "the artifact digest that is trusted")
 @click.option(
     "--kernel",
@@ -34,30 +41,33 @@ def command(
     core: bool,
     source: Path | None,
     pin: bytes | None,
+    exact: bool,
     kernel: Literal["pure", "fast"],
     as_json: bool,
 ) -> None:
     """Verify the certificates of ARTIFACT.
 
     --core also proves that it is the automaton of the grammar inside it; --source that this grammar
-    is the one in a file.
+    is the one in a file; --exact that nothing is relaxed: the automaton holds every statement, and
+    every count is exact.
     """
+    refuse_grammar(artifact)
     try:
         pinned = None if pin is None else pin.hex()
-        report = check(artifact, core=core, source=source, pin=pinned, kernel=kernel)
+        report = check(artifact, core=core, source=source, pin=pinned, exact=exact, kernel=kernel)
     except CompileError as error:
-        click.echo(f"{source} has errors, so nothing can be made from it: {error}", err=True)
+        screen.say(f"{source} has errors, so nothing can be made from it: {error}", err=True)
         ctx.exit(FINDINGS)
     except OSError as error:
         raise click.ClickException(f"cannot read {artifact}: {error.strerror or error}") from None
     if as_json:
-        screen.print_json("check", document(report))
+        screen.print_document(to_json(report))
         ctx.exit(report.verdict)
     say = screen.good if report.verdict == CLEAN else screen.bad
-    first, *rest = report.summary.splitlines()
+    first, *rest = report.lines
     say(first)
     for line in rest:
-        click.echo(f"  {line}")
+        screen.say(f"  {line}")
     if report.digest:
         screen.print_fields([("digest", report.digest)])
     ctx.exit(report.verdict)

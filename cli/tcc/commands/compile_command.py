@@ -11,11 +11,12 @@ import click
 
 from tcc import screen
 from tcc.describe import describe, print_description
-from tcc.files import same_file, write_atomically
+from tcc.files import same_file
 from tcc.findings import as_json as as_object
 from tcc.opening import compile_options, json_option, options_of, show_or_exit
 from tcc.progress import compile_line
 from tcc_runtime.artifact.load import load
+from tcc_runtime.ledger.outputs import write_whole
 
 
 @click.command("compile")
@@ -51,7 +52,7 @@ def command(
     if same_file(path, [grammar, *inputs]):
         raise click.BadParameter(f"{str(path)!r} is what is compiled", param_hint="-o")
     try:
-        write_atomically(path, data)
+        write_whole(path, data)
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {error.strerror or error}") from None
     # The pipeline has certified these bytes: they are not checked a second time to be described.

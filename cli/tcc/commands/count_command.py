@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tcc import screen
-from tcc.describe import bounds_plans
-from tcc.opening import artifact_argument, json_option, open_artifact
+from tcc.describe import bounds_plans, left_to_run
+from tcc.opening import (
+    artifact_argument,
+    compile_options,
+    json_option,
+    open_artifact,
+    options_of,
+)
 from tcc_runtime.artifact.plans import plans_by_depth
 
 
 @click.command("count")
 @artifact_argument
 @click.option("--by-depth", is_flag=True, help="by their number of calls")
+@compile_options
 @json_option
-def command(artifact: Path, by_depth: bool, as_json: bool) -> None:
+def command(artifact: Path, by_depth: bool, as_json: bool, **given: Any) -> None:
     """Count the plans of ARTIFACT (or of a grammar): exactly, or at most so many."""
-    opened = open_artifact(artifact, command="count")
+    opened = open_artifact(artifact, command="count", options=options_of(**given))
     plans = screen.decimal(opened.plans(opened.root))
     depths = [screen.decimal(n) for n in plans_by_depth(opened)] if by_depth else None
     if as_json:
-        fields = {"plans": plans, "counts": opened.manifest.counts}
+        left = left_to_run(opened)
+        fields = {"plans": plans, "counts": opened.manifest.counts, "left_to_run": left}
         screen.print_json(
             "count", fields if depths is None else {**fields, "plans_by_depth": depths}
         )
         return
     least = "at most " if bounds_plans(opened) else ""
     for calls, count in enumerate(depths or []):
-        click.echo(f"{calls}\t{least}{count}")
+        screen.say(str(calls), f"{least}{count}")
     if depths is None:
-        click.echo(f"{least}{plans}")
+        screen.say(f"{least}{plans}")

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tcc import screen
-from tcc.describe import bounds_plans
+from tcc.describe import bounds_plans, left_to_run
 from tcc.exits import DECLINED
-from tcc.opening import artifact_argument, json_option, open_artifact
+from tcc.opening import (
+    artifact_argument,
+    compile_options,
+    json_option,
+    open_artifact,
+    options_of,
+)
 from tcc_runtime.artifact.plans import enumerate_plans
 
 _DEFAULT = 1000
@@ -23,16 +30,19 @@ _DEFAULT = 1000
     type=click.IntRange(0),
     help=f"at most that many plans (default {_DEFAULT})",
 )
+@compile_options
 @json_option
 @click.pass_context
-def command(ctx: click.Context, artifact: Path, limit: int | None, as_json: bool) -> None:
+def command(
+    ctx: click.Context, /, artifact: Path, limit: int | None, as_json: bool, **given: Any
+) -> None:
     """List the plans of ARTIFACT (or of a grammar) in call order, each once.
 
     They are the plans of the grammar, whatever the artifact leaves to a run.
 
     Without --limit a list that was cut at the default ends with exit code 2.
     """
-    opened = open_artifact(artifact, command="enumerate")
+    opened = open_artifact(artifact, command="enumerate", options=options_of(**given))
     wanted = _DEFAULT if limit is None else limit
     found = enumerate_plans(opened)
     first = islice(found, wanted)
@@ -42,13 +52,17 @@ def command(ctx: click.Context, artifact: Path, limit: int | None, as_json: bool
         plans = [list(plan) for plan in first]
     else:
         for plan in first:
-            click.echo(" ".join(plan) or "()")
+            screen.say(" ".join(plan) or "()")
     # A bound does not say whether there are more: only looking for one more does.
     more = total > wanted and (not bound or next(found, None) is not None)
     if as_json:
-        counted = {"counts": opened.manifest.counts, "total": screen.decimal(total)}
+        counted = {
+            "counts": opened.manifest.counts,
+            "total": screen.decimal(total),
+            "left_to_run": left_to_run(opened),
+        }
         screen.print_json("enumerate", {"plans": plans, **counted, "complete": not more})
     if limit is None and more:
         most = f"{'at most ' if bound else ''}{screen.big(total)}"
-        click.echo(f"the first {wanted} of {most} plans; see --limit", err=True)
+        screen.say(f"the first {wanted} of {most} plans; see --limit", err=True)
         ctx.exit(DECLINED)

@@ -59,7 +59,7 @@ def command(
     wanted = [e for name, e in EXPERIMENTS.items() if every or name in names]
     if lists:
         for experiment in wanted:
-            click.echo(f"{experiment.name.ljust(14)}{experiment.title}")
+            screen.say(f"{experiment.name.ljust(14)}{experiment.title}")
         return
     try:
         if not no_figures:
@@ -91,7 +91,7 @@ def command(
         return
     for name, findings in concluded.items():
         for finding in findings:
-            click.echo(f"{name.ljust(14)}{str(finding.verdict).ljust(18)}{finding.claim}")
+            screen.say(f"{name.ljust(14)}{str(finding.verdict).ljust(18)}{finding.claim}")
     screen.good(f"wrote {out / RESULTS}")
 
 
@@ -105,7 +105,7 @@ def bars(*, quiet: bool) -> Iterator[OnPart]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

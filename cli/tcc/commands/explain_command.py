@@ -8,28 +8,26 @@ import re
 import click
 
 from tcc import screen
+from tcc.codes import explain_code, title
 from tcc.opening import json_option
 from tcc_certs.errors import Code
 from tcc_compiler.catalogue import CATALOGUE, explain
 
-_KERNEL = {
-    "A": "artifact.md",
-    "C": "artifact.md, section 5",
-    "G": "core.md",
-    "L": "ledger.md",
-}
-
 
 @click.command("explain")
-@click.argument("code")
+@click.argument("code", required=False)
+@click.option("--list", "listing", is_flag=True, help="all codes; so does no CODE")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, /, code: str, as_json: bool) -> None:
+def command(ctx: click.Context, /, code: str | None, listing: bool, as_json: bool) -> None:
     """Explain CODE: a diagnostic such as TCC201, or a code of the kernel such as C401."""
+    if code is None or listing:
+        _list(as_json)
+        return
     wanted = code.upper()
-    text = explain(wanted) or _kernel(wanted)
+    text = explain(wanted) or explain_code(wanted)
     if text is None:
-        known = [*CATALOGUE, *(known.value for known in Code)]
+        known = _titles()
         alike = [name for name in known if re.sub("[0-9]", "", name) == re.sub("[0-9]", "", wanted)]
         near = difflib.get_close_matches(wanted, alike, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]}?" if near else ""
@@ -37,14 +35,19 @@ def command(ctx: click.Context, /, code: str, as_json: bool) -> None:
     if as_json:
         screen.print_json("explain", {"code": wanted, "text": text})
     else:
-        click.echo(text)
+        screen.say_lines(text)
 
 
-def _kernel(code: str) -> str | None:
-    found = next((known for known in Code if known.value == code), None)
-    if found is None:
-        return None
-    words = found.name.lower().replace("_", " ")
-    page = _KERNEL.get(code[0], "artifact.md")
-    verdict = "declined" if found.declines else "invalid"
-    return f"{code}: {words}\n\nThe kernel's word for an input that is {verdict}; docs/spec/{page}."
+def _titles() -> dict[str, str]:
+    """Every code with what is wrong in a few words."""
+    pages = {code: entry.title for code, entry in CATALOGUE.items()}
+    return pages | {code.value: title(code) for code in Code}
+
+
+def _list(as_json: bool) -> None:
+    titles = _titles()
+    if as_json:
+        codes = [{"code": code, "title": text} for code, text in titles.items()]
+        screen.print_json("explain", {"codes": codes})
+    else:
+        screen.print_fields(titles.items())

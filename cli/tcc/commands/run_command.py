@@ -13,12 +13,13 @@ from click.core import ParameterSource
 from tcc import screen
 from tcc.exits import CLEAN, DECLINED
 from tcc.files import same_file
-from tcc.forecast import announce, forecast
+from tcc.forecast import announce, forecast, warn_of_relaxed
 from tcc.opening import (
     artifact_argument,
     bytes_option,
     compile_options,
     digest_option,
+    input_option,
     json_option,
     open_artifact,
     options_of,
@@ -62,11 +63,7 @@ from tcc_runtime.terms.settings import Settings
 @click.option("--eta", default="1", show_default=True, help="of the potential, a decimal")
 @click.option("--max-expansions", type=click.IntRange(1), help="stop there, with the gap")
 @click.option("--max-seconds", type=float, help="stop then, with the gap")
-@click.option(
-    "--quotes",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="a book of quotes: what calls cost whose cost is a range",
-)
+@input_option("--quotes", "a book of quotes: what calls cost whose cost is a range")
 @click.option(
     "--ask",
     type=click.Choice(("leaf", "node", "never")),
@@ -128,12 +125,13 @@ def command(
     quoter = None if quotes is None else _book(quotes, opened)
     try:
         if opening_only:
-            click.echo(opening_digest(opened, settings).hex())
+            screen.say(opening_digest(opened, settings).hex())
             ctx.exit(CLEAN)
         if not resumes:
             predicted = forecast(opened, settings, asked)
         if predicted is not None:
             announce(predicted, settings.max_expansions, quiet=as_json)
+        estimated = None if resumes else warn_of_relaxed(opened, settings, asked)
         with live_line(quiet=as_json) as on_expand:
             if resumes:
                 run = _resume(opened, ledger, settings, withhold_seed, on_expand, quoter)
@@ -153,9 +151,9 @@ def command(
         hint = "; give --overwrite to replace it, --resume to go on with it" if there else ""
         raise click.ClickException(f"{error.path}: {error.cause.strerror}{hint}") from None
     if as_json:
-        screen.print_json("run", run_fields(run, predicted))
+        screen.print_json("run", run_fields(run, predicted, estimated))
     else:
-        print_run(run, ledger, predicted)
+        print_run(run, ledger, None if resumes else settings.top, predicted)
     ctx.exit(DECLINED if run.claim_type == "NoCert" else CLEAN)
 
 

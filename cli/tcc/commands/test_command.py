@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from tcc import screen
+from tcc.api import only_guards
 from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.findings import FORMATS, print_diagnostics
 from tcc.findings import as_json as as_object
-from tcc.opening import GUARDS, compile_options, json_option, options_of
+from tcc.opening import compile_options, json_option, options_of
 
 
 @click.command("test")
@@ -36,7 +37,7 @@ def command(
     for path in grammars:
         compiled = compile_file(path, options)
         failed = compiled.artifact is None
-        guarded = {d.code for d in compiled.diagnostics} <= GUARDS
+        guarded = only_guards(compiled.diagnostics)
         worst = max(worst, (DECLINED if guarded else FINDINGS) if failed else CLEAN)
         checked = {"examples": compiled.examples, "expectations": compiled.expectations}
         found = [as_object(d) for d in compiled.diagnostics]

@@ -9,9 +9,16 @@ import click
 
 from tcc import screen
 from tcc.api import validate
+from tcc.documents import to_json
 from tcc.exits import CLEAN
-from tcc.opening import bytes_option, digest_option, input_option, json_option, ledger_argument
-from tcc_certs.verbs.validate import document
+from tcc.opening import (
+    bytes_option,
+    digest_option,
+    input_option,
+    json_option,
+    ledger_argument,
+    refuse_grammar,
+)
 
 
 @click.command("validate")
@@ -24,6 +31,13 @@ from tcc_certs.verbs.validate import document
 @bytes_option("--beacon", "the public randomness")
 @bytes_option("--nonce", "the client's own randomness")
 @input_option("--counts", "an exact artifact of the same core, for kappa")
+@click.option(
+    "--kernel",
+    type=click.Choice(["pure", "fast"]),
+    default="pure",
+    show_default=True,
+    help="pure is the definition alone; fast is for large ledgers",
+)
 @json_option
 @click.pass_context
 def command(
@@ -36,16 +50,17 @@ def command(
     **given: Any,
 ) -> None:
     """Derive every number of LEDGER again, and say what the run has shown."""
+    refuse_grammar(artifact)
     pinned = None if pin is None else pin.hex()
     try:
         found = validate(ledger, artifact, pin=pinned, **given)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
     if as_json:
-        screen.print_json("validate", document(found))
+        screen.print_document(to_json(found))
         ctx.exit(found.verdict)
     for item in found.findings:
-        click.echo(
+        screen.say(
             f"{ledger}:{item.line}: {item.code} {item.field}: "
             f"expected {item.expected}, found {item.found}"
         )

@@ -1,7 +1,8 @@
 """The catalogue of diagnostics: code -> title, explanation, example.
 
 A code keeps its meaning for ever.  TCC1xx syntax, 2xx names and files, 3xx values and limits, 4xx
-the language of plans, 5xx examples and expectations, 6xx imported graphs; 7xx are for lints.
+the language of plans, 5xx examples and expectations, 6xx imported graphs, 8xx files that are
+written; 7xx are for lints.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from tcc_compiler.catalogue.entry import Entry
 from tcc_compiler.catalogue.imports import IMPORTS
 from tcc_compiler.catalogue.language import EXAMPLES, LANGUAGE
 from tcc_compiler.catalogue.names import NAMES
+from tcc_compiler.catalogue.outputs import OUTPUTS
 from tcc_compiler.catalogue.syntax import SYNTAX
 from tcc_compiler.catalogue.values import VALUES
 
@@ -22,6 +24,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "The language of plans": LANGUAGE,
     "Examples and expectations": EXAMPLES,
     "Imported graphs": IMPORTS,
+    "Files that are written": OUTPUTS,
 }
 CATALOGUE: Mapping[str, Entry] = {
     code: entry for section in SECTIONS.values() for code, entry in section.items()
@@ -56,5 +59,6 @@ def page() -> str:
             parts.append(f"### {code}: {entry.title}")
             parts.append(entry.explanation)
             if entry.example:
-                parts.append(f"```\n{entry.example.rstrip()}\n```")
+                language = "json" if code.startswith("TCC6") else "tcg"
+                parts.append(f"```{language}\n{entry.example.rstrip()}\n```")
     return "\n\n".join(parts) + "\n"

@@ -28,11 +28,14 @@ LANGUAGE: Mapping[str, Entry] = {
         "too many states",
         "The automaton on the way to the artifact has more states than `--max-states` allows.\n"
         "The message names the pass, and the statement behind the states where one is known.\n"
-        "Limits of several kinds multiply; a limit that never binds still costs.",
+        "Limits of several kinds multiply; a limit that never binds still costs. Nothing is\n"
+        "left out unasked: the notes name what `--relax auto` would leave to a run, and how\n"
+        "many states are left then.",
     ),
     "TCC404": Entry(
         "out of time",
-        "Compiling took longer than `--timeout` allows. The message names the pass.",
+        "Compiling took longer than `--timeout` allows. The message names the pass, the notes\n"
+        "the ways on (see TCC403), as far as there was time to look.",
     ),
     "TCC405": Entry(
         "a bound leaves 64 bits",
@@ -40,15 +43,17 @@ LANGUAGE: Mapping[str, Entry] = {
         "Use smaller costs, a smaller beta, or a lower limit on depth.",
     ),
     "TCC406": Entry(
-        "recursion that no limit bounds",
-        "A rule is recursive in a way that no finite automaton follows (calls on both sides\n"
-        "of the recursive name), and no limit bounds how deep it goes. Add `limit depth <=\n"
-        "N`.",
-        _HEAD + "tool a\ntool b\nrule r = a r b | a b\nplan = r\n",
+        "recursion that could not be decided",
+        "A rule stands in itself inside an operand of `&` or `-`, no limit bounds how deep it\n"
+        "goes, and whether its plans are finitely many was not found within the bounds of\n"
+        "the search. Recursion that is found to have no end is TCC401. Add\n"
+        "`limit depth <= N`.",
+        _HEAD + "tool a\ntool b\nrule r = (a r b | a b) - b\nplan = r\n",
     ),
     "TCC407": Entry(
         "count too large",
-        "The number of plans takes more bits than `--count-bits` allows.",
+        "The number of plans takes more bits than `--count-bits` allows. `--round-counts BITS`\n"
+        "and `--relax auto` round the counts of the race; see TCC411.",
     ),
     "TCC408": Entry(
         "an option out of range",
@@ -67,20 +72,28 @@ LANGUAGE: Mapping[str, Entry] = {
     ),
     "TCC411": Entry(
         "CountFail: bounds in place of counts",
-        "A warning. The exact automaton meets `--max-states`, `--timeout` or `--count-bits`, or\n"
-        "its state sets multiply, so the artifact has `counts: upper`. The message names the\n"
+        "A warning, where `--relax auto` asks for it. The exact automaton meets `--max-states`,\n"
+        "`--timeout` or `--count-bits`, or its state sets multiply, so the artifact has\n"
+        "`counts: upper`. The message names the\n"
         "pass, the figure that it reached and what is behind it, and says what was given up:\n"
         "the statement that multiplied the states most is left to a run, which enforces it; or\n"
         "derivations are counted in place of plans; or race counts are rounded up. Searches\n"
-        "over it are certified in surrogate mode. `--no-relax` makes this an error.",
+        "over it are certified in surrogate mode. Without `--relax auto` this is an error.",
     ),
     "TCC412": Entry(
         "a statement that cannot be relaxed",
-        "`--relax` takes a kind (price, latency, cost, epsilon, uses, depth, require, forbid)\n"
-        "or the canonical text of one limit, such as `uses(search)<=2`. It must name a\n"
+        "`--relax` takes `auto`, a kind (price, latency, cost, epsilon, uses, depth, require,\n"
+        "forbid) or the canonical text of one limit, such as `uses(search)<=2`. It must name a\n"
         "statement of the grammar; without it there must still be finitely many plans; and a\n"
         "limit on cost can only be relaxed where no call costs less than nothing, since a run\n"
         "adds up costs and could not tell a sum that comes back.",
+    ),
+    "TCC413": Entry(
+        "no plan statement",
+        "A warning. The grammar has neither `plan` nor `start` and `goal`: every sequence of\n"
+        "calls that the other statements allow is a plan. Write a `plan`, or `plan = any*`\n"
+        "where this is meant.",
+        _HEAD + "tool a\nlimit depth <= 2\n",
     ),
 }
 EXAMPLES: Mapping[str, Entry] = {

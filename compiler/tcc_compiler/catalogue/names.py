@@ -66,8 +66,8 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC210": Entry(
         "start without goal, or goal without start",
-        "Signatures are checked from a start state to a goal state. Write both statements, or\n"
-        "neither.",
+        "Signatures are checked from a start state to a goal state, so the two statements come\n"
+        "together.",
         _HEAD + "tool a : text -> answer\nstart text\n",
     ),
     "TCC211": Entry(
@@ -91,6 +91,13 @@ NAMES: Mapping[str, Entry] = {
         "A plan is a sequence of calls of tools, so a grammar has one tool at least, in its\n"
         "own file or in one that it uses.",
         _HEAD,
+    ),
+    "TCC215": Entry(
+        "signature without start and goal",
+        "A signature `TAKES -> GIVES` says which state a call takes and which it leaves. It is\n"
+        "held from the `start` state to a `goal` state; without these two statements it would\n"
+        "hold nothing, and a call could come first whatever it takes.",
+        _HEAD + "tool read_secret : user -> user\nplan = read_secret\n",
     ),
     "TCC221": Entry(
         "used file cannot be read",

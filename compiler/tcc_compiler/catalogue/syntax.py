@@ -44,7 +44,7 @@ SYNTAX: Mapping[str, Entry] = {
     ),
     "TCC107": Entry(
         "source too large",
-        "A grammar with all the files it uses has at most 8 MiB, each file at most 262144\n"
+        "A grammar with all the files it uses has at most 8 MiB, each file at most 131072\n"
         "tokens, and there are at most 256 files.",
     ),
     "TCC108": Entry(

@@ -81,13 +81,17 @@ VALUES: Mapping[str, Entry] = {
     ),
     "TCC314": Entry(
         "too much to work out",
-        "The amounts of one tool take calls times terms steps, 2 million at most; the\n"
-        "different patterns of a grammar hold 1 million calls together. Use fewer values,\n"
-        "shorter arithmetic, or fewer different patterns over large domains.",
+        "The amounts of a tool take calls times terms steps, those of all tools together\n"
+        "2 million at most; the different patterns of a grammar hold 1 million calls\n"
+        "together. Use fewer values, shorter arithmetic, or fewer different patterns over\n"
+        "large domains.",
     ),
     "TCC315": Entry(
-        "version too long",
+        "version that cannot be shown",
         "The text of a version takes at most 1024 bytes in UTF-8: it stands in the artifact's\n"
-        "manifest and in the first line of every ledger.",
+        "manifest and in the first line of every ledger. It holds no control characters, none\n"
+        "that turn the writing direction and none that are not seen: whoever reads it on a\n"
+        "terminal or in a log has to see what it is.",
+        'grammar g version "1.0\\nVALID"\ntool a\nplan = a\n',
     ),
 }

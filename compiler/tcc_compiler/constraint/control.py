@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from tcc_certs.grammar import Core
+from tcc_certs.core.model import Core
 from tcc_compiler.constraint.product import Rule
 from tcc_compiler.constraint.statements import rules
 from tcc_compiler.letters import Letters, letter_amounts

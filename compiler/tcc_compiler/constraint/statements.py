@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tcc_certs.grammar import CallSet, Core, ForbidNext, ForbidWith, Limit, Require
+from tcc_certs.core.model import CallSet, Core, ForbidNext, ForbidWith, Limit, Require
 from tcc_compiler.constraint.product import Rule
 from tcc_compiler.letters import Letters
 from tcc_compiler.place import Statement

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tcc_certs.codec import Json
-from tcc_certs.grammar import CallSet
+from tcc_certs.core.model import CallSet
+from tcc_certs.formats.codec import Json
 from tcc_compiler.diagnostics import Report, quote
 from tcc_compiler.imports.calls import (
     WHOLE_FILE,
@@ -30,6 +30,7 @@ from tcc_compiler.resolve.letters import Alphabet, Call
 from tcc_compiler.resolve.limits import MAX_LIMIT, Limit
 from tcc_compiler.resolve.resolved import Resolved
 from tcc_compiler.resolve.tools import Tool
+from tcc_compiler.resolve.versions import version_fault
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -139,6 +140,8 @@ def _heading(graph: Graph, default_name: str, report: Report) -> tuple[str, str]
         report.error("TCC604", WHOLE_FILE, "the graph's name is not an identifier")
     if not isinstance(version, str):
         report.error("TCC604", WHOLE_FILE, "the graph's version is not a text")
+    elif (fault := version_fault(version)) is not None:
+        report.error("TCC315", WHOLE_FILE, *fault)
     return str(name), str(version)
 
 
@@ -212,7 +215,13 @@ def _tool(name: str, domain: Mapping[str, set[str]]) -> Tool:
             )
         )
     return Tool(
-        name=name, parameters=tuple(parameters), takes=None, gives=None, extras={}, weights=()
+        name=name,
+        parameters=tuple(parameters),
+        takes=None,
+        gives=None,
+        extras={},
+        weights=(),
+        places={parameter.name: place for place, parameter in enumerate(parameters)},
     )
 
 

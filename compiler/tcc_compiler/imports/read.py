@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 GRAPH_SUFFIXES = (".graphml", ".json")
 
 
-def read_graph(path: Path) -> Frontend:
+def read_graph(path: Path, look: Callable[[], None] | None = None) -> Frontend:
     """The front end's result for a graph file: node-link ``.json``, or else GraphML."""
     data = read_bytes(path)
     text = data if isinstance(data, Unreadable) else decode(data)
@@ -34,7 +34,7 @@ def read_graph(path: Path) -> Frontend:
         return unreadable(str(path), text)
     source = source_of(text, str(path), path)
     reader = read_node_link if path.suffix.lower() == ".json" else read_graphml
-    return _read(source, lambda: reader(text), _identifier(path.stem))
+    return _read(source, lambda: reader(text), _identifier(path.stem), look)
 
 
 def read_networkx(graph: nx.Graph[Any], name: str = "graph") -> Frontend:
@@ -42,8 +42,10 @@ def read_networkx(graph: nx.Graph[Any], name: str = "graph") -> Frontend:
     return _read(source_of("", f"<{name}>"), lambda: graph_of_networkx(graph), _identifier(name))
 
 
-def _read(source: Source, read: Callable[[], Graph], name: str) -> Frontend:
-    report = Report([source])
+def _read(
+    source: Source, read: Callable[[], Graph], name: str, look: Callable[[], None] | None = None
+) -> Frontend:
+    report = Report([source], look)
     try:
         grammar = grammar_of(read(), name, report)
     except Refused as refusal:

@@ -12,7 +12,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
-from tcc_certs.grammar import (
+from tcc_certs.core.model import (
     Alt,
     Both,
     Core,

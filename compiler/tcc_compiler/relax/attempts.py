@@ -8,6 +8,8 @@ no states, or without which there could be infinitely many plans.  Where the pla
 is too large, its partial derivatives are kept apart (nondeterministic); where they are too large as
 well, it is determinised after all, up to the last state.  Where counts are too large, race counts
 are rounded.
+All of it is for a caller who asked for it (``auto``); what it would take is told to others
+(:mod:`tcc_compiler.relax.ways`).
 Nothing here looks at the clock: the same guard at the same place gives the same next attempt.
 Specification: docs/spec/artifact.md, section 7.
 """
@@ -16,8 +18,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tcc_certs.grammar import Core, Limit
-from tcc_certs.manifest import MAX_ROUND_BITS, Relaxed
+from tcc_certs.core.model import Core, Limit
+from tcc_certs.formats.manifest import MAX_ROUND_BITS, Relaxed
 from tcc_compiler.constraint.statements import statement_text
 from tcc_compiler.guard import Guard, Size
 from tcc_compiler.letters import partition

@@ -6,8 +6,8 @@ rules.
 
 from __future__ import annotations
 
-from tcc_certs.expressions import walk
-from tcc_certs.grammar import Core, RuleRef
+from tcc_certs.core.expressions import walk
+from tcc_certs.core.model import Core, RuleRef
 from tcc_compiler.determinise import Driver, determinise
 from tcc_compiler.explore import find_driver
 from tcc_compiler.guard import Guard

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tcc_certs.grammar import Core
+from tcc_certs.core.model import Core
 from tcc_compiler.guard import Guard
 from tcc_compiler.letters import Letters, letter_amounts
 from tcc_compiler.machine import components

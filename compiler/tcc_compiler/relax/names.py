@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from tcc_certs.grammar import Core, ForbidNext, ForbidWith, Limit, Require
-from tcc_certs.manifest import Relaxed
+from tcc_certs.core.model import Core, ForbidNext, ForbidWith, Limit, Require
+from tcc_certs.formats.manifest import Relaxed
 from tcc_compiler.constraint.statements import statement_text
 from tcc_compiler.place import Statement
 from tcc_compiler.refusal import Refused

@@ -26,6 +26,10 @@ class Timer:
         """Seconds for the next attempt, None for no limit."""
         return None if self._timeout is None else self._share * self._left(self._timeout)
 
+    def half(self) -> float | None:
+        """Seconds for a look at another way, None for no limit."""
+        return None if self._timeout is None else _SHARE * self._left(self._timeout)
+
     def look(self, pass_name: str) -> None:
         """A pass that is bounded in itself, and looks at no clock, is done.
 
@@ -34,6 +38,22 @@ class Timer:
         """
         if self._timeout is not None and self._left(self._timeout) <= 0:
             raise out_of_time(self._timeout, pass_name)
+
+    def look_at_reading(self) -> None:
+        """The front end is on its way, or done.
+
+        Raises:
+            Refused: TCC404 where the time is over.
+        """
+        self.look("reading the grammar")
+
+    def look_at_examples(self) -> None:
+        """The examples are being walked over the machine.
+
+        Raises:
+            Refused: TCC404 where the time is over.
+        """
+        self.look("the examples")
 
     def is_over(self) -> bool:
         """Whether too little is left for another attempt."""

@@ -2,7 +2,7 @@
 
 Normative text: docs/spec/language.md, section 6.  Exact rationals throughout; an amount is worked
 out once for each combination of the parameters that it depends on.  Cost: limited to MAX_STEPS a
-tool, known before the work begins.
+grammar, counted for each tool before its work begins.
 """
 
 from __future__ import annotations
@@ -46,6 +46,13 @@ class Weights(NamedTuple):
 NOTHING = Weights(0, 0, 0, 0, 0)
 
 
+@dataclass(slots=True, kw_only=True)
+class Steps:
+    """How many steps the amounts of a grammar's tools may still take, all of them together."""
+
+    left: int = MAX_STEPS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Clause:
     """An amount with its names resolved.
@@ -61,15 +68,23 @@ class _Clause:
 
 
 def weights_of(
-    name: Word, parameters: Sequence[Parameter], amounts: Sequence[Amount], report: Report
+    name: Word,
+    parameters: Sequence[Parameter],
+    amounts: Sequence[Amount],
+    steps: Steps,
+    report: Report,
 ) -> list[Weights] | None:
     """The weights of every call of a tool, by the places of its values, the last one fastest.
 
     None after an error.
+
+    Args:
+        steps: what the tools before have left; this one's are taken off.
     """
-    clauses = {kind: _clauses(kind, parameters, amounts, report) for kind in AMOUNTS}
+    names = {parameter.name: i for i, parameter in enumerate(parameters)}
+    clauses = {kind: _clauses(kind, parameters, names, amounts, report) for kind in AMOUNTS}
     sound = all(clause is not None for kind in AMOUNTS for clause in clauses[kind])
-    if not sound or not _affordable(name, parameters, clauses, report):
+    if not sound or not _affordable(name, parameters, clauses, steps, report):
         return None
     columns = []
     for kind in AMOUNTS:
@@ -89,24 +104,34 @@ def _affordable(
     name: Word,
     parameters: Sequence[Parameter],
     clauses: dict[str, list[_Clause | None]],
+    steps: Steps,
     report: Report,
 ) -> bool:
     calls = prod(len(parameter.values) for parameter in parameters)
-    steps = 0
+    due = 0
     for clause in (clause for kind in AMOUNTS for clause in clauses[kind]):
         if clause is not None:
             terms = len(clause.amount.low.code) + (
                 len(clause.amount.high.code) if clause.amount.high else 0
             )
-            steps += calls + terms * prod(len(parameters[p].values) for p in clause.uses)
-    if steps > MAX_STEPS:
-        message = f"the amounts of {quote(name.text)} take {steps} steps; the limit is {MAX_STEPS}"
+            due += calls + terms * prod(len(parameters[p].values) for p in clause.uses)
+    if due > steps.left:
+        message = (
+            f"the amounts of {quote(name.text)} take {due} steps, and {steps.left} are left of the"
+            f" {MAX_STEPS} of a grammar"
+        )
         report.error("TCC314", name.region, message, "use fewer values or shorter arithmetic")
-    return steps <= MAX_STEPS
+        return False
+    steps.left -= due
+    return True
 
 
 def _clauses(
-    kind: str, parameters: Sequence[Parameter], amounts: Sequence[Amount], report: Report
+    kind: str,
+    parameters: Sequence[Parameter],
+    names: dict[str, int],
+    amounts: Sequence[Amount],
+    report: Report,
 ) -> list[_Clause | None]:
     """The clauses of one kind: those with `when` in order, then the bare one."""
     chosen = [amount for amount in amounts if amount.kind == kind]
@@ -117,11 +142,13 @@ def _clauses(
             notes=[("the first is here", bare[0].region)],
         )  # fmt: skip
     chosen.sort(key=lambda amount: amount.when is None)
-    return [_clause(amount, parameters, report) for amount in chosen]
+    return [_clause(amount, parameters, names, report) for amount in chosen]
 
 
-def _clause(amount: Amount, parameters: Sequence[Parameter], report: Report) -> _Clause | None:
-    names = {parameter.name: i for i, parameter in enumerate(parameters)}
+def _clause(
+    amount: Amount, parameters: Sequence[Parameter], names: dict[str, int], report: Report
+) -> _Clause | None:
+    report.tick()
     holds = None
     sound = True
     if amount.when is not None:
@@ -206,12 +233,16 @@ def _column(
     parameters: Sequence[Parameter], clauses: Sequence[_Clause], report: Report
 ) -> list[tuple[int, int]] | None:
     """Low and high of one kind of amount for every call; None after an error."""
+    if not clauses:
+        return [(0, 0)] * prod(len(parameter.values) for parameter in parameters)
     known: dict[tuple[int, ...], tuple[int, int] | None] = {}
     column: list[tuple[int, int]] = []
     failed: set[int] = set()
+    first, others = _chosen(clauses, parameters)
     for places in combinations(parameters):
-        number = _chosen(clauses, places)
-        if number is None:
+        report.tick()
+        number = min([first, *(by_value[places[p]] for p, by_value in others)])
+        if number == len(clauses):
             column.append((0, 0))
             continue
         clause = clauses[number]
@@ -226,12 +257,27 @@ def _column(
     return None if failed else column
 
 
-def _chosen(clauses: Sequence[_Clause], places: Sequence[int]) -> int | None:
-    """The first clause that holds for a call."""
+def _chosen(
+    clauses: Sequence[_Clause], parameters: Sequence[Parameter]
+) -> tuple[int, list[tuple[int, list[int]]]]:
+    """Which clause is the first that holds, without asking every clause about every call.
+
+    Returns:
+        The first of those that hold for every call, and for each parameter that decides something
+        the first of those that hold for each of its values; where there is none, how many clauses
+        there are.  The least of these is the one for a call.
+    """
+    first = none = len(clauses)
+    by_value: dict[int, list[int]] = {}
     for number, clause in enumerate(clauses):
-        if clause.holds is None or places[clause.holds[0]] in clause.holds[1]:
-            return number
-    return None
+        if clause.holds is None or len(parameters[clause.holds[0]].values) == 1:
+            first = min(first, number)
+            continue
+        place, values = clause.holds
+        firsts = by_value.setdefault(place, [none] * len(parameters[place].values))
+        for value in values:
+            firsts[value] = min(firsts[value], number)
+    return first, list(by_value.items())
 
 
 def _ends(
@@ -245,6 +291,7 @@ def _ends(
     ends = []
     for arithmetic in (amount.low, amount.high):
         if arithmetic is not None:
+            report.tick(len(arithmetic.code))
             value = _evaluate(arithmetic, given)
             end = _whole(amount, arithmetic.region, value, case, report)
             if end is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tcc_certs.grammar import CallSet
+from tcc_certs.core.model import CallSet
 from tcc_compiler.ast import ExampleStatement, ExpectStatement
 from tcc_compiler.resolve.amounts import in_unit
 from tcc_compiler.resolve.letters import Alphabet, Selection

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from tcc_certs.codec import Json
-from tcc_certs.grammar import CallSet
+from tcc_certs.core.model import CallSet
+from tcc_certs.formats.codec import Json
 from tcc_compiler.ast import (
     AnyCall,
     Expression,
@@ -34,6 +34,7 @@ MAX_REPEAT = 10_000
 def check_expression(expression: Expression, scope: Scope) -> None:
     """Report undefined names, wrong patterns and wrong repetitions."""
     for node in postorder(expression):
+        scope.report.tick()
         if isinstance(node, Reference):
             scope.check(node)
         elif isinstance(node, Repeated):
@@ -80,6 +81,7 @@ def call_sets(expression: Expression, scope: Scope, alphabet: Alphabet) -> Itera
         TooMany: see :meth:`Alphabet.calls_of`.
     """
     for node in postorder(expression):
+        scope.report.tick()
         if isinstance(node, AnyCall):
             yield alphabet.every
         elif isinstance(node, Reference) and not scope.is_rule(node):
@@ -98,6 +100,7 @@ def expression_json(
 
     done: list[Json] = []
     for node in postorder(expression):
+        scope.report.tick()
         first = len(done) - len(operands(node))
         done[first:] = [_node(node, done[first:], scope, alphabet, call)]
     return done[0]

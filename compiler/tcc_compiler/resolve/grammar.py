@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tcc_certs.grammar import CallSet
+from tcc_certs.core.model import CallSet
 from tcc_compiler.ast import GoalStatement, GrammarStatement, RequireStatement, StartStatement
 from tcc_compiler.diagnostics import Report, quote, suggest
+from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.domains import MAX_CALLS
 from tcc_compiler.resolve.examples import (
     Example,
@@ -69,12 +70,13 @@ def resolve(
         check_expression(expression, scope)
     check_left_recursion(program, report)
     _check_states(program, tools, report)
+    _check_signatures(program, report)
     checked = _check_statements(program, scope)
     grammar = program.grammar
     sound = {name: tool for name, tool in tools.items() if tool is not None}
     if report.failed or grammar is None or len(sound) < len(tools):
         return None
-    alphabet = alphabet_of(sound)
+    alphabet = alphabet_of(sound, report)
     try:
         examples = tuple(
             example_of(statement, selections, alphabet, report.span(statement.region))
@@ -90,12 +92,13 @@ def resolve(
 def _tools(program: Program, report: Report) -> Mapping[str, Tool | None]:
     """The tools by name, None for one with an error; all of them within the limits."""
     tools: dict[str, Tool | None] = {}
+    steps = Steps()
     calls = text = 0
     for name, statement in program.tools.items():
         if calls > MAX_CALLS or text > MAX_TEXT_BYTES or report.full:
             tools[name] = None
             continue
-        tool = tools[name] = tool_of(statement, report)
+        tool = tools[name] = tool_of(statement, steps, report)
         if tool is None:
             continue
         calls += calls_in(tool)
@@ -131,6 +134,26 @@ def _check_states(program: Program, tools: Mapping[str, Tool | None], report: Re
     _check_known(start, goal, sorted(state for state in known if state is not None), report)
 
 
+def _check_signatures(program: Program, report: Report) -> None:
+    """A signature has a `start` and a `goal` to lead from and to: without, it means nothing."""
+    # With one of the two, the other is reported missing already.
+    told = program.start or program.goal or program.gaps & {"start", "goal"}
+    if told or program.incomplete:
+        return
+    for name, tool in program.tools.items():
+        if tool.signature is None or report.full:
+            continue
+        takes, gives = tool.signature
+        region = Region(takes.region.source, takes.region.start, gives.region.end)
+        report.error(
+            "TCC215",
+            region,
+            f"the signature of {quote(name)} means nothing: there is no `start` and no `goal`",
+            f"add `start {takes.text}` and `goal {gives.text}`, or the states that are meant; "
+            "or take the signature away",
+        )
+
+
 def _check_goals(goal: GoalStatement | None, report: Report) -> None:
     first: dict[str, Region] = {}
     for state in goal.states if goal else ():
@@ -144,9 +167,10 @@ def _check_known(
     start: StartStatement, goal: GoalStatement, known: Sequence[str], report: Report
 ) -> None:
     # A state that is both start and goal needs no signature: the empty plan may be meant.
-    both = [state.text for state in goal.states if state.text == start.state.text]
+    both = {state.text for state in goal.states if state.text == start.state.text}
+    named = both.union(known)
     for state in (start.state, *goal.states):
-        if state.text not in known and state.text not in both:
+        if state.text not in named:
             message = f"no tool's signature names the state {quote(state.text)}"
             report.error("TCC209", state.region, message, suggest(state.text, known))
 

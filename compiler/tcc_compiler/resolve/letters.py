@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
 
-from tcc_certs.grammar import CallSet
+from tcc_certs.core.model import CallSet
+from tcc_compiler.diagnostics import Report
 from tcc_compiler.resolve.amounts import Weights
 from tcc_compiler.resolve.tools import Tool
 
@@ -73,6 +74,7 @@ class Alphabet:
     places: Mapping[str, Sequence[int]]
     _known: dict[Selection, CallSet] = field(default_factory=dict)
     _held: list[int] = field(default_factory=lambda: [0])
+    _wide: dict[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
 
     @property
     def every(self) -> CallSet:
@@ -90,7 +92,8 @@ class Alphabet:
             return known
         tool = self.tools[selection.tool]
         bound = dict(selection.where)
-        choices = [bound.get(i, range(len(p.values))) for i, p in enumerate(tool.parameters)]
+        widths = self._widths(tool)
+        choices = [bound.get(i, range(width)) for i, width in widths]
         size = 1
         for choice in choices:
             size *= len(choice)
@@ -98,12 +101,19 @@ class Alphabet:
         if self._held[0] > MAX_MEMBERS:
             raise TooMany
         numbers = [0]
-        for parameter, choice in zip(tool.parameters, choices, strict=True):
-            width = len(parameter.values)
+        for (_, width), choice in zip(widths, choices, strict=True):
             numbers = [number * width + value for number in numbers for value in choice]
         places = self.places[selection.tool]
         found = _ranges(sorted(places[number] for number in numbers))
         self._known[selection] = found
+        return found
+
+    def _widths(self, tool: Tool) -> Sequence[tuple[int, int]]:
+        """The parameters of a tool with more than one value, and how many they have."""
+        found = self._wide.get(tool.name)
+        if found is None:
+            sizes = [(i, len(parameter.values)) for i, parameter in enumerate(tool.parameters)]
+            found = self._wide[tool.name] = [(i, size) for i, size in sizes if size > 1]
         return found
 
 
@@ -126,7 +136,7 @@ def _ranges(indices: Iterable[int]) -> CallSet:
     return tuple(found)
 
 
-def alphabet_of(tools: Mapping[str, Tool]) -> Alphabet:
+def alphabet_of(tools: Mapping[str, Tool], report: Report) -> Alphabet:
     """All calls of some tools; their number and their texts are known to be small enough."""
     calls: list[Call] = []
     for tool in tools.values():
@@ -136,6 +146,7 @@ def alphabet_of(tools: Mapping[str, Tool]) -> Alphabet:
         ]
         places = product(*(range(len(piece)) for piece in pieces))
         for values, weights in zip(places, tool.weights, strict=True):
+            report.tick()
             inside = ",".join(piece[value] for piece, value in zip(pieces, values, strict=True))
             text = f"{tool.name}({inside})" if pieces else tool.name
             calls.append(Call(text, tool.name, values, weights))

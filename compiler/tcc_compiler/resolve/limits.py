@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tcc_certs.codec import Json, large
+from tcc_certs.formats.codec import Json, large
 from tcc_compiler.ast import LimitStatement, Number
 from tcc_compiler.diagnostics import Report
 from tcc_compiler.exact import NANO, decimal_text

@@ -70,7 +70,7 @@ class Scope:
     def _selection(self, tool: Tool, pattern: Pattern) -> Selection | None:
         if not pattern.arguments:
             return Selection(tool.name, ())
-        places = {parameter.name: i for i, parameter in enumerate(tool.parameters)}
+        places = tool.places
         where: dict[int, tuple[int, ...]] = {}
         sound = True
         for argument in pattern.arguments:

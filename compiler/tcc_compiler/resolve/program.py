@@ -26,10 +26,10 @@ from tcc_compiler.ast import (
 )
 from tcc_compiler.diagnostics import Report, quote
 from tcc_compiler.resolve.files import Gathered
+from tcc_compiler.resolve.versions import version_fault
 from tcc_compiler.spans import Region
 from tcc_compiler.syntax.words import STATEMENT_WORDS
 
-MAX_VERSION_BYTES = 1024
 _D = TypeVar("_D", ToolStatement, RuleStatement)
 _S = TypeVar("_S", GrammarStatement, PlanStatement, StartStatement, GoalStatement)
 
@@ -126,9 +126,9 @@ def _check_head(root: Sequence[Statement], program: Program, report: Report) -> 
     first = root[0] if root else None
     if isinstance(first, GrammarStatement):
         version = first.version
-        if len(version.value.encode()) > MAX_VERSION_BYTES:
-            message = f"the version takes more than {MAX_VERSION_BYTES} bytes"
-            report.error("TCC315", version.region, message, "it stands in the head of every ledger")
+        fault = version_fault(version.value)
+        if fault is not None:
+            report.error("TCC315", version.region, *fault)
         return
     if isinstance(first, Broken) and first.keyword not in STATEMENT_WORDS:
         return

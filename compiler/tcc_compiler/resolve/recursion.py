@@ -38,6 +38,7 @@ def _evaluate(name: str, program: Program, nullable: dict[str, bool], report: Re
     path = {name: None}
     stack = [_Visit(program.rules[name].body, name)]
     while stack:
+        report.tick()
         visit = stack[-1]
         child = _next(visit)
         if child is None:

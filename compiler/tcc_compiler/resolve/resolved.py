@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tcc_certs.codec import Json
-from tcc_certs.grammar import CallSet
+from tcc_certs.core.model import CallSet
+from tcc_certs.formats.codec import Json
 from tcc_compiler.resolve.letters import Alphabet
 from tcc_compiler.resolve.limits import Limit
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tcc_certs.codec import Json, large
+from tcc_certs.formats.codec import Json, large
 from tcc_compiler.ast import (
     Amount,
     Attribute,
@@ -22,7 +22,7 @@ from tcc_compiler.ast import (
     ToolStatement,
 )
 from tcc_compiler.diagnostics import Report, quote
-from tcc_compiler.resolve.amounts import MILLISECONDS, Weights, in_unit, weights_of
+from tcc_compiler.resolve.amounts import MILLISECONDS, Steps, Weights, in_unit, weights_of
 from tcc_compiler.resolve.domains import Parameter, parameters_of
 
 _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
@@ -36,6 +36,7 @@ class Tool:
         takes, gives: the signature, both or neither.
         extras: members of the core's tool object that no plan depends on.
         weights: of every call, the last parameter fastest.
+        places: of each parameter's name, its number.
     """
 
     name: str
@@ -44,16 +45,17 @@ class Tool:
     gives: str | None
     extras: Mapping[str, Json]
     weights: Sequence[Weights]
+    places: Mapping[str, int]
 
 
-def tool_of(statement: ToolStatement, report: Report) -> Tool | None:
-    """The resolved tool, None after an error in it."""
+def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | None:
+    """The resolved tool, None after an error in it; its amounts take some of `steps`."""
     extras = _extras(statement.attributes, report)
     parameters = parameters_of(statement, report)
     if parameters is None:
         return None
     amounts = [a for a in statement.attributes if isinstance(a, Amount)]
-    weights = weights_of(statement.name, parameters, amounts, report)
+    weights = weights_of(statement.name, parameters, amounts, steps, report)
     if weights is None or extras is None:
         return None
     takes, gives = statement.signature or (None, None)
@@ -64,6 +66,7 @@ def tool_of(statement: ToolStatement, report: Report) -> Tool | None:
         gives=gives.text if gives else None,
         extras=extras,
         weights=weights,
+        places={parameter.name: place for place, parameter in enumerate(parameters)},
     )
 
 

@@ -96,6 +96,7 @@ def _statement(
     try:
         for token in chunk.tokens:
             parser.feed_token(token)
+            report.tick()
             at += 1
         last = chunk.tokens[-1].region
         end = lexeme("$END", "", Region(last.source, last.end, last.end + 1))

@@ -111,6 +111,7 @@ class _Scanner:
         """Read the whole text."""
         count = 0
         for match in _TOKEN.finditer(self.text):
+            self.report.tick()
             kind = match.lastgroup or "WRONG"
             if kind == "SPACE":
                 continue

@@ -3,144 +3,41 @@
 Text: docs/spec/race.md, section 12; the statements themselves: docs/spec/core.md, section 5.
 Nothing is looked ahead: a call is forbidden where it breaks a statement, `stop` where an end
 condition does not hold.  Every sum is of numbers that are never negative, so what is broken stays
-broken.  Cost: a few integer operations a statement and child; nothing where there is no statement.
+broken.  Of a prefix only what is not 0 is kept, and a call is shown only to the statements that
+name it or keep something; of several limits on one sum the strictest is enforced.
+Cost: a few integer operations for each of those and child; nothing where there is no statement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from operator import lt
+from typing import TypeAlias
 
-from tcc_certs.grammar import Call, CallSet, Core, ForbidNext, ForbidWith, Limit, Require, members
+from tcc_certs.core.model import (
+    Call,
+    CallSet,
+    Core,
+    ForbidNext,
+    ForbidWith,
+    Limit,
+    Require,
+)
+from tcc_certs.errors import Code, Rejected
+from tcc_runtime.artifact.call_sets import CallRanges, NamedBy
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.artifact.statements import (
+    After,
+    Apart,
+    AtLeast,
+    AtMost,
+    Before,
+    Never,
+    NoMoreThan,
+    Statement,
+)
 
-Held: TypeAlias = "tuple[int, ...]"
-
-
-class Statement(Protocol):
-    """One statement; what it has seen of a prefix is one integer, 0 before the first call."""
-
-    def step(self, seen: int, call: int) -> int:
-        """After `call` (its number in the artifact); negative where the call is forbidden."""
-
-    def ends(self, seen: int) -> bool:
-        """Whether a plan may stop."""
-
-
-class AtMost:
-    """A sum over the calls that must not exceed `most`."""
-
-    __slots__ = ("_amount", "_most")
-
-    def __init__(self, amount: Sequence[int], most: int) -> None:
-        self._amount = amount
-        self._most = most
-
-    def step(self, seen: int, call: int) -> int:
-        """The sum, or a negative number where it is too great."""
-        total = seen + self._amount[call]
-        return total if total <= self._most else -1
-
-    def ends(self, seen: int) -> bool:
-        """Whether the sum is not too great: the empty sum of the root may be."""
-        return seen <= self._most
-
-
-class AtLeast:
-    """So many calls of a set before the plan stops; counted no further than that."""
-
-    __slots__ = ("_counts", "_least")
-
-    def __init__(self, counts: Sequence[bool], least: int) -> None:
-        self._counts = counts
-        self._least = least
-
-    def step(self, seen: int, call: int) -> int:
-        """The count, `least` at most."""
-        return min(self._least, seen + self._counts[call])
-
-    def ends(self, seen: int) -> bool:
-        """Whether there were enough."""
-        return seen >= self._least
-
-
-class Before:
-    """Each call of `second` has one of `first` strictly before it; seen: whether one was there."""
-
-    __slots__ = ("_first", "_second")
-
-    def __init__(self, first: Sequence[bool], second: Sequence[bool]) -> None:
-        self._first = first
-        self._second = second
-
-    def step(self, seen: int, call: int) -> int:
-        """1 once a call of `first` was there."""
-        if self._second[call] and not seen:
-            return -1
-        return 1 if seen or self._first[call] else 0
-
-    def ends(self, seen: int) -> bool:
-        """Always."""
-        return True
-
-
-class After:
-    """Each call of `second` has one of `first` strictly after it; seen: whether one is owed."""
-
-    __slots__ = ("_first", "_second")
-
-    def __init__(self, first: Sequence[bool], second: Sequence[bool]) -> None:
-        self._first = first
-        self._second = second
-
-    def step(self, seen: int, call: int) -> int:
-        """1 while a call of `first` is owed; one that is in both sets owes another."""
-        if self._second[call]:
-            return 1
-        return 0 if self._first[call] else seen
-
-    def ends(self, seen: int) -> bool:
-        """Whether nothing is owed."""
-        return seen == 0
-
-
-class Never:
-    """No k neighbours with the i-th in the i-th set; seen: a bit for each length begun."""
-
-    __slots__ = ("_last", "_sets")
-
-    def __init__(self, sets: Sequence[Sequence[bool]]) -> None:
-        self._sets = sets
-        self._last = 1 << (len(sets) - 1)
-
-    def step(self, seen: int, call: int) -> int:
-        """Bit i where the first i + 1 sets match the last calls."""
-        begun = (seen << 1) | 1
-        found = sum(1 << i for i, calls in enumerate(self._sets) if begun >> i & 1 and calls[call])
-        return -1 if found & self._last else found
-
-    def ends(self, seen: int) -> bool:
-        """Always."""
-        return True
-
-
-class Apart:
-    """No call of one set and a call of the other in one plan; seen: a bit for each set."""
-
-    __slots__ = ("_first", "_second")
-
-    def __init__(self, first: Sequence[bool], second: Sequence[bool]) -> None:
-        self._first = first
-        self._second = second
-
-    def step(self, seen: int, call: int) -> int:
-        """Both bits are forbidden."""
-        found = seen | self._first[call] | self._second[call] << 1
-        return -1 if found == 3 else found
-
-    def ends(self, seen: int) -> bool:
-        """Always."""
-        return True
+Held: TypeAlias = "tuple[tuple[int, int], ...]"  # statement and what it has seen, if not 0
 
 
 class Constraints:
@@ -150,25 +47,34 @@ class Constraints:
         start: what is held at the root.
     """
 
-    __slots__ = ("_statements", "start")
+    __slots__ = ("_everywhere", "_named", "_statements", "_unmet", "start")
 
-    def __init__(self, statements: Sequence[Statement]) -> None:
+    def __init__(self, statements: Sequence[Statement], calls: int) -> None:
+        """Take the statements of an artifact with so many calls."""
         self._statements = statements
-        self.start: Held = (0,) * len(statements)
+        self.start: Held = ()
+        named = [(n, chosen) for n, s in enumerate(statements) for chosen in s.names or ()]
+        self._named = NamedBy(calls, named)
+        self._everywhere = tuple(n for n, s in enumerate(statements) if s.names is None)
+        self._unmet = frozenset([n for n, s in enumerate(statements) if not s.ends(0)])
 
     def step(self, held: Held, call: int) -> Held | None:
         """What is held after `call`; None where a statement forbids it."""
-        found = []
-        for statement, seen in zip(self._statements, held, strict=True):
-            after = statement.step(seen, call)
+        before = dict(held)
+        seen = dict(before)
+        for number in {**before, **dict.fromkeys((*self._everywhere, *self._named.of(call)))}:
+            after = self._statements[number].step(before.get(number, 0), call)
             if after < 0:
                 return None
-            found.append(after)
-        return tuple(found)
+            if after or number in before:
+                seen[number] = after
+        return held if seen == before else tuple([pair for pair in seen.items() if pair[1]])
 
     def may_stop(self, held: Held) -> bool:
         """Whether every end condition holds."""
-        return all(s.ends(seen) for s, seen in zip(self._statements, held, strict=True))
+        if not all(self._statements[number].ends(seen) for number, seen in held):
+            return False
+        return not self._unmet or self._unmet <= dict(held).keys()
 
 
 def constraints_of(artifact: Artifact, truncate: int | None) -> Constraints | None:
@@ -183,7 +89,7 @@ def constraints_of(artifact: Artifact, truncate: int | None) -> Constraints | No
     found = list(_relaxed(artifact))
     if truncate is not None:
         found.append(AtMost([1] * artifact.manifest.calls, truncate))
-    return Constraints(found) if found else None
+    return Constraints(found, artifact.manifest.calls) if found else None
 
 
 def _relaxed(artifact: Artifact) -> Sequence[Statement]:
@@ -193,28 +99,33 @@ def _relaxed(artifact: Artifact) -> Sequence[Statement]:
     core = artifact.core
     numbers = {call.text: index for index, call in enumerate(core.calls)}
     indices = [numbers[text] for text in artifact.texts]
+    if not all(map(lt, indices, indices[1:])):  # in an unverified artifact
+        raise Rejected(Code.CALL_TABLE, "call_text", "strictly increasing texts", "others")
+    limits = _strictest([core.limits[i] for i in named.limits])
     calls = [core.calls[index] for index in indices]
     chosen = _Chosen(indices, core)
     return [
-        *(_limit(core.limits[i], calls, chosen) for i in named.limits),
+        *(_limit(limit, calls, chosen) for limit in limits),
         *(_require(core.requires[i], chosen) for i in named.requires),
         *(_forbid(core.forbids[i], chosen) for i in named.forbids),
     ]
 
 
 class _Chosen:
-    """Sets of the core's calls as a flag for each call of the artifact."""
+    """Sets of the core's calls as calls of the artifact; each pattern is made once."""
 
     def __init__(self, numbers: Sequence[int], core: Core) -> None:
         self._numbers = numbers
         self._core = core
+        self._patterns: dict[int, CallRanges] = {}
 
-    def by_set(self, calls: CallSet) -> Sequence[bool]:
-        inside = set(members(calls))
-        return [number in inside for number in self._numbers]
+    def by_set(self, calls: CallSet) -> CallRanges:
+        return CallRanges(calls, self._numbers)
 
-    def by_pattern(self, pattern: int) -> Sequence[bool]:
-        return self.by_set(self._core.patterns[pattern])
+    def by_pattern(self, pattern: int) -> CallRanges:
+        if pattern not in self._patterns:
+            self._patterns[pattern] = self.by_set(self._core.patterns[pattern])
+        return self._patterns[pattern]
 
 
 _AMOUNT: dict[str, Callable[[Call], int]] = {
@@ -226,10 +137,20 @@ _AMOUNT: dict[str, Callable[[Call], int]] = {
 }
 
 
+def _strictest(limits: Sequence[Limit]) -> list[Limit]:
+    """Of the limits on one sum, or on the uses of one set of calls, the one that implies all."""
+    found: dict[tuple[str, bool, CallSet | None], Limit] = {}
+    for limit in sorted(limits, key=lambda limit: limit.value, reverse=True):
+        what = (limit.kind, limit.least, limit.calls)
+        if not limit.least or what not in found:
+            found[what] = limit
+    return list(found.values())
+
+
 def _limit(limit: Limit, calls: Sequence[Call], chosen: _Chosen) -> Statement:
     if limit.calls is not None:
-        counts = chosen.by_set(limit.calls)
-        return AtLeast(counts, limit.value) if limit.least else AtMost(counts, limit.value)
+        counted = chosen.by_set(limit.calls)
+        return AtLeast(counted, limit.value) if limit.least else NoMoreThan(counted, limit.value)
     amount = _AMOUNT[limit.kind]
     return AtMost([amount(call) for call in calls], limit.value)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tcc_certs.errors import Code
-from tcc_certs.fixed import parse_decimal
+from tcc_certs.formats.decimals import parse_decimal
 from tcc_runtime.artifact.load import Artifact
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tcc_certs.weights import call_residual
+from tcc_certs.race.weights import call_residual
 from tcc_runtime.artifact.load import Artifact
 
 

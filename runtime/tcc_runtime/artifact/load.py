@@ -13,19 +13,40 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
-from tcc_certs.artifact import ArtifactFile, read_artifact
-from tcc_certs.automaton import Automaton, view
-from tcc_certs.codec import decode
-from tcc_certs.container import Tensor
-from tcc_certs.core import read_core
-from tcc_certs.digest import root_context
+from tcc_certs.core.model import Core
+from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.grammar import Core
+from tcc_certs.formats.artifact import ArtifactFile, read_artifact
+from tcc_certs.formats.automaton import Automaton, view
+from tcc_certs.formats.codec import decode
+from tcc_certs.formats.container import Tensor
+from tcc_certs.formats.manifest import Manifest, Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.manifest import Manifest, Relaxed
+from tcc_certs.race.digest import root_context
 
 _LARGE = 1 << 21
+
+
+class Diagnostic(Protocol):
+    """What whoever compiled an artifact said of its grammar."""
+
+    @property
+    def code(self) -> str:
+        """Stable, such as ``TCC411``; ``tcc explain`` says what it means."""
+
+    @property
+    def severity(self) -> str:
+        """``warning``: where there is an artifact, there was no error."""
+
+    @property
+    def message(self) -> str:
+        """What is to be said, a sentence."""
+
+    @property
+    def hint(self) -> str | None:
+        """The mend, where there is one."""
 
 
 class Artifact:
@@ -35,6 +56,9 @@ class Artifact:
         file: the columns, as views of the bytes.
         path: the file that is mapped; None where the bytes were given.
         verified: True where every certificate was checked, here or, by its digest, before.
+        diagnostics: the compiler's warnings, where it was compiled in this process: what was
+            relaxed, and what else the author should know.  Empty for a file: the warnings are not
+            stored, what is relaxed is (`relaxed`, `manifest.critical`).
         kept: what other rooms made of it and keep for the next run, by their own names.
     """
 
@@ -50,6 +74,7 @@ class Artifact:
         self.path = path
         self.verified = verified
         self._given_texts = texts
+        self.diagnostics: tuple[Diagnostic, ...] = ()
         self.kept: dict[str, object] = {}
 
     @property

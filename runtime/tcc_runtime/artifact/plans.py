@@ -219,7 +219,7 @@ def next_calls(artifact: Artifact, at: Walk) -> list[str]:
 
 
 def _statements(artifact: Artifact) -> Constraints:
-    return constraints_of(artifact, None) or Constraints(())
+    return constraints_of(artifact, None) or Constraints((), 0)
 
 
 def _steps(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tcc_certs.codec import Json
+from tcc_certs.formats.codec import Json
 from tcc_runtime.asking.quotes import Answer, Question, Quoter, nano
 from tcc_runtime.errors import AnswerError, ResumeError
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tcc_certs.grammar import Model
+from tcc_certs.core.model import Model
 from tcc_runtime.terms.settings import Settings
 
 

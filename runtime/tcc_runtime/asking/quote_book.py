@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from tcc_certs.core.model import Tool
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.grammar import Tool
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.quotes import Answer, Question, models_of, nano
 from tcc_runtime.errors import AnswerError

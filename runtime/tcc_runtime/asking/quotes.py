@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from tcc_certs.core.model import Model, Tool
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.fixed import parse_decimal
-from tcc_certs.grammar import Model, Tool
+from tcc_certs.formats.decimals import parse_decimal
 from tcc_runtime.errors import AnswerError
 
 NANO_PLACES = 9

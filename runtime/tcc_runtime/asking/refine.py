@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tcc_certs.grammar import Model
+from tcc_certs.core.model import Model
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.controller import Choice, Controller, Spending
 from tcc_runtime.asking.quotes import Answer, Question, Quoter, models_of

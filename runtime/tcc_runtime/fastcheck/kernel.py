@@ -2,8 +2,8 @@
 
 The rules are those of :mod:`tcc_certs.kernel`, in docs/spec/artifact.md, section 5.  Everything
 that is not one value a state (manifest, calls, documents) is checked by the kernel's own rules.
-Counts of sizes that :mod:`tcc_runtime.fastcheck.counts` or :mod:`tcc_runtime.fastcheck.rounded` do
-not decide are checked by the kernel's own rules for C3 and C4.
+Here columns are shown to be right, rule by rule; that something in them is wrong, or of a size that
+is not decided here, is all that is found, and the kernel says what and where.
 Cost: see ``benchmarks/README.md``; some copies of one column at a time beside the file.
 """
 
@@ -16,15 +16,12 @@ from typing import TypeAlias
 import numpy as np
 
 from tcc_certs import kernel
-from tcc_certs.artifact import ArtifactFile, read_artifact, unpack_limbs
-from tcc_certs.automaton import listed, view
 from tcc_certs.errors import Code, require
-from tcc_certs.kernel import CheckedArtifact, check_documents, race_counts, race_rules
-from tcc_certs.rules.bounds import check_cost_max, check_range
+from tcc_certs.formats.artifact import ArtifactFile, read_artifact
+from tcc_certs.formats.automaton import view
+from tcc_certs.kernel import CheckedArtifact, check_documents
 from tcc_certs.rules.calls import CallTable, check_calls
-from tcc_certs.rules.plans import check_plans
-from tcc_certs.rules.rounded import RoundedCounts
-from tcc_certs.rules.sweep import Rule, sweep
+from tcc_certs.rules.counts import RoundedCounts
 from tcc_runtime.fastcheck import rows
 from tcc_runtime.fastcheck.bounds import addable, bounded
 from tcc_runtime.fastcheck.counts import Digits, Rows, digits_of, minimal, raced, summed
@@ -45,10 +42,8 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     if pin is not None:
         require(pin, file.digest.hex(), Code.PIN, "artifact digest")
     table = check_calls(file)
-    check_range(table.residual)
     if not holds(file, table):
         return kernel.check(data, pin=pin)
-    check_cost_max(table.cost_high, file.manifest.cost_max)
     core, core_calls = check_documents(file, table)
     plans = Rows(column(file, "plans"))
     return CheckedArtifact(
@@ -70,14 +65,11 @@ def _race_count(file: ArtifactFile, plans: Rows) -> Sequence[int]:
 
 
 def holds(file: ArtifactFile, table: CallTable) -> bool:
-    """Whether C1 to C6, but for `cost_max`, are shown to hold; False says nothing.
+    """Whether C1 to C6 are shown to hold in every state; False says nothing.
 
     Args:
         file: digests of the columns checked.
         table: the calls, checked.
-
-    Raises:
-        Rejected: C301 or C401, of the kernel's own rules, where all else is shown.
     """
     manifest = file.manifest
     if sys.byteorder != "little" or manifest.states < 2 or manifest.edges == 0:
@@ -89,11 +81,8 @@ def holds(file: ArtifactFile, table: CallTable) -> bool:
         return False
     if not _counts_fit(file):
         return False
-    counts = _Counts(file, table)
-    if not (_spans_hold(file, table, counts) and _digests_hold(file, table)):
-        return False
-    counts.finish()
-    return True
+    counts = _count_equations(file, table)
+    return counts is not None and _spans_hold(file, table, counts) and _digests_hold(file, table)
 
 
 def _first_holds(file: ArtifactFile) -> bool:
@@ -122,7 +111,7 @@ def _counts_fit(file: ArtifactFile) -> bool:
     return minimal(plans) and minimal(race) and differs
 
 
-def _spans_hold(file: ArtifactFile, table: CallTable, counts: _Counts) -> bool:
+def _spans_hold(file: ArtifactFile, table: CallTable, counts: Sequence[Equation]) -> bool:
     """The equations of all states but the first, the digests' left out, and that every state and
     every call is used.
     """
@@ -143,10 +132,10 @@ def _spans_hold(file: ArtifactFile, table: CallTable, counts: _Counts) -> bool:
             and rows.ranked(span, rank, begins)
             and bounded(span, np.less, accept, low, cost_to_go)
             and bounded(span, np.greater, accept, residual, residual_to_go)
+            and all(equation(span, accept) for equation in counts)
         )
         if not shown:
             return False
-        counts.note(span, accept)
         entered[span.targets] = True
         if not all_used:
             used[span.calls] = True
@@ -161,73 +150,43 @@ def _digests_hold(file: ArtifactFile, table: CallTable) -> bool:
     return digested(spans(file), accept, call_digest, digests, file.manifest.nondeterministic)
 
 
-class _Counts:
-    """C3 and C4 span by span while that is possible; else, in the end, by the kernel's rules."""
+def _count_equations(file: ArtifactFile, table: CallTable) -> Sequence[Equation] | None:
+    """C3 and C4 of a span; None where the counts' sizes do not allow for it."""
+    degree = int(np.diff(column(file, "edge_start")).max())
+    equations = _of_plans(file, table, degree), _of_race(file, table, degree)
+    found = [equation for equation in equations if equation is not None]
+    return found if len(found) == len(equations) else None
 
-    __slots__ = ("_file", "_plans", "_race", "_table")
 
-    def __init__(self, file: ArtifactFile, table: CallTable) -> None:
-        self._file = file
-        self._table = table
-        self._plans: Equation | None = self._of_plans()
-        self._race: Equation | None = self._of_race()
+def _of_plans(file: ArtifactFile, table: CallTable, degree: int) -> Equation | None:
+    """C3."""
+    plans, rank = column(file, "plans"), column(file, "rank")
+    if plans.shape[1] == 1:
+        flat = plans[:, 0]
+        return lambda span, accept: summed(span, accept, flat)
+    # The equation of the plans is the one of race counts without weights.
+    unit = np.ones(len(table.weight), np.uint64)
+    return _by_digits(digits_of(plans, rank, unit, 0, degree), rank)
 
-    def _of_plans(self) -> Equation | None:
-        """C3; None where the counts' sizes do not allow for it."""
-        plans, rank = column(self._file, "plans"), column(self._file, "rank")
-        if plans.shape[1] == 1:
-            flat = plans[:, 0]
-            return lambda span, accept: summed(span, accept, flat)
-        # The equation of the plans is the one of race counts without weights.
-        unit = np.ones(len(self._table.weight), np.uint64)
-        return _by_digits(digits_of(plans, rank, unit, 0, self._degree()), rank)
 
-    def _of_race(self) -> Equation | None:
-        """C4; None as above."""
-        file, rank = self._file, column(self._file, "rank")
-        bits, weight = file.manifest.fraction_bits, np.array(self._table.weight, np.uint64)
-        if file.manifest.round_counts is not None:
-            rounded = Rounded(
-                mantissa=column(file, "race_mantissa"),
-                exponent=column(file, "race_exponent"),
-                rank=rank,
-                weight=weight,
-                fraction_bits=bits,
-                bits=file.manifest.round_counts,
-            )
-            return rounded.held
-        if "race_count" not in file.columns and not bits and int(weight.max()) == 1:
-            return lambda span, accept: True  # it repeats C3
-        race = column(file, "race_count" if "race_count" in file.columns else "plans")
-        return _by_digits(digits_of(race, rank, weight, bits, self._degree()), rank)
-
-    def _degree(self) -> int:
-        return int(np.diff(column(self._file, "edge_start")).max())
-
-    def note(self, span: Span, accept: Array) -> None:
-        """Looks at one span; what is not shown here is left to :meth:`finish`."""
-        if self._plans is not None and not self._plans(span, accept):
-            self._plans = None
-        if self._race is not None and not self._race(span, accept):
-            self._race = None
-
-    def finish(self) -> None:
-        """C3 and C4 hold in every state.
-
-        Raises:
-            Rejected: the kernel's own finding.
-        """
-        if self._plans is not None and self._race is not None:
-            return
-        file, automaton = self._file, listed(self._file)
-        plans = unpack_limbs(file.columns["plans"])
-        found: list[Rule] = []
-        if self._plans is None:
-            found.append(lambda block: check_plans(block, automaton.accept, plans))
-        if self._race is None:
-            counts = race_counts(file, plans)
-            found.extend(race_rules(file, automaton, self._table, plans, counts))
-        sweep(automaton, found)
+def _of_race(file: ArtifactFile, table: CallTable, degree: int) -> Equation | None:
+    """C4."""
+    rank, weight = column(file, "rank"), np.array(table.weight, np.uint64)
+    bits = file.manifest.fraction_bits
+    if file.manifest.round_counts is not None:
+        rounded = Rounded(
+            mantissa=column(file, "race_mantissa"),
+            exponent=column(file, "race_exponent"),
+            rank=rank,
+            weight=weight,
+            fraction_bits=bits,
+            bits=file.manifest.round_counts,
+        )
+        return rounded.held
+    if "race_count" not in file.columns and not bits and int(weight.max()) == 1:
+        return lambda span, accept: True  # it repeats C3
+    race = column(file, "race_count" if "race_count" in file.columns else "plans")
+    return _by_digits(digits_of(race, rank, weight, bits, degree), rank)
 
 
 def _by_digits(digits: Digits | None, rank: Array) -> Equation | None:

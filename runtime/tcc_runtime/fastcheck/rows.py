@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tcc_certs.artifact import ArtifactFile
+from tcc_certs.formats.artifact import ArtifactFile
 from tcc_runtime.fastcheck.spans import Array, Span, column
 
 

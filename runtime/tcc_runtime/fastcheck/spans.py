@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tcc_certs.artifact import ArtifactFile
+from tcc_certs.formats.artifact import ArtifactFile
 
 Array: TypeAlias = NDArray[Any]
 _EDGES = 1 << 15

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from tcc_certs.codec import Json
-from tcc_certs.fixed import Q32_MAX, Q32_MIN, divide_nearest, format_decimal, format_q32
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import divide_nearest, format_decimal
+from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN, format_q32
 from tcc_runtime.asking.controller import Choice, Spending
 from tcc_runtime.asking.refine import Asked
 from tcc_runtime.guards import Guard

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from json.encoder import encode_basestring
 
-from tcc_certs.codec import Json, encode
+from tcc_certs.formats.codec import Json, encode
 from tcc_runtime.guards import Guard
 
 _REPR_BYTES = 48

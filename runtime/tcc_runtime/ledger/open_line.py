@@ -11,8 +11,9 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Final
 
-from tcc_certs.codec import encode
-from tcc_certs.digest import blake, uuid7
+from tcc_certs.formats.codec import encode
+from tcc_certs.formats.hashes import blake
+from tcc_certs.race.digest import uuid7
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.ledger.records import open_record
 from tcc_runtime.terms.modes import Terms

@@ -14,8 +14,8 @@ from types import TracebackType
 
 from blake3 import blake3
 
-from tcc_certs.codec import Json, encode
-from tcc_certs.digest import seed_commitment
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.race.digest import seed_commitment
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.controller import Choice, Spending
 from tcc_runtime.asking.refine import Asked

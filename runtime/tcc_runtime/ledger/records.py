@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tcc_certs.codec import Json
-from tcc_certs.fixed import format_decimal, format_q32
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.fixed import format_q32
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.guards import Descent, Guard, Stop
 from tcc_runtime.ledger.asks import cap_fields, controller_field, spent_fields

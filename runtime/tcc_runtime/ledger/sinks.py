@@ -15,8 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from tcc_runtime.errors import LedgerBusy, LedgerError
+from tcc_runtime.errors import LedgerBusy, LedgerError, OutputBusy
 from tcc_runtime.ledger.locks import locked
+from tcc_runtime.ledger.outputs import create, target_of
 
 _GROUP = 1 << 16
 
@@ -109,11 +110,13 @@ class LedgerFile:
         Raises:
             LedgerError: it is there already, or cannot be made; LedgerBusy: another run writes it.
         """
-        if self._overwrite:
-            # A new file, not a truncated one, and none that is being written.
-            self._guarded(self._remove)
-        self._take(os.O_CREAT | os.O_EXCL)
-        self._sync_folder()
+        try:
+            # A new file, not a truncated one, in the place of none that is being written.
+            self._handle = create(self._path, overwrite=self._overwrite)
+        except OutputBusy:
+            raise LedgerBusy(str(self._path)) from None
+        except OSError as error:
+            raise LedgerError(str(self._path), error) from error
         self._synced = self._clock()
 
     def write(self, line: bytes) -> None:
@@ -145,36 +148,6 @@ class LedgerFile:
         with suppress(OSError):
             self._flush()
         self._release()
-
-    def _take(self, flags: int) -> None:
-        flags |= os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-        try:
-            self._handle = os.open(self._path, flags, 0o644)
-        except OSError as error:
-            raise LedgerError(str(self._path), error) from error
-        if not locked(self._handle):
-            self._release()
-            raise LedgerBusy(str(self._path))
-
-    def _remove(self) -> None:
-        """Unlinks the file that is there, if it is a file that nobody writes."""
-        if self._path.is_file():
-            handle = os.open(self._path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-            try:
-                if not locked(handle):
-                    raise LedgerBusy(str(self._path))
-            finally:
-                os.close(handle)
-        self._path.unlink(missing_ok=True)
-
-    def _sync_folder(self) -> None:
-        """Makes the new name durable, on systems that let a folder be synced."""
-        with suppress(OSError):
-            folder = os.open(self._path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
 
     def _flush(self) -> None:
         while self._waiting:
@@ -234,12 +207,22 @@ class LedgerTail(LedgerFile):
         Raises:
             LedgerError: the system refuses; LedgerBusy: another run writes it, or has since.
         """
-        self._take(0)
+        self._take()
         if os.fstat(self._handle).st_size != self._whole:
             self._release()
             raise LedgerBusy(str(self._path))
         self._guarded(lambda: os.ftruncate(self._handle, self._size))
         self.sync()
+
+    def _take(self) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+        try:
+            self._handle = os.open(target_of(self._path), flags)
+        except OSError as error:
+            raise LedgerError(str(self._path), error) from error
+        if not locked(self._handle):
+            self._release()
+            raise LedgerBusy(str(self._path))
 
     def sync(self) -> None:
         """As of a new file; nothing before :meth:`begin`.

@@ -12,7 +12,7 @@ from binascii import hexlify
 from json.encoder import encode_basestring
 from typing import TypeAlias
 
-from tcc_certs.codec import Json, encode
+from tcc_certs.formats.codec import Json, encode
 from tcc_runtime.guards import Descent, Guard
 from tcc_runtime.item import (
     EDGE,

@@ -36,21 +36,15 @@ from typing import Final
 
 import gmpy2
 
+from tcc_runtime.numbers.reals import context_of
+
 FRACTION: Final = 112
 ERROR: Final = 1 << FRACTION - 84
 LEAST: Final = 1 << 127  # of a mantissa
 DROP: Final = FRACTION - 64
 HALF: Final = 1 << DROP - 1
 PART: Final = (1 << DROP) - 1
-_CONTEXTS = {
-    bits: gmpy2.context(
-        precision=precision,
-        round=gmpy2.RoundToNearest,
-        emin=gmpy2.get_emin_min(),
-        emax=gmpy2.get_emax_max(),
-    )
-    for bits, precision in ((FRACTION, 128), (288, 384))
-}
+_CONTEXTS = {bits: context_of(precision) for bits, precision in ((FRACTION, 128), (288, 384))}
 _ONE = gmpy2.mpfr(1)
 _WORDS = (1 << 64) - 1
 _MIDDLE = 513

@@ -21,21 +21,49 @@ relative error of at most (1 + u)^c - 1.
 
 M(v) is a rational and enters as its floor at S bits, 1 unit.  A published number is the rounding
 of every real in the open interval that remains, else it is computed again at a higher precision.
+
+Range.  All of this holds as long as no exponent leaves the range of MPFR, about 2^30 in size.  A
+result that leaves it is never 0 or infinite here: the operation raises one of ``UNDECIDED``, and a
+run that meets that ends as one whose rounding stays open.  Where numbers may be of any size, their
+exponents are kept apart: :mod:`tcc_runtime.numbers.scaled`.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import gmpy2
 
-from tcc_certs.fixed import Q64_MAX, Q64_MIN
+from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
 from tcc_runtime.errors import Undecided
 
 Real: TypeAlias = "gmpy2.mpfr"
 FIRST_BITS = 160
 LAST_BITS = 4096
 _GUARD = 32
+_CERTAIN = 46  # e^-46 < 2^-66
+# What says that a number is not known: a rounding stays open, or a result has left its range.
+UNDECIDED: Final = (
+    Undecided,
+    gmpy2.OverflowResultError,
+    gmpy2.UnderflowResultError,
+    gmpy2.InvalidOperationError,
+    gmpy2.DivisionByZeroError,
+)
+
+
+def context_of(bits: int) -> gmpy2.context:
+    """Arithmetic to nearest at `bits` bits; what leaves its range raises one of `UNDECIDED`."""
+    return gmpy2.context(
+        precision=bits,
+        round=gmpy2.RoundToNearest,
+        emin=gmpy2.get_emin_min(),
+        emax=gmpy2.get_emax_max(),
+        trap_overflow=True,
+        trap_underflow=True,
+        trap_invalid=True,
+        trap_divzero=True,
+    )
 
 
 class Reals:
@@ -64,12 +92,7 @@ class Reals:
     )
 
     def __init__(self, bits: int) -> None:
-        context = gmpy2.context(
-            precision=bits,
-            round=gmpy2.RoundToNearest,
-            emin=gmpy2.get_emin_min(),
-            emax=gmpy2.get_emax_max(),
-        )
+        context = context_of(bits)
         self.bits = bits
         self.shift = bits - _GUARD
         # Only this context's methods: an operator would follow the caller's active context.
@@ -105,11 +128,6 @@ class Reals:
         """Bounds the error of :meth:`log` of a number that was `units` units off."""
         return 2 + ((units + 4 + (abs(log) >> self.shift)) >> _GUARD)
 
-    def power(self, numerator: int, denominator: int) -> Real:
-        """e^(numerator / denominator), within 1 + 3 abs(exponent) units."""
-        one = self._one
-        return self._exp(self.div(self.mul(one, numerator), self.mul(one, denominator)))
-
     def ceilings(self, value: int, error: int) -> tuple[int, int]:
         """Both ends of ``value +- error``, in units of 2^-S, rounded up to Q64.64."""
         drop = self.shift - 64
@@ -138,6 +156,8 @@ class Reals:
         Raises:
             Undecided: the enclosure holds more than one.
         """
+        if time > _CERTAIN:  # e^-t < 2^-64, however great t is: a power of e leaves its range
+            return (1 << 64) - 1
         drop = self.shift - 64
         middle = int(self.mul(self._exp(self._minus(time)), self._scale))
         error = 2 + ((units + 4) >> _GUARD)

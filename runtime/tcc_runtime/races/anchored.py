@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 
-from tcc_certs.digest import PER_LEAF, RESIDUAL, WINNER
+from tcc_certs.race.digest import PER_LEAF, RESIDUAL, WINNER
 from tcc_runtime.artifact.constraints import Constraints
 from tcc_runtime.item import EDGE, HELD, ID, ORDER, PLACE, SOURCE, VIEW, WON, WORD, Item
 from tcc_runtime.numbers.rung import Rung

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from tcc_certs.digest import FIRST_ARRIVAL, RESIDUAL, WINNER
 from tcc_certs.errors import Code, ensure
+from tcc_certs.race.digest import FIRST_ARRIVAL, RESIDUAL, WINNER
 from tcc_runtime.artifact.constraints import Constraints
 from tcc_runtime.item import HELD, ID, VIEW, WON, Item
 from tcc_runtime.numbers.rung import Rung

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tcc_certs.digest import PER_LEAF
 from tcc_certs.errors import Code
-from tcc_certs.fixed import Q64_MAX, Q64_MIN, parse_decimal
+from tcc_certs.formats.decimals import parse_decimal
+from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
+from tcc_certs.race.digest import PER_LEAF
 from tcc_runtime.artifact.constraints import Constraints, Held
 from tcc_runtime.errors import Undecided
 from tcc_runtime.item import HELD, ID, LEFT, VIEW, WORD, Item, node_of, whole

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from tcc_certs.digest import REST_ARRIVAL, REST_WINNER, WINNER
+from tcc_certs.race.digest import REST_ARRIVAL, REST_WINNER, WINNER
 from tcc_runtime.artifact.constraints import Constraints
 from tcc_runtime.item import HELD, ID, LEFT, VIEW, WON, Item, Left, node_of, whole
 from tcc_runtime.numbers.rung import Rung

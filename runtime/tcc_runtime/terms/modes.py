@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tcc_runtime.artifact.cuts import cut_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.terms.settings import Ask, Keys, Mode, Race, Settings
@@ -54,8 +55,10 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
     Raises:
         SettingsError: ``exact`` without exact counts or with `inflate`; ``literal`` with another
             mode, other keys or a tilt; ``rest`` with anchored keys; ``rest``, `inflate`,
-            `truncate` or ``anchored`` where no race is run; a cap on asking, or a way of asking,
-            where there is nothing to ask, or nobody.
+            `truncate` or ``anchored`` where no race is run; a cut the tail of which takes too
+            many steps; a cap on asking, or a way of asking, where there is nothing to ask, or
+            nobody.
+        Rejected: an unverified artifact leads out of its ranges.
     """
     literal = settings.race == "literal"
     exact = artifact.manifest.counts == "exact" and settings.inflate == "1"
@@ -74,6 +77,8 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
         raise SettingsError("keys", "finalized with the rest race", keys)
     if mode == "fallback":
         _require_no_race(settings)
+    if truncate < longest:
+        _require_weighable(artifact, truncate, longest)
     return Terms(
         settings=settings,
         mode=mode,
@@ -116,6 +121,13 @@ def _require_literal(artifact: Artifact, mode: Mode, keys: Keys, truncate: int |
         raise SettingsError("race", "coupled, as the artifact has a tilt", "literal")
     if truncate is not None:
         raise SettingsError("truncate", "no cut with the literal race", truncate)
+
+
+def _require_weighable(artifact: Artifact, truncate: int, longest: int) -> None:
+    cut = cut_of(artifact, truncate)
+    if not cut.fits:
+        due = f"no cut, or one nearer to 0 or {longest}, as its tail takes over {cut.allowed} steps"
+        raise SettingsError("truncate", due, f"{truncate}, which takes {cut.steps}")
 
 
 def _require_no_race(settings: Settings) -> None:

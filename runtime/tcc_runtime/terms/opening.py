@@ -7,9 +7,10 @@ Cost: a few hashes.
 
 from __future__ import annotations
 
-from tcc_certs.codec import Json, encode
-from tcc_certs.digest import blake, race_key
-from tcc_certs.fixed import format_decimal
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.hashes import blake
+from tcc_certs.race.digest import race_key
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.terms.modes import Terms, terms_of
 from tcc_runtime.terms.settings import Settings

@@ -5,11 +5,14 @@ value outside it, so with chance R / (R + Z - Z(v)), R = n(v) e^M(v), Z the weig
 Z(v) of those below v.  Nodes of one state differ by the cost of their prefix alone; prefixes are
 gathered into buckets by cost, each with its exact weight and its least and greatest cost, and go
 state by state from the root.  Floats: a forecast, on which nothing rests.
+No n e^M exceeds the root's (section 6), so one that is too great for a float is met there, and
+raises OverflowError; with scores within e^690 a rate too small for one adds less than 10^-15.
 Cost: edges times buckets; the number of buckets is what the effort allows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, inf, isfinite, log
 from typing import TypeAlias
@@ -73,7 +76,7 @@ def predict(artifact: Artifact, settings: Settings, *, effort: int = EFFORT) -> 
         return None
     buckets = max(1, min(_MOST_BUCKETS, effort // max(1, artifact.manifest.edges)))
     try:
-        lower, upper = _Forecast(artifact, settings).sums(buckets)
+        lower, upper = Ground(artifact, settings).sums(buckets)
     except OverflowError:
         return None
     if not (isfinite(upper) and lower > 0):
@@ -81,15 +84,27 @@ def predict(artifact: Artifact, settings: Settings, *, effort: int = EFFORT) -> 
     return Prediction(lower=max(1.0, lower * (1 - _MARGIN)), upper=upper * (1 + _MARGIN))
 
 
-class _Forecast:
+class Ground:
+    """What forecasts stand on: each state's rows, what weighs below it, and its rate, in floats.
+
+    Attributes:
+        edges: of each state.
+        weight: e^(-beta * cost) of each call.
+        below: what the plans below each state weigh together; derivations where it is not
+            deterministic.
+
+    Raises:
+        OverflowError: a plan's score is beyond the exponents that floats have.
+    """
+
     def __init__(self, artifact: Artifact, settings: Settings) -> None:
         beta, places = artifact.manifest.beta
         unit = 10 ** (places + 9)
         self._artifact = artifact
         self._step = [beta * cost / unit for cost in artifact.cost_low]  # beta * cost, exact once
-        self._weight = [exp(-step) for step in self._step]
-        self._edges = [artifact.edges(q) for q in range(artifact.manifest.states)]
-        self._below = self._weights_below()
+        self.weight = [exp(-step) for step in self._step]
+        self.edges = [artifact.edges(q) for q in range(artifact.manifest.states)]
+        self.below = self._weights_below()
         self._count = race_counts(artifact, settings.inflate)
         self._residual = residual_bound(artifact, settings.recipe)
 
@@ -99,11 +114,11 @@ class _Forecast:
         Raises:
             OverflowError: a plan's score is beyond the exponents that floats have.
         """
-        artifact, weight = self._artifact, self._weight
+        artifact, weight = self._artifact, self.weight
         found: list[float] = []
         steep: list[float] = []
         size = list(map(abs, self._step))
-        for q, edges in enumerate(self._edges):
+        for q, edges in enumerate(self.edges):
             total, most = (1.0 if artifact.accepts(q) else 0.0), 0.0
             for call, target in edges:
                 total += weight[call] * found[target]
@@ -115,28 +130,28 @@ class _Forecast:
             raise OverflowError
         return found
 
-    def _rate(self, q: int) -> float:
-        """n e^g of a state, in units of the weight of all plans."""
-        scale = self._artifact.manifest.fraction_bits * self._artifact.rank(q)
-        log_count = log(self._count(q)) - scale * log(2)
-        return exp(log_count + self._residual(q) / (1 << 32) - log(self._below[-1]))
+    def rate(self, states: Sequence[int]) -> float:
+        """n e^g of a set of states, in units of the weight of all plans."""
+        bits, rank = self._artifact.manifest.fraction_bits, self._artifact.rank
+        best = max(map(self._residual, states)) / (1 << 32) - log(self.below[-1])
+        return sum([exp(log(self._count(q)) - bits * rank(q) * log(2) + best) for q in states])
 
     def sums(self, buckets: int) -> tuple[float, float]:
         """Both ends of the enclosure."""
-        step, weight, whole = self._step, self._weight, self._below[-1]
-        gathered: list[list[Bucket]] = [[] for _ in self._below]
+        step, weight, whole = self._step, self.weight, self.below[-1]
+        gathered: list[list[Bucket]] = [[] for _ in self.below]
         gathered[-1].append((1.0, 0.0, 0.0))
         lower = upper = 0.0
         for q in range(len(gathered) - 1, -1, -1):
             prefixes = merged(gathered[q], buckets)
             gathered[q] = []
-            rate = self._rate(q)
+            rate = self.rate((q,))
             # With M and n that leave nothing open this is 0, and the cost of a prefix no matter.
-            slack = max(0.0, rate - self._below[q] / whole)
+            slack = max(0.0, rate - self.below[q] / whole)
             for mass, least, most in prefixes:
                 lower += mass * rate / (1 + slack * exp(-least))
                 upper += mass * rate / (1 + slack * exp(-most))
-            for call, target in self._edges[q]:
+            for call, target in self.edges[q]:
                 c, w = step[call], weight[call]
                 gathered[target] += [(m * w, least + c, most + c) for m, least, most in prefixes]
         return lower, upper

@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Literal, TypeAlias
 
-from tcc_certs.digest import opening_salt, seed_commitment
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.fixed import parse_decimal
+from tcc_certs.formats.decimals import parse_decimal
+from tcc_certs.race.digest import opening_salt, seed_commitment
 from tcc_runtime.errors import SettingsError
 
 Mode: TypeAlias = Literal["exact", "surrogate", "fallback"]

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
+from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import check
-from tcc_certs.manifest import Relaxed
 from tcc_certs.replay.constraints import residual_constraints
 from tests.oracle.cores import at_most, depth, letters, make_core, uses
 from tests.oracle.plans import plans

@@ -10,9 +10,9 @@ from functools import cache
 import pytest
 
 from tcc_certs.errors import Code
-from tcc_certs.fixed import parse_q64
+from tcc_certs.formats.fixed import parse_q64
+from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.manifest import Relaxed
 from tcc_certs.replay import validate
 from tests.oracle.build import build
 from tests.oracle.cores import at_most, depth, letters, make_core
@@ -27,7 +27,7 @@ from tests.oracle_ledger.writer import (
     reference_records,
 )
 
-from tcc_certs.core import read_core  # isort: skip
+from tcc_certs.core.reader import read_core  # isort: skip
 
 PRICED = {"cost": [10**9, 0, 5 * 10**8], "price": [1, 2, 3]}
 
@@ -166,6 +166,23 @@ def test_a_truncated_run_claims_no_more_than_its_cut():
         for lower in ("0.00000000000000000001", "-3.00000000000000000000"):
             forged = [*records[:-1], {**records[-1], "tail_lse": lower}]
             assert [f.code for f in validate(chained(forged), small()).findings] == [Code.TAIL]
+
+
+def test_a_tail_is_due_with_a_claim_and_right_wherever_it_stands():
+    for told in ({"silent": True}, {"max_expansions": 1, "top": 9}):
+        told = {"truncate": 1, **told}
+        _, records = valid(small(), **told)
+        bare = {name: value for name, value in records[-1].items() if name != "tail_lse"}
+        assert bare != records[-1]
+        found = validate(chained([*records[:-1], bare]), small())
+        assert (found.verdict, found.findings, found.claim_type) == (0, (), "NoCert")
+        forged = {**bare, "tail_lse": "0.00000000000000000001"}
+        found = validate(chained([*records[:-1], forged]), small())
+        assert [one.code for one in found.findings] == [Code.TAIL]
+    _, records = valid(small(), truncate=1)
+    bare = {name: value for name, value in records[-1].items() if name != "tail_lse"}
+    found = validate(chained([*records[:-1], bare]), small())
+    assert [(one.code, one.field) for one in found.findings] == [(Code.LEDGER_SCHEMA, "tail_lse")]
 
 
 def test_a_cut_at_the_root_s_rank_is_no_cut():

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
 from tcc_certs.kernel import check
 from tcc_certs.replay.language import read_language
 from tcc_certs.replay.tail import tail_lse

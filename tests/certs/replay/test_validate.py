@@ -9,12 +9,12 @@ import pytest
 
 from tcc_certs.errors import Code
 from tcc_certs.kernel import check
-from tcc_certs.replay import run as run_module
 from tcc_certs.replay import validate
 from tcc_certs.replay.constraints import residual_constraints
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import read_header
 from tcc_certs.replay.kappa import Kappa
+from tcc_certs.replay.kinds import leaf as leaf_module
 from tcc_certs.replay.language import read_language
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.steps import policy_of
@@ -300,7 +300,7 @@ def test_the_stop_rule_holds_at_a_key_equal_to_the_incumbent(key, stops):
 def test_coverage_is_a_check_of_its_own(monkeypatch):
     # A replay that loses a popped leaf's share of the root is found out by the sum.
     ledger = reference_ledger(small())
-    monkeypatch.setattr(run_module, "share", lambda language, node: 0)
+    monkeypatch.setattr(leaf_module, "share", lambda language, node: 0)
     found = validate(ledger, small())
     assert [(f.code, f.field) for f in found.findings] == [(Code.COVERAGE, "coverage")]
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tcc_certs.formats.hashes import call_digest, state_digest
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
 from tests.oracle.build import build
@@ -39,8 +40,12 @@ def test_rejects_costs_that_leave_64_bits() -> None:
     forge.put("edge_start", [0, 0, 1, 2]).put("edge_call", [0, 0]).put("edge_target", [0, 1])
     forge.put("rank", [0, 1, 2]).put("accept", [1, 0, 0]).put("plans", [1, 1, 1], shape=(3, 1))
     forge.put("cost_to_go", [0, 6 * 10**18, 2**63 - 1])
-    forge.put("residual_to_go", [0, 0, 0])
-    forge.columns["state_digest"] = ["U8", (3, 32), bytes(96)]
+    step = -(6 * 10**8 << 32)
+    forge.put("residual_to_go", [0, step, 2 * step])
+    call, digests = call_digest(b"a", 6 * 10**18, 6 * 10**18), [state_digest(True, [])]
+    for _ in range(2):
+        digests.append(state_digest(False, [(call, digests[-1])]))
+    forge.columns["state_digest"] = ["U8", (3, 32), b"".join(digests)]
     forge.member("states", value=3).member("edges", value=2)
     assert refusal(forge) == ("C504", "cost_to_go[2]")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tcc_certs.digest import call_digest, state_digest
+from tcc_certs.formats.hashes import call_digest, state_digest
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
 from tests.oracle.build import build
@@ -84,11 +84,11 @@ def test_rejects_a_state_that_nothing_reaches() -> None:
     assert refusal(automaton([rows[0], first, second])) == ("C603", "state 1")
 
 
-def test_rejects_a_first_state_that_nothing_reaches() -> None:
+def test_rejects_a_dead_first_state_that_nothing_reaches() -> None:
     # Only a dead state can stand there: every edge leads down to the one that accepts and ends.
     rows = [(0, []), (1, []), (0, [(0, 1), (1, 1)])]
     assert _digest((0, [])) < _digest((1, []))
-    assert refusal(automaton(rows)) == ("C603", "state 0")
+    assert refusal(automaton(rows)) == ("C604", "state 0")
 
 
 def _digest(row: tuple[int, list[tuple[int, int]]]) -> bytes:

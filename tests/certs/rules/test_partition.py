@@ -18,10 +18,19 @@ def test_rejects_rows_that_do_not_end_at_the_last_edge() -> None:
     assert refusal(forge.set("edge_start", last, starts[-1] + 1)) == ("C104", f"edge_start[{last}]")
 
 
+def test_rejects_an_edge_that_no_row_has() -> None:
+    forge = Forge(example())
+    last = len(forge.values("edge_start")) - 1
+    for name in ("edge_call", "edge_target"):
+        forge.put(name, [*forge.values(name), 0])
+    forge.member("edges", value=len(forge.values("edge_call")))
+    assert refusal(forge) == ("C104", f"edge_start[{last}]")
+
+
 def test_rejects_rows_that_fall() -> None:
     forge = Forge(example())
     starts = forge.values("edge_start")
-    starts[2] = starts[3] + 1
+    starts[3] = starts[2] - 1
     assert refusal(forge.put("edge_start", starts)) == ("C104", "edge_start[3]")
 
 
@@ -29,7 +38,7 @@ def test_rejects_a_row_far_beyond_the_edges() -> None:
     forge = Forge(example())
     starts = forge.values("edge_start")
     forge.put("edge_start", [starts[0], *[(1 << 64) - 1] * (len(starts) - 1)])
-    assert refusal(forge) == ("C104", f"edge_start[{len(starts) - 1}]")
+    assert refusal(forge) == ("C104", "edge_start[1]")
 
 
 @pytest.mark.parametrize("at", [0, -1])

@@ -4,10 +4,6 @@ import time
 
 import pytest
 
-from tcc_certs.automaton import Automaton
-from tcc_certs.errors import Rejected
-from tcc_certs.rules.race_counts import check_race_counts
-from tcc_certs.rules.sweep import blocks
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge
 from tests.oracle.build import Node, build_graph
@@ -56,20 +52,24 @@ def test_rejects_huge_shifts_without_making_them() -> None:
     forge = Forge(data).member("options", "tilt", value=64)
     forge.member("options", "fraction_bits", value=64).put("call_weight", [2**63 - 1] * 2)
     before = time.process_time()
-    assert refusal(forge) == ("C401", "race_count")
+    assert refusal(forge) == ("C401", "race_count[1]")
     assert time.process_time() - before < 5
 
 
-def test_rejects_a_huge_unit_of_a_state_without_making_it() -> None:
-    # Ranks are right by then; a long chain makes them as large as its file.
-    states = Automaton(
-        edge_start=[0, 0, 0], edge_call=[], edge_target=[], accept=[1, 1], rank=[0, 10**10]
+@pytest.mark.parametrize("accepts", [0, 1])
+def test_a_huge_rank_is_refused_before_a_count_is_written_out_at_its_scale(accepts: int) -> None:
+    # 2^(64 * (2^32 - 1)) would take 32 GiB, in a file of a few kilobytes.
+    forge = (
+        Forge(example()).member("options", "tilt", value=64).member("options", "beta", value="0")
     )
-    with pytest.raises(Rejected, match="C401"):
-        check_race_counts(next(blocks(states)), [1, 1], [0, 64 * 10**10], [1, 1], [], 64, 1)
+    forge.member("options", "fraction_bits", value=64).put("call_weight", [2**63 - 1] * 4)
+    forge.put("race_count", [1, 0] * 5, shape=(5, 2))
+    state = 1
+    forge.set("accept", state, accepts).set("rank", state, 2**32 - 1)
+    assert refusal(forge) == ("C202", f"rank[{state}]")
 
 
-@pytest.mark.parametrize(("bits", "place"), [(63, "race_count[1]"), (64, "race_count")])
+@pytest.mark.parametrize(("bits", "place"), [(63, "race_count[1]"), (64, "race_count[1]")])
 def test_a_shift_by_all_the_bits_of_a_row_is_not_made(bits: int, place: str) -> None:
     # An edge past one rank: its term is shifted by F, and rows have one limb.
     end = Node(accept=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
 from tcc_compiler.letters import partition
 from tests.compiler.backend.compiling import core
 from tests.oracle.cores import at_most, letters, make_core, uses

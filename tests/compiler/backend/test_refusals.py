@@ -18,7 +18,7 @@ ANY = ["repeat", ABC, 0]
 
 def at_once(text: str, **options: object) -> list[tuple[str, int]]:
     """Codes and lines of a text's diagnostics."""
-    found = compile_text(HEAD + text, Options(auto_relax=False, **options)).diagnostics  # type: ignore[arg-type]
+    found = compile_text(HEAD + text, Options(**options)).diagnostics  # type: ignore[arg-type]
     return [(d.code, d.span.line if d.span else 0) for d in found]
 
 
@@ -110,7 +110,7 @@ def test_a_shortest_plan_past_the_limit_is_seen_at_once() -> None:
 
 def test_a_depth_past_the_limit_on_states_is_seen_at_once() -> None:
     looks = count()
-    options = Options(auto_relax=False, timeout=1e9, clock=lambda: 1e-9 * next(looks))
+    options = Options(timeout=1e9, clock=lambda: 1e-9 * next(looks))
     text = HEAD + "tool a\ntool b\nplan = a* b\nlimit depth <= 100000000\n"
     (diagnostic,) = compile_text(text, options).diagnostics
     assert diagnostic.code == "TCC403" and diagnostic.span is not None and diagnostic.span.line == 5
@@ -122,12 +122,10 @@ def test_a_depth_past_the_limit_on_states_is_seen_at_once() -> None:
 def test_a_depth_is_refused_at_once_only_where_it_takes_so_many_states(plan: str) -> None:
     for most in range(8, 24):
         text = HEAD + f"tool a\ntool b\nplan = {plan}\nlimit depth <= {most}\n"
-        whole = compile_text(text, Options(auto_relax=False)).artifact
+        whole = compile_text(text, Options()).artifact
         assert whole is not None
         states = check(whole).file.manifest.states
-        assert (
-            compile_text(text, Options(auto_relax=False, max_states=4 * states)).artifact == whole
-        )
+        assert compile_text(text, Options(max_states=4 * states)).artifact == whole
         assert at_once(text.removeprefix(HEAD), max_states=states - 1) == [("TCC403", 5)]
 
 
@@ -155,7 +153,7 @@ def test_edges_past_the_limit() -> None:
 
 def test_time_runs_out_by_the_given_clock() -> None:
     ticks = count()
-    options = Options(auto_relax=False, timeout=3.5, clock=lambda: float(next(ticks)))
+    options = Options(timeout=3.5, clock=lambda: float(next(ticks)))
     (diagnostic,) = compile_core(core(["repeat", A, 0, 10**7]), options).diagnostics
     assert diagnostic.code == "TCC404"
     assert diagnostic.message.endswith("ran out at the plan expression")

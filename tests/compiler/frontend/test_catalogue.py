@@ -9,6 +9,11 @@ import pytest
 from tcc_compiler.catalogue import CATALOGUE, explain, page
 from tcc_compiler.frontend import read_grammar
 from tcc_compiler.imports.read import read_graph
+from tcc_compiler.options import Options
+from tcc_compiler.pipeline import compile_text
+from tcc_compiler.resolve.files import MAX_FILES
+from tcc_compiler.source import MAX_SOURCE_BYTES
+from tcc_compiler.syntax.tokens import MAX_TOKENS
 
 PAGE = Path(__file__).parents[3] / "docs" / "errors.md"
 FRONT = sorted(code for code, entry in CATALOGUE.items() if entry.example and code[3] not in "45")
@@ -32,6 +37,18 @@ def test_the_front_end_reads_the_example_of_a_later_error(code: str, tmp_path: P
     path = tmp_path / "grammar.tcg"
     path.write_text(CATALOGUE[code].example, "utf-8")
     assert read_grammar(path).diagnostics == ()
+
+
+@pytest.mark.parametrize("code", BEHIND)
+def test_compiling_the_example_of_a_later_error_gives_it_alone(code: str) -> None:
+    found = compile_text(CATALOGUE[code].example, Options()).diagnostics
+    assert [item.code for item in found] == [code]
+
+
+def test_the_sizes_that_a_page_names_are_those_of_the_code() -> None:
+    text = CATALOGUE["TCC107"].explanation
+    sizes = (f"{MAX_SOURCE_BYTES >> 20} MiB", str(MAX_TOKENS), f"{MAX_FILES} files")
+    assert all(size in text for size in sizes)
 
 
 def test_explain_gives_title_text_and_example() -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tcc_certs.core import read_core
-from tcc_certs.digest import root_context, root_document
+from tcc_certs.core.reader import read_core
+from tcc_certs.formats.hashes import root_document
+from tcc_certs.race.digest import root_context
 from tcc_compiler.frontend import read_grammar, read_grammar_text
 from tests.compiler.frontend.grammars import HEAD, TOOLS, codes, core
 from tests.property.grammars import random_grammar

@@ -62,6 +62,11 @@ CASES = {
     "conditions": (
         HEAD + "tool a(k: 1..60000) { " + "cost k when k = 5 " * 15_000 + "}", "TCC314",
     ),
+    "arithmetic of many tools": (
+        HEAD + "".join(
+            f"tool a{i}(k: 1..1000) {{ cost {'+'.join(['k'] * 1000)} }}\n" for i in range(60)
+        ), "TCC314",
+    ),
     "growing arithmetic": (
         HEAD + "tool a { cost " + "*".join(["9" * 900] * 9_000) + " }", "TCC307",
     ),

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
 from tcc_compiler.diagnostics import render
 from tcc_compiler.frontend import read_grammar_text
 from tests.property.grammars import random_grammar

@@ -135,3 +135,11 @@ def test_a_version_takes_at_most_1024_bytes() -> None:
     for version, due in (("1" * 1024, []), ("1" * 1025, ["TCC315"]), ("é" * 513, ["TCC315"])):
         found = codes(f'grammar g version "{version}"\ntool a\n')
         assert [code for code, _, _ in found] == due
+
+
+@pytest.mark.parametrize(
+    "char", ["\\n", "\\u001b", "\x7f", "\x9b", "\u202e", "\u2066", "\u200e", "\u061c", "\u2028"]
+)
+def test_a_version_holds_no_hidden_character(char: str) -> None:
+    found = codes(f'grammar g version "1.0{char}VALID"\ntool a\n')
+    assert [(code, line, column) for code, line, column in found] == [("TCC315", 1, 19)]

@@ -10,8 +10,8 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from tcc_certs.artifact import read_artifact
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
+from tcc_certs.formats.artifact import read_artifact
 from tcc_compiler.frontend import Frontend
 from tcc_compiler.imports.read import read_graph, read_networkx
 from tcc_compiler.options import Options

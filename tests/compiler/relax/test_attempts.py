@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tcc_certs.core import read_core
+from tcc_certs.core.reader import read_core
+from tcc_certs.formats.manifest import Manifest, Relaxed
 from tcc_certs.kernel import check
-from tcc_certs.manifest import Manifest, Relaxed
 from tcc_compiler.diagnostics import Diagnostic
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.letters import partition
@@ -31,7 +31,13 @@ SUMS = TOOLS + "limit depth <= 12\nlimit price <= 30\nlimit latency <= 300 ms\n"
 
 
 def compiled(text: str, **options: object) -> Compiled:
-    return compile_text(HEAD + text, Options(**options))  # type: ignore[arg-type]
+    """Compiled with bounds where it takes them."""
+    return asked_for_nothing(text, relax=("auto",), **options)
+
+
+def asked_for_nothing(text: str, **options: object) -> Compiled:
+    plan = "" if "plan =" in text else "plan = any*\n"
+    return compile_text(HEAD + text + plan, Options(**options))  # type: ignore[arg-type]
 
 
 def relaxed(found: Compiled) -> list[str]:
@@ -57,7 +63,7 @@ def test_the_statement_that_adds_most_states_goes_first() -> None:
         "enforces it"
     )
     assert found.diagnostics[0].hint is not None
-    assert "--no-relax" in found.diagnostics[0].hint
+    assert "leave --relax auto out" in found.diagnostics[0].hint
 
 
 def test_an_earlier_statement_is_blamed_where_it_made_the_states() -> None:
@@ -113,11 +119,15 @@ def test_a_limit_on_negative_costs_is_never_relaxed() -> None:
     assert compiled(text.replace("-0.37", "0.37"), max_states=60).artifact is not None
 
 
-def test_no_relaxing_is_the_error_of_before() -> None:
+def test_nothing_is_relaxed_unasked() -> None:
     text = TOOLS + "limit depth <= 12\nlimit price <= 30\n"
-    found = compiled(text, max_states=80, auto_relax=False)
+    found = asked_for_nothing(text, max_states=80)
     assert found.artifact is None
     assert lines(found) == [("TCC403", 9)]
+    # Nor where something else was asked for.
+    named = asked_for_nothing(text + "limit uses(t1) <= 2\n", max_states=80, relax=("uses",))
+    assert named.artifact is None
+    assert lines(named) == [("TCC403", 9)]
 
 
 def test_too_many_bits_round_the_race_counts() -> None:
@@ -190,12 +200,14 @@ def test_progress_is_told_a_few_times_a_second() -> None:
 def test_the_same_choice_on_every_run_and_hash_seed(most: int) -> None:
     text = HEAD + SUMS
     text += "require t0 before t1\nforbid t2 with t3\nforbid t4 t5\nlimit uses(t1) <= 1\n"
-    here = compile_text(text, Options(max_states=most))
+    text += "plan = any*\n"
+    here = compile_text(text, Options(max_states=most, relax=("auto",)))
     assert here.artifact is not None
     program = (
         "import sys; from tcc_compiler.options import Options;"
         "from tcc_compiler.pipeline import compile_text;"
-        "found = compile_text(sys.argv[1], Options(max_states=int(sys.argv[2])));"
+        "found = compile_text(sys.argv[1], Options(max_states=int(sys.argv[2]), relax=('auto',)));"
+        ""
         "sys.stdout.buffer.write(found.artifact + repr(found.diagnostics).encode())"
     )
     root = Path(__file__).parents[3]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import check
-from tcc_certs.manifest import Relaxed
 from tcc_compiler.diagnostics import Diagnostic
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.corecheck import check_core
+from tcc_certs.corecheck.check import check_core
+from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.manifest import Relaxed
 from tcc_compiler.guard import Guard
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import _check_options, _read, compile_core, run_passes
@@ -26,7 +26,7 @@ def made(
     round_counts: int | None = None,
 ) -> bytes | str:
     """The artifact of one attempt, or the code of its refusal."""
-    options = Options(auto_relax=False)
+    options = Options()
     resolved, value = _read(core)
     try:
         attempt = Attempt(
@@ -50,7 +50,7 @@ def valid(data: bytes) -> CheckedArtifact:
 
 def exact(core: bytes) -> CheckedArtifact | None:
     """The exact artifact, None where there is no plan."""
-    artifact = compile_core(core, Options(auto_relax=False)).artifact
+    artifact = compile_core(core, Options()).artifact
     return None if artifact is None else check(artifact)
 
 

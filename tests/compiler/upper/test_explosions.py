@@ -12,11 +12,12 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 
 HEAD = 'grammar g version "1"\ntool a { cost 1 price 1 }\ntool b { cost 2 price 3 }\ntool c\n'
+AUTO = Options(relax=("auto",))
 LATE = "(a | b)* a (a | b){30}"
 
 
 def compiled(text: str, **options: object) -> tuple[bytes, tuple[Diagnostic, ...]]:
-    found = compile_text(HEAD + text, Options(**options))  # type: ignore[arg-type]
+    found = compile_text(HEAD + text, Options(relax=("auto",), **options))  # type: ignore[arg-type]
     assert found.artifact is not None, found.diagnostics
     return found.artifact, found.diagnostics
 
@@ -67,7 +68,7 @@ def test_small_machines_are_determinised_whatever_the_ratio() -> None:
 
 def test_what_is_taken_off_has_to_be_determinised() -> None:
     text = f"{HEAD}plan = any{{0,60}} - ({LATE})\nlimit depth <= 60\n"
-    found = compile_text(text, Options(max_states=2_000))
+    found = compile_text(text, Options(max_states=2_000, relax=("auto",)))
     assert [d.code for d in found.diagnostics] == ["TCC403"]
     assert found.diagnostics[0].message.startswith("the plan expression takes more than")
 
@@ -76,15 +77,15 @@ def test_partial_derivatives_that_are_deterministic_count_exactly(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = f"{HEAD}plan = any{{0,9}} - ((a | b)* a (a | b){{6}})\n"
-    exact = compile_text(text, Options())
+    exact = compile_text(text, AUTO)
     assert exact.diagnostics == ()
     monkeypatch.setattr("tcc_compiler.explore._FIRST_CAP", 16)
     monkeypatch.setattr("tcc_compiler.guard._BLOWN_SETS", 32)
     monkeypatch.setattr("tcc_compiler.guard._BLOWN_RATIO", 1)
-    assert compile_text(text, Options()) == exact
+    assert compile_text(text, AUTO) == exact
     # So does an expression that multiplies and cannot be kept apart either.
     monkeypatch.setattr("tcc_compiler.pipeline.explore_partial", _too_large)
-    assert compile_text(text, Options()) == exact
+    assert compile_text(text, AUTO) == exact
 
 
 def _too_large(_core: object, _letters: object, guard: Guard) -> Machine:
@@ -99,6 +100,6 @@ def test_state_sets_that_multiply_are_seen_early() -> None:
 
 def test_patience_is_an_option() -> None:
     text = f"{HEAD}plan = {LATE}\nlimit depth <= 60\n"
-    found = compile_text(text, Options(max_states=9000, auto_relax=False))
+    found = compile_text(text, Options(max_states=9000))
     assert found.artifact is None
     assert [d.code for d in found.diagnostics] == ["TCC403"]

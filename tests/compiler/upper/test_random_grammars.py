@@ -7,10 +7,10 @@ from itertools import product
 
 import pytest
 
-from tcc_certs.automaton import Automaton
-from tcc_certs.grammar import Core
+from tcc_certs.core.model import Core
+from tcc_certs.formats.automaton import Automaton
+from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.manifest import Relaxed
 from tcc_compiler.frontend import read_grammar_text
 from tests.compiler.upper.making import KINDS, exact, made, valid, words
 from tests.oracle.build import build

@@ -1,0 +1,111 @@
+"""What is enforced where: the statements that the automaton holds, and those left to a run.
+
+Whoever walks an automaton sees plans that break what is left to a run.
+Text: docs/spec/artifact.md, section 7.  Cost: linear in the statements and in
+the call sets; texts of call sets are shortened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tcc_certs.core.model import CallSet, Core, ForbidNext, ForbidWith, Limit, Require
+from tcc_certs.errors import clip
+from tcc_certs.formats.manifest import Relaxed
+
+_SHOWN = 8
+_WIDEST = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enforced:
+    """Texts of statements, in the order of the core.
+
+    Attributes:
+        automaton: no walk over the artifact breaks these; ``plan`` stands for the plan expression.
+        run: these are kept by a run alone, or by who looks them up with the artifact's help.
+    """
+
+    automaton: tuple[str, ...]
+    run: tuple[str, ...]
+
+
+def enforced(core: Core, relaxed: Relaxed | None) -> Enforced:
+    """Where each statement of `core` is enforced in an artifact that relaxes `relaxed`."""
+    left = Relaxed() if relaxed is None else relaxed
+    texts = _Texts(core)
+    held = ["plan"]
+    if core.start is not None:
+        held += [f"start {core.start}", f"goal {' | '.join(core.goals)}"]
+    run: list[str] = []
+    for statements, indices in (
+        (core.limits, left.limits),
+        (core.requires, left.requires),
+        (core.forbids, left.forbids),
+    ):
+        chosen = frozenset(indices)
+        for at, statement in enumerate(statements):
+            (run if at in chosen else held).append(texts.of(statement))
+    return Enforced(automaton=tuple(held), run=tuple(run))
+
+
+class _Texts:
+    """Texts of statements; each call set is looked at once, however many statements name it."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._patterns: dict[int, str] = {}
+
+    def of(self, statement: Limit | Require | ForbidNext | ForbidWith) -> str:
+        """A limit's canonical text; others as a grammar has them, with call sets shortened."""
+        match statement:
+            case Limit():
+                return statement.text
+            case Require(order, first, second):
+                return f"require {self._pattern(first)} {order} {self._pattern(second)}"
+            case ForbidNext(patterns):
+                shown = " ".join([self._pattern(pattern) for pattern in patterns[:_SHOWN]])
+                return f"forbid {shown}{' ...' if len(patterns) > _SHOWN else ''}"
+            case ForbidWith(first, second):
+                return f"forbid {self._pattern(first)} with {self._pattern(second)}"
+
+    def _pattern(self, number: int) -> str:
+        found = self._patterns.get(number)
+        if found is None:
+            found = self._patterns[number] = clip(_call_set_text(self._core, number), _WIDEST)
+        return found
+
+
+def _call_set_text(core: Core, number: int) -> str:
+    """The tool where a call set is all of its calls, else its first call and how many there are."""
+    calls = core.patterns[number]
+    if not calls:
+        return "(no call)"
+    low, _ = calls[0]
+    tool = core.calls[low].tool
+    if _is_whole(core, calls, tool):
+        return core.tools[tool].name
+    size = sum(end - start for start, end in calls)
+    return core.calls[low].text if size == 1 else f"{core.calls[low].text}|...({size} calls)"
+
+
+def _is_whole(core: Core, calls: CallSet, tool: int) -> bool:
+    if len(calls) > 1:
+        return False
+    low, high = calls[0]
+    starts = low == 0 or core.calls[low - 1].tool != tool
+    ends = high == len(core.calls) or core.calls[high].tool != tool
+    return starts and ends and core.calls[high - 1].tool == tool
+
+
+def shortened(texts: tuple[str, ...]) -> str:
+    """The texts for people: the first ones, and how many more there are."""
+    return ", ".join(_first(texts))
+
+
+def _first(texts: tuple[str, ...]) -> Iterator[str]:
+    for text in texts[:_SHOWN]:
+        yield clip(text, _WIDEST)
+    if len(texts) > _SHOWN:
+        yield f"and {len(texts) - _SHOWN} more"

@@ -1,0 +1,232 @@
+"""The automaton against its core: at every prefix both allow the same, to the end.
+
+Walks the automaton and, beside it, the residual of the core (:mod:`tcc_certs.corecheck.residuals`):
+a term, and what the limits, signatures, requires and forbids still ask.  A pair agrees when both
+may stop or neither (G101), when every call with an edge goes on to a pair that agrees, and when no
+call without an edge can still finish (G102); the residuals after such calls are searched until none
+is left, and none of them may stop.  The automaton is finite, its states are alive and distinct (C1
+to C6), so when all pairs agree its plans are the core's, no more and no fewer; that calls cost the
+same is C8.  Statements that the artifact relaxed are left out of the core.  A nondeterministic
+artifact is the graph of the core's partial derivatives: that graph is made again, and its root must
+have the same digest (G103).  Cost: pairs times letters; past a bound the check declines (D201).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
+
+from tcc_certs.core.model import Core
+from tcc_certs.corecheck.budget import Budget
+from tcc_certs.corecheck.letters import Alphabet
+from tcc_certs.corecheck.network import network_of
+from tcc_certs.corecheck.residuals import Moves, Residuals
+from tcc_certs.corecheck.spans import Spans
+from tcc_certs.errors import Code, Rejected, require
+from tcc_certs.formats.automaton import Automaton
+from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.limits import MAX_CORE_PAIRS, MAX_CORE_STEPS
+
+S = TypeVar("S")
+Row: TypeAlias = "dict[int, Sequence[int]]"  # letter -> targets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoreReport:
+    """What was compared: pairs of a state and a residual, and residuals shown to have no plan.
+
+    Of a nondeterministic artifact: residuals with a plan, of which its graph is made, and others.
+    """
+
+    pairs: int
+    dead: int
+
+
+def check_core(
+    checked: CheckedArtifact, *, pairs: int = MAX_CORE_PAIRS, steps: int = MAX_CORE_STEPS
+) -> CoreReport:
+    """The automaton of `checked` is that of its core.
+
+    Args:
+        checked: an artifact whose certificates hold.
+        pairs: the most pairs and dead residuals that are looked at.
+        steps: the most units of work.
+
+    Raises:
+        Rejected: G101 where one may stop and the other may not, G102 where a call is allowed by
+            one alone, G103 a nondeterministic graph that is not the core's, D201 past a bound.
+    """
+    core = _enforced(checked.core, checked.file.manifest.relaxed)
+    if not checked.file.manifest.nondeterministic:
+        return _Walk(checked, core, pairs, Budget(steps)).run()
+    network = network_of(core, pairs, Budget(steps))
+    due, found = network.root.hex(), checked.file.manifest.root.hex()
+    require(due, found, Code.CORE_DERIVATIVES, "state_digest of the root")
+    return CoreReport(pairs=network.live, dead=network.dead)
+
+
+def _enforced(core: Core, relaxed: Relaxed | None) -> Core:
+    """The core without what was relaxed."""
+    if relaxed is None:
+        return core
+
+    def kept(statements: Sequence[S], left_out: Sequence[int]) -> tuple[S, ...]:
+        return tuple(s for index, s in enumerate(statements) if index not in left_out)
+
+    return replace(
+        core,
+        limits=kept(core.limits, relaxed.limits),
+        requires=kept(core.requires, relaxed.requires),
+        forbids=kept(core.forbids, relaxed.forbids),
+    )
+
+
+class _Walk:
+    """One walk: the pairs met so far, each with the pair and the letter that it was met by."""
+
+    def __init__(self, checked: CheckedArtifact, core: Core, most: int, budget: Budget) -> None:
+        self._core = core
+        self._automaton = checked.automaton
+        self._most = most
+        self._budget = budget
+        self._residuals = Residuals(core, budget)
+        self._alphabet = self._residuals.alphabet
+        self._edges = _Edges(checked.automaton, self._alphabet, checked.core_calls, checked.calls)
+        self._rows: dict[int, Row] = {}
+        self._origin: list[int] = []  # by pair: the pair before and the letter, as one number
+
+    def run(self) -> CoreReport:
+        """Every pair that the root leads to, then every residual that must be dead."""
+        first = self._residuals.first
+        root = self._automaton.root
+        if first is None:
+            raise Rejected(Code.CORE_ACCEPT, f"state {root}", "a core with a plan", "none")
+        residuals, rows, accept = self._residuals, self._rows, self._automaton.accept
+        stops, lefts, controls = residuals.stops, residuals.left, residuals.control
+        states, letters = len(accept), len(self._alphabet.letters)
+        todo = [first * states + root]  # a pair is one number
+        seen = set(todo)
+        self._origin.append(0)
+        dead: dict[int, int] = {}  # residual -> the pair that it was met from
+        spans = Spans(residuals, states)
+        spans.add(root, first)
+        for at, pair in enumerate(todo):  # grows as it is read
+            residual, q = divmod(pair, states)
+            if spans.inside(q, residual):
+                continue
+            if stops[residual] != accept[q]:
+                raise self._stops_otherwise(q, residual, at)
+            row = rows.get(q) or self._row(q)
+            left = lefts[residual]
+            moves = controls[residual].moves or residuals.moves(residual)
+            followed = 0
+            for letter, arrivals in moves:
+                following = arrivals[left]
+                if following is None:
+                    continue
+                if letter not in row:
+                    dead.setdefault(following, at)
+                    continue
+                followed += 1
+                for target in row[letter]:
+                    pair = following * states + target
+                    if pair not in seen:
+                        seen.add(pair)
+                        todo.append(pair)
+                        self._origin.append(at * letters + letter)
+                        spans.add(target, following)
+            if followed < len(row):
+                raise self._superfluous(q, at, left, moves)
+            self._count(len(todo) + len(dead), 1 + len(moves))
+        return CoreReport(pairs=len(todo), dead=self._search_dead(dead, states, todo))
+
+    def _search_dead(self, found: dict[int, int], states: int, pairs: Sequence[int]) -> int:
+        """All that the `found` residuals lead to; none may stop."""
+        todo = list(found)
+        for residual in todo:  # grows as it is read
+            origin = found[residual]
+            if self._residuals.stops[residual]:
+                due = "an edge: the core has a plan by a call that has none"
+                path = self._place(pairs[origin] % states, origin)
+                raise Rejected(Code.CORE_NEXT_CALL, path, due, "no edge")
+            left = self._residuals.left[residual]
+            moves = self._residuals.moves(residual)
+            for _, arrivals in moves:
+                following = arrivals[left]
+                if following is not None and following not in found:
+                    found[following] = origin
+                    todo.append(following)
+            self._count(len(pairs) + len(todo), 1 + len(moves))
+        return len(todo)
+
+    def _count(self, met: int, steps: int) -> None:
+        self._budget.spend(steps)
+        if met > self._most:
+            raise Rejected(Code.LIMIT, "core", f"at most {self._most} pairs", "more")
+
+    def _row(self, q: int) -> Row:
+        row = self._rows[q] = self._edges.of(q)
+        return row
+
+    def _stops_otherwise(self, q: int, residual: int, at: int) -> Rejected:
+        due = self._residuals.stops[residual]
+        words = ("goes on", "may stop")
+        return Rejected(Code.CORE_ACCEPT, self._place(q, at), words[due], words[not due])
+
+    def _superfluous(self, q: int, at: int, left: int, moves: Moves) -> Rejected:
+        """The first letter, group by group, with an edge after which the core has no plan."""
+        allowed = {letter for letter, arrivals in moves if arrivals[left] is not None}
+        edges = [n for group in self._alphabet.by_group for n in group if n in self._rows[q]]
+        call = self._text(next(letter for letter in edges if letter not in allowed))
+        place = self._place(q, at)
+        return Rejected(Code.CORE_NEXT_CALL, place, f"no edge with {call}", f"an edge with {call}")
+
+    def _text(self, letter: int) -> str:
+        """A call of `letter`."""
+        return self._core.calls[self._alphabet.letters[letter].calls[0]].text
+
+    def _place(self, q: int, at: int) -> str:
+        """The state, and the calls by which it was reached."""
+        calls = []
+        while at > 0:
+            at, letter = divmod(self._origin[at], len(self._alphabet.letters))
+            calls.append(self._text(letter))
+        return f"state {q} after [{' '.join(reversed(calls))}]"
+
+
+class _Edges:
+    """The edges of a state by letter."""
+
+    def __init__(
+        self,
+        automaton: Automaton,
+        alphabet: Alphabet,
+        core_calls: Sequence[int],
+        texts: Sequence[str],
+    ) -> None:
+        self._automaton = automaton
+        self._texts = texts
+        self._letter_of = [alphabet.letter_of[call] for call in core_calls]
+        self._sizes = [len(letter.calls) for letter in alphabet.letters]
+
+    def of(self, q: int) -> Row:
+        """Letter -> the targets of its calls; a letter has edges for all its calls or for none.
+
+        Raises:
+            Rejected: G102 where some calls of a letter have an edge and others have not.
+        """
+        targets: dict[int, list[int]] = {}
+        edges = list(self._automaton.edges(q))
+        for call, target in edges:
+            targets.setdefault(self._letter_of[call], []).append(target)
+        row: Row = {}
+        for letter, found in targets.items():
+            due = self._sizes[letter]
+            if len(found) != due:
+                like = next(call for call, _ in edges if self._letter_of[call] == letter)
+                text = f"{due} edges, for each call like {self._texts[like]}"
+                raise Rejected(Code.CORE_NEXT_CALL, f"state {q}", text, len(found))
+            row[letter] = (found[0],) if due == 1 else sorted(set(found))
+        return row

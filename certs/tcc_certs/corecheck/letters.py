@@ -1,0 +1,144 @@
+"""Letters: classes of calls that nothing in a core tells apart, and the meters of its limits.
+
+Every limit is a meter, the sum over a plan of one weight a call, at most a bound: ``depth`` weighs
+every call 1, ``uses(P) >= n`` weighs calls of P -1 against -n.  Two calls are one letter when they
+are in the same patterns, weigh the same on every meter and have the same signature.
+Cost: linear in the sizes of the patterns and in calls times limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tcc_certs.core.model import Call, CallSet, Core, Limit, members
+from tcc_certs.corecheck.budget import Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """Calls that the core treats alike.
+
+    Attributes:
+        calls: their indices in the core.
+        group: letters of one group are in the same patterns.
+        weights: one for each meter.
+        takes, gives: the signature of their tools.
+    """
+
+    calls: tuple[int, ...]
+    group: int
+    weights: tuple[int, ...]
+    takes: str | None
+    gives: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alphabet:
+    """The letters of a core.
+
+    Attributes:
+        letters: by number.
+        letter_of: for each call of the core its letter.
+        by_group: for each group the numbers of its letters.
+        groups: for each pattern the groups in it.
+        bounds: for each meter the most that its sum may be; None is without end.  The first meter
+            is the depth.
+    """
+
+    letters: tuple[Letter, ...]
+    letter_of: Sequence[int]
+    by_group: tuple[tuple[int, ...], ...]
+    groups: tuple[frozenset[int], ...]
+    bounds: tuple[int | None, ...]
+
+
+def alphabet_of(core: Core, budget: Budget) -> Alphabet:
+    """The letters and the meters of `core`.
+
+    Raises:
+        Rejected: D201 where the patterns are too large together.
+    """
+    sets = [*core.patterns, *(limit.calls for limit in core.limits if limit.calls is not None)]
+    budget.spend(sum(high - low for ranges in sets for low, high in ranges))
+    limits = [limit for limit in core.limits if limit.kind != "depth"]
+    budget.spend(len(core.calls) * (len(limits) + 1))
+    depths = [limit.value for limit in core.limits if limit.kind == "depth"]
+    weights = [[1] * len(core.calls), *(_weights(limit, core.calls) for limit in limits)]
+    inside = _memberships(core.patterns, len(core.calls))
+    group_of = _numbered(inside)
+    keys = []
+    for index, call in enumerate(core.calls):
+        tool = core.tools[call.tool]
+        amounts = tuple(weight[index] for weight in weights)
+        keys.append((group_of[index], amounts, tool.takes, tool.gives))
+    letter_of = _numbered(keys)
+    letters = _letters(letter_of, keys)
+    by_group: list[list[int]] = [[] for _ in range(max(group_of, default=-1) + 1)]
+    for number, letter in enumerate(letters):
+        by_group[letter.group].append(number)
+    return Alphabet(
+        letters=letters,
+        letter_of=letter_of,
+        by_group=tuple(map(tuple, by_group)),
+        groups=tuple(
+            frozenset(group_of[call] for call in members(pattern)) for pattern in core.patterns
+        ),
+        bounds=(min(depths, default=None), *map(_bound, limits)),
+    )
+
+
+def _memberships(patterns: Sequence[CallSet], calls: int) -> list[tuple[int, ...]]:
+    """For each call the patterns that it is in."""
+    inside: list[list[int]] = [[] for _ in range(calls)]
+    for number, pattern in enumerate(patterns):
+        for call in members(pattern):
+            inside[call].append(number)
+    return [tuple(numbers) for numbers in inside]
+
+
+def _numbered(keys: Sequence[object]) -> list[int]:
+    """Equal keys get equal numbers, in order of first appearance."""
+    number: dict[object, int] = {}
+    return [number.setdefault(key, len(number)) for key in keys]
+
+
+def _letters(
+    letter_of: Sequence[int],
+    keys: Sequence[tuple[int, tuple[int, ...], str | None, str | None]],
+) -> tuple[Letter, ...]:
+    calls: list[list[int]] = [[] for _ in range(max(letter_of, default=-1) + 1)]
+    for call, letter in enumerate(letter_of):
+        calls[letter].append(call)
+    return tuple(
+        Letter(
+            calls=tuple(alike),
+            group=keys[alike[0]][0],
+            weights=keys[alike[0]][1],
+            takes=keys[alike[0]][2],
+            gives=keys[alike[0]][3],
+        )
+        for alike in calls
+    )
+
+
+def _weights(limit: Limit, calls: Sequence[Call]) -> list[int]:
+    """What each call weighs on the meter of a limit."""
+    if limit.calls is not None:
+        weights = [0] * len(calls)
+        for index in members(limit.calls):
+            weights[index] = -1 if limit.least else 1
+        return weights
+    match limit.kind:
+        case "price":
+            return [call.price for call in calls]
+        case "latency":
+            return [call.latency for call in calls]
+        case "epsilon":
+            return [call.epsilon for call in calls]
+        case _:
+            return [call.cost_high for call in calls]
+
+
+def _bound(limit: Limit) -> int:
+    return -limit.value if limit.least else limit.value

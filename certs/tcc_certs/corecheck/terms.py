@@ -1,0 +1,190 @@
+"""Terms: expressions of the core as numbered nodes.
+
+Terms are normalised as they are made (unions and intersections flat, sorted, each member once), and
+equal terms have one number; counted repeats are never written out.
+Cost: linear in the terms that are met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from tcc_certs.core.expressions import nullable_rules, parts
+from tcc_certs.core.model import Alt, Both, Core, Diff, Empty, Expr, OneCall, Repeat, RuleRef, Seq
+from tcc_certs.corecheck.budget import Budget
+
+Term: TypeAlias = int
+Node: TypeAlias = "tuple[str, tuple[int, ...], int, int | None]"  # kind, parts, two numbers
+
+NOTHING: Term = 0  # no word
+EMPTY: Term = 1  # the empty word alone
+_LEVELS = 2  # of heads that a union takes together: deeper ones are too many different terms
+
+
+class Terms:
+    """All terms of one core that have been met.
+
+    Attributes:
+        nodes: by number, (kind, parts, number, number): ``call`` has its pattern, ``rule`` the
+            rule's index, ``repeat`` its two bounds.
+        nullable: by number, whether the empty word is in the term.
+        bodies: by rule index, the term of the rule's expression.
+        plan: the term of the plan.
+        budget: what the work is counted on.
+    """
+
+    def __init__(self, core: Core, budget: Budget, twins: bool = False) -> None:
+        """Terms of `core`; with `twins` an intersection keeps equal members."""
+        self.budget = budget
+        self._twins = twins
+        self._number: dict[Node, Term] = {}
+        self.nodes: list[Node] = []
+        self.nullable: list[bool] = []
+        self._make("nothing", (), False)
+        self._make("empty", (), True)
+        self._rule_index = {name: index for index, name in enumerate(core.rules)}
+        nullable = nullable_rules(core.rules)
+        self._rule_nullable = [nullable[name] for name in core.rules]
+        self.bodies: Sequence[Term] = [self.term(body) for body in core.rules.values()]
+        self.plan = self.term(core.plan)
+
+    def _make(
+        self, kind: str, parts: tuple[int, ...], nullable: bool, one: int = 0, two: int | None = 0
+    ) -> Term:
+        node = (kind, parts, one, two)
+        number = self._number.get(node)
+        if number is None:
+            self.budget.spend(1 + len(parts))
+            number = self._number[node] = len(self.nodes)
+            self.nodes.append(node)
+            self.nullable.append(nullable)
+        return number
+
+    def term(self, expression: Expr) -> Term:
+        """The term of an expression of the core."""
+        done: list[Term] = []
+        todo: list[tuple[Expr, int]] = [(expression, -1)]
+        while todo:
+            node, count = todo.pop()
+            if count < 0:
+                inner = parts(node)
+                todo.append((node, len(inner)))
+                todo.extend((part, -1) for part in reversed(inner))
+            else:
+                first = len(done) - count
+                done[first:] = [self._of(node, done[first:])]
+        return done[0]
+
+    def _of(self, node: Expr, parts: Sequence[Term]) -> Term:
+        match node:
+            case Empty():
+                return EMPTY
+            case OneCall(pattern):
+                return self._make("call", (), False, pattern)
+            case RuleRef(name):
+                index = self._rule_index[name]
+                return self._make("rule", (), self._rule_nullable[index], index)
+            case Seq():
+                result = EMPTY
+                for part in reversed(parts):
+                    result = self.sequence(part, result)
+                return result
+            case Alt():
+                return self.union(parts)
+            case Both():
+                return self.intersection(parts)
+            case Diff():
+                return self.difference(parts[0], parts[1:])
+            case Repeat(_, low, high):
+                return self.repeat(parts[0], low, high)
+
+    def sequence(self, first: Term, second: Term) -> Term:
+        """Nested to the right: equal sequences are equal nodes."""
+        if NOTHING in (first, second):
+            return NOTHING
+        if EMPTY in (first, second):
+            return second if first == EMPTY else first
+        heads = []
+        while self.nodes[first][0] == "seq":
+            head, first = self.nodes[first][1]
+            heads.append(head)
+        heads.append(first)
+        self.budget.spend(len(heads))
+        for head in reversed(heads):
+            nullable = self.nullable[head] and self.nullable[second]
+            second = self._make("seq", (head, second), nullable)
+        return second
+
+    def union(self, parts: Iterable[Term], levels: int = _LEVELS) -> Term:
+        """Flat, sorted, without NOTHING; without EMPTY where another member has the empty word.
+
+        x y | x z is x (y | z), so many levels down: else there is a member for every way to nest.
+        """
+        found = set(self._flat("alt", parts)) - {NOTHING}
+        if levels and not self._twins:
+            found = self._factored(found, levels - 1)
+        nullable = any(self.nullable[part] for part in found if part != EMPTY)
+        if nullable:
+            found.discard(EMPTY)
+        if len(found) < 2:
+            return found.pop() if found else NOTHING
+        return self._make("alt", tuple(sorted(found)), nullable or EMPTY in found)
+
+    def _factored(self, parts: set[Term], levels: int) -> set[Term]:
+        """The same union with no head twice."""
+        rests: dict[Term, list[Term]] = {}
+        for part in sorted(parts):
+            kind, inner, _, _ = self.nodes[part]
+            head, rest = inner if kind == "seq" else (part, EMPTY)
+            rests.setdefault(head, []).append(rest)
+        if len(rests) < len(parts):
+            return {self.sequence(head, self.union(found, levels)) for head, found in rests.items()}
+        return parts
+
+    def intersection(self, parts: Iterable[Term]) -> Term:
+        """Flat and sorted; NOTHING and EMPTY decide it."""
+        flat = self._flat("and", parts)
+        found = flat if self._twins else sorted(set(flat))
+        nullable = all(self.nullable[part] for part in found)
+        if NOTHING in found:
+            return NOTHING
+        if EMPTY in found:
+            return EMPTY if nullable else NOTHING
+        return found[0] if len(found) == 1 else self._make("and", tuple(found), nullable)
+
+    def difference(self, base: Term, minus: Iterable[Term]) -> Term:
+        """One base, a flat sorted list of what is taken off."""
+        if self.nodes[base][0] == "diff":
+            base, *before = self.nodes[base][1]
+            minus = [*minus, *before]
+        off = set(self._flat("alt", minus)) - {NOTHING}
+        nullable = self.nullable[base] and not any(self.nullable[part] for part in off)
+        if base == NOTHING or base in off:
+            return NOTHING
+        if base == EMPTY:
+            return EMPTY if nullable else NOTHING
+        return self._make("diff", (base, *sorted(off)), nullable) if off else base
+
+    def repeat(self, body: Term, low: int, high: int | None) -> Term:
+        """A body that may be empty needs no least count, as empty rounds fill it up."""
+        if self.nullable[body]:
+            low = 0
+        if body == NOTHING:
+            return EMPTY if low == 0 else NOTHING
+        if body == EMPTY or high == 0:
+            return EMPTY
+        if high == 1:
+            return body if low == 1 else self.union((EMPTY, body))
+        if self.nodes[body][0] == "repeat" and self.nodes[body][2:] == (0, None):
+            return body
+        return self._make("repeat", (body,), low == 0, low, high)
+
+    def _flat(self, kind: str, parts: Iterable[Term]) -> list[Term]:
+        """The parts, those of the kind itself taken apart; increasing."""
+        found: list[Term] = []
+        for part in parts:
+            node = self.nodes[part]
+            self.budget.spend(len(node[1]))
+            found.extend(node[1] if node[0] == kind else (part,))
+        return sorted(found)

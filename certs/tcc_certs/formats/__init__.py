@@ -1,0 +1,1 @@
+"""Files and their texts: canonical JSON, the container, artifacts, ledgers; numbers as digits."""

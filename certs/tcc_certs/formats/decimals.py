@@ -1,0 +1,37 @@
+"""Exact decimals and their canonical text, and division to the nearest integer."""
+
+from __future__ import annotations
+
+import re
+
+from tcc_certs.errors import Code, Rejected
+
+_EXACT = re.compile(r"-?(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
+
+
+def divide_nearest(numerator: int, denominator: int) -> int:
+    """`numerator / denominator` to the nearest integer, ties to even; `denominator` > 0."""
+    quotient, rest = divmod(2 * numerator + denominator, 2 * denominator)
+    return quotient - 1 if rest == 0 and quotient & 1 else quotient
+
+
+def parse_decimal(text: str, path: str, code: Code) -> tuple[int, int]:
+    """An exact decimal as ``(numerator, places)``: its value is ``numerator / 10**places``.
+
+    Canonical text only: no sign for zero, no leading or trailing zeros.
+
+    Raises:
+        Rejected: `code` where `text` is not canonical.
+    """
+    if _EXACT.fullmatch(text) is None or text == "-0":
+        raise Rejected(code, path, "an exact decimal in canonical text", text)
+    whole, _, part = text.partition(".")
+    return int(whole + part), len(part)
+
+
+def format_decimal(numerator: int, places: int) -> str:
+    """The canonical text of ``numerator / 10**places``: the inverse of :func:`parse_decimal`."""
+    whole, part = divmod(abs(numerator), 10**places)
+    digits = f"{part:0{places}d}".rstrip("0") if places else ""
+    sign = "-" if numerator < 0 else ""
+    return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"

@@ -1,0 +1,74 @@
+"""Fixed-point numbers and their text: Q64.64 with 20 digits, Q32.32 with 10.
+
+A Q number is an integer; its value is that integer over 2^bits.  The text is the value rounded to
+nearest, ties to even, at enough digits that reading it back to nearest is the identity.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.decimals import divide_nearest
+
+Q64_MIN, Q64_MAX = -(1 << 127), (1 << 127) - 1
+Q32_MIN, Q32_MAX = -(1 << 63), (1 << 63) - 1
+
+_DIGITS, _HALF, _FRACTION = 10**20, 1 << 63, (1 << 64) - 1
+
+_DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,39})\.([0-9]{1,20})")
+
+
+def format_q(value: int, bits: int, digits: int) -> str:
+    """The decimal text of ``value / 2^bits`` with exactly `digits` fractional digits."""
+    scaled = divide_nearest(abs(value) * 10**digits, 1 << bits)
+    whole, part = divmod(scaled, 10**digits)
+    return f"{'-' if value < 0 else ''}{whole}.{part:0{digits}d}"
+
+
+def digits_q64(value: int) -> str:
+    """:func:`format_q64` without its point, which stands before the last 20 of these."""
+    product = value * _DIGITS + _HALF
+    scaled = product >> 64
+    if not product & _FRACTION:
+        scaled &= -2  # a tie, and it goes to the even one
+    text = str(scaled)
+    return text if len(text) > 21 else text.zfill(21 + (value < 0))
+
+
+def format_q64(value: int) -> str:
+    """Q64.64 text, 20 fractional digits: :func:`format_q` with shifts for its divisions."""
+    text = digits_q64(value)
+    return f"{text[:-20]}.{text[-20:]}"
+
+
+def format_q32(value: int) -> str:
+    """Q32.32 text, 10 fractional digits."""
+    return format_q(value, 32, 10)
+
+
+def parse_q(text: str, bits: int, digits: int, path: str, code: Code) -> int:
+    """The Q number that prints as `text`.
+
+    Raises:
+        Rejected: `code` where `text` is not what :func:`format_q` prints.
+    """
+    match = _DECIMAL.fullmatch(text)
+    if match is None or len(match[2]) != digits:
+        raise Rejected(code, path, f"a decimal with {digits} fractional digits", text)
+    scaled = int(match[1] + match[2])
+    value = divide_nearest(scaled << bits, 10**digits)
+    value = -value if text.startswith("-") else value
+    if format_q(value, bits, digits) != text:
+        raise Rejected(code, path, format_q(value, bits, digits), text)
+    return value
+
+
+def parse_q64(text: str, path: str, code: Code) -> int:
+    """The Q64.64 number that prints as `text`; see :func:`parse_q`."""
+    return parse_q(text, 64, 20, path, code)
+
+
+def parse_q32(text: str, path: str, code: Code) -> int:
+    """The Q32.32 number that prints as `text`; see :func:`parse_q`."""
+    return parse_q(text, 32, 10, path, code)

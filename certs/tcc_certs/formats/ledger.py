@@ -1,0 +1,226 @@
+"""The ledger as lines: one canonical JSON object each, chained by BLAKE3.
+
+Normative text: docs/spec/ledger.md, section 1.  The reader takes chunks cut anywhere, hands out
+one verified record after the other, and keeps no line but the one in hand; so the verified prefix
+of a ledger that was cut at any byte is known.  What a record may say is for
+:mod:`tcc_certs.formats.ledger_schema`.
+Cost: one JSON parse, one JSON write and one hash a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from blake3 import blake3
+
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.codec import Json, decode, encode
+from tcc_certs.formats.hashes import blake
+from tcc_certs.limits import MAX_LINE_BYTES
+
+Record: TypeAlias = "Mapping[str, Json]"
+
+LINK = "~"
+_KIND = re.compile(rb'"kind":"([a-z]+)"')
+FIRST_HEAD = bytes(32)
+_LINK_FORM = b',"~":"%b"}'
+_LINK_BYTES = len(_LINK_FORM % bytes(64))
+_PIECE = 1 << 16  # what is split into lines at one time; more than that is a long line
+
+
+def seal(record: Record, previous: bytes) -> tuple[bytes, bytes]:
+    """The line of `record`, with its LF, and the head that the next line follows from.
+
+    Args:
+        record: the members of the line without ``~``.
+        previous: head of the line before; :data:`FIRST_HEAD` at the first.
+    """
+    body = encode(record)
+    head = blake(previous + body)
+    comma = b"," if len(body) > 2 else b""
+    return b'%s%s"%s":"%s"}\n' % (body[:-1], comma, LINK.encode(), head.hex().encode()), head
+
+
+class Line(Mapping[str, Json]):
+    """A line whose chain holds, parsed when it is looked into.
+
+    Whoever knows the record that is due compares bytes: a line that has the bytes of a record is
+    canonical, and says what the record says.
+
+    Attributes:
+        body: what stands in the chain: the line without ``~``.
+    """
+
+    __slots__ = ("_line", "_previous", "_reader", "_record", "body")
+
+    def __init__(self, reader: LedgerReader, line: bytes, body: bytes, previous: bytes) -> None:
+        self._reader = reader
+        self._line = line
+        self._previous = previous
+        self._record: Record | None = None
+        self.body = body
+
+    @property
+    def record(self) -> Record:
+        """The record.
+
+        Raises:
+            Rejected: L101 the line is not canonical; then the reader's prefix ends before it.
+        """
+        if self._record is None:
+            try:
+                self._record = parsed(self._line, self._reader.records)
+            except Rejected:
+                self._reader.records -= 1
+                self._reader.head = self._previous
+                raise
+        return self._record
+
+    @property
+    def kind(self) -> str:
+        """What the first ``kind`` in the line says: the record's own, if the line is one at all."""
+        found = _KIND.search(self.body)
+        return "" if found is None else found[1].decode()
+
+    def names(self, field: str, value: str) -> bool:
+        """Whether the line has this member, whatever else it has."""
+        member = f'"{field}":{value}'.encode()
+        return member + b"," in self.body or member + b"}" in self.body
+
+    def says(self, due: Record) -> bool:
+        """Whether this is the line of `due`, a record without ``~``."""
+        return self.body == encode(due)
+
+    def __getitem__(self, name: str) -> Json:
+        return self.record[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.record)
+
+    def __len__(self) -> int:
+        return len(self.record)
+
+
+class LedgerReader:
+    """Iterates over the records of a ledger, each verified before it is handed out.
+
+    Attributes:
+        records: how many records have been verified so far.
+        head: the chain's head after them.
+        tail: bytes after the last LF, once the input is at its end.
+    """
+
+    __slots__ = ("_chunks", "_hasher", "head", "records", "tail")
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = chunks
+        self._hasher = blake3()
+        self.records = 0
+        self.head = FIRST_HEAD
+        self.tail = b""
+
+    def __iter__(self) -> Iterator[Record]:
+        """Verified records without their ``~``.
+
+        Raises:
+            Rejected: L101 a line that is not canonical JSON of an object, L102 one that does not
+                follow from the line before, D201 one that is too long.
+        """
+        for line in self.lines():
+            yield line.record
+
+    def lines(self) -> Iterator[Line]:
+        """The same, each record parsed only when it is looked into.
+
+        Raises:
+            Rejected: L101, L102 and D201 as above, but L101 only of a line that breaks the chain;
+                of another one when it is looked into.
+        """
+        for line in self.unverified():
+            yield self.verified(line)
+
+    def unverified(self) -> Iterator[bytes]:
+        """The lines without their LF; whoever takes one verifies it before he takes the next.
+
+        Raises:
+            Rejected: D201 as above.
+        """
+        return split_lines(self._chunks, self)
+
+    def verified(self, line: bytes) -> Line:
+        """The line, held against the chain.
+
+        Raises:
+            Rejected: L101 and L102 as :meth:`lines`.
+        """
+        body, previous, hasher = line[:-_LINK_BYTES] + b"}", self.head, self._hasher
+        if len(body) <= 2:
+            body = b"{}"
+        hasher.reset()
+        hasher.update(previous)
+        hasher.update(body)
+        due = hasher.digest()
+        link = _LINK_FORM % due.hex().encode()
+        if line[-_LINK_BYTES:] != link and line != b"{" + link[1:]:
+            found = parsed(line, self.records + 1, linked=True)[LINK]
+            path = f"line {self.records + 1}: {LINK}"
+            raise Rejected(Code.LEDGER_CHAIN, path, due.hex(), found)
+        self.head = due
+        self.records += 1
+        return Line(self, line, body, previous)
+
+
+def parsed(line: bytes, number: int, *, linked: bool = False) -> Record:
+    """The record of a line, without ``~`` unless that is asked for.
+
+    Raises:
+        Rejected: L101 it is not canonical JSON of an object that ends in ``~``.
+    """
+    path = f"line {number}"
+    ensure(not line.endswith(b"\r"), Code.LEDGER_LINE, path, "LF alone at its end", "CR LF")
+    try:
+        value = decode(line, path)
+    except Rejected as refusal:
+        if refusal.code.declines:
+            raise
+        raise Rejected(Code.LEDGER_LINE, refusal.path, refusal.expected, refusal.found) from None
+    if not isinstance(value, dict) or next(reversed(value), None) != LINK:
+        raise Rejected(Code.LEDGER_LINE, path, f"an object that ends in {LINK}", line[:80])
+    if not linked:
+        value.pop(LINK)
+    return value
+
+
+def split_lines(chunks: Iterable[bytes], reader: LedgerReader) -> Iterator[bytes]:
+    """The lines of `chunks` without their LF; what follows the last LF becomes ``reader.tail``.
+
+    Raises:
+        Rejected: D201 a line of more than MAX_LINE_BYTES.
+    """
+    pieces: list[bytes] = []  # of the line in hand
+    size = number = 0  # its bytes, and how many lines were before it
+    for chunk in chunks:
+        for start in range(0, len(chunk), _PIECE):
+            lines = chunk[start : start + _PIECE].split(b"\n")
+            size += len(lines[0])
+            _check_size(size + (len(lines) > 1), number)
+            pieces.append(lines[0])
+            if len(lines) > 1:
+                lines[0] = b"".join(pieces)
+                pieces = [lines.pop()]
+                size = len(pieces[0])
+                yield from lines
+                number += len(lines)
+    reader.tail = b"".join(pieces)
+
+
+def _check_size(size: int, before: int) -> None:
+    ensure(
+        size <= MAX_LINE_BYTES,
+        Code.LIMIT,
+        f"line {before + 1}",
+        f"at most {MAX_LINE_BYTES} bytes",
+        "more",
+    )

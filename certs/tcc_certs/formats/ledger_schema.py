@@ -1,0 +1,244 @@
+"""The fields of every record kind: which may stand there, which must, and in what form.
+
+Normative text: docs/spec/ledger.md, sections 2 and 3.  Whether an optional field is due at a
+certain record, and with what value, is for :mod:`tcc_certs.replay`.
+Cost: one pattern match a field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.ledger import Record
+
+Format: TypeAlias = "tuple[str, Callable[[Json], bool]]"
+
+SCHEMA = "tcc.ledger/1.0"
+PRF_DOMAIN = "tcc.race.v1"
+GUARDS = frozenset(
+    {
+        "AcyclicityFail", "BudgetFail", "CapExceeded", "CountFail", "NumClamp", "RangeFail",
+        "Timeout",
+    }
+)  # fmt: skip
+LATER_KINDS = frozenset({"call", "guard"})
+MAX_TIME = (1 << 48) - 1  # what a UUIDv7 holds
+
+
+def _matching(name: str, pattern: str) -> Format:
+    matches = re.compile(pattern).fullmatch
+    return name, lambda value: isinstance(value, str) and matches(value) is not None
+
+
+_digits = re.compile(r"0|[1-9][0-9]{0,19}").fullmatch
+
+
+def _is_word(value: Json) -> bool:
+    if not isinstance(value, str) or _digits(value) is None:
+        return False
+    return len(value) < 20 or int(value) < 1 << 64
+
+
+def _is_size(value: Json) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_states(value: Json) -> bool:
+    if not isinstance(value, list):
+        return _is_size(value)
+    states = [state for state in value if type(state) is int and state >= 0]
+    return 0 < len(states) == len(value) and states == sorted(set(states))
+
+
+def _is_limits(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) <= {"epsilon_cap", "max_expansions", "max_ms", "price_cap", "sla_ms"}
+        and all(
+            AMOUNT[1](limit) if name == "epsilon_cap" else _is_size(limit)
+            for name, limit in value.items()
+        )
+    )
+
+
+def _is_controller(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and sorted(value) == ["ask", "epsilon_weight", "latency_weight", "price_weight"]
+        and isinstance(value["ask"], str)
+        and all(DECIMAL[1](value[name]) for name in value if name != "ask")
+    )
+
+
+def _is_guards(value: Json) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    names = [name for name in value if isinstance(name, str) and name in GUARDS]
+    return len(names) == len(value) and names == sorted(set(names))
+
+
+def _is_plan(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and sorted(set(value) - {"cost_high"}) == ["calls", "cost", "leaf_id", "value"]
+        and isinstance(value["calls"], list)
+        and all(isinstance(call, str) for call in value["calls"])
+        and DECIMAL[1](value["cost"])
+        and DECIMAL[1](value.get("cost_high", "0"))
+        and HEX[1](value["leaf_id"])
+        and Q64[1](value["value"])
+    )
+
+
+TEXT: Format = ("a text", lambda value: isinstance(value, str))
+HEX = _matching("64 lower-case hex digits", "[0-9a-f]{64}")
+UUID = _matching("a UUIDv7", "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+DECIMAL = _matching("an exact decimal", r"(?!-0$)-?(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
+AMOUNT = _matching("an exact decimal of at least 0", r"(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
+WHOLE = _matching("an integer of at least 0, as text", r"0|[1-9][0-9]{0,39}")
+Q64 = _matching("a Q64.64 number", r"-?(0|[1-9][0-9]{0,18})\.[0-9]{20}")
+Q32 = _matching("a Q32.32 number", r"-?(0|[1-9][0-9]{0,9})\.[0-9]{10}")
+WORD: Format = ("an integer below 2^64, as text", _is_word)
+SIZE: Format = ("an integer of at least 0", _is_size)
+POSITIVE: Format = ("an integer of at least 1", lambda value: _is_size(value) and value != 0)
+PUBLIC = _matching("1 to 65536 bytes in lower-case hex", "([0-9a-f]{2}){1,65536}")
+STATES: Format = ("a state, or a list of states, strictly increasing, not empty", _is_states)
+TRUE: Format = ("true", lambda value: value is True)
+TIME: Format = (
+    "milliseconds below 2^48",
+    lambda value: type(value) is int and 0 <= value <= MAX_TIME,
+)
+LIMITS: Format = ("an object of max_expansions, max_ms, price_cap, sla_ms, epsilon_cap", _is_limits)
+CONTROLLER: Format = ("an object of ask, and the weights of three amounts", _is_controller)
+GUARD_LIST: Format = ("a list of guard names, strictly increasing, not empty", _is_guards)
+PLANS: Format = (
+    "a list of plans: calls, cost, leaf_id, value",
+    lambda value: isinstance(value, list) and all(_is_plan(plan) for plan in value),
+)
+
+_SPENT: Mapping[str, Format] = {
+    "price_spent": WHOLE, "latency_ms": WHOLE, "epsilon_used": AMOUNT,
+}  # fmt: skip
+_CAPS: Mapping[str, Format] = {"price_cap": SIZE, "sla_ms": SIZE, "epsilon_cap": AMOUNT}
+_REQUIRED: Mapping[str, Mapping[str, Format]] = {
+    "open": {
+        "kind": TEXT, "schema": TEXT, "run_id": UUID, "started_ms": TIME, "artifact": HEX,
+        "grammar": TEXT, "grammar_version": TEXT, "root_state": HEX, "seed_commitment": HEX,
+        "prf_domain": TEXT, "mode": TEXT, "claim_type": TEXT, "race": TEXT, "keys": TEXT,
+        "recipe": TEXT, "tilt": SIZE, "beta": DECIMAL, "inflate": DECIMAL, "tau": DECIMAL,
+        "alpha": DECIMAL, "eta": DECIMAL, "top": POSITIVE, "truncate": SIZE, "count_bits": SIZE,
+        "run_limits": LIMITS, "privacy_scope": TEXT,
+    },
+    "node": {
+        "kind": TEXT, "node_id": UUID, "ctx_digest": HEX, "ctx_repr": TEXT, "key_raw": Q64,
+    },
+    "expand": {"kind": TEXT, "node_id": UUID},
+    "leaf": {"kind": TEXT, "node_id": UUID, "V": Q64, "U_P": WORD},
+    "rest": {
+        "kind": TEXT, "node_id": UUID, "step": POSITIVE, "U": WORD, "key_raw": Q64,
+        "neg_log_t": Q64,
+    },
+    "draw": {"kind": TEXT, "node_id": UUID, "step": POSITIVE},
+    "requeue": {"kind": TEXT, "node_id": UUID, "key_raw": Q64},
+    "budget": {"kind": TEXT, "budget_event": TEXT, **_SPENT},
+    "refine": {
+        "kind": TEXT, "node_id": UUID, "ctx_digest": HEX, "call": TEXT, "model_id": TEXT,
+        "dkey_pred": Q32, "dkey_real": Q32, "price": WHOLE, "latency": WHOLE, "epsilon": AMOUNT,
+        **_SPENT,
+    },
+    "downgrade": {"kind": TEXT, "mode": TEXT, "claim_type": TEXT, "guards": GUARD_LIST},
+    "recovered": {"kind": TEXT, "dropped_bytes": SIZE, "records": SIZE},
+    "close": {
+        "kind": TEXT, "stop": TEXT, "claim_type": TEXT, "plans": PLANS, "expansions": SIZE,
+        "leaves": SIZE, "law": TEXT,
+    },
+}  # fmt: skip
+_OPTIONAL: Mapping[str, Mapping[str, Format]] = {
+    "open": {
+        "beacon": PUBLIC, "client_nonce": PUBLIC, "controller": CONTROLLER, "guards": GUARD_LIST,
+    },
+    "node": {
+        "parent_id": UUID, "call": TEXT, "state": STATES, "N": WORD, "Nub": WORD, "U": WORD,
+        "neg_log_t": Q64, "tie_token": SIZE, "claim_type": TEXT, "guards": GUARD_LIST,
+    },
+    "expand": {
+        "W": WORD, "winner": TEXT, "U": WORD, "neg_log_t": Q64, "dead_end": TRUE,
+        "phi_before": Q32, "phi_after": Q32, "delta_phi": Q32, "claim_type": TEXT,
+        "guards": GUARD_LIST,
+    },
+    "leaf": {
+        "U": WORD, "neg_log_t": Q64, "incumbent": Q64, "claim_type": TEXT, "guards": GUARD_LIST,
+    },
+    "rest": {"claim_type": TEXT, "guards": GUARD_LIST},
+    "draw": {"W": WORD, "winner": TEXT, "dead_end": TRUE},
+    "requeue": {"step": POSITIVE, "claim_type": TEXT, "guards": GUARD_LIST},
+    "budget": {
+        "node_id": UUID, "ctx_digest": HEX, "call": TEXT, "model_id": TEXT, "dkey_pred": Q32,
+        "guards": GUARD_LIST, **_CAPS,
+    },
+    "refine": {
+        "cost_low": DECIMAL, "cost_high": DECIMAL, "claim_type": TEXT, "guards": GUARD_LIST,
+    },
+    "downgrade": {},
+    "recovered": {},
+    "close": {
+        "frontier_key": Q64, "gap": Q64, "materialised": SIZE, "tail_lse": Q64, "seed": HEX,
+        "opening_salt": HEX, "guards": GUARD_LIST, **_SPENT, **_CAPS,
+    },
+}  # fmt: skip
+_FIELDS: Mapping[str, Mapping[str, Format]] = {
+    kind: {**_REQUIRED[kind], **_OPTIONAL[kind]} for kind in _REQUIRED
+}
+
+
+def check_record(record: Record, line: int) -> str:
+    """The kind of `record`, all of whose fields have their form.
+
+    Raises:
+        Rejected: D101 a kind that this version has no rules for; L103 an unknown kind, a field that
+            is missing, unknown or malformed.
+    """
+    kind = record.get("kind")
+    if isinstance(kind, str) and kind in LATER_KINDS:
+        raise Rejected(Code.UNKNOWN_FEATURE, f"line {line}: kind", sorted(_FIELDS), kind)
+    if not isinstance(kind, str) or kind not in _FIELDS:
+        raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: kind", sorted(_FIELDS), kind)
+    fields = _FIELDS[kind]
+    for name, value in record.items():
+        if name not in fields:
+            raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "no such field", value)
+        form, holds = fields[name]
+        if not holds(value):
+            raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", form, value)
+    for name in _REQUIRED[kind]:
+        if name not in record:
+            raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "the field", "none")
+    return kind
+
+
+def text(record: Record, name: str) -> str:
+    """A field whose format is a text.
+
+    Raises:
+        Rejected: L103 it is absent or not a text.
+    """
+    value = record.get(name)
+    if not isinstance(value, str):
+        raise Rejected(Code.LEDGER_SCHEMA, name, "a text", value)
+    return value
+
+
+def size(record: Record, name: str) -> int:
+    """A field whose format is an integer.
+
+    Raises:
+        Rejected: L103 it is absent or not an integer.
+    """
+    value = record.get(name)
+    if type(value) is not int:
+        raise Rejected(Code.LEDGER_SCHEMA, name, "an integer", value)
+    return value

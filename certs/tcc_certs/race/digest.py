@@ -1,0 +1,106 @@
+"""Digests of prefix contexts and leaves, and the PRF of the race; those of an artifact with them.
+
+Cost: one BLAKE3 call each.  Every layout here is normative; see docs/spec/artifact.md and
+docs/spec/race.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import sha256
+
+from blake3 import blake3
+
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.hashes import blake
+
+_INNER, _OUTER = bytes(x ^ 0x36 for x in range(256)), bytes(x ^ 0x5C for x in range(256))
+FIRST_ARRIVAL, WINNER, RESIDUAL, PER_LEAF, REST_WINNER, REST_ARRIVAL = 1, 2, 3, 4, 5, 6
+
+
+def root_context(document: Mapping[str, Json]) -> bytes:
+    """D(root)."""
+    return blake(b"tcc.ctx.root.v1\x00" + encode(document))
+
+
+def child_context(parent: bytes, call: bytes) -> bytes:
+    """D(v . a), from D(v) and the call's canonical text."""
+    return blake(b"\x01" + parent + call)
+
+
+def leaf_digest(context: bytes) -> bytes:
+    """L(P), the leaf under the prefix context D(P): stop here."""
+    return blake(b"\x02" + context)
+
+
+def rest_place(context: bytes, step: int) -> bytes:
+    """What the uniforms of a step of the rest race at D(v) are drawn for."""
+    return context + step.to_bytes(4, "little")
+
+
+def rest_digest(context: bytes, step: int) -> bytes:
+    """The id of what of a node is left at a step of the rest race; orders ties alone."""
+    return blake(b"\x03" + rest_place(context, step))
+
+
+def hkdf(ikm: bytes, salt: bytes, info: bytes) -> bytes:
+    """HKDF-SHA256 (RFC 5869), 32 bytes of output."""
+    return _hmac(_hmac(salt, ikm), info + b"\x01")
+
+
+def _hmac(key: bytes, message: bytes) -> bytes:
+    """HMAC-SHA256 (RFC 2104); a run makes two, which hashlib does in half of hmac's time."""
+    key = (key if len(key) <= 64 else sha256(key).digest()).ljust(64, b"\x00")
+    return sha256(key.translate(_OUTER) + sha256(key.translate(_INNER) + message).digest()).digest()
+
+
+def race_key(seed: bytes, salt: bytes) -> bytes:
+    """K, the PRF key of one race; `salt` is D(root) where no beacon and no nonce are used."""
+    return hkdf(seed, salt, b"tcc.race.v1")
+
+
+def uniform(key: bytes, purpose: int, identity: bytes) -> int:
+    """x(p, id): 64 bits of the PRF, as an integer; U = (x + 1/2) / 2^64."""
+    word = blake3(bytes((purpose,)) + identity, key=key).digest(8)
+    return int.from_bytes(word, "little")
+
+
+class Uniforms:
+    """x(p, id) of one race key, by one hasher that is used again; not for two threads at once.
+
+    Attributes:
+        hasher: keyed with K; in any state between two calls.
+    """
+
+    __slots__ = ("hasher",)
+
+    def __init__(self, key: bytes) -> None:
+        self.hasher = blake3(key=key)
+
+    def __call__(self, purpose: int, identity: bytes) -> int:
+        hasher = self.hasher
+        hasher.reset()
+        hasher.update(bytes((purpose,)) + identity)
+        return int.from_bytes(hasher.digest(8), "little")
+
+
+def opening_salt(seed: bytes) -> bytes:
+    """The default opening salt of a seed commitment."""
+    return hkdf(seed, b"", b"tcc.opening.v1")
+
+
+def seed_commitment(seed: bytes, salt: bytes) -> bytes:
+    """The commitment to a seed that a ledger opens with."""
+    return blake(b"tcc.seed.v1\x00" + seed + salt)
+
+
+@lru_cache(maxsize=256)
+def uuid7(milliseconds: int, digest: bytes) -> str:
+    """A UUIDv7 of a time and of the first 16 bytes of a digest (RFC 9562), in its usual text."""
+    raw = bytearray(digest[:16])
+    raw[0:6] = milliseconds.to_bytes(6, "big")
+    raw[6] = 0x70 | (raw[6] & 0x0F)
+    raw[8] = 0x80 | (raw[8] & 0x3F)
+    text = raw.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -1,0 +1,52 @@
+"""``budget``: the amounts that an ask may take, or that none is left.
+
+Normative text: docs/spec/ledger.md, section 11.  Cost: the controller's choice.
+"""
+
+from __future__ import annotations
+
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.fixed import format_q32
+from tcc_certs.formats.ledger import Record
+from tcc_certs.replay.amounts import cap_fields, edge_fields, spent_fields
+from tcc_certs.replay.budgets import slack
+from tcc_certs.replay.fallback import Fallback
+from tcc_certs.replay.guards import BUDGET, CLAMP
+from tcc_certs.replay.refinement import Ask
+from tcc_certs.replay.run import Run
+from tcc_certs.replay.turn import Turn
+
+
+def replay_budget(run: Run, record: Record, line: int) -> None:
+    """Hold a ``budget`` record against the ask that comes next.
+
+    Raises:
+        Rejected: L702 no ask comes next.
+    """
+    refinement, turn = run.refinement, run.turn
+    if refinement is None or turn is not Turn.BUDGET:
+        raise Rejected(Code.ASK, "kind", turn.value, "budget")
+    spent, top = refinement.controller.spent, run.frontier.top
+    edge = None if top is None or refinement.controller.overspent else refinement.due(top)
+    choice = None if edge is None else refinement.choice(edge)
+    expected: dict[str, Json] = {
+        "kind": "budget",
+        **edge_fields(run.header.started_ms, edge),
+        **cap_fields(run.header.caps),
+    }
+    if edge is None or choice is None:
+        expected |= {"budget_event": "exhausted", **spent_fields(spent)}
+        run.hold(expected, record, line, [BUDGET])
+        refinement.asks = False
+        run.falls_back = not isinstance(run.policy, Fallback)
+        return
+    predicted, clamped = slack(run.language.beta, choice.gain)
+    expected |= {
+        "budget_event": "reserve",
+        "model_id": choice.model.name,
+        "dkey_pred": format_q32(predicted),
+        **spent_fields(spent.plus(choice.reserved)),
+    }
+    run.hold(expected, record, line, [CLAMP] if clamped else None)
+    run.ask = Ask(node=edge, choice=choice)

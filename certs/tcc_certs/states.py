@@ -1,0 +1,175 @@
+"""C1 to C6: one loop over the states, every equation of a state before the next state.
+
+Text of the rules: docs/spec/artifact.md, section 5.  An edge leads to a state that was looked at
+before, whose values are known to be right by then; so what a state's own edges add up to is the
+one value that it may have, and nothing is searched for.  The finding is that of the first state
+with a wrong value, and there of the first rule, in the order of the table.
+
+Cost: linear in the edges, times the width of the counts; one BLAKE3 a state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from struct import iter_unpack
+
+from blake3 import blake3
+
+from tcc_certs.errors import Code, Rejected, require
+from tcc_certs.formats.artifact import ArtifactFile
+from tcc_certs.formats.automaton import Automaton
+from tcc_certs.rules.calls import CallTable
+from tcc_certs.rules.counts import count_pairs, round_up
+
+# What holds of a state q and of its edges in order, each a pair of a call a and a target p.
+_RULES: Mapping[Code, tuple[str, str]] = {
+    # C1 partition
+    Code.EDGE_START: ("edge_start[{}]", "from 0, never falling, to the number of edges"),
+    Code.ACCEPT_VALUE: ("accept[{}]", "0 or 1"),
+    Code.EDGE_RANGE: ("edge_call[{}]", "a call of the artifact"),
+    Code.EDGE_ORDER: ("edge_call[{}]", "calls that increase; pairs where nondeterministic"),
+    # C2 finiteness
+    Code.TARGET_ORDER: ("edge_target[{}]", "less than its source"),
+    Code.RANK: ("rank[{}]", "1 + max of d(p), 0 without edges"),
+    # C3 plans
+    Code.PLAN_COUNT: ("plans[{}]", "accept + sum of N(p)"),
+    # C4 race counts
+    Code.RACE_COUNT: ("race_count[{}]", "accept 2^(F d(q)) + sum of W(a) 2^(F (d(q)-1-d(p))) m(p)"),
+    # C5 bounds
+    Code.COST_TO_GO: ("cost_to_go[{}]", "min of 0 if accept, cost_low(a) + h(p)"),
+    Code.RESIDUAL_TO_GO: ("residual_to_go[{}]", "max of 0 if accept, r(a) + g(p)"),
+    # C6 minimal
+    Code.STATE_DIGEST: ("state_digest[{}]", "BLAKE3(0x10 | accept | A(a) | S(p) | ..)"),
+    Code.STATE_ORDER: ("state_digest[{}]", "(rank, digest) greater than the state's before"),
+    Code.DEAD_STATE: ("state {}", "acceptance or an edge"),
+    # C6 of what no state shows alone
+    Code.UNREACHABLE: ("state {}", "an edge into it"),
+    Code.UNUSED_CALL: ("call {}", "an edge with it"),
+}
+_HEADS = (b"\x10\x00", b"\x10\x01")
+_FAR = 1 << 65  # farther from 0 than a bound plus a cost or a residual of a call
+
+
+def check_states(
+    file: ArtifactFile,
+    automaton: Automaton,
+    table: CallTable,
+    plans: Sequence[int],
+    race: Sequence[int],
+) -> None:
+    """C1 to C6 hold, but for the widths of columns.
+
+    Args:
+        automaton: the states and edges of the columns; nothing is known of them yet.
+        table: the calls, checked.
+        plans: [n], N(q).
+        race: [n], m(q); `plans` itself where there is no column of them.
+
+    Raises:
+        Rejected: the first rule of the table that fails; C504 in place of C501 or C502
+            where the value that is due leaves 64 bits; M102 the manifest's root.
+    """
+    manifest, columns = file.manifest, file.columns
+    known, ambiguous = manifest.calls, manifest.nondeterministic
+    factor, bits = manifest.fraction_bits, manifest.round_counts
+    room = 64 * columns.get("race_count", columns["plans"]).shape[1]
+    states = zip(
+        automaton.edge_start[1:], automaton.accept, automaton.rank, plans, count_pairs(race),
+        columns["cost_to_go"].items(), columns["residual_to_go"].items(),
+        iter_unpack("32s", columns["state_digest"].data), strict=True,
+    )  # fmt: skip
+    edges = zip(automaton.edge_call, automaton.edge_target, strict=True)
+    calls = list(zip(table.weight, table.cost_low, table.residual, table.digest, strict=True))
+    held: list[tuple[int, int, int, int, int, int, bytes]] = []  # the values of the states so far
+    entered, used = bytearray(manifest.states), bytearray(known)
+    hasher = blake3()  # used again: two thirds of the time of a new one for each state
+    first, before = automaton.edge_start[0], (-1, b"")
+    if first != 0:
+        raise _refused(Code.EDGE_START, 0, first)
+    for q, (last, accept, rank, plan, count, cost, score, (digest,)) in enumerate(states):
+        if not first <= last <= manifest.edges:
+            raise _refused(Code.EDGE_START, q + 1, last)
+        if accept > 1:
+            raise _refused(Code.ACCEPT_VALUE, q, accept)
+        call, target, deepest, total = -1, -1, -1, accept
+        least, most = (0, 0) if accept or first == last else (_FAR, -_FAR)
+        stop = factor * rank
+        fits = stop < room or not accept
+        mass = accept << stop if fits else 0
+        terms = [(accept, stop)]  # of a rounded race count: a number, and a power of two
+        parts: list[bytes] = []  # of the digest
+        for a, p in islice(edges, last - first):
+            if a >= known:
+                raise _refused(Code.EDGE_RANGE, first + len(parts), a)
+            if a <= call and not (ambiguous and (a, p) > (call, target)):
+                raise _refused(Code.EDGE_ORDER, first + len(parts), f"{a, p} after {call, target}")
+            if p >= q:
+                raise _refused(Code.TARGET_ORDER, first + len(parts), p)
+            call, target = a, p
+            entered[p] = used[a] = 1
+            weight, a_cost, a_score, a_digest = calls[a]
+            p_rank, p_plan, p_count, p_lift, p_cost, p_score, p_digest = held[p]
+            if p_rank > deepest:
+                deepest = p_rank
+            total += p_plan
+            power = stop + p_lift  # F (d(q) - 1 - d(p)), and the exponent of a rounded count
+            if bits is not None:
+                terms.append((weight * p_count, power))
+            elif 0 <= power < room:
+                mass += weight * p_count << power
+            else:  # the rank is wrong, or the sum longer than a row: it is not written out
+                fits = False
+            a_cost += p_cost
+            if a_cost < least:
+                least = a_cost
+            a_score += p_score
+            if a_score > most:
+                most = a_score
+            parts.append(a_digest + p_digest)
+        if rank != deepest + 1:
+            raise _refused(Code.RANK, q, rank, deepest + 1)
+        if plan != total:
+            raise _refused(Code.PLAN_COUNT, q, plan, total)
+        due = (mass if fits else 1 << room, 0) if bits is None else round_up(terms, bits)
+        if count != due:
+            raise _refused(Code.RACE_COUNT, q, count if bits else count[0], due if bits else due[0])
+        if cost != least:
+            raise _bound_refused(Code.COST_TO_GO, q, cost, least)
+        if score != most:
+            raise _bound_refused(Code.RESIDUAL_TO_GO, q, score, most)
+        if ambiguous:  # edges of one call stand in S by the digests of their targets
+            calls_here = automaton.edge_call[first:last]
+            parts = [part for _, part in sorted(zip(calls_here, parts, strict=True))]
+        hasher.reset()
+        hasher.update(_HEADS[accept] + b"".join(parts))
+        if digest != hasher.digest():
+            raise _refused(Code.STATE_DIGEST, q, digest.hex())
+        if not (rank, digest) > before:
+            raise _refused(Code.STATE_ORDER, q, digest.hex())
+        if not (accept or parts):
+            raise _refused(Code.DEAD_STATE, q, "neither")
+        held.append((rank, plan, count[0], count[1] - factor - stop, cost, score, digest))
+        first, before = last, (rank, digest)
+    require(manifest.edges, first, Code.EDGE_START, f"edge_start[{manifest.states}]")
+    require(before[1].hex(), manifest.root.hex(), Code.MANIFEST_VALUE, "manifest.root")
+    _check_marked(Code.UNREACHABLE, entered[:-1])
+    _check_marked(Code.UNUSED_CALL, used)
+
+
+def _check_marked(code: Code, marks: bytearray) -> None:
+    if 0 in marks:
+        raise _refused(code, marks.index(0), "none")
+
+
+def _refused(code: Code, at: int, found: object, due: object = None) -> Rejected:
+    """The finding at a state, an edge or a call; the rule's text where no value is due."""
+    place, rule = _RULES[code]
+    return Rejected(code, place.format(at), rule if due is None else due, found)
+
+
+def _bound_refused(code: Code, q: int, found: int, due: int) -> Rejected:
+    refusal = _refused(code, q, found, due)
+    if -(1 << 63) <= due < 1 << 63:
+        return refusal
+    return Rejected(Code.BOUND_RANGE, refusal.path, due, found)

@@ -1,0 +1,141 @@
+"""What the codes of the kernel, of ledgers and of books of quotes mean, one sentence or two each.
+
+The codes themselves are those of :mod:`tcc_certs.errors`; those of grammars have pages of their own
+(:mod:`tcc_compiler.catalogue`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tcc_certs.errors import Code
+
+TEXTS: Mapping[Code, str] = {
+    Code.JSON_SYNTAX: "The bytes are no JSON text in UTF-8, or are nested too deeply.",
+    Code.JSON_NOT_CANONICAL: "The JSON says what it may, but is not written in canonical form: "
+    "members in order, no spaces, shortest numbers.",
+    Code.JSON_VALUE: "The JSON holds a value that canonical JSON has not, such as a float or a "
+    "member named twice.",
+    Code.HEADER_LENGTH: "The first eight bytes give a header that is empty, too long or longer "
+    "than the file. The file is no artifact (a grammar has to be compiled first) or is cut off.",
+    Code.HEADER_SCHEMA: "The header does not list tensors as a container does.",
+    Code.HEADER_NOT_CANONICAL: "The header is not the one byte string that its content has.",
+    Code.TENSOR_LAYOUT: "The columns do not lie one after the other, without gaps, in order.",
+    Code.DATA_LENGTH: "The file is shorter or longer than its header says.",
+    Code.MANIFEST_SCHEMA: "A member of the manifest is missing, unknown or of another type.",
+    Code.MANIFEST_VALUE: "A member of the manifest has a value that it may not have.",
+    Code.COLUMN_SET: "A column is missing, or there is one that this kind of artifact has not.",
+    Code.COLUMN_SHAPE: "A column has another type or size than the numbers of states, edges and "
+    "calls give it.",
+    Code.COLUMN_DIGEST: "The bytes of a column are not those that the manifest names: the file was "
+    "changed or damaged.",
+    Code.CALL_TABLE: "The texts of the calls are not distinct, in order and in UTF-8.",
+    Code.CALL_WEIGHT: "The weight of a call is not the one that follows from its cost, beta and "
+    "tilt.",
+    Code.TOOL_TABLE: "The tools that the file lists are not those of its core.",
+    Code.EDGE_RANGE: "An edge names a call or a state that is not there.",
+    Code.EDGE_ORDER: "The edges of a state are not distinct and in order of their calls.",
+    Code.ACCEPT_VALUE: "The mark that a plan may stop is neither 0 nor 1.",
+    Code.EDGE_START: "The offsets of the edges do not increase from 0 to the number of edges.",
+    Code.TARGET_ORDER: "An edge does not lead to a state of lesser number: there may be a cycle.",
+    Code.RANK: "A rank is not one more than the greatest among the targets.",
+    Code.PLAN_COUNT: "The number of plans of a state is not the sum over its edges.",
+    Code.PLAN_WIDTH: "The numbers of plans are wider than the greatest of them needs.",
+    Code.RACE_COUNT: "The race count of a state is not the weighted sum over its edges.",
+    Code.RACE_WIDTH: "The race counts are wider than the greatest of them needs.",
+    Code.COST_TO_GO: "The least cost from a state is not the least over its edges.",
+    Code.RESIDUAL_TO_GO: "The greatest remainder from a state is not the greatest over its edges.",
+    Code.COST_MAX: "The greatest cost of a call is not the one that the manifest gives.",
+    Code.BOUND_RANGE: "A bound leaves 64 bits.",
+    Code.STATE_DIGEST: "The digest of a state is not that of its edges and its mark.",
+    Code.STATE_ORDER: "States are not in order of rank and digest, or two are the same.",
+    Code.UNREACHABLE: "A state is not reached from the root.",
+    Code.DEAD_STATE: "No plan can be finished from a state.",
+    Code.UNUSED_CALL: "A call is on no edge.",
+    Code.LEAF_POLICY: "The names of plans follow another policy than this format's.",
+    Code.ROOT_CONTEXT: "The context of the root is not that of grammar, version and limits.",
+    Code.CORE_SCHEMA: "The core is not a core (docs/spec/core.md).",
+    Code.CORE_MISMATCH: "Calls, costs, prices, names or texts of limits are not those of the core.",
+    Code.RELAXED: "The statements that were left to the run are not statements of the core.",
+    Code.CORE_ACCEPT: "After the calls shown the automaton may stop and the core may not, or the "
+    "other way round: the artifact is not the automaton of its grammar.",
+    Code.CORE_NEXT_CALL: "After the calls shown a call is allowed by the automaton alone or by the "
+    "core alone: the artifact is not the automaton of its grammar.",
+    Code.CORE_DERIVATIVES: "The nondeterministic graph is not that of the core's partial "
+    "derivatives.",
+    Code.CORE_SOURCE: "The core is not the one that the grammar given with --source has.",
+    Code.PIN: "The digest is not the pinned one: it is another artifact.",
+    Code.NOT_EXACT: "Exactness was asked for, and something is relaxed: statements left to a run, "
+    "rounded counts, or derivations counted in place of plans.",
+    Code.LEDGER_LINE: "A line is not canonical JSON of an object.",
+    Code.LEDGER_CHAIN: "A line does not follow from the one before: a line was changed, left out "
+    "or moved.",
+    Code.LEDGER_SCHEMA: "A record has not the members of its kind.",
+    Code.LEDGER_ORDER: "A record stands where its kind may not stand.",
+    Code.LEDGER_HEADER: "The first record does not describe a run that there can be.",
+    Code.LEDGER_ARTIFACT: "The run is one over another artifact.",
+    Code.RUN_ID: "The identity of the run does not follow from its header.",
+    Code.SEED: "The seed is not the one that was committed to.",
+    Code.OPENING: "What opens the commitment to the seed does not open it.",
+    Code.OPENING_DIGEST: "The opening is not the one that was handed out before.",
+    Code.BEACON: "The beacon is not the one that was given.",
+    Code.NONCE: "The client's nonce is not the one that was given.",
+    Code.CONTEXT_DIGEST: "A node's context does not follow from its parent and its call.",
+    Code.NODE_FIELD: "A field of a record is not the one that follows from the run so far.",
+    Code.UNIFORM: "A random number is not the one that the seed gives at this place.",
+    Code.WINNER: "Another child wins the arrival of this node.",
+    Code.ARRIVAL: "An arrival is not the one that the race gives.",
+    Code.KEY: "A key is not the greatest score that the node's plans can have.",
+    Code.VALUE: "The value of a plan is not its score.",
+    Code.POP_ORDER: "Another item of the frontier has the greatest key.",
+    Code.MISSING_CHILD: "A child of an expanded node is missing.",
+    Code.REPEATED_CONTEXT: "A node was pushed before.",
+    Code.GUARD: "A guard fired and is not named, or is named and did not fire.",
+    Code.POTENTIAL: "The potential is not the one that follows from the frontier.",
+    Code.INCUMBENT: "The best plans so far are not those that were found.",
+    Code.STOP_RULE: "The run stopped where its rule does not stop, or went on where it does.",
+    Code.COVERAGE: "Plans are covered by no item of the frontier, or by two.",
+    Code.CLAIM: "The claim is stronger than what the run has shown.",
+    Code.CLOSE_FIELD: "A field of the last record is not the one that follows from the run.",
+    Code.TAIL: "The bound for the plans that were cut off is not the one that follows.",
+    Code.REQUEUE: "A plan whose cost became known does not stand in the frontier as it should.",
+    Code.ASK: "A call was asked about where none was due, or was not where one was.",
+    Code.ANSWER: "An answer is outside the range that the grammar declares, or of another model.",
+    Code.SPENT: "What asking has taken is not the sum of what was asked.",
+    Code.QUOTES: "The file is no book of quotes: a JSON object with format, version and quotes, "
+    "each with one call or one tool and its cost, or low and high, as decimals in texts.",
+    Code.QUOTED_TWICE: "The book says two things of one call or tool.",
+    Code.QUOTED_UNKNOWN: "The book names a call, a tool or a model that the artifact has not.",
+    Code.UNKNOWN_FEATURE: "The file needs a feature that this version does not know.",
+    Code.UNKNOWN_VERSION: "The file is of a version that this version does not know.",
+    Code.LIMIT: "The input asks for more than is handled: of size, of memory or of steps.",
+    Code.PRECISION: "A rounding stayed open at the greatest precision.",
+    Code.INCOMPLETE: "The ledger ends before its last record: what is there is verified, and "
+    "nothing is claimed. `tcc run --resume` goes on with it.",
+    Code.WITHHELD: "The seed is withheld, so the run cannot be replayed; give it with --seed.",
+}
+
+_PAGES = {
+    "B": "artifact.md",
+    "M": "artifact.md",
+    "C": "artifact.md, section 5",
+    "G": "core.md",
+    "P": "artifact.md",
+    "L": "ledger.md",
+    "D": "artifact.md and ledger.md",
+}
+
+
+def explain_code(text: str) -> str | None:
+    """The page of a code as plain text; None where there is no such code."""
+    found = next((known for known in Code if known.value == text), None)
+    if found is None:
+        return None
+    page = "docs/ranges.md" if text[0] == "Q" else f"docs/spec/{_PAGES[text[0]]}"
+    verdict = "declined" if found.declines else "invalid"
+    return f"{text}: {title(found)}\n\n{TEXTS[found]}\n\nThe input is {verdict}; {page}."
+
+
+def title(code: Code) -> str:
+    """What is wrong, in a few words."""
+    return code.name.lower().replace("_", " ")

@@ -1,0 +1,98 @@
+"""A child of a node as its state has it, and what is left of a node's children.
+
+Normative text: docs/spec/race.md, sections 4, 5, 8 and 18.  Numbers are in units of 2^-96, each off
+by less than :mod:`tcc_runtime.fastreplay.estimates` allows.  Made by
+:mod:`tcc_runtime.fastreplay.tables`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from tcc_certs.replay.language import States
+from tcc_certs.replay.left import Children, Left
+
+
+class Step(NamedTuple):
+    """A call, or ``stop``.
+
+    Attributes:
+        text: canonical.
+        suffix: what the digest of a child takes from it; None for ``stop``.
+        weight, fraction_bits: W, 2^F of ``stop``; F.
+        lean: -ln w.
+        low: -beta * cost_low, rounded down.
+        cost_low, cost_high: nano-units.
+        middle: of a record, from the call up to the digest.
+    """
+
+    text: str
+    suffix: bytes | None
+    weight: int
+    fraction_bits: int
+    lean: int
+    low: int
+    cost_low: int
+    cost_high: int
+    middle: str
+
+
+class Place(NamedTuple):
+    """A state that a call leads to, or the leaf.
+
+    Attributes:
+        states: None for the leaf.
+        race_count, unit: n = race_count / 2^unit.
+        level: ln n + 96 ln 2: what -ln t is above the logarithm of n * t in units.
+        ahead: what M is above -beta * C.
+        opening, closing: of a record, before the uniform, and up to the index.
+    """
+
+    states: States | None
+    race_count: int
+    unit: int
+    level: int
+    ahead: int
+    opening: str
+    closing: str
+
+
+class Child(NamedTuple):
+    """A child: its index among the children, and its mass in units of the parent's race count."""
+
+    position: int
+    mass: int
+    step: Step
+    place: Place
+
+
+# A child; its suffix; its share of the parent's race count; its level; its lean; what M is above
+# the parent's -beta * C; its opening and its middle; what its record has behind the parent's id.
+Row: TypeAlias = "tuple[Child, bytes | None, int, int, int, int, str, str, str]"
+
+
+class Remainder(NamedTuple):
+    """What is left of a node's children after a draw, and which one was drawn.
+
+    Attributes:
+        number: i, of the item.
+        drawn: index of the child; None: a phantom was.
+        row: that child, its share that of what the draw was made from; empty for a phantom.
+        children: of the node.
+        number_left: how many children; where none is, no record tells of R, and what is left of
+            the mass is lost.
+        mass, share, level: as of a child, of mass(R); level 0 where nothing is left.
+        unit: of the node.
+        left: R; None after a first draw, which `drawn` tells of any node at its state.
+    """
+
+    number: int
+    drawn: int | None
+    row: tuple[Row, ...]
+    children: Children
+    number_left: int
+    mass: int
+    share: int
+    level: int
+    unit: int
+    left: Left | None

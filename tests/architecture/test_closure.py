@@ -1,0 +1,103 @@
+"""How much of certs is loaded to check an artifact or a ledger: what a reader of a verdict trusts.
+
+Counted are the files of ``tcc_certs`` that are there in the end, in a process of its own: of the
+kernel, as ``import tcc_certs.kernel`` loads it, and of verbs of ``python -m tcc_certs`` with the
+command line around them.  ``pytest -s`` prints the figures, docs/trust.md gives them.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import subprocess
+import sys
+import tokenize
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.oracle.examples import example
+
+CERTS = Path(__file__).parents[2] / "certs"
+KERNEL = "import tcc_certs.kernel"
+VERB = """
+import sys, tcc_certs.__main__
+tcc_certs.__main__.main(sys.argv[1:])
+"""
+LOADED = """
+import sys
+files = {m.__file__ for n, m in sys.modules.items() if n.startswith("tcc_certs") and m.__file__}
+print(*sorted(files), sep="\\n")
+"""
+# What runs: the lines, and the lines of code, that its closure may have at most.
+BOUNDS = {
+    "kernel": (2880, 1830),
+    "check": (3520, 2260),
+    "check --core": (5330, 3470),
+    "validate": (9300, 5830),
+}
+OTHERS = (
+    "corecheck/", "replay/", "race/arrivals", "race/published", "race/digest", "formats/ledger",
+)  # fmt: skip
+
+
+def code_lines(path: Path) -> int:
+    """Lines that are neither blank nor comment nor docstring."""
+    text = path.read_text(encoding="utf-8")
+    said: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if documented and ast.get_docstring(node, clean=False) is not None:
+            said.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    lines: set[int] = set()
+    empty = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+             tokenize.ENDMARKER}  # fmt: skip
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in empty:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines - said)
+
+
+def closure(what: str, folder: Path) -> list[Path]:
+    """The files of certs that are loaded when `what` has run."""
+    artifact, ledger = folder / "a.tcca", folder / "l.ndjson"
+    artifact.write_bytes(example())
+    ledger.write_bytes(b"{}\n")
+    verb, *options = what.split()
+    operands = {"validate": [str(ledger), "--artifact", str(artifact)]}
+    arguments = [] if what == "kernel" else [verb, *operands.get(verb, [str(artifact)]), *options]
+    done = subprocess.run(
+        [sys.executable, "-c", (KERNEL if what == "kernel" else VERB) + LOADED, *arguments],
+        env={"PYTHONPATH": str(CERTS)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [Path(line) for line in done.stdout.splitlines() if line.startswith(str(CERTS))]
+
+
+def counted(files: Sequence[Path]) -> tuple[int, int]:
+    """Lines, and lines of code."""
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
+    return lines, sum(map(code_lines, files))
+
+
+@pytest.mark.parametrize("what", BOUNDS)
+def test_a_closure_keeps_its_bounds(what: str, tmp_path: Path) -> None:
+    files = closure(what, tmp_path)
+    lines, code = counted(files)
+    print(f"{what}: {len(files)} files, {lines} lines, {code} of code")
+    assert len(files) > 20
+    assert lines <= BOUNDS[what][0]
+    assert code <= BOUNDS[what][1]
+
+
+@pytest.mark.parametrize("what", ["kernel", "check"])
+def test_a_check_loads_nothing_of_the_core_check_or_of_the_validator(
+    what: str, tmp_path: Path
+) -> None:
+    package = CERTS / "tcc_certs"
+    names = [path.relative_to(package).as_posix() for path in closure(what, tmp_path)]
+    assert "states.py" in names
+    assert not [name for name in names if name.startswith(OTHERS)]

@@ -1,0 +1,131 @@
+"""What the documents show is what happens: the tour, and every fenced example."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import tcc as library
+from tcc.main import COMMANDS
+from tcc_compiler.catalogue import CATALOGUE
+from tcc_compiler.options import Options
+from tcc_compiler.pipeline import compile_text
+from tcc_runtime.asking.quote_book import read_quotes
+from tests.cli.conftest import Tcc
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+HEADER = 'grammar example version "1"\nstart question goal notes\n'
+
+
+def fenced(page: Path) -> list[tuple[str, str]]:
+    """The language and the text of every fenced block of a page."""
+    return FENCED.findall(page.read_text("utf-8"))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that looks like a checkout to the examples, to be written in."""
+    shutil.copytree(ROOT / "grammars", tmp_path / "grammars")
+    (tmp_path / "certs").symlink_to(ROOT / "certs")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def same_every_time(text: str) -> str:
+    """Without what the clock makes: how long compiling took, and the head of a ledger."""
+    text = re.sub(r"\(\d+\.\d\d s\)", "(TIME)", text)
+    return re.sub(r"head [0-9a-f]{64}", "head HEAD", text)
+
+
+def test_the_tour_of_the_readme_is_what_comes_out(tcc: Tcc, checkout: Path) -> None:
+    (checkout / "out").mkdir()
+    page = (ROOT / "README.md").read_text("utf-8")
+    tour = page.split("## A tour")[1].split("\n## ")[0]
+    lines = [line[4:] for line in tour.splitlines() if line.startswith("    ")]
+    shown = "\n".join(lines).split("$ tcc ")[1:]
+    assert [text.split()[0] for text in shown] == ["compile", "check", "run", "validate"]
+    for text in shown:
+        command, _, due = text.partition("\n")
+        ended = tcc(*shlex.split(command))
+        assert ended.code == 0
+        assert same_every_time(ended.out) == same_every_time(due.rstrip()) + "\n"
+
+
+def test_the_demo_runs_the_commands_of_the_tour() -> None:
+    page = (ROOT / "README.md").read_text("utf-8")
+    demo = (ROOT / "scripts" / "demo").read_text("utf-8")
+    told = re.findall(r"^    \$ tcc (.*)$", page, re.MULTILINE)
+    shown = re.findall(r"^show (.*)$", demo, re.MULTILINE)
+    seed = "0" * 63 + "1"
+    assert [line.replace('"$seed"', seed).replace('"$out/', "out/").replace('"', "")
+            for line in shown] == told  # fmt: skip
+
+
+def run_tcg(text: str, _: dict[str, Any]) -> None:
+    """A whole grammar, or statements of one, without errors."""
+    whole = text if text.startswith("grammar") else HEADER + text
+    assert compile_text(whole, Options()).diagnostics == ()
+
+
+def run_python(text: str, names: dict[str, Any]) -> None:
+    exec(compile(text, "example", "exec"), names)
+
+
+def run_json(text: str, _: dict[str, Any]) -> None:
+    """A book of quotes; the shell example that follows reads it from `quotes.json`."""
+    read_quotes(text.encode(), library.compile_file("grammars/research.tcg"))
+    Path("quotes.json").write_text(text, "utf-8")
+
+
+def run_sh(text: str, _: dict[str, Any]) -> None:
+    """Each command as it stands, with `tcc` and `python` those of the test."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    shell = f'tcc() {{ python -m tcc "$@"; }}\npython() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
+    ended = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", shell + text],
+        env=environment, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+
+
+RUNNERS = {"tcg": run_tcg, "python": run_python, "json": run_json, "sh": run_sh}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_fenced_example_runs(page: Path, checkout: Path) -> None:
+    if page.name == "errors.md":
+        # Examples of errors: the tests of the catalogue, which makes the page, compile each.
+        examples = [entry.example.rstrip() for entry in CATALOGUE.values() if entry.example]
+        assert [text.rstrip() for _, text in fenced(page)] == examples
+        return
+    # What an example says that it has from elsewhere.
+    names: dict[str, Any] = {
+        "provider": SimpleNamespace(price_of=lambda call: "0.5"),
+        "artifact": library.compile_file("grammars/research.tcg"),
+    }
+    for language, text in fenced(page):
+        assert language in RUNNERS, f"{page.name}: an example without a language: {text[:60]}"
+        Path("run.ledger").unlink(missing_ok=True)
+        RUNNERS[language](text, names)
+
+
+def test_the_documents_have_examples_of_every_language() -> None:
+    found = {language for page in PAGES for language, _ in fenced(page)}
+    assert found == RUNNERS.keys()
+
+
+def test_indented_commands_are_commands_that_there_are() -> None:
+    for page in PAGES:
+        for command in re.findall(r"^    (?:\$ )?tcc (\w+)", page.read_text("utf-8"), re.MULTILINE):
+            assert command in COMMANDS, f"{page.name}: tcc {command}"

@@ -1,0 +1,131 @@
+"""Names, documents and colours: what the command line and the library say that they do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import get_type_hints
+
+import click
+import pytest
+
+import tcc as library
+from tcc import codes
+from tcc.keywords import SettingsByName
+from tcc_certs.errors import Code
+from tcc_compiler.catalogue import CATALOGUE
+from tcc_runtime.terms.settings import Settings
+from tests.cli.conftest import Tcc
+
+
+@pytest.fixture
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Colour is kept unless somebody says otherwise."""
+    monkeypatch.setattr(click.utils, "should_strip_ansi", lambda _=None, color=None: color is False)
+
+
+@pytest.mark.parametrize(("value", "coloured"), [(None, True), ("", True), ("1", False)])
+def test_no_color_is_kept_to(
+    tcc: Tcc,
+    artifact: Path,
+    on_a_terminal: None,
+    monkeypatch: pytest.MonkeyPatch,
+    value: str | None,
+    coloured: bool,
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if value is not None:
+        monkeypatch.setenv("NO_COLOR", value)
+    assert ("\x1b[" in tcc("check", artifact).out) is coloured
+
+
+@pytest.mark.parametrize("ending", [".tcg", ".graphml", ".json"])
+def test_a_grammar_in_place_of_an_artifact_is_called_one(
+    tcc: Tcc, grammar: Path, ledger: Path, tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / f"plans{ending}"
+    path.write_bytes(grammar.read_bytes())
+    for arguments in (("check", path), ("validate", ledger, "--artifact", path)):
+        ended = tcc(*arguments)
+        assert ended.code == 2
+        assert f"{path} is a grammar" in ended.err
+        assert f"tcc compile {path} -o {path.with_suffix('.tcca')}" in ended.err
+
+
+def test_every_code_of_the_kernel_has_a_text_of_its_own(tcc: Tcc) -> None:
+    assert list(codes.TEXTS) == list(Code)
+    assert len(set(codes.TEXTS.values())) == len(Code)
+    for code in Code:
+        ended = tcc("explain", code.value)
+        assert ended.code == 0 and codes.TEXTS[code] in ended.out
+        page = ended.out.split("; ")[-1].split(", ")[0].split(" and ")[0].strip(". \n")
+        assert (Path(__file__).parents[2] / f"{page.removesuffix('.md')}.md").is_file(), page
+
+
+@pytest.mark.parametrize("arguments", [(), ("--list",)])
+def test_explain_lists_all_codes(tcc: Tcc, arguments: tuple[str, ...]) -> None:
+    listed = [line.split()[0] for line in tcc("explain", *arguments).out.splitlines()]
+    assert listed == [*CATALOGUE, *(code.value for code in Code)]
+    found = tcc("explain", *arguments, "--json").json["codes"]
+    assert [item["code"] for item in found] == listed
+
+
+def test_results_become_plain_json(grammar: Path, tmp_path: Path, tcc: Tcc) -> None:
+    artifact = library.compile_file(grammar)
+    path, ledger = tmp_path / "a.tcca", tmp_path / "run.ledger"
+    library.save(artifact, path)
+    seed = bytes(31) + b"\1"
+    run = library.search(artifact, seed=seed, top=2, ledger=ledger)
+    results = {
+        "run": (run, ("run", path, "--seed", seed.hex(), "--top", 2, "--no-predict")),
+        "inspect": (artifact, ("inspect", path)),
+        "check": (library.check(path, core=True), ("check", path, "--core")),
+        "validate": (library.validate(ledger, path), ("validate", ledger, "--artifact", path)),
+    }
+    for name, (result, command) in results.items():
+        document = json.loads(json.dumps(library.to_json(result)))
+        assert (document["format"], document["format_version"]) == (f"tcc.{name}", "1.0")
+        printed = tcc(*command, "--json").json
+        for clock in ("ledger_head",):  # goes with the time of day in the header
+            document.pop(clock, None), printed.pop(clock, None)
+        assert document == printed
+    with pytest.raises(TypeError, match="a run, an artifact or a report is needed, not int"):
+        getattr(library, "to_json")(5)  # noqa: B009 - past the type checker
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert isinstance(library.__version__, str) and library.__version__[0].isdigit()
+    assert "__version__" in dir(library)
+
+
+def test_what_a_search_may_be_told_are_the_settings() -> None:
+    due = {name: kind for name, kind in get_type_hints(Settings).items() if name != "seed"}
+    due = {field.name: due[field.name] for field in fields(Settings) if field.name != "seed"}
+    assert get_type_hints(SettingsByName) == due
+
+
+def test_a_setting_that_there_is_not_is_a_type_error(grammar: Path) -> None:
+    artifact = library.compile_file(grammar)
+    for name, more in (("search", ()), ("predict", ()), ("runs", ([],))):
+        with pytest.raises(TypeError, match=rf"^{name}\(\) has no setting 'topp'; .* 'top'\?$"):
+            getattr(library, name)(artifact, *more, topp=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "due"),
+    [
+        ("top", "3", "int for 'top', not str"),
+        ("top", True, "int for 'top', not bool"),
+        ("tau", 1, "str for 'tau', not int"),
+        ("beacon", "x", "bytes or None for 'beacon', not str"),
+        ("max_seconds", "1", "int or float or None for 'max_seconds', not str"),
+        ("mode", 5, "str or None for 'mode', not int"),
+    ],
+)
+def test_a_value_of_another_type_is_a_type_error(
+    grammar: Path, name: str, value: object, due: str
+) -> None:
+    artifact = library.compile_file(grammar)
+    with pytest.raises(TypeError, match=f"^search\\(\\) takes {due}$"):
+        getattr(library, "search")(artifact, **{name: value})  # noqa: B009 - past the type checker

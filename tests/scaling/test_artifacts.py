@@ -1,0 +1,142 @@
+"""What is done with an artifact, in each dimension in which it may be hostile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from tcc_certs.corecheck.check import check_core
+from tcc_certs.kernel import check
+from tcc_certs.replay.constraints import residual_constraints
+from tcc_certs.replay.kappa import Kappa, handed_counts, own_counts
+from tcc_certs.replay.language import read_language
+from tcc_certs.replay.left import Listing
+from tcc_certs.replay.tree import slots
+from tcc_compiler.options import Options
+from tcc_compiler.pipeline import compile_text
+from tcc_runtime.artifact.constraints import constraints_of
+from tcc_runtime.artifact.load import load
+from tcc_runtime.artifact.plans import enumerate_plans, plans_by_depth
+from tests.scaling.measure import MOST, growth, swelling
+
+HEAD = 'grammar g version "1"\n'
+
+
+def _compiled(text: str, **options: object) -> bytes:
+    found = compile_text(HEAD + text, Options(**options))
+    assert found.artifact is not None, found.diagnostics
+    return found.artifact
+
+
+@cache
+def _deep(n: int) -> bytes:
+    """Rounded counts of n * 128 bits at the root."""
+    text = f"tool a {{cost 1}}\ntool s {{cost 9}}\nplan = s | a{{{n}}} a{{{n}}}"
+    return _compiled(text, tilt=64, round_counts=8)
+
+
+def _tools(n: int) -> str:
+    return "".join(f"tool t{i} {{cost {i % 7}}}\n" for i in range(n)) + "tool z {cost 1}\n"
+
+
+def _any(n: int) -> str:
+    return "plan = (" + "|".join(f"t{i}" for i in range(n)) + "|z){0,3}\n"
+
+
+@cache
+def _wide(n: int) -> bytes:
+    """Exact counts, n calls at the root."""
+    return _compiled(_tools(n) + _any(n))
+
+
+STATEMENTS: dict[str, Callable[[int], str]] = {
+    "require": lambda i: f"require t{i} before z\n",
+    "forbid": lambda i: f"forbid t{i} z\nforbid t{i} with z\n",
+    "uses": lambda i: f"limit uses(t{i}) <= 1\n",
+    "price": lambda i: f"limit price <= {i}\n",
+}
+
+
+@cache
+def _relaxed(n: int, kind: str) -> bytes:
+    """n statements of a kind over n calls, all of them left to the run."""
+    statements = "".join(map(STATEMENTS[kind], range(n)))
+    return _compiled(_tools(n) + _any(n) + statements, relax=(kind,))
+
+
+def test_kappa_of_rounded_counts_does_not_write_exact_ones_out():
+    def prepare(n):
+        checked = check(_deep(n))
+        language = read_language(checked)
+        return lambda: own_counts(checked, language)
+
+    assert swelling(prepare, 500) < MOST
+    assert growth(prepare, 100) < MOST
+
+
+@pytest.mark.parametrize("kind", STATEMENTS)
+def test_statements_times_calls_are_never_listed(kind):
+    def replayed(n):
+        checked = check(_relaxed(n, kind))
+        return lambda: residual_constraints(checked, 3)
+
+    def enforced(n):
+        artifact = load(_relaxed(n, kind))
+        assert artifact.core
+        return lambda: constraints_of(artifact, None)
+
+    for prepare in (replayed, enforced):
+        assert swelling(prepare, 300) < MOST
+        assert growth(prepare, 50) < MOST
+
+
+@pytest.mark.parametrize("kind", STATEMENTS)
+def test_the_children_of_a_node_cost_what_they_are_and_not_what_the_statements_are(kind):
+    def replayed(n):
+        constraints = residual_constraints(check(_relaxed(n, kind)), 3)
+        return lambda: [constraints.after(constraints.start, call) for call in range(n)]
+
+    def enforced(n):
+        constraints = constraints_of(load(_relaxed(n, kind)), None)
+        assert constraints is not None
+        return lambda: [constraints.step(constraints.start, call) for call in range(n)]
+
+    for prepare in (replayed, enforced):
+        assert swelling(prepare, 300) < MOST
+        assert growth(prepare, 50) < MOST
+
+
+def test_the_check_against_the_core_keeps_nothing_for_each_pair_of_calls():
+    def prepare(n):
+        checked = check(_relaxed(n, "require"))
+        return lambda: check_core(checked)
+
+    assert swelling(prepare, 100) < MOST
+
+
+def test_handed_counts_cost_a_search_a_child():
+    def prepare(n):
+        checked = check(_wide(n))
+        language = read_language(checked)
+        kappa = Kappa(language, handed_counts(checked, checked, language))
+        listed = Listing(language).children(language.root)
+        children = slots(listed, residual_constraints(checked, 3), ())
+        return lambda: [kappa.step(kappa.root, child) for child in children]
+
+    assert growth(prepare, 100) < MOST
+
+
+def test_plans_by_depth_and_the_first_plans_of_a_deep_artifact():
+    def depths(n):
+        artifact = load(_deep(n))
+        return lambda: plans_by_depth(artifact)
+
+    def first(n):
+        artifact = load(_deep(n))
+        return lambda: list(enumerate_plans(artifact, 2))
+
+    for prepare in (depths, first):
+        assert growth(prepare, 100) < MOST
+        assert swelling(prepare, 100) < MOST
