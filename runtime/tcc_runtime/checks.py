@@ -19,7 +19,7 @@ from tcc_runtime.terms.modes import Claim
 
 
 class AskSink(Protocol):
-    """What is told of asks."""
+    """Gets the asks of a run."""
 
     def requeue(self, item: Item) -> None:
         """An item was pushed again with its present key."""
@@ -124,7 +124,7 @@ class Asking:
     Args:
         late: whether the time is up.
         fall_back: goes on in fallback mode.
-        sink: is told of asks; None: nobody is.
+        sink: gets the asks; None: there is none.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ class Search(Frontier):
         potential: of the guard on it; None: it cannot fire.
         clamping: whether numbers may have to be clamped.
         guarded: whether either has to be looked at after every step.
-        sink: is told of every step; None: nobody is.
+        sink: gets every step; None: there is none.
         follow: is called after every step; True, or KeyboardInterrupt, ends the run.
     """
 

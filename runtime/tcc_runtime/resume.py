@@ -57,7 +57,7 @@ def resume(
         seed: of the run, 32 bytes.
         opening_salt: where the run was given one.
         withhold: leave the seed out of `close`.
-        on_expand: as in a search; it is told of the expansions of the prefix too.
+        on_expand: as in a search; it is called for the expansions of the prefix too.
         sync_ms: as of the ledger's file.
         quoter: is asked where the answers of the ledger end.
         engine: how it is computed, whoever computed its prefix.

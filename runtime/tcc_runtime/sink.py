@@ -15,7 +15,7 @@ from tcc_runtime.terms.settings import Mode
 
 
 class Sink(Protocol):
-    """What is told of the steps of a run, in their order."""
+    """Gets the steps of a run, in their order."""
 
     def enter(self, race: Race) -> None:
         """The race of all that follows."""
@@ -33,4 +33,4 @@ class Sink(Protocol):
         """Another mode from here on."""
 
     def flush(self) -> None:
-        """Whatever was told is written."""
+        """Whatever it got is written."""
