@@ -15,8 +15,8 @@ from benchmarks.compile import UNCHECKED, core_bytes
 from benchmarks.family import TWELVE
 from benchmarks.measure import head, machine, ratio, row, side_by_side
 from tcc_compiler.pipeline import compile_core
-from tcc_runtime.load import Artifact, load
-from tcc_runtime.plans import cheapest_plans
+from tcc_runtime.artifact.load import Artifact, load
+from tcc_runtime.artifact.plans import cheapest_plans
 
 PLANS = 100
 NANO = 10**9

@@ -22,8 +22,8 @@ from tcc_certs import kernel as pure
 from tcc_certs.formats.artifact import read_artifact
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file
+from tcc_runtime.artifact.load import mapped
 from tcc_runtime.fastcheck import kernel as fast
-from tcc_runtime.load import mapped
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 RUNS = 3

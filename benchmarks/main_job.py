@@ -16,11 +16,11 @@ from tcc_certs.kernel import check
 from tcc_certs.replay import validate
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import Compiled, compile_file, compile_text
-from tcc_runtime.load import load
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.artifact.load import load
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Settings
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 SEED = bytes(range(32))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tcc_runtime.load import Artifact
+from tcc_runtime.artifact.load import Artifact
 
 STOP = -1
 

@@ -13,11 +13,11 @@ from statistics import median
 
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import Compiled, compile_file, compile_text
-from tcc_runtime.load import Artifact, load
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.artifact.load import Artifact, load
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Settings
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 TOPS = (1, 16, 256)

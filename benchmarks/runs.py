@@ -17,9 +17,9 @@ from statistics import median
 from benchmarks.layered import kept
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file
-from tcc_runtime.load import Artifact, load
+from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.pool import Request, runs
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.settings import Settings
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 REPEATS = 3

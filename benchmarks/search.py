@@ -23,11 +23,11 @@ from benchmarks.peers import (
 )
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
-from tcc_runtime.load import Artifact, load
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.artifact.load import Artifact, load
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
-from tcc_runtime.settings import Race, Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Race, Settings
 
 RUNS = {1: 15, 16: 3, 256: 2}
 # depth, limits on the uses of the first tools: 260, 883, 7,579 and 69,107 states

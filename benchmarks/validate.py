@@ -24,12 +24,12 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import validate
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
+from tcc_runtime.artifact.load import load
 from tcc_runtime.fastreplay.shortcut import FastReplay
-from tcc_runtime.load import load
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Settings
 
 # depth, uses, race, k: the third is of 10^5 nodes; the second and the fifth have frontiers of much
 # the same size, and the fifth more than three times as many records

@@ -15,11 +15,11 @@ from tcc_certs.kernel import check
 from tcc_certs.replay import validate
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
-from tcc_runtime.load import Artifact, load
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.artifact.load import Artifact, load
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Settings
 
 COLUMNS = (
     "calls a state",

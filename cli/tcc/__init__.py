@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         validate,
     )
     from tcc.documents import to_json
-    from tcc_runtime.load import Artifact
+    from tcc_runtime.artifact.load import Artifact
     from tcc_runtime.outcome import Run
 
 __all__ = [
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "Artifact": "tcc_runtime.load",
+    "Artifact": "tcc_runtime.artifact.load",
     "Run": "tcc_runtime.outcome",
     "to_json": "tcc.documents",
 }

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Literal, Unpack
 from tcc import files
 from tcc.keywords import SettingsByName, require_known
 from tcc_certs.formats.container import write_container
-from tcc_runtime.load import Artifact, mapped
-from tcc_runtime.load import load as _load
+from tcc_runtime.artifact.load import Artifact, mapped
+from tcc_runtime.artifact.load import load as _load
+from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.outcome import Progress, Run
-from tcc_runtime.outputs import write_whole
 
 if TYPE_CHECKING:
     from tcc_certs.kernel import CheckedArtifact
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from tcc_compiler.language.diagnostics import Diagnostic
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
-    from tcc_runtime.estimate import Estimate
-    from tcc_runtime.predict import Prediction
-    from tcc_runtime.quotes import Quoter
+    from tcc_runtime.asking.quotes import Quoter
+    from tcc_runtime.terms.estimate import Estimate
+    from tcc_runtime.terms.predict import Prediction
 
 
-# From so many bytes on the fast kernel checks what is used, as in `tcc_runtime.load`.
+# From so many bytes on the fast kernel checks what is used, as in `tcc_runtime.artifact.load`.
 LARGE = 1 << 21
 
 
@@ -284,8 +284,9 @@ def search(
         started_ms: UTC milliseconds for the ledger; None asks the clock.
         on_expand: called after each expansion; returning True ends the run.
         quoter: is asked what calls cost whose cost is a range: any callable from a
-            :class:`tcc_runtime.quotes.Question` to an :class:`tcc_runtime.quotes.Answer`.
-        settings: those of :class:`tcc_runtime.settings.Settings`, by name: ``top``, ``mode``,
+            :class:`~tcc_runtime.asking.quotes.Question` to an
+            :class:`~tcc_runtime.asking.quotes.Answer`.
+        settings: those of :class:`tcc_runtime.terms.settings.Settings`, by name: ``top``, ``mode``,
             ``max_expansions``, ``max_seconds`` and so on.
 
     Raises:
@@ -294,10 +295,10 @@ def search(
         tcc_runtime.errors.LedgerError: the ledger cannot be written.
         tcc_runtime.errors.AnswerError: the quoter gave something that is no answer.
     """
-    from tcc_runtime.recorder import Recorder
+    from tcc_runtime.ledger.recorder import Recorder
+    from tcc_runtime.ledger.sinks import LedgerFile
     from tcc_runtime.search import search as run
-    from tcc_runtime.settings import Settings
-    from tcc_runtime.sinks import LedgerFile
+    from tcc_runtime.terms.settings import Settings
 
     require_known("search", settings)
     chosen = Settings(seed=os.urandom(32) if seed is None else seed, **settings)
@@ -322,8 +323,8 @@ def predict(artifact: Artifact, **settings: Unpack[SettingsByName]) -> Predictio
     Raises:
         tcc_runtime.errors.SettingsError: a setting is out of its range.
     """
-    from tcc_runtime.predict import predict as predicted
-    from tcc_runtime.settings import Settings
+    from tcc_runtime.terms.predict import predict as predicted
+    from tcc_runtime.terms.settings import Settings
 
     require_known("predict", settings)
     return predicted(artifact, Settings(seed=bytes(32), **settings))
@@ -344,8 +345,8 @@ def estimate(artifact: Artifact, **settings: Unpack[SettingsByName]) -> Estimate
     Raises:
         tcc_runtime.errors.SettingsError: a setting is out of its range.
     """
-    from tcc_runtime.estimate import estimate as estimated
-    from tcc_runtime.settings import Settings
+    from tcc_runtime.terms.estimate import estimate as estimated
+    from tcc_runtime.terms.settings import Settings
 
     require_known("estimate", settings)
     return estimated(artifact, Settings(seed=bytes(32), **settings))
@@ -382,7 +383,7 @@ def runs(
     """
     from tcc_runtime.pool import Request
     from tcc_runtime.pool import runs as pooled
-    from tcc_runtime.settings import Settings
+    from tcc_runtime.terms.settings import Settings
 
     require_known("runs", settings)
     started = time.time_ns() // 1_000_000 if started_ms is None else started_ms

@@ -7,8 +7,8 @@ from typing import Any
 from tcc import screen
 from tcc_certs.core.enforced import enforced, shortened
 from tcc_certs.formats.decimals import format_decimal
-from tcc_runtime.load import Artifact, Diagnostic
-from tcc_runtime.plans import cheapest_plan, plans_by_depth
+from tcc_runtime.artifact.load import Artifact, Diagnostic
+from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
 
 _CHEAP = 5_000_000
 

@@ -11,7 +11,7 @@ from tcc_certs.replay import Validation
 from tcc_certs.report import Report
 from tcc_certs.verbs import check as check_verb
 from tcc_certs.verbs import validate as validate_verb
-from tcc_runtime.load import Artifact
+from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.outcome import Run
 
 Result: TypeAlias = "Run | Artifact | Report | Validation"

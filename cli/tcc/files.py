@@ -1,4 +1,4 @@
-"""Files that are read: only regular ones; what is written is for :mod:`tcc_runtime.outputs`."""
+"""Files that are read: only regular ones.  Written ones: :mod:`tcc_runtime.ledger.outputs`."""
 
 from __future__ import annotations
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from tcc import screen
 from tcc_certs.core.enforced import enforced, shortened
-from tcc_runtime.estimate import MOST_ESTIMATED, Estimate, estimate, needs_estimate, why_no_estimate
-from tcc_runtime.load import Artifact
-from tcc_runtime.predict import EFFORT, MOST_EDGES, Prediction, predict, why_not
-from tcc_runtime.settings import Settings
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.terms.estimate import (
+    MOST_ESTIMATED,
+    Estimate,
+    estimate,
+    needs_estimate,
+    why_no_estimate,
+)
+from tcc_runtime.terms.predict import EFFORT, MOST_EDGES, Prediction, predict, why_not
+from tcc_runtime.terms.settings import Settings
 
 _MANY = 20  # times the effort, where a prediction is asked for
 

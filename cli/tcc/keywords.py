@@ -1,7 +1,7 @@
 """What a run may be told by name: the keyword arguments of :func:`tcc.search` and its like.
 
-They are the fields of :class:`tcc_runtime.settings.Settings`, which says what they mean, without
-the seed; a test holds the two together.
+They are the fields of :class:`~tcc_runtime.terms.settings.Settings`, which says what they mean,
+without the seed; a test holds the two together.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 from types import UnionType
 from typing import Literal, TypedDict, Union, get_args, get_origin, get_type_hints
 
-from tcc_runtime.settings import Ask, Keys, Mode, Race
+from tcc_runtime.terms.settings import Ask, Keys, Mode, Race
 
 
 class SettingsByName(TypedDict, total=False):

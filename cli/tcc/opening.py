@@ -19,7 +19,7 @@ from tcc import screen
 from tcc.exits import DECLINED, FINDINGS
 from tcc.files import is_regular
 from tcc_certs.errors import Rejected
-from tcc_runtime.load import Artifact, load
+from tcc_runtime.artifact.load import Artifact, load
 
 if TYPE_CHECKING:
     from tcc_compiler.options import Options

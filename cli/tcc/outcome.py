@@ -8,9 +8,9 @@ from typing import Any
 from tcc import screen
 from tcc.forecast import estimate_fields, text
 from tcc_certs.formats.decimals import format_decimal
-from tcc_runtime.estimate import Estimate
 from tcc_runtime.outcome import Run
-from tcc_runtime.predict import Prediction
+from tcc_runtime.terms.estimate import Estimate
+from tcc_runtime.terms.predict import Prediction
 
 _STOPS = {
     "max_expansions": "the limit on expansions was reached",

@@ -1,8 +1,8 @@
 """The requests of a batch: one JSON object a line, the settings of a run by their names.
 
 ``seed`` (64 hexadecimal digits) has to be there; ``opening_salt``, ``beacon`` and ``nonce`` are
-hexadecimal too, exact decimals are texts, all else is as :class:`tcc_runtime.settings.Settings` has
-it.  Cost: linear in the file.
+hexadecimal too, exact decimals are texts, all else is as
+:class:`tcc_runtime.terms.settings.Settings` has it.  Cost: linear in the file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.settings import Settings
 
 _BYTES = ("seed", "opening_salt", "beacon", "nonce")
 _WHOLE = ("top", "truncate", "max_expansions", "count_bits")

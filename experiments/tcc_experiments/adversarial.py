@@ -19,7 +19,7 @@ from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Si
 from tcc_experiments.seeds import seed_of
 from tcc_experiments.sums import rate
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.settings import Settings
 
 RUNS = {Size.QUICK: 100, Size.FULL: 3_000}
 BLOCK = 1000

@@ -18,7 +18,7 @@ from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Si
 from tcc_experiments.seeds import random_of, seed_of
 from tcc_experiments.sums import mean, merged, spread
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.settings import Settings
 
 DEPTHS = (2, 4, 8, 16, 32, 64)
 CALLS = 3

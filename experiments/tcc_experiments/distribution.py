@@ -29,7 +29,7 @@ from tcc_experiments.model import (
 from tcc_experiments.seeds import seed_of
 from tcc_experiments.sums import merged
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.settings import Settings
 
 RUNS = {Size.QUICK: 300, Size.FULL: 6_000}
 BLOCK = 2000

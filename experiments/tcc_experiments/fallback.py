@@ -24,7 +24,7 @@ from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Si
 from tcc_experiments.seeds import random_of, seed_of
 from tcc_experiments.sums import mean, merged, percent
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.settings import Settings
 
 BRANCHINGS = (2, 3, 4, 6, 8, 12)
 CALLS = 2

@@ -14,7 +14,7 @@ from pathlib import Path
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file, compile_text
 from tcc_experiments.seeds import random_of
-from tcc_runtime.load import Artifact, load
+from tcc_runtime.artifact.load import Artifact, load
 
 FOLDER = Path(__file__).parent / "grammars"
 

@@ -21,11 +21,11 @@ from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import any_of, compiled, cost
 from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
 from tcc_experiments.seeds import random_of, seed_of
-from tcc_runtime.load import Artifact
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Settings
 
 # appends -> (bytes, parse ms, validate ms) of the paper's table; of its equal rows the median.
 PAPER = {

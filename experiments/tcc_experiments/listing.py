@@ -18,7 +18,7 @@ from math import ceil, exp, inf, log, log1p
 from blake3 import blake3
 
 from tcc_certs.race.digest import child_context, leaf_digest, race_key, root_context
-from tcc_runtime.load import Artifact
+from tcc_runtime.artifact.load import Artifact
 
 _ONE = 1 << 64
 _SCALE = 2.0**-65

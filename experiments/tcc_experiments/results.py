@@ -18,7 +18,7 @@ from pathlib import Path
 from tcc_experiments.catalogue import EXPERIMENTS
 from tcc_experiments.figures import drawn
 from tcc_experiments.model import Cell, Conclusion, Experiment, Finding, Row, Size, Table
-from tcc_runtime.outputs import write_whole
+from tcc_runtime.ledger.outputs import write_whole
 
 RESULTS = "RESULTS.md"
 _SECTION = re.compile(r"<!-- begin (\w+) -->\n(.*?)<!-- end \1 -->\n", re.DOTALL)

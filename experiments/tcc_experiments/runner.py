@@ -19,7 +19,7 @@ from blake3 import blake3
 
 from tcc_experiments.catalogue import EXPERIMENTS
 from tcc_experiments.model import Experiment, Part, Row, Size
-from tcc_runtime.outputs import write_whole
+from tcc_runtime.ledger.outputs import write_whole
 
 OnPart = Callable[[str, int, int], None]
 

@@ -21,7 +21,7 @@ from tcc_experiments.seeds import random_of, seed_of
 from tcc_experiments.sums import mean, merged, percent
 from tcc_runtime.outcome import Run
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.settings import Settings
 
 INFLATE = "2"
 # (graphs, seeds each): 10^5 runs a row.

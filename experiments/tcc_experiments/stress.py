@@ -19,9 +19,9 @@ from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Si
 from tcc_experiments.seeds import seed_of
 from tcc_experiments.sums import mean, merged, percent, spread
 from tcc_experiments.tracing import Trace
-from tcc_runtime.predict import predict
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.predict import predict
+from tcc_runtime.terms.settings import Settings
 
 # Whole numbers: at the end of a plan the count is 1, and rounded up 1.7 is 2.
 FACTORS = ("1", "2", "3", "4", "6", "8", "12", "16")

@@ -22,7 +22,7 @@ from tcc_experiments.seeds import seed_of
 from tcc_experiments.suites_drawing import draw
 from tcc_experiments.sums import mean, merged, percent, rate, spread
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.settings import Settings
 
 INFLATE = "2"
 WIDTHS = (1, 2, 4, 8, 16)

@@ -19,7 +19,7 @@ from tcc_experiments.seeds import seed_of
 from tcc_experiments.sums import merged, percent
 from tcc_experiments.tracing import Trace
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.settings import Settings
 
 NUMBERS = {Size.QUICK: (2, 8), Size.FULL: (20, 25)}
 GRAPHS = (("A", 4), ("B", 4))

@@ -15,9 +15,9 @@ from tcc_experiments.graphs import any_of, compiled, cost
 from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
 from tcc_experiments.seeds import random_of, seed_of
 from tcc_experiments.sums import mean, merged, spread
-from tcc_runtime.predict import predict
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.predict import predict
+from tcc_runtime.terms.settings import Settings
 
 TILTS = (0, 2, 4, 8, 16)
 DEPTHS = (2, 4, 8, 16, 32, 64)

@@ -15,9 +15,9 @@ from typing import Any
 from tcc_experiments.figures import COLOURS, HEIGHT, WIDTH
 from tcc_experiments.graphs import any_of, compiled
 from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
-from tcc_runtime.load import Artifact
-from tcc_runtime.plans import plans_by_depth
-from tcc_runtime.tail import tail_lse
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.artifact.plans import plans_by_depth
+from tcc_runtime.numbers.tail import tail_lse
 
 GRAPHS: dict[str, tuple[tuple[str, ...], int]] = {
     # B e^-c < 1: the tail falls off.

@@ -11,9 +11,9 @@ from enum import StrEnum
 from tcc_certs.errors import Code
 from tcc_certs.formats.decimals import divide_nearest, parse_decimal
 from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN
-from tcc_runtime.node import Node
-from tcc_runtime.settings import Settings
-from tcc_runtime.tables import State
+from tcc_runtime.item import Item, calls_of
+from tcc_runtime.states import State
+from tcc_runtime.terms.settings import Settings
 
 _NANO_PLACES = 9
 
@@ -53,41 +53,6 @@ ENDING = {Stop.MAX_EXPANSIONS: Guard.CAP, Stop.MAX_SECONDS: Guard.TIMEOUT}
 def is_late(seconds: float, most: int | None) -> bool:
     """Whether the time is up, `seconds` after the run began; `most` is in milliseconds."""
     return most is not None and seconds * 1000 >= most
-
-
-class Caps:
-    """The guards that end a run.
-
-    Args:
-        settings: the caps.
-        longest: the root's rank, most calls of any plan.
-    """
-
-    __slots__ = ("_expansions", "_longest", "_ms")
-
-    def __init__(self, settings: Settings, longest: int) -> None:
-        self._expansions = settings.max_expansions
-        self._ms = settings.max_ms
-        self._longest = longest
-
-    def before(self, node: Node, done: int, seconds: float) -> tuple[Stop, Guard] | None:
-        """What forbids to expand `node`.
-
-        Args:
-            done: expansions so far.
-            seconds: since the run began.
-        """
-        if self.is_late(seconds):
-            return Stop.MAX_SECONDS, Guard.TIMEOUT
-        if self._expansions is not None and done >= self._expansions:
-            return Stop.MAX_EXPANSIONS, Guard.CAP
-        if node.depth > self._longest:
-            return Stop.GUARD, Guard.CAP
-        return None
-
-    def is_late(self, seconds: float) -> bool:
-        """Whether the time is up, `seconds` after the run began."""
-        return is_late(seconds, self._ms)
 
 
 class Counts(StrEnum):
@@ -143,18 +108,14 @@ class Potential:
         self._unit: int = 10 ** (places + eta_places + _NANO_PLACES)
         self._longest = longest
 
-    def descent(self, node: Node) -> Descent | None:
-        """The step into `node`; None at the root and where alpha is 0."""
-        call = node.call
-        if call is None or self._alpha == 0:
+    def descent(self, item: Item) -> Descent | None:
+        """The step into a node; None at the root and where alpha is 0."""
+        if self._alpha == 0:
             return None
-        delta = self._alpha * call.cost_high - self._unit
-        after = self._phi(node)
+        calls = calls_of(item)
+        if not calls:
+            return None
+        delta = self._alpha * calls[-1].cost_high - self._unit
+        spent = sum([call.cost_high for call in calls])
+        after = (self._longest - len(calls)) * self._unit + self._alpha * spent
         return Descent((after - delta, after, delta), self._unit, delta > -self._eta)
-
-    def _phi(self, node: Node) -> int:
-        spent, step = 0, node
-        while step.call is not None and step.parent is not None:
-            spent += step.call.cost_high
-            step = step.parent
-        return (self._longest - node.depth) * self._unit + self._alpha * spent

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import FrameType
 
 
 class Interrupts:
-    """Tells whether Ctrl-C was pressed, and holds it back from the first time that it is asked.
+    """Tells whether Ctrl-C was pressed, from when it is held back.
 
     A context manager; on leaving, Python's handler is back.
+
+    Attributes:
+        pressed: whether Ctrl-C was pressed since it is held back.
     """
 
+    __slots__ = ("_asked", "_held", "pressed")
+
     def __init__(self) -> None:
-        self._pressed = self._asked = self._held = False
+        self.pressed = self._asked = self._held = False
 
     def __enter__(self) -> Interrupts:
         return self
@@ -30,14 +33,13 @@ class Interrupts:
         if self._held:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def __call__(self) -> bool:
-        """Whether Ctrl-C was pressed since the first call."""
+    def hold(self) -> None:
+        """Holds Ctrl-C back from here on."""
         if not self._asked:
             self._asked = True
             self._held = _is_ours()
             if self._held:
                 signal.signal(signal.SIGINT, self._note)
-        return self._pressed
 
     @property
     def unheld(self) -> bool:
@@ -45,19 +47,11 @@ class Interrupts:
         return not self._asked and _is_ours()
 
     def _note(self, _signal: int, _frame: FrameType | None) -> None:
-        if self._pressed:
+        if self.pressed:
             raise KeyboardInterrupt
-        self._pressed = True
+        self.pressed = True
 
 
 def _is_ours() -> bool:
     in_main = threading.current_thread() is threading.main_thread()
     return in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-@contextmanager
-def held_interrupts() -> Iterator[Callable[[], bool]]:
-    """Gives a function that tells whether Ctrl-C was pressed since."""
-    with Interrupts() as pressed:
-        pressed()
-        yield pressed

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 
 from tcc_certs.formats.decimals import format_decimal
 from tcc_certs.formats.fixed import format_q64
-from tcc_runtime.controller import Spending
+from tcc_runtime.asking.controller import Spending
 from tcc_runtime.guards import Guard, Stop
-from tcc_runtime.modes import Claim
-from tcc_runtime.node import Node, prefix
+from tcc_runtime.terms.modes import Claim
 
 _NANO_PLACES = 9
 
@@ -97,11 +96,6 @@ class Run:
     seed: str
     ledger_head: str | None
     spent: Spending | None = None
-
-
-def found(leaf: Node, cost_high: int) -> Found:
-    """The plan of a leaf, the cost of which is at most `cost_high`."""
-    return plan(prefix(leaf), leaf.cost, leaf.value, leaf.digest, cost_high)
 
 
 def plan(

@@ -23,14 +23,14 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tcc_certs.formats.container import write_container
+from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import WorkerLost
-from tcc_runtime.load import Artifact, load
-from tcc_runtime.modes import terms_of
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import LedgerFile
 from tcc_runtime.outcome import Run
-from tcc_runtime.recorder import Recorder
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import LedgerFile
+from tcc_runtime.terms.modes import terms_of
+from tcc_runtime.terms.settings import Settings
 
 _AHEAD = 4  # requests under way or waiting, for each worker
 _PATIENCE = 5.0  # seconds for a worker to end by itself

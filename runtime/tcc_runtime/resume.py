@@ -20,16 +20,16 @@ from tcc_certs.errors import Code, ensure, require
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.formats.ledger_schema import check_record
-from tcc_runtime.answered import Answered, answer_of
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.asking.answered import Answered, answer_of
+from tcc_runtime.asking.quotes import Answer, Quoter
 from tcc_runtime.errors import LedgerError, ResumeError
-from tcc_runtime.load import Artifact
+from tcc_runtime.ledger.outputs import target_of
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import LedgerTail
 from tcc_runtime.outcome import Run
-from tcc_runtime.outputs import target_of
-from tcc_runtime.quotes import Answer, Quoter
-from tcc_runtime.recorder import Recorder
-from tcc_runtime.search import OnExpand, search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import LedgerTail
+from tcc_runtime.search import QUICKEST, Engine, OnExpand, search
+from tcc_runtime.terms.settings import Settings
 
 _CHUNK = 1 << 16
 
@@ -44,6 +44,7 @@ def resume(
     on_expand: OnExpand | None = None,
     sync_ms: int = 1000,
     quoter: Quoter | None = None,
+    engine: Engine = QUICKEST,
 ) -> Run:
     """Takes a run up again; one whose ledger is closed is only played again.
 
@@ -56,9 +57,10 @@ def resume(
         seed: of the run, 32 bytes.
         opening_salt: where the run was given one.
         withhold: leave the seed out of `close`.
-        on_expand: as in a search; it is told of the expansions of the prefix too.
+        on_expand: as in a search; it is called for the expansions of the prefix too.
         sync_ms: as of the ledger's file.
         quoter: is asked where the answers of the ledger end.
+        engine: how it is computed, whoever computed its prefix.
 
     Raises:
         ResumeError: the ledger holds no record, or not this artifact's run with this seed.
@@ -75,7 +77,8 @@ def resume(
         with path.open("rb") as handle:
             recorder = Replaying(prefix, handle, path, withhold=withhold, sync_ms=sync_ms)
             asked = Answered(prefix.answers, quoter)
-            return search(artifact, settings, recorder, on_expand, _clock(recorder), asked)
+            clock = _clock(recorder)
+            return search(artifact, settings, recorder, on_expand, clock, asked, engine)
     except LedgerError:
         raise
     except OSError as error:

@@ -16,12 +16,12 @@ from typing import Any
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_runtime.load import load
-from tcc_runtime.quotes import Answer, Question, Quoter
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.artifact.load import load
+from tcc_runtime.asking.quotes import Answer, Question, Quoter
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Settings
 from tests.oracle.build import build
 from tests.oracle.cores import at_most, call, depth, letters, make_core, random_core, uses
 from tests.oracle.network import build_network, build_relaxed

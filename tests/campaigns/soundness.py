@@ -26,12 +26,12 @@ from math import exp, lgamma, log, log1p
 from tcc_certs.errors import Code
 from tcc_certs.formats.fixed import parse_q64
 from tcc_certs.replay import validate
-from tcc_runtime.load import Artifact
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.outcome import Run
-from tcc_runtime.recorder import Recorder
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Settings
 from tests.differential.tree_oracle import Oracle, Plan, Tree
 from tests.runtime.graphs import free_core, named_rows, opened, random_network, random_rows
 from tests.runtime.relaxing import random_relaxed

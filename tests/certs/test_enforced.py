@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tcc_certs.core.enforced import enforced, shortened
-from tcc_certs.core.reader import enforced as module
+from tcc_certs.core.enforced import enforced as module
 from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import check
 from tcc_compiler.options import Options

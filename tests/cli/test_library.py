@@ -10,7 +10,7 @@ import pytest
 import tcc
 import tcc.api
 import tcc_certs.kernel
-import tcc_runtime.load
+import tcc_runtime.artifact.load
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 from tcc_runtime.fastcheck import kernel as fast
@@ -40,7 +40,7 @@ def test_what_is_compiled_is_checked_by_the_kernel_once(
         checked.append(len(data))
         return pure(data, **more)
 
-    for module in (tcc_certs.kernel, tcc_runtime.load, fast):
+    for module in (tcc_certs.kernel, tcc_runtime.artifact.load, fast):
         monkeypatch.setattr(module, "check", check)
     (tmp_path / "g.tcg").write_text(GRAMMAR, encoding="utf-8")
     artifacts = [tcc.compile_text(GRAMMAR), tcc.compile_file(tmp_path / "g.tcg")]
@@ -51,7 +51,7 @@ def test_what_is_compiled_is_checked_by_the_kernel_once(
 def test_large_artifacts_are_checked_by_the_fast_kernel_before_use(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert tcc.api.LARGE == tcc_runtime.load._LARGE
+    assert tcc.api.LARGE == tcc_runtime.artifact.load._LARGE
     data = compile_text(GRAMMAR, Options()).artifact
     assert data is not None
     called = []

@@ -15,7 +15,7 @@ from tcc import codes
 from tcc.keywords import SettingsByName
 from tcc_certs.errors import Code
 from tcc_compiler.language.catalogue import CATALOGUE
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.settings import Settings
 from tests.cli.conftest import Tcc
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tcc_certs.errors import Code
 from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, format_q64, parse_q64
-from tcc_runtime.lines import q64_text
+from tcc_runtime.ledger.lines import q64_text
 
 # 2^-64 is 5.42e-20: neighbours differ in the 20th digit.
 TEXTS = [

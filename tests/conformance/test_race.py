@@ -12,20 +12,20 @@ from tcc_certs.formats.fixed import format_q64
 from tcc_certs.formats.hashes import root_document
 from tcc_certs.race.digest import child_context, leaf_digest, race_key, root_context, uniform
 from tcc_certs.replay import validate
-from tcc_runtime.anchored import Anchored
-from tcc_runtime.counts import race_counts
-from tcc_runtime.load import load
-from tcc_runtime.node import prefix
-from tcc_runtime.plans import plans_by_depth
-from tcc_runtime.race import Coupled, drawing
-from tcc_runtime.recorder import Recorder
-from tcc_runtime.rest import Successive
-from tcc_runtime.rest_item import Rest
+from tcc_runtime.artifact.counts import race_counts
+from tcc_runtime.artifact.load import load
+from tcc_runtime.artifact.plans import plans_by_depth
+from tcc_runtime.item import ORDER
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.races.anchored import Anchored
+from tcc_runtime.races.coupled import Coupled
+from tcc_runtime.races.race import Uniforms
+from tcc_runtime.races.rest import Rest
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
-from tcc_runtime.tables import Tables
+from tcc_runtime.terms.settings import Settings
 from tests.oracle.build import build as build_from_plans
+from tests.runtime.engines import Precision, all_leaves, prefix, race_over
 from tests.runtime.graphs import VEC_PLANS, build, vec_core, vec_rows
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "race.json").read_text())
@@ -76,48 +76,44 @@ def test_weights_counts_key_and_words(case):
     assert key.hex() == case["K"]
     assert str(uniform(key, 1, root)) == case["x_first"]
     assert str(uniform(key, 2, root)) == case["x_winner_root"]
-    draw = drawing(key)
-    assert str(draw(1, root)) == case["x_first"]
-    assert str(draw(2, root)) == case["x_winner_root"]
+    word = Uniforms(key).word
+    assert str(word(b"\x01" + root)) == case["x_first"]
+    assert str(word(b"\x02" + root)) == case["x_winner_root"]
+
+
+def leaves_of(case, kind, numbers, bits=160):
+    """Every leaf of the race, as the vectors have it."""
+    uniforms, inflate = Uniforms(bytes.fromhex(case["K"])), case["inflate"]
+    precision = Precision(first=bits)
+    race = race_over(opened(case), uniforms, kind, numbers, precision, inflate=inflate)
+    return [
+        {"calls": list(prefix(leaf)), "value": format_q64(-leaf[ORDER])}
+        for leaf in all_leaves(race)
+    ]
 
 
 @pytest.mark.parametrize("kind", [Coupled, Anchored])
 @pytest.mark.parametrize("bits", [98, 101, 103, 110, 160, 512])
 @pytest.mark.parametrize("case", COUPLED, ids=name)
 def test_every_leaf_value_at_any_working_precision(case, bits, kind):
-    tables = Tables(opened(case), "r2", bits, case["inflate"])
-    race = kind(tables, drawing(bytes.fromhex(case["K"])))
-    leaves, todo = [], [race.root()]
-    while todo:
-        node = todo.pop()
-        if node.state is None:
-            race.settle(node)
-            leaves.append(node)
-        else:
-            todo += race.expand(node).children
-    leaves.sort(key=lambda leaf: (-leaf.value, leaf.digest))
-    found = [{"calls": list(prefix(leaf)), "value": format_q64(leaf.value)} for leaf in leaves]
-    assert found == case["leaves"]
+    assert leaves_of(case, kind, "mpfr", bits) == case["leaves"]
 
 
 @pytest.mark.parametrize("bits", [98, 101, 103, 110, 160, 512])
 @pytest.mark.parametrize("case", REST, ids=name)
 def test_every_leaf_value_of_the_rest_race_at_any_working_precision(case, bits):
-    tables = Tables(opened(case), "r2", bits, case["inflate"])
-    race = Successive(tables, drawing(bytes.fromhex(case["K"])))
-    leaves, todo = [], [race.root()]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, Rest):
-            todo += race.draw(node).items
-        elif node.state is None:
-            race.settle(node)
-            leaves.append(node)
-        else:
-            todo += race.expand(node).items
-    leaves.sort(key=lambda leaf: (-leaf.value, leaf.digest))
-    found = [{"calls": list(prefix(leaf)), "value": format_q64(leaf.value)} for leaf in leaves]
-    assert found == case["leaves"]
+    assert leaves_of(case, Rest, "mpfr", bits) == case["leaves"]
+
+
+@pytest.mark.parametrize("kind", [Coupled, Anchored])
+@pytest.mark.parametrize("case", COUPLED, ids=name)
+def test_every_leaf_value_in_integers_of_fixed_size(case, kind):
+    assert leaves_of(case, kind, "fixed") == case["leaves"]
+
+
+@pytest.mark.parametrize("case", REST, ids=name)
+def test_every_leaf_value_of_the_rest_race_in_integers_of_fixed_size(case):
+    assert leaves_of(case, Rest, "fixed") == case["leaves"]
 
 
 @pytest.mark.parametrize("top", [1, 3, 12])

@@ -19,8 +19,8 @@ from tcc_certs.kernel import check
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
-from tcc_runtime.load import load
-from tcc_runtime.plans import cheapest_plan, enumerate_plans, plans_by_depth
+from tcc_runtime.artifact.load import load
+from tcc_runtime.artifact.plans import cheapest_plan, enumerate_plans, plans_by_depth
 from tests.oracle.build import build
 from tests.oracle.plans import plans
 from tests.property.grammars import random_grammar

@@ -15,11 +15,11 @@ import pytest
 
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import validate
-from tcc_runtime.load import Artifact, load
-from tcc_runtime.recorder import Recorder
-from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.artifact.load import Artifact, load
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.search import QUICKEST, Engine, search
+from tcc_runtime.terms.settings import Settings
 from tests.oracle.build import build
 from tests.oracle.cores import random_core
 from tests.oracle.plans import plans
@@ -30,12 +30,15 @@ from tests.oracle_ledger.writer import reference_ledger
 STARTED = 1_700_000_000_000
 
 
-def runtime_ledger(artifact: Artifact, *, withhold: bool = False, **told: Any) -> bytes:
+def runtime_ledger(
+    artifact: Artifact, *, withhold: bool = False, engine: Engine = QUICKEST, **told: Any
+) -> bytes:
     sink = Memory()
     search(
         artifact,
         Settings(**{"race": "coupled", **told}),
         Recorder(sink, started_ms=STARTED, withhold=withhold),
+        engine=engine,
     )
     return bytes(sink.data)
 

@@ -20,15 +20,15 @@ import pytest
 from tcc_certs.errors import Code
 from tcc_certs.formats.fixed import parse_q64
 from tcc_certs.kernel import check
-from tcc_runtime.load import load
-from tcc_runtime.node import prefix
-from tcc_runtime.quotes import Answer
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.artifact.load import load
+from tcc_runtime.asking.quotes import Answer
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import HashOnly
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import HashOnly
+from tcc_runtime.terms.settings import Settings
 from tests.oracle.cores import depth, letters, make_core
 from tests.oracle_ledger.brute import leaf_values
+from tests.runtime.engines import prefix
 from tests.runtime.graphs import build
 from tests.runtime.ranged import Unreliable, ranged_artifact, ranged_settings, spread
 from tests.runtime.test_law import quantile, softmax, statistic

@@ -13,9 +13,9 @@ import pytest
 
 from tcc_certs.replay import turn as replayed
 from tcc_certs.replay import validate
-from tcc_runtime import search as searching
-from tcc_runtime.guards import Counts
-from tcc_runtime.load import load
+from tcc_runtime.artifact.load import load
+from tcc_runtime.guards import Counts, counts_of
+from tcc_runtime.search import Engine
 from tests.differential.test_ledgers import STARTED, drawn, runtime_ledger
 from tests.oracle_ledger.upper import drawn_upper
 from tests.oracle_ledger.writer import Plan, Reference, chained
@@ -24,15 +24,18 @@ from tests.oracle_ledger.writer import Plan, Reference, chained
 @pytest.fixture(params=[1, 9, 20, 40])
 def least(request, monkeypatch):
     """A count of so many bits or fewer fires the guard."""
-    most, counts_of = request.param, searching.counts_of
-
-    def fires(state, bits):
-        return Counts.NONE if state.count.bit_length() <= most else counts_of(state, bits)
-
-    monkeypatch.setattr(searching, "counts_of", fires)
-    monkeypatch.setattr(searching, "fits", lambda *_: False)  # step by step, where it is asked
+    most = request.param
     monkeypatch.setattr(replayed, "too_wide", lambda header, bits: bits <= most)
     return most
+
+
+def fires(most):
+    """The run's guard, likewise."""
+
+    def counts(state):
+        return Counts.NONE if state.count.bit_length() <= most else counts_of(state, 0)
+
+    return counts
 
 
 class Small(Reference):
@@ -62,7 +65,8 @@ def test_what_is_left_of_a_node_goes_on_in_fallback(least):
         told = {"seed": rng.randbytes(32), "race": "rest", "top": rng.choice([1, 2, 5, 1000])}
         if rng.random() < 0.3:
             told |= {"mode": "surrogate", "inflate": "2.5"}
-        written = runtime_ledger(artifact, **told)
+        engine = Engine(numbers=rng.choice((None, "mpfr")), counts=fires(least))
+        written = runtime_ledger(artifact, engine=engine, **told)
         found = validate(written, checked)
         assert (found.verdict, found.findings) == (0, ()), told
         reference = Small(checked, Plan(started_ms=STARTED, **told))

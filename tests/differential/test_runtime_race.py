@@ -10,12 +10,12 @@ import pytest
 
 from tcc_certs.errors import Code
 from tcc_certs.formats.fixed import parse_q64
-from tcc_runtime.load import load
-from tcc_runtime.plans import enumerate_plans
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.artifact.load import load
+from tcc_runtime.artifact.plans import enumerate_plans
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Settings
 from tests.differential.runtime_oracle import Grammar, Oracle
 from tests.runtime.graphs import build, free_core, random_rows
 

@@ -8,11 +8,11 @@ import random
 import pytest
 
 from tcc_certs.replay import validate
-from tcc_runtime.load import load
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.artifact.load import load
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Settings
 from tests.runtime.graphs import build, free_core, random_rows
 
 

@@ -39,11 +39,11 @@ import hashlib, sys
 from pathlib import Path
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file
-from tcc_runtime.load import load
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.artifact.load import load
+from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Settings
+from tcc_runtime.ledger.sinks import Memory
 for name in sys.argv[1:]:
     data = compile_file(Path(name), Options(tilt=4)).artifact
     sink = Memory()

@@ -20,13 +20,13 @@ from tcc_certs.replay import validate
 from tcc_certs.replay.language import read_language
 from tcc_certs.replay.tail import _fewest, tail_steps
 from tcc_certs.replay.tail import tail_lse as validators
-from tcc_runtime.cuts import cut_of
-from tcc_runtime.load import Artifact, load
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.artifact.cuts import cut_of
+from tcc_runtime.artifact.load import Artifact, load
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.numbers.tail import tail_lse
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
-from tcc_runtime.tail import tail_lse
+from tcc_runtime.terms.settings import Settings
 from tests.differential.test_runtime_modes import q64
 from tests.runtime.graphs import build, free_core, plan_rows, random_network, random_rows
 

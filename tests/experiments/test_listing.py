@@ -8,7 +8,7 @@ import pytest
 
 from tcc_certs.core.reader import read_core
 from tcc_experiments.listing import Listing, exponential, gumbel
-from tcc_runtime.load import Artifact
+from tcc_runtime.artifact.load import Artifact
 from tests.differential.tree_oracle import Oracle, Tree
 from tests.runtime.graphs import free_core, named_rows, opened
 

@@ -20,7 +20,7 @@ from tcc_experiments.listing import Listing
 from tcc_experiments.seeds import seed_of
 from tcc_experiments.tracing import Trace
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.settings import Settings
 
 
 @pytest.fixture(scope="module")

@@ -17,13 +17,13 @@ import pytest
 
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import validate
-from tcc_runtime.answered import Answered, answer_of
+from tcc_runtime.artifact.load import load
+from tcc_runtime.asking.answered import Answered, answer_of
 from tcc_runtime.errors import ResumeError, SettingsError
-from tcc_runtime.load import load
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Settings
 from tests.forgery.mutants import Mutant, Records, field_mutants, line_mutants
 from tests.oracle.cores import depth, letters, make_core
 from tests.oracle_ledger.writer import chained

@@ -20,7 +20,7 @@ from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.hashes import call_digest, root_document, state_digest
 from tcc_certs.formats.manifest import Manifest, Relaxed
 from tcc_certs.race.weights import call_residual, call_weight, fraction_bits
-from tcc_runtime.load import Artifact, load
+from tcc_runtime.artifact.load import Artifact, load
 from tests.oracle.cores import at_most, call, depth, letters, make_core
 
 Row = tuple[bool, Sequence[tuple[int, int]]]

@@ -6,8 +6,8 @@ import hashlib
 import random
 from collections.abc import Callable
 
-from tcc_runtime.load import Artifact, load
-from tcc_runtime.quotes import Answer, Question
+from tcc_runtime.artifact.load import Artifact, load
+from tcc_runtime.asking.quotes import Answer, Question
 from tests.oracle.cores import depth, letters, make_core
 from tests.runtime.graphs import build, random_network, random_rows
 

@@ -8,8 +8,20 @@ from itertools import pairwise
 import gmpy2
 import pytest
 
-from tcc_runtime import arrivals
-from tcc_runtime.arrivals import ERROR, FRACTION, LEAST, OPEN, later, log_of_ratio, rate, rounded
+from tcc_runtime.artifact.load import load
+from tcc_runtime.numbers import arrivals
+from tcc_runtime.numbers.arrivals import (
+    ERROR,
+    FRACTION,
+    LEAST,
+    decided,
+    later,
+    log_of_ratio,
+    rate,
+)
+from tcc_runtime.numbers.fixed import Fixed
+from tcc_runtime.states import Tables
+from tests.runtime.graphs import build, vec_core, vec_rows
 
 FINE = 1200
 ENDS = [LEAST, LEAST + 1, 2 * LEAST - 1, 2 * LEAST - 2]
@@ -81,13 +93,41 @@ def test_long_paths_stay_within_the_bound():
                 assert abs(log - gmpy2.log(true) * 2**FRACTION) < ERROR
 
 
+class Asked:
+    """The rungs above, when they are asked."""
+
+    def published(self, item, cost=None):
+        return 0, OPEN
+
+
+OPEN = 1 << 256
+
+
+def rounded(log, bound):
+    """The key of a leaf by `stop`, which adds nothing; OPEN where the next rung is asked."""
+    artifact = load(build(vec_core(), vec_rows()))
+    rung = Fixed(Tables(artifact, "r2"), ERROR, Asked())
+    view = rung.view(rung_state(artifact))
+    view.open()
+    source = 0, b"", view, None, None, 0, None, 0, None, LEAST, 0, log, bound
+    return -rung.won(source, rung.edge(view, len(view.state.edges)), b"", 0, -1, None)[0]
+
+
+def rung_state(artifact):
+    """A state that accepts."""
+    states = range(artifact.manifest.states)
+    return Tables(artifact, "r2").state((next(q for q in states if artifact.accepts(q)),))
+
+
 def test_a_rounding_is_left_open_exactly_where_the_error_reaches_another_number():
     unit = 1 << FRACTION - 64
     half = unit >> 1
     for bound in (0, 5 * unit, -7 * unit):
         for part in (0, 1, half // 2, half - ERROR - 1, half - ERROR, half, half + ERROR, unit - 1):
             key = rounded(-(3 * unit + part), bound)
-            low, high = ((3 * unit + part + half + e) // unit for e in (-ERROR, ERROR))
+            shown = 3 * unit + part + half
+            low, high = ((shown + e) // unit for e in (-ERROR, ERROR))
+            assert decided(shown, shown + bound, ERROR) == (key != OPEN)
             if low == high and abs(part - half) > ERROR + 1:
                 assert key == low + bound // unit
             else:

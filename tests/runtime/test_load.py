@@ -12,10 +12,10 @@ import pytest
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.container import read_container
-from tcc_runtime.load import load
+from tcc_runtime.artifact.load import load
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.tables import tables_of
+from tcc_runtime.states import tables_of
+from tcc_runtime.terms.settings import Settings
 from tests.oracle.cores import make_core
 from tests.runtime.graphs import build, chain_rows, free_core, vec_core, vec_rows
 
@@ -102,7 +102,7 @@ def test_an_artifact_known_by_its_digest_is_opened_without_checking_it_again(
     path = tmp_path / "vec.tcca"
     path.write_bytes(vec)
     due = load(path)
-    monkeypatch.setattr("tcc_runtime.load.check", lambda *_: pytest.fail("checked again"))
+    monkeypatch.setattr("tcc_runtime.artifact.load.check", lambda *_: pytest.fail("checked again"))
     known = load(path, checked=due.digest.hex())
     assert search(known, Settings(seed=SEED, race="coupled")) == search(
         due, Settings(seed=SEED, race="coupled")
@@ -135,8 +135,8 @@ def test_without_verification_a_known_digest_raises_no_claim(vec):
 def test_a_large_artifact_is_checked_in_bulk_with_the_same_answer(vec, monkeypatch):
     due = search(load(vec), Settings(seed=SEED, race="coupled"))
     broken = vec[:-1] + bytes([vec[-1] ^ 1])
-    monkeypatch.setattr("tcc_runtime.load._LARGE", 0)
-    monkeypatch.setattr("tcc_runtime.load.check", lambda *_: pytest.fail("not in bulk"))
+    monkeypatch.setattr("tcc_runtime.artifact.load._LARGE", 0)
+    monkeypatch.setattr("tcc_runtime.artifact.load.check", lambda *_: pytest.fail("not in bulk"))
     assert search(load(vec), Settings(seed=SEED, race="coupled")) == due
     with pytest.raises(Rejected, match="M203"):
         load(broken)
@@ -180,12 +180,12 @@ def test_neither_lark_nor_networkx_is_imported(vec, tmp_path):
         """
         import sys
         from pathlib import Path
-        from tcc_runtime.load import load
-        from tcc_runtime.plans import cheapest_plan, plans_by_depth
-        from tcc_runtime.recorder import Recorder
+        from tcc_runtime.artifact.load import load
+        from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
+        from tcc_runtime.ledger.recorder import Recorder
         from tcc_runtime.search import search
-        from tcc_runtime.settings import Settings
-        from tcc_runtime.sinks import HashOnly
+        from tcc_runtime.terms.settings import Settings
+        from tcc_runtime.ledger.sinks import HashOnly
 
         artifact = load(Path(sys.argv[1]))
         search(artifact, Settings(seed=bytes(32)), Recorder(HashOnly(), started_ms=0))

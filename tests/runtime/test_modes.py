@@ -10,15 +10,15 @@ import pytest
 
 from tcc_certs.race.digest import race_key, root_context
 from tcc_certs.replay import validate
+from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.load import load
-from tcc_runtime.modes import terms_of
-from tcc_runtime.opening import opening_digest, race_key_of
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
-from tcc_runtime.tables import tables_of
+from tcc_runtime.states import tables_of
+from tcc_runtime.terms.modes import terms_of
+from tcc_runtime.terms.opening import opening_digest, race_key_of
+from tcc_runtime.terms.settings import Settings
 from tests.runtime.graphs import (
     build,
     free_core,

@@ -9,15 +9,15 @@ import gmpy2
 import pytest
 
 from tcc_certs.race.digest import FIRST_ARRIVAL
+from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import Undecided
-from tcc_runtime.frontier import Frontier, Incumbent
-from tcc_runtime.load import load
-from tcc_runtime.node import Node
-from tcc_runtime.numbers import Reals, units
-from tcc_runtime.race import Coupled
+from tcc_runtime.interrupts import Interrupts
+from tcc_runtime.item import WON, WORD
+from tcc_runtime.loop import Search
+from tcc_runtime.numbers.reals import Reals, units
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.tables import Tables
+from tcc_runtime.terms.settings import Settings
+from tests.runtime.engines import Given, race_over
 from tests.runtime.graphs import build, free_core, vec_core, vec_rows
 
 FINE = 2000
@@ -102,43 +102,75 @@ def test_an_arrival_on_an_integer_is_never_decided():
     word = 2**64 - 1 - (r**5 - 1) // 2
     rows = [(True, []), (False, [(a, 0) for a in range(5)])]
     artifact = load(build(free_core([0] * 5, 1), rows, tilt=0))
-    race = Coupled(
-        Tables(artifact, "r2"),
-        lambda purpose, identity: word if purpose == FIRST_ARRIVAL else 0,
-    )
-    child = race.expand(race.root()).children[0]
-    (leaf,) = race.expand(child).children
-    assert leaf.won
-    with pytest.raises(Undecided, match="4096"):
-        race.settle(leaf)
+
+    def draw(purpose, identity):
+        return word if purpose == FIRST_ARRIVAL else 0
+
+    for numbers in ("mpfr", "fixed", "floats"):
+        race = race_over(artifact, Given(draw), numbers=numbers)
+        child = race.expand(race.root())[3][0]
+        (leaf,) = race.expand(child)[3]
+        assert leaf[WORD] == WON
+        with pytest.raises(Undecided, match="the last precision"):
+            race.leaf_word(leaf)
 
 
-def item(key: int, digest: bytes) -> Node:
-    node = Node()
-    node.key = node.value = key
-    node.digest = digest
-    return node
+class Same:
+    """A race whose root has leaves of given keys."""
+
+    late = False
+
+    def __init__(self, *leaves):
+        self._leaves = [(-key, name, None, None, None, 0, None, 0, None) for key, name in leaves]
+
+    def root(self):
+        return (-(1 << 70), bytes(32), self, None, None, 0, None, 0, None)
+
+    def expand(self, item):
+        return item, None, None, self._leaves, None, False
+
+    def settle(self, leaf):
+        return leaf
+
+
+class Exact:
+    """A rung of a run whose keys are exact."""
+
+    width = 0.0
+
+    def order(self, item):
+        return item
+
+
+def ran(top, *leaves):
+    loop = Search(Same(*leaves), Exact(), "exact", "RunWiseExact", top, Interrupts())
+    stop = loop.run()
+    return loop, stop
 
 
 def test_equal_keys_are_popped_by_digest():
-    frontier = Frontier()
-    for key, digest in ((3, b"b"), (5, b"c"), (3, b"a"), (5, b"d"), (-1, b"0")):
-        frontier.push(item(key, digest))
-    popped = [frontier.pop() for _ in range(5)]
-    assert [(node.key, node.digest) for node in popped] == [
+    loop, stop = ran(9, (3, b"b"), (5, b"c"), (3, b"a"), (5, b"d"), (-1, b"0"))
+    assert [(-leaf[0], leaf[1]) for leaf in loop.found] == [
         (5, b"c"), (5, b"d"), (3, b"a"), (3, b"b"), (-1, b"0"),
     ]  # fmt: skip
-    assert frontier.top() is None
+    assert (stop, loop.item, loop.heap) == ("exhausted", None, [])
 
 
-def test_the_incumbent_is_the_kth_best_and_ties_keep_the_lesser_leaf():
-    best = Incumbent(2)
+def test_the_incumbent_is_the_kth_best_and_of_equal_ones_the_lesser_leaf_is_popped():
+    loop, stop = ran(2, (1, b"x"), (1, b"m"), (1, b"z"), (4, b"q"), (1, b"a"))
+    assert [(value, name) for value, name, _ in loop.best] == [(-4, b"q"), (-1, b"a")]
+    assert (stop, loop.incumbent, len(loop.found), loop.item[1]) == ("bound", 1, 2, b"m")
+
+
+def test_values_that_come_later_take_their_place_among_the_best():
+    # As in fallback, where a value is not bounded by the keys.
+    loop = Search(Same(), Exact(), "fallback", "NoCert", 2, Interrupts())
     seen = []
-    for key, digest in ((1, b"x"), (1, b"m"), (1, b"z"), (4, b"q"), (1, b"a")):
-        best.offer(item(key, digest))
-        seen.append(best.value)
+    for key, name in ((1, b"x"), (1, b"m"), (1, b"z"), (4, b"q"), (1, b"a")):
+        loop.offer((-key, name))
+        seen.append(loop.incumbent)
     assert seen == [None, 1, 1, 1, 1]
-    assert [(leaf.key, leaf.digest) for leaf in best.leaves()] == [(4, b"q"), (1, b"a")]
+    assert [(value, name) for value, name, _ in loop.best] == [(-4, b"q"), (-1, b"a")]
 
 
 def test_a_deep_automaton_runs_without_a_deep_stack():
@@ -164,5 +196,6 @@ def test_a_deep_automaton_runs_without_a_deep_stack():
 def test_the_winner_changes_exactly_where_the_masses_say(word, winner):
     rows = [(True, []), (False, [(a, 0) for a in range(3)])]
     artifact = load(build(free_core([0] * 3, 1), rows, tilt=0))
-    race = Coupled(Tables(artifact, "r2"), lambda purpose, identity: word)
-    assert race.expand(race.root()).winner == winner
+    for numbers in ("mpfr", "fixed", "floats"):
+        race = race_over(artifact, Given(lambda purpose, identity: word), numbers=numbers)
+        assert race.expand(race.root())[2] == winner

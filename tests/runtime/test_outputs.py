@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tcc_runtime import outputs
 from tcc_runtime.errors import LedgerBusy, LedgerError, OutputBusy, OutputRefused
-from tcc_runtime.outputs import create, write_whole
-from tcc_runtime.sinks import LedgerFile, LedgerTail
+from tcc_runtime.ledger import outputs
+from tcc_runtime.ledger.outputs import create, write_whole
+from tcc_runtime.ledger.sinks import LedgerFile, LedgerTail
 
 NOT_FILES = ["folder", "pipe", "socket", "device", "link to a device", "link to a pipe", "dangling"]
 

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from tcc_runtime.load import load
-from tcc_runtime.plans import (
+from tcc_runtime.artifact.load import load
+from tcc_runtime.artifact.plans import (
     _cheapest_by_sets,
     cheapest_plan,
     cheapest_plans,

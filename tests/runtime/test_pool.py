@@ -16,13 +16,13 @@ import pytest
 
 from tcc_certs.errors import Code, Rejected
 from tcc_runtime import pool
+from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, SettingsError, WorkerLost
-from tcc_runtime.load import Artifact, load
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.pool import Request, runs
-from tcc_runtime.recorder import Recorder
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Settings
 from tests.runtime.graphs import build, vec_core, vec_rows
 
 
@@ -164,9 +164,9 @@ def test_errors_of_a_worker_arrive_as_they_are(error: Exception) -> None:
 INTERRUPTED = """
     import sys
     from pathlib import Path
-    from tcc_runtime.load import load
+    from tcc_runtime.artifact.load import load
     from tcc_runtime.pool import Request, runs
-    from tcc_runtime.settings import Settings
+    from tcc_runtime.terms.settings import Settings
 
     def endless():
         while True:

@@ -9,12 +9,12 @@ from statistics import mean, stdev
 
 import pytest
 
-from tcc_runtime.counts import race_counts
-from tcc_runtime.keys import residual_bound
-from tcc_runtime.load import Artifact, load
-from tcc_runtime.predict import merged, predict, why_not
+from tcc_runtime.artifact.counts import race_counts
+from tcc_runtime.artifact.keys import residual_bound
+from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.predict import merged, predict, why_not
+from tcc_runtime.terms.settings import Settings
 from tests.runtime.graphs import (
     build,
     chain_rows,

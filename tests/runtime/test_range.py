@@ -10,18 +10,18 @@ import pytest
 
 from tcc_certs.formats.artifact_writer import pack
 from tcc_certs.replay import validate
-from tcc_runtime import rounding
-from tcc_runtime import search as search_module
-from tcc_runtime.arrivals import context_of as of_arrivals
+from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import Undecided
-from tcc_runtime.guards import Counts
-from tcc_runtime.load import load
-from tcc_runtime.numbers import UNDECIDED, Reals, context_of
-from tcc_runtime.recorder import Recorder
-from tcc_runtime.scaled import POWER_UNITS, Scaled
-from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.guards import Counts, counts_of
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.numbers.arrivals import context_of as of_arrivals
+from tcc_runtime.numbers.reals import UNDECIDED, Reals, context_of
+from tcc_runtime.numbers.scaled import POWER_UNITS, Scaled
+from tcc_runtime.races.fallback import Fallback
+from tcc_runtime.search import Engine, search
+from tcc_runtime.terms.settings import Settings
+from tests.runtime.engines import MPFR
 from tests.runtime.graphs import build, vec_core, vec_rows
 from tests.runtime.test_search import SEED, changed, recorded
 
@@ -92,7 +92,6 @@ def test_wherever_a_number_is_not_known_the_ledger_is_closed_and_valid(told, err
     tilt = 0 if told.get("race") == "literal" else 8
     data = build(vec_core(), vec_rows(), tilt=tilt)
     artifact = load(data)
-    monkeypatch.setattr(search_module, "fits", lambda *_: False)
     right = Reals.nearest
     stops = set()
     for known in range(40):
@@ -105,7 +104,7 @@ def test_wherever_a_number_is_not_known_the_ledger_is_closed_and_valid(told, err
 
         with monkeypatch.context() as patch:
             patch.setattr(Reals, "nearest", nearest)
-            run, ledger = ledger_of(artifact, top=12, **told)
+            run, ledger = ledger_of(artifact, MPFR, top=12, **told)
         assert run.claim_type == "NoCert" or run.stop.certifies
         found = validate(ledger, data)
         assert (found.verdict, found.findings) == (0, ())
@@ -113,35 +112,34 @@ def test_wherever_a_number_is_not_known_the_ledger_is_closed_and_valid(told, err
     assert "precision" in stops
 
 
-def ledger_of(artifact, **told):
+def ledger_of(artifact, engine, **told):
     sink = Memory()
     settings = Settings(**{"seed": SEED, "race": "coupled", **told})
-    run = search(artifact, settings, Recorder(sink, started_ms=9))
+    run = search(artifact, settings, Recorder(sink, started_ms=9), engine=engine)
     return run, bytes(sink.data)
 
 
 @pytest.mark.parametrize("race", ["coupled", "rest"])
 def test_a_downgrade_that_stays_open_half_way_leaves_the_keys_that_were_there(race, monkeypatch):
     data = build(vec_core(), vec_rows())
-    artifact, scored, counts_of = load(data), rounding.Rounding.scored, search_module.counts_of
-    monkeypatch.setattr(search_module, "fits", lambda *_: False)
+    artifact, scored = load(data), Fallback._scored
     ended = set()
     for after, known in product(range(1, 6), range(4)):
         expansions, left = iter(range(after)), iter(range(known))
 
-        def none_later(state, bits, expansions=expansions):
+        def none_later(state, expansions=expansions):
             over = next(expansions, None) is None
-            return Counts.NONE if over else counts_of(state, bits)
+            return Counts.NONE if over else counts_of(state, 0)
 
-        def open_later(self, node, noise, left=left):
+        def open_later(self, word, cost, left=left):
             if next(left, None) is None:
                 raise Undecided("open")
-            return scored(self, node, noise)
+            return scored(self, word, cost)
 
         with monkeypatch.context() as patch:
-            patch.setattr(search_module, "counts_of", none_later)
-            patch.setattr(rounding.Rounding, "scored", open_later)
-            run, ledger = ledger_of(artifact, race=race, top=12)
+            patch.setattr(Fallback, "_scored", open_later)
+            engine = Engine(counts=none_later)
+            run, ledger = ledger_of(artifact, engine, race=race, top=12)
         if b'"downgrade"' not in ledger:
             found = validate(ledger, data)
             assert (found.verdict, found.findings) == (0, ())

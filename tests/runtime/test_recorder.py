@@ -15,16 +15,17 @@ from tcc_certs.formats.codec import encode
 from tcc_certs.formats.hashes import blake
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.race.digest import uuid7
+from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError
-from tcc_runtime.lines import NodeLines, _cut
-from tcc_runtime.load import Artifact, load
-from tcc_runtime.modes import terms_of
-from tcc_runtime.open_line import open_line
-from tcc_runtime.recorder import Recorder
-from tcc_runtime.records import open_record
+from tcc_runtime.item import LEFT
+from tcc_runtime.ledger.lines import _cut, node_id, stamp_of
+from tcc_runtime.ledger.open_line import open_line
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.records import open_record
+from tcc_runtime.ledger.sinks import HashOnly, LedgerFile, Memory
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import HashOnly, LedgerFile, Memory
+from tcc_runtime.terms.modes import terms_of
+from tcc_runtime.terms.settings import Settings
 from tests.oracle.cores import call, depth, make_core
 from tests.runtime.graphs import build, free_core, vec_core, vec_rows
 
@@ -165,7 +166,8 @@ def test_a_cut_keeps_the_end_and_whole_characters(text):
 
 @given(st.binary(min_size=32, max_size=32), st.integers(0, (1 << 48) - 1))
 def test_node_ids_are_uuids_of_time_and_digest(digest, started_ms):
-    assert NodeLines(started_ms).node_id(digest.hex()) == uuid7(started_ms, digest)
+    found = node_id(stamp_of(started_ms), digest.hex().encode())
+    assert found.decode() == uuid7(started_ms, digest)
 
 
 def test_an_existing_ledger_is_not_touched(artifact, tmp_path):
@@ -268,14 +270,13 @@ def test_fsync_at_open_at_close_and_when_the_time_has_passed(
     assert (tmp_path / "a").read_bytes() == b"{}\n" * 80
 
 
-def test_a_recorder_that_wants_nodes_is_told_of_each(artifact):
+def test_a_recorder_may_look_at_each_step_before_it_is_written(artifact):
     class Told(Recorder):
-        wants_nodes = True
         expanded = 0
 
-        def expand(self, expansion, descent):
-            self.expanded += 1
-            super().expand(expansion, descent)
+        def step(self, step, descent):
+            self.expanded += step[0][LEFT] is None
+            super().step(step, descent)
 
     sink = Memory()
     recorder = Told(sink, started_ms=1_700_000_000_000)

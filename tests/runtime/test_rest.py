@@ -10,16 +10,17 @@ import pytest
 
 from tcc_certs.formats.codec import encode
 from tcc_certs.race.arrivals import winner
+from tcc_certs.race.digest import uuid7
 from tcc_certs.replay import validate
 from tcc_certs.replay.left import Children, whole
-from tcc_runtime.lines import Marks
-from tcc_runtime.load import load
-from tcc_runtime.recorder import Recorder
-from tcc_runtime.rest_item import Drawing, Pool, Rest
-from tcc_runtime.rest_lines import draw_line, rest_line
+from tcc_runtime.artifact.load import load
+from tcc_runtime.item import Left, Pool
+from tcc_runtime.ledger.lines import Marks, stamp_of
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.steps import StepLines
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
+from tcc_runtime.terms.settings import Settings
 from tests.runtime.graphs import build, free_core, vec_core, vec_rows
 
 SEED = bytes(range(32))
@@ -76,25 +77,62 @@ def test_draws_find_the_child_that_the_definition_names(size):
         assert pool.drawn == set(range(size))
 
 
+class Shown:
+    """A race of which only -ln t is asked."""
+
+    late = False
+
+    def __init__(self, log, bits=0):
+        self._shown = log, bits
+
+    def shown(self, item):
+        return self._shown
+
+
+def drawn(left, *, key=0, word=None, winner=None, rest=None, dead=False):
+    """A draw from what is left of a node; nobody asks for its state."""
+    node = 0, bytes(32), None, None, None, 0, None, 0, None
+    item = -key, bytes(32), None, left(node), node, 0, None, 12, None
+    step = (
+        item,
+        word,
+        winner,
+        (),
+        None if rest is None else (*item[:3], rest(node), *item[4:]),
+        dead,
+    )
+    return step, None
+
+
+def at_step(step):
+    return lambda node: Left(node, step, 0, 0, Pool([]), 0, True)
+
+
 def test_lines_are_the_canonical_writer_s():
-    rest = Rest()
-    rest.word, rest.key, rest.neg_log_t, rest.step, rest.clamp = 12, -(3 << 60), 5 << 61, 4, False
+    name = uuid7(1, bytes(32))
+    stamp = stamp_of(1)
     due = {
-        "kind": "rest", "node_id": "i", "step": 4, "U": "12",
+        "kind": "rest", "node_id": name, "step": 4, "U": "12",
         "key_raw": "-0.18750000000000000000", "neg_log_t": "0.62500000000000000000",
     }  # fmt: skip
-    assert rest_line(rest, "i", Marks()) == encode(due)
-    rest.clamp = True
+    step = drawn(at_step(2), key=-(3 << 60), word=9, rest=at_step(4))
+    draw = {"kind": "draw", "node_id": name, "step": 2, "W": "9", "winner": "phantom"}
+    lines = StepLines(stamp, b"", Marks())
+    assert lines.lines(Shown(5 << 61), [step]) == [encode(draw), encode(due)]
     clamped = {**due, "guards": ["NumClamp"]}
-    assert rest_line(rest, "i", Marks()) == encode({**clamped, "claim_type": "NoCert"})
-    assert rest_line(rest, "i", Marks(True)) == encode(clamped)
-    drawing = Drawing(rest, 9, None, [], step=2, rest=None, barren=True)
-    due = {"kind": "draw", "node_id": "i", "step": 2, "W": "9", "winner": "phantom"}
-    assert draw_line(drawing, "i") == encode({**due, "dead_end": True})
-    drawing = Drawing(rest, 9, 31, [], step=2, rest=rest, barren=True)
-    assert draw_line(drawing, "i") == encode({**due, "winner": "31"})
-    drawing = Drawing(rest, None, None, [], step=2, rest=None, barren=False)
-    assert draw_line(drawing, "i") == encode({"kind": "draw", "node_id": "i", "step": 2})
+    lowered = encode({**clamped, "claim_type": "NoCert"})
+    # Only the first record that lowers the claim says so.
+    twice = lines.lines(Shown(5 << 61, 2), [step, step])
+    assert twice == [encode(draw), lowered, encode(draw), encode(clamped)]
+    assert StepLines(stamp, b"", Marks(True)).lines(Shown(5 << 61, 2), [step])[1] == encode(clamped)
+    (found,) = lines.lines(Shown(0), [drawn(at_step(2), word=9, dead=True)])
+    assert found == encode({**draw, "dead_end": True})
+    (found,) = lines.lines(Shown(0), [drawn(at_step(2), word=9, winner=31)])
+    assert found == encode({**draw, "winner": "31"})
+    (found,) = lines.lines(Shown(0), [drawn(at_step(2))])
+    assert found == encode({"kind": "draw", "node_id": name, "step": 2})
+    (found,) = lines.lines(Shown(0), [drawn(lambda node: ~7, word=9)])
+    assert found == encode({**draw, "step": 1})
 
 
 def test_each_draw_leaves_less_until_nothing_is_left():

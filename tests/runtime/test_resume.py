@@ -22,13 +22,13 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
 from tcc_certs.formats.ledger_schema import check_record
 from tcc_certs.replay import validate
+from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import LedgerError, ResumeError
-from tcc_runtime.load import load
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import LedgerFile, Memory
 from tcc_runtime.resume import resume
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import LedgerFile, Memory
+from tcc_runtime.terms.settings import Settings
 from tests.runtime.graphs import build, chain_rows, free_core, vec_core, vec_rows
 
 SEED = bytes(range(32))
@@ -262,11 +262,11 @@ def test_a_time_cap_counts_from_where_the_prefix_ended(tmp_path):
 _RUN = """
 import sys
 from pathlib import Path
-from tcc_runtime.load import load
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.artifact.load import load
+from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import LedgerFile
+from tcc_runtime.terms.settings import Settings
+from tcc_runtime.ledger.sinks import LedgerFile
 artifact, ledger, sync_ms = load(Path(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3])
 recorder = Recorder(LedgerFile(ledger, sync_ms=sync_ms), started_ms=1_700_000_000_000)
 search(artifact, Settings(seed=bytes(range(32)), race="coupled", top=150), recorder)

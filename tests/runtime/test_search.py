@@ -16,16 +16,14 @@ from tcc_certs.formats.artifact_writer import pack, pack_texts, write_artifact
 from tcc_certs.formats.fixed import parse_q64
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.formats.ledger_schema import check_record
-from tcc_runtime import arrivals
-from tcc_runtime import rounding as rounding_module
-from tcc_runtime import search as search_module
+from tcc_runtime.artifact.load import load
+from tcc_runtime.asking.quotes import Answer
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.load import load
-from tcc_runtime.recorder import Recorder
-from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
-from tcc_runtime.tables import Tables
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.numbers.rung import Precision
+from tcc_runtime.search import QUICKEST, Engine, search
+from tcc_runtime.terms.settings import Settings
 from tests.runtime.graphs import build, chain_rows, free_core, vec_core, vec_rows
 
 SEED = bytes(range(32))
@@ -42,7 +40,7 @@ def changed(data: bytes, columns=(), **manifest) -> bytes:
     return write_artifact(replace(file.manifest, **manifest), {**raw, **dict(columns)})
 
 
-def recorded(artifact, on_expand=None, **options):
+def recorded(artifact, on_expand=None, engine=QUICKEST, **options):
     """A run, and the records of its ledger, each read strictly."""
     ledger = Memory()
     run = search(
@@ -50,6 +48,7 @@ def recorded(artifact, on_expand=None, **options):
         Settings(**{"seed": SEED, "race": "coupled", **options}),
         Recorder(ledger, started_ms=9),
         on_expand,
+        engine=engine,
     )
     records = list(LedgerReader([bytes(ledger.data)]))
     for line, record in enumerate(records, 1):
@@ -161,6 +160,19 @@ def test_ctrl_c_ends_a_run_between_two_steps_and_the_handler_comes_back():
     assert (run.stop, run.claim_type, run.expansions) == ("interrupted", "NoCert", 2)
     assert records[-1]["kind"] == "close"
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_while_somebody_is_asked_ends_the_run_after_the_answer():
+    core = free_core([10**9, 5], 2, highs=[2 * 10**9, 5])
+    artifact = load(build(core, [(True, []), (False, [(0, 0), (1, 0)])]))
+
+    def pressing(question):
+        os.kill(os.getpid(), signal.SIGINT)
+        return Answer(low=question.low, high=question.low, price=7)
+
+    run = search(artifact, Settings(seed=SEED, race="coupled", top=2), quoter=pressing)
+    assert (run.stop, run.claim_type, run.spent.price) == ("interrupted", "NoCert", 7)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_run_in_another_thread_leaves_signals_alone():
@@ -336,24 +348,31 @@ def test_without_alpha_no_potential_is_written():
     assert not any("phi_before" in record for record in records)
 
 
-@pytest.mark.parametrize("by_steps", [True, False])
-def test_an_undecided_rounding_ends_the_run(monkeypatch, by_steps):
-    if by_steps:
-        monkeypatch.setattr(search_module, "fits", lambda *_: False)
-    monkeypatch.setattr(arrivals, "_ABOVE", 0)  # which leaves every number open
-    monkeypatch.setattr(rounding_module, "LAST_BITS", 97)
-    artifact = load(vec())
-    artifact.kept["tables.r2.1"] = Tables(artifact, "r2", 97)
-    run, records = recorded(artifact)
+@pytest.mark.parametrize("numbers", ["fixed", "mpfr"])
+def test_an_undecided_rounding_ends_the_run(numbers):
+    # Of integers every number is open, and 97 bits decide none.
+    engine = Engine(numbers=numbers, precision=Precision(error=1 << 47, first=97, last=97))
+    run, records = recorded(load(vec()), engine=engine)
     assert (run.stop, run.claim_type, run.guards) == ("precision", "NoCert", ())
     assert records[-1]["stop"] == "precision"
+
+
+def test_an_undecided_comparison_ends_a_run_that_nobody_records():
+    precision = Precision(margin=1.0, error=1 << 47, first=97, last=97)
+    told = []
+    settings = Settings(seed=SEED, race="coupled", top=12)
+    engine = Engine(numbers="floats", precision=precision)
+    run = search(load(vec()), settings, None, lambda p: told.append(p.expansions), engine=engine)
+    assert (run.stop, run.claim_type, run.frontier_key) == ("precision", "NoCert", None)
+    # The step after which the greatest item is not known is made, and nobody is told.
+    assert told == list(range(1, run.expansions))
 
 
 def test_precision_is_added_until_every_rounding_is_decided():
     artifact = load(vec())
     due = search(artifact, Settings(seed=SEED, race="coupled", top=12))
-    artifact.kept["tables.r2.1"] = Tables(artifact, "r2", 98)
-    assert search(artifact, Settings(seed=SEED, race="coupled", top=12)) == due
+    engine = Engine(numbers="mpfr", precision=Precision(first=98))
+    assert search(artifact, Settings(seed=SEED, race="coupled", top=12), engine=engine) == due
 
 
 def test_a_range_that_nobody_is_asked_about_leads_to_fallback():

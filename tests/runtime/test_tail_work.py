@@ -18,16 +18,16 @@ from tcc_certs.limits import FREE_TAIL_STEPS, TAIL_STEPS_PER_EDGE
 from tcc_certs.replay import tail as validators
 from tcc_certs.replay import validate
 from tcc_certs.replay.language import read_language
-from tcc_runtime import cuts
-from tcc_runtime.cuts import cut_of
+from tcc_runtime.artifact import cuts
+from tcc_runtime.artifact.cuts import cut_of
+from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.load import Artifact, load
-from tcc_runtime.modes import terms_of
-from tcc_runtime.recorder import Recorder
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.numbers.tail import Ended, tail_lse
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import Memory
-from tcc_runtime.tail import Ended, tail_lse
+from tcc_runtime.terms.modes import terms_of
+from tcc_runtime.terms.settings import Settings
 from tests.runtime.graphs import Row, build, free_core, random_rows
 
 SEED = bytes(32)

@@ -20,17 +20,17 @@ from tcc_certs.replay.left import MAX_KEPT, Listing
 from tcc_certs.replay.tree import slots
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
-from tcc_runtime import counts as counting
-from tcc_runtime.constraints import constraints_of
-from tcc_runtime.counts import race_counts
+from tcc_runtime.artifact import counts as counting
+from tcc_runtime.artifact.constraints import constraints_of
+from tcc_runtime.artifact.counts import race_counts
+from tcc_runtime.artifact.load import load
+from tcc_runtime.artifact.plans import enumerate_plans, plans_by_depth
 from tcc_runtime.fastreplay.shortcut import FastReplay
-from tcc_runtime.load import load
-from tcc_runtime.modes import MOST_WRITTEN, terms_of
-from tcc_runtime.opening import opening_digest
-from tcc_runtime.plans import enumerate_plans, plans_by_depth
-from tcc_runtime.predict import predict
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.modes import MOST_WRITTEN, terms_of
+from tcc_runtime.terms.opening import opening_digest
+from tcc_runtime.terms.predict import predict
+from tcc_runtime.terms.settings import Settings
 from tests.differential.test_ledgers import runtime_ledger
 from tests.scaling.measure import MOST, growth, peak, swelling
 

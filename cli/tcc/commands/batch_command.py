@@ -30,9 +30,9 @@ from tcc.requests import RequestError, read_requests
 from tcc_certs.errors import Rejected
 from tcc_certs.plain import escaped_json
 from tcc_runtime.errors import LedgerError, SettingsError, WorkerLost
-from tcc_runtime.outputs import create
+from tcc_runtime.ledger.outputs import create
 from tcc_runtime.pool import Request, runs
-from tcc_runtime.settings import Settings
+from tcc_runtime.terms.settings import Settings
 
 RESULTS = "runs.ndjson"
 

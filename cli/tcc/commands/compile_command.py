@@ -15,8 +15,8 @@ from tcc.files import same_file
 from tcc.findings import as_json as as_object
 from tcc.opening import compile_options, json_option, options_of, show_or_exit
 from tcc.progress import compile_line
-from tcc_runtime.load import load
-from tcc_runtime.outputs import write_whole
+from tcc_runtime.artifact.load import load
+from tcc_runtime.ledger.outputs import write_whole
 
 
 @click.command("compile")

@@ -16,7 +16,7 @@ from tcc.opening import (
     open_artifact,
     options_of,
 )
-from tcc_runtime.plans import plans_by_depth
+from tcc_runtime.artifact.plans import plans_by_depth
 
 
 @click.command("count")

@@ -18,7 +18,7 @@ from tcc.opening import (
     open_artifact,
     options_of,
 )
-from tcc_runtime.plans import enumerate_plans
+from tcc_runtime.artifact.plans import enumerate_plans
 
 _DEFAULT = 1000
 

@@ -29,16 +29,16 @@ from tcc.opening import (
 from tcc.outcome import print_run, run_fields
 from tcc.progress import OnExpand, live_line
 from tcc_certs.errors import Rejected
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.asking.quote_book import QuoteBook, read_quotes
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
-from tcc_runtime.load import Artifact
-from tcc_runtime.opening import opening_digest
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import HashOnly, LedgerFile
 from tcc_runtime.outcome import Run
-from tcc_runtime.quote_book import QuoteBook, read_quotes
-from tcc_runtime.recorder import Recorder
 from tcc_runtime.resume import resume
 from tcc_runtime.search import search
-from tcc_runtime.settings import Settings
-from tcc_runtime.sinks import HashOnly, LedgerFile
+from tcc_runtime.terms.opening import opening_digest
+from tcc_runtime.terms.settings import Settings
 
 
 @click.command("run")

@@ -8,7 +8,7 @@ import pytest
 
 from tcc_certs.core.model import members
 from tcc_certs.replay.reach import Reach, Reaching
-from tcc_runtime.call_sets import CallRanges, NamedBy
+from tcc_runtime.artifact.call_sets import CallRanges, NamedBy
 
 
 def drawn_set(rng: random.Random, calls: int) -> tuple[tuple[int, int], ...]:

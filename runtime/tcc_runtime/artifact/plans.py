@@ -1,0 +1,282 @@
+"""Plans without a race: counted by length, listed in call order, looked up, drawn uniformly.
+
+All of it walks the automaton and its counts; nothing lists plans to count them.  Where the counts
+are bounds, lists and look-ups are of the true plans all the same: they follow sets of states, and
+what the artifact leaves to a run; counts stay bounds, and what needs them exact is refused.
+Plans are compared call by call, calls by the bytes of their text, and a plan that begins another
+comes before it.
+Cost: stands with each function; D is the longest plan, B the most edges of a state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TypeAlias
+
+from blake3 import blake3
+
+from tcc_runtime.artifact.constraints import Constraints, Held, constraints_of
+from tcc_runtime.artifact.load import Artifact
+
+States: TypeAlias = "tuple[int, ...]"
+_Step: TypeAlias = "tuple[int, States, Held]"
+_Place: TypeAlias = "tuple[States, Held]"
+# A place on the path of a list, how many plans were given before it, and what is left of its steps.
+_Row: TypeAlias = "tuple[_Place, int, Iterator[_Step]]"
+# What an edge costs beyond the cost to go of its state, the call, the target.
+_Way: TypeAlias = "tuple[int, int, int]"
+_MOST_DEAD = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """How far a sequence of calls can be followed.
+
+    Attributes:
+        position: calls that were taken, from the front.
+        states: where they lead; one where the automaton is deterministic.
+        held: what the statements that the artifact leaves out have seen.
+        allowed: whether the whole sequence is a plan.
+    """
+
+    position: int
+    states: tuple[int, ...]
+    held: Held
+    allowed: bool
+
+
+def plans_by_depth(artifact: Artifact) -> list[int]:
+    """How many plans have 0, 1, .. d(root) calls, or bounds; at most D passes over the edges."""
+    found = []
+    level = {artifact.root: 1}
+    while level:
+        found.append(sum(ways for q, ways in level.items() if artifact.accepts(q)))
+        after: dict[int, int] = {}
+        for q, ways in level.items():
+            for _, target in artifact.edges(q):
+                after[target] = after.get(target, 0) + ways
+        level = after
+    return found
+
+
+def cheapest_plan(artifact: Artifact) -> tuple[str, ...] | None:
+    """The plan of least cost, the first in call order among equals; D sets of states.
+
+    None where that one breaks a statement that the artifact leaves to a run: the least cost is a
+    bound then, and no plan that attains it is known.
+    """
+    states: States = (artifact.root,)
+    due = artifact.cost_to_go(artifact.root)
+    calls: list[str] = []
+    while due or not any(map(artifact.accepts, states)):
+        call, states, due = _cheapest_step(artifact, states, due)
+        calls.append(artifact.texts[call])
+    whole = artifact.relaxed is None or contains(artifact, calls)
+    return tuple(calls) if whole else None
+
+
+def _cheapest_step(artifact: Artifact, states: States, due: int) -> tuple[int, States, int]:
+    """The first call that attains cost to go `due`, where it leads, and the cost left there."""
+    for call, targets in artifact.steps(states):
+        left = due - artifact.cost_low[call]
+        kept = tuple(target for target in targets if artifact.cost_to_go(target) == left)
+        if kept:
+            return call, kept, left
+    raise ValueError(f"no edge of the states {states} attains their cost to go")
+
+
+def cheapest_plans(artifact: Artifact, limit: int) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The `limit` plans of least cost, each with its cost, cheapest first, then in call order.
+
+    A prefix is followed in the order of what its cheapest plan costs, which the stored cost to go
+    says: with exact counts nothing is looked at that is not the beginning of one of these plans.
+    Costs are those of the artifact (`cost_low`), nano-units.  A few steps a call of a plan, and B
+    for each state on the way, once; D * B steps a plan, or more, where the automaton is not
+    deterministic or the artifact leaves statements to a run, and so costs to go are bounds.
+    """
+    if artifact.nondeterministic or artifact.relaxed is not None:
+        yield from _cheapest_by_sets(artifact, limit)
+        return
+    texts = artifact.texts
+    rows: dict[int, list[_Way]] = {}
+    # A prefix, as a plan (0) or to be followed (1); its place among its siblings, where it leads.
+    # No two agree in the first three.
+    frontier: list[tuple[int, tuple[int, ...], int, list[_Way], int, int]]
+    frontier = [(artifact.cost_to_go(artifact.root), (), 1, [], 0, artifact.root)]
+    given = 0
+    while frontier and given < limit:
+        due, calls, open_, siblings, at, q = heappop(frontier)
+        if not open_:
+            yield due, tuple([texts[call] for call in calls])
+            given += 1
+            continue
+        if at + 1 < len(siblings):
+            # Siblings are in order, so the next one is due only now.
+            after, call, target = siblings[at + 1]
+            cost = due - siblings[at][0] + after
+            heappush(frontier, (cost, (*calls[:-1], call), 1, siblings, at + 1, target))
+        row = rows.get(q)
+        if row is None:
+            row = rows[q] = _ways(artifact, q)
+        if artifact.accepts(q):
+            heappush(frontier, (due - artifact.cost_to_go(q), calls, 0, row, 0, q))
+        if row:
+            after, call, target = row[0]
+            heappush(frontier, (due + after, (*calls, call), 1, row, 0, target))
+
+
+def _ways(artifact: Artifact, q: int) -> list[_Way]:
+    """The edges of a state by what they cost beyond its cost to go, then in call order."""
+    least, low, to_go = artifact.cost_to_go(q), artifact.cost_low, artifact.cost_to_go
+    return sorted([(low[c] + to_go(p) - least, c, p) for c, p in artifact.edges(q)])
+
+
+def _cheapest_by_sets(artifact: Artifact, limit: int) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """:func:`cheapest_plans` over sets of states, and with what is left to a run."""
+    statements = _statements(artifact)
+    root: States = (artifact.root,)
+    # A prefix, then how it is due: 0 as a plan, 1 to be followed; and where it leads.
+    frontier: list[tuple[int, tuple[int, ...], int, States, Held]]
+    frontier = [(artifact.cost_to_go(artifact.root), (), 1, root, statements.start)]
+    given = 0
+    while frontier and given < limit:
+        due, calls, open_, states, held = heappop(frontier)
+        if not open_:
+            yield due, tuple(artifact.texts[call] for call in calls)
+            given += 1
+            continue
+        spent = due - min(map(artifact.cost_to_go, states))
+        if _may_stop(artifact, statements, states, held):
+            heappush(frontier, (spent, calls, 0, states, held))
+        for call, targets, after in _steps(artifact, statements, states, held):
+            least = min(map(artifact.cost_to_go, targets))
+            cost = spent + artifact.cost_low[call] + least
+            heappush(frontier, (cost, (*calls, call), 1, targets, after))
+
+
+def enumerate_plans(artifact: Artifact, limit: int | None = None) -> Iterator[tuple[str, ...]]:
+    """The plans in call order, the first `limit` of them; at most D edges between two, and the
+    dead ends of a relaxed artifact, each of which is looked at once.
+    """
+    if limit is not None and limit <= 0:
+        return
+    statements = _statements(artifact)
+    calls: list[str] = []
+    rows: list[_Row] = []
+    dead: set[_Place] = set()
+    arrived: _Place | None = (artifact.root,), statements.start
+    given = 0
+    while True:
+        if arrived is not None:
+            rows.append((arrived, given, _steps(artifact, statements, *arrived)))
+            if _may_stop(artifact, statements, *arrived):
+                yield tuple(calls)
+                given += 1
+                if given == limit:
+                    return
+        place, before, steps = rows[-1]
+        step = next((step for step in steps if step[1:] not in dead), None)
+        if step is not None:
+            calls.append(artifact.texts[step[0]])
+            arrived = step[1], step[2]
+            continue
+        if given == before and len(dead) < _MOST_DEAD:
+            dead.add(place)
+        rows.pop()
+        if not rows:
+            return
+        calls.pop()
+        arrived = None
+
+
+def walk(artifact: Artifact, calls: Sequence[str]) -> Walk:
+    """Follows `calls` from the root as far as they are edges and not forbidden; B a call."""
+    statements = _statements(artifact)
+    states: States = (artifact.root,)
+    held = statements.start
+    for position, text in enumerate(calls):
+        index = artifact.call_index(text)
+        steps = _steps(artifact, statements, states, held)
+        step = next((step for step in steps if step[0] == index), None)
+        if step is None:
+            return Walk(position=position, states=states, held=held, allowed=False)
+        _, states, held = step
+    allowed = _may_stop(artifact, statements, states, held)
+    return Walk(position=len(calls), states=states, held=held, allowed=allowed)
+
+
+def contains(artifact: Artifact, calls: Sequence[str]) -> bool:
+    """Whether `calls` is a plan."""
+    return walk(artifact, calls).allowed
+
+
+def next_calls(artifact: Artifact, at: Walk) -> list[str]:
+    """The calls that may come next where a walk ended, in order."""
+    steps = _steps(artifact, _statements(artifact), at.states, at.held)
+    return [artifact.texts[call] for call, _, _ in steps]
+
+
+def _statements(artifact: Artifact) -> Constraints:
+    return constraints_of(artifact, None) or Constraints((), 0)
+
+
+def _steps(
+    artifact: Artifact, statements: Constraints, states: States, held: Held
+) -> Iterator[_Step]:
+    for call, targets in artifact.steps(states):
+        after = statements.step(held, call)
+        if after is not None:
+            yield call, targets, after
+
+
+def _may_stop(artifact: Artifact, statements: Constraints, states: States, held: Held) -> bool:
+    return any(map(artifact.accepts, states)) and statements.may_stop(held)
+
+
+def plan_at(artifact: Artifact, index: int) -> tuple[str, ...]:
+    """The plan with `index` plans before it in call order; at most D * B additions.
+
+    Raises:
+        IndexError: there are not that many.
+        ValueError: the artifact's counts are bounds.
+    """
+    if artifact.manifest.counts != "exact":
+        raise ValueError("plans have no places where counts are bounds")
+    q = artifact.root
+    calls: list[str] = []
+    if not 0 <= index < artifact.plans(q):
+        raise IndexError(index)
+    while True:
+        if artifact.accepts(q):
+            if index == 0:
+                return tuple(calls)
+            index -= 1
+        for call, target in artifact.edges(q):
+            below = artifact.plans(target)
+            if index < below:
+                calls.append(artifact.texts[call])
+                q = target
+                break
+            index -= below
+        else:
+            raise ValueError(f"the counts of state {q} do not add up")
+
+
+def uniform_plan(artifact: Artifact, seed: bytes, draw: int = 0) -> tuple[str, ...]:
+    """A plan drawn uniformly: the `draw`-th of the sequence that `seed` determines.
+
+    The index is exactly uniform: words of the least sufficient width are drawn until one is below
+    the number of plans.
+    """
+    total = artifact.plans(artifact.root)
+    bits = (total - 1).bit_length()
+    size = -(-bits // 8)
+    stream = blake3(b"tcc.sample.v1\x00" + seed + draw.to_bytes(8, "little"))
+    at = 0
+    while True:
+        word = int.from_bytes(stream.digest(size, seek=at), "little") & ((1 << bits) - 1)
+        if word < total:
+            return plan_at(artifact, word)
+        at += size

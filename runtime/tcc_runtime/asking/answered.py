@@ -1,0 +1,57 @@
+"""Answers that a ledger has already: a run that is taken up again does not ask for them.
+
+Text: docs/spec/race.md, sections 17 and 19.  Cost: one answer of memory for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tcc_certs.formats.codec import Json
+from tcc_runtime.asking.quotes import Answer, Question, Quoter, nano
+from tcc_runtime.errors import AnswerError, ResumeError
+
+
+class Answered:
+    """Gives the answers of a ledger, one after the other, and then asks.
+
+    The run is the same, so its questions are; an answer of another one would not fit the lines.
+    """
+
+    def __init__(self, answers: Sequence[Answer], quoter: Quoter | None) -> None:
+        self._answers = iter(answers)
+        self._quoter = quoter
+
+    def __call__(self, question: Question, /) -> Answer | None:
+        """The next answer.
+
+        Raises:
+            ResumeError: the ledger has none left, and there is nobody to ask.
+        """
+        known = next(self._answers, None)
+        if known is not None:
+            return known
+        if self._quoter is None:
+            raise ResumeError("quotes", f"somebody to ask for {question.call}", "nobody")
+        return self._quoter(question)
+
+
+def answer_of(record: Mapping[str, Json], line: int) -> Answer:
+    """What the `refine` record on that line was answered.
+
+    Raises:
+        ResumeError: it is no answer.
+    """
+    try:
+        ends = [
+            nano(str(record[name]), name) for name in ("cost_low", "cost_high") if name in record
+        ]
+        return Answer(
+            low=ends[0] if ends else None,
+            high=ends[-1] if len(ends) == 2 else None,
+            latency_ms=int(str(record["latency"])),
+            price=int(str(record["price"])),
+            epsilon=nano(str(record["epsilon"]), "epsilon"),
+        )
+    except AnswerError as error:
+        raise ResumeError(f"line {line}: {error.field}", error.expected, error.found) from None

@@ -1,0 +1,139 @@
+"""The controller: which model to ask next, and what asking has spent.
+
+Text: docs/spec/race.md, section 19.  Integers and exact fractions alone, made of what the ledger
+has; so a validator makes each choice again.  Reserve first, reconcile after: an ask is made only
+where the caps hold all that it is expected to take.
+Cost: a few fractions for each model of a tool.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tcc_certs.core.model import Model
+from tcc_runtime.terms.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """Cents, milliseconds and nano-epsilon."""
+
+    price: int = 0
+    latency: int = 0
+    epsilon: int = 0
+
+    def __add__(self, other: Spending) -> Spending:
+        return Spending(
+            price=self.price + other.price,
+            latency=self.latency + other.latency,
+            epsilon=self.epsilon + other.epsilon,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A model to be asked.
+
+    Attributes:
+        place: its index among the tool's models.
+        expected: what asking is expected to take.
+        gain: by how much the low cost is expected to rise, nano-units.
+    """
+
+    place: int
+    model: Model
+    expected: Spending
+    gain: Fraction
+
+
+@dataclass(slots=True)
+class _Record:
+    """What a model has answered: latencies in order; sums of widths and of gains."""
+
+    latencies: list[int] = field(default_factory=list)
+    width: int = 0
+    gained: int = 0
+
+
+class Controller:
+    """Chooses among the models of a tool, and keeps account.
+
+    Args:
+        settings: weights and caps.
+
+    Attributes:
+        spent: what asking has taken.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._caps = (settings.price_cap, settings.sla_ms, settings.nano_epsilon_cap)
+        self._weights = (
+            Fraction(settings.price_weight),
+            Fraction(settings.latency_weight),
+            Fraction(settings.epsilon_weight) / 10**9,
+        )
+        self._records: dict[tuple[int, int], _Record] = {}
+        self.spent = Spending()
+
+    @property
+    def overspent(self) -> bool:
+        """Whether asking took more than it was expected to, and more than a cap allows."""
+        return not self._fits(self.spent)
+
+    def choose(
+        self, tool: int, models: Sequence[Model], asked: Collection[int], width: int
+    ) -> Choice | None:
+        """The model of the greatest gain for its burden; None where no model is left that fits.
+
+        Args:
+            asked: places of the models that were asked about this edge already.
+            width: of the edge's interval, nano-units.
+        """
+        offers = [
+            self._offer(tool, place, model, width)
+            for place, model in enumerate(models)
+            if place not in asked
+        ]
+        fitting = [offer for offer in offers if self._fits(self.spent + offer.expected)]
+        if len(fitting) == 1:
+            return fitting[0]
+        return max(fitting, key=self._merit, default=None)
+
+    def settle(self, tool: int, choice: Choice, took: Spending, width: int, gained: int) -> None:
+        """Takes note of what an ask took, and of what came of it."""
+        self.spent = self.spent + took
+        record = self._records.setdefault((tool, choice.place), _Record())
+        insort(record.latencies, took.latency)
+        record.width += width
+        record.gained += gained
+
+    def _offer(self, tool: int, place: int, model: Model, width: int) -> Choice:
+        record = self._records.get((tool, place), _Record())
+        latency = percentile(record.latencies) if record.latencies else model.latency
+        # Half of the width, times what the halves before have come to; this one counts as one more.
+        gain = Fraction(width, 2) * Fraction(width + 2 * record.gained, width + record.width)
+        expected = Spending(
+            price=model.price, latency=(12 * latency + 9) // 10, epsilon=model.epsilon
+        )
+        return Choice(place=place, model=model, expected=expected, gain=gain)
+
+    def _merit(self, offer: Choice) -> tuple[int, Fraction, Fraction, Fraction, int]:
+        """Greater is better: what is free first, then by ratio, gain, burden, order."""
+        amounts = (offer.expected.price, offer.expected.latency, offer.expected.epsilon)
+        burden = sum((w * n for w, n in zip(self._weights, amounts, strict=True)), Fraction(0))
+        ratio = offer.gain / burden if burden else Fraction(0)
+        return int(not burden), ratio, offer.gain, -burden, -offer.place
+
+    def _fits(self, spent: Spending) -> bool:
+        amounts = (spent.price, spent.latency, spent.epsilon)
+        return all(
+            cap is None or amount <= cap for amount, cap in zip(amounts, self._caps, strict=True)
+        )
+
+
+def percentile(latencies: Sequence[int]) -> int:
+    """P95 of latencies in order, by nearest rank."""
+    return latencies[(95 * len(latencies) + 99) // 100 - 1]

@@ -1,0 +1,222 @@
+"""Costs that are ranges: what is known of each edge, and what has to be asked before a pop.
+
+Text: docs/spec/race.md, section 19.  An edge is one occurrence of a call, named by the digest of
+the node that it leads to.  Answers only ever narrow it, so the cost of a prefix only rises, and a
+key that was published stays an upper bound.
+Cost: a walk up the prefix for each item on top; memory: the edges that were asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tcc_certs.core.model import Model
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.asking.controller import Choice, Controller, Spending
+from tcc_runtime.asking.quotes import Answer, Question, Quoter, models_of
+from tcc_runtime.item import EDGE, ID, LEFT, SOURCE, VIEW, Item, call_of, node_of, nodes_up
+from tcc_runtime.states import Call
+from tcc_runtime.terms.modes import Terms
+
+
+@dataclass(slots=True)
+class Edge:
+    """What is known of an edge that was asked about.
+
+    Attributes:
+        low, high: its interval, nano-units.
+        occurrence: counts such edges.
+        asked: places of the models that were asked.
+    """
+
+    low: int
+    high: int
+    occurrence: int
+    asked: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An ask and what came of it.
+
+    Attributes:
+        node: the node that the edge leads to.
+        choice: the model that was asked.
+        answer: what it said; None: nothing.
+        took: what it took.
+        gained: by how much the low cost rose, nano-units.
+        fails: whether the answer is not strictly inside of what was known.
+    """
+
+    node: Item
+    choice: Choice
+    answer: tuple[int, int] | None
+    took: Spending
+    gained: int
+    fails: bool
+
+
+class Refinement:
+    """The edges of one run, and whom it asks about them.
+
+    Args:
+        artifact: with costs that are ranges.
+        terms: when to ask.
+        quoter: who is asked; None where nobody is.
+        clock: seconds; times the answers that do not say how long they took.
+
+    Attributes:
+        controller: chooses models and keeps account.
+        closed: whether asking has ended: a budget has failed.
+        same: whether each answer came from a tool that promises one cost for an edge, and was
+            inside of what was known.
+    """
+
+    def __init__(
+        self,
+        artifact: Artifact,
+        terms: Terms,
+        quoter: Quoter | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self.controller = Controller(terms.settings)
+        self.closed = False
+        self.same = True
+        self._quoter = quoter
+        self._at_nodes = terms.ask == "node"
+        self._clock = clock
+        core = artifact.core
+        owner = {call.text: call.tool for call in core.calls}
+        self._owner = [owner[text] for text in artifact.texts]
+        self._tools = core.tools
+        self._edges: dict[bytes, Edge] = {}
+
+    @property
+    def overspent(self) -> bool:
+        """Whether asking goes on and has taken more than a cap allows."""
+        return not self.closed and self.controller.overspent
+
+    def low(self, item: Item) -> int:
+        """The least that the calls of a prefix cost, as far as is known."""
+        # Every item of every step is asked for it, so the path is walked in place.
+        edges, low = self._edges, 0
+        step = item if item[LEFT] is None else node_of(item)
+        while (edge := step[EDGE]) is not None:
+            call = edge[2]
+            if call is not None:
+                known = edges.get(step[ID])
+                low += call.cost_low if known is None else known.low
+            source = step[SOURCE]
+            step = source if source[LEFT] is None else node_of(source)
+        return low
+
+    def costs(self, item: Item) -> tuple[int, int]:
+        """The least and the most that the calls of a prefix cost, as far as is known."""
+        low = high = 0
+        for step in nodes_up(item):
+            call = call_of(step)
+            if call is not None:
+                one, other = self._known(step, call)
+                low, high = low + one, high + other
+        return low, high
+
+    def due(self, item: Item) -> Item | None:
+        """The node whose edge has to be asked about before an item is popped."""
+        if self.closed:
+            return None
+        if item[VIEW] is None:
+            return self._first_open(item)
+        call = call_of(item)
+        if not self._at_nodes or item[LEFT] is not None or call is None:
+            return None
+        return item if item[ID] not in self._edges and call.cost_low != call.cost_high else None
+
+    def choice(self, node: Item) -> Choice | None:
+        """Who is asked about the edge into `node`; None: nobody is left that the caps allow."""
+        call = call_of(node)
+        if self._quoter is None or call is None:
+            return None
+        low, high = self._known(node, call)
+        known = self._edges.get(node[ID])
+        asked = () if known is None else known.asked
+        number = self._owner[call.index]
+        return self.controller.choose(number, models_of(self._tools[number]), asked, high - low)
+
+    def ask(self, node: Item, choice: Choice) -> Asked:
+        """Asks, and takes in what is answered.
+
+        Raises:
+            AnswerError: the quoter gives something that is no answer.
+        """
+        call = call_of(node)
+        if self._quoter is None or call is None:
+            raise ValueError("nobody to ask, or nothing to ask about")
+        fresh = Edge(call.cost_low, call.cost_high, len(self._edges))
+        edge = self._edges.setdefault(node[ID], fresh)
+        question = Question(
+            call=call.text,
+            model=choice.model.name,
+            low=edge.low,
+            high=edge.high,
+            occurrence=edge.occurrence,
+        )
+        before = self._clock()
+        answer = self._quoter(question) or Answer()
+        took = _taken(answer, choice.model, self._clock() - before)
+        return self._take(node, call, edge, choice, answer.interval, took)
+
+    def _take(
+        self,
+        node: Item,
+        call: Call,
+        edge: Edge,
+        choice: Choice,
+        answer: tuple[int, int] | None,
+        took: Spending,
+    ) -> Asked:
+        width, gained, fails = edge.high - edge.low, 0, False
+        number = self._owner[call.index]
+        edge.asked.append(choice.place)
+        if answer is not None:
+            low, high = answer
+            fails = not (edge.low <= low <= high <= edge.high) or high - low == width
+            self.same &= self._tools[number].quotes_same and not fails
+            if not fails:
+                gained = low - edge.low
+                edge.low, edge.high = answer
+        self.controller.settle(number, choice, took, width, gained)
+        return Asked(node=node, choice=choice, answer=answer, took=took, gained=gained, fails=fails)
+
+    def _known(self, node: Item, call: Call) -> tuple[int, int]:
+        known = self._edges.get(node[ID])
+        return (call.cost_low, call.cost_high) if known is None else (known.low, known.high)
+
+    def _first_open(self, leaf: Item) -> Item | None:
+        first: Item | None = None
+        for step in nodes_up(leaf):
+            call = call_of(step)
+            if call is not None:
+                low, high = self._known(step, call)
+                if low != high:
+                    first = step
+        return first
+
+
+def refinement_of(
+    artifact: Artifact, terms: Terms, quoter: Quoter | None, clock: Callable[[], float]
+) -> Refinement | None:
+    """What a run needs to ask; None where every cost is a point."""
+    if terms.ask is None:
+        return None
+    asked = None if terms.ask == "never" else quoter
+    return Refinement(artifact, terms, asked, clock)
+
+
+def _taken(answer: Answer, model: Model, seconds: float) -> Spending:
+    measured = max(0, round(seconds * 1000))
+    return Spending(
+        price=model.price if answer.price is None else answer.price,
+        latency=measured if answer.latency_ms is None else answer.latency_ms,
+        epsilon=model.epsilon if answer.epsilon is None else answer.epsilon,
+    )

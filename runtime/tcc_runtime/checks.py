@@ -1,0 +1,197 @@
+"""The checks of a run: what is looked at before an item is popped.
+
+Text: docs/spec/race.md, sections 10 and 19.  Each is handed to the loop where the run can need it.
+Cost: a few comparisons an item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from tcc_runtime.asking.controller import Choice, Spending
+from tcc_runtime.asking.refine import Asked, Refinement
+from tcc_runtime.guards import Counts, Guard, Stop
+from tcc_runtime.item import ORDER, Item, nodes_up, state_view
+from tcc_runtime.loop import AGAIN, Search, Verdict
+from tcc_runtime.states import State
+from tcc_runtime.terms.modes import Claim
+
+
+class AskSink(Protocol):
+    """Gets the asks of a run."""
+
+    def requeue(self, item: Item) -> None:
+        """An item was pushed again with its present key."""
+
+    def reserve(self, edge: Item, choice: Choice, spent: Spending) -> None:
+        """Somebody is going to be asked; `spent` is what all asks before took."""
+
+    def refine(self, asked: Asked, spent: Spending) -> None:
+        """Somebody has answered."""
+
+    def exhausted(self, edge: Item | None, spent: Spending) -> None:
+        """No ask is left."""
+
+
+class Timed:
+    """Whether the time is up."""
+
+    def __init__(self, search: Search, late: Callable[[], bool]) -> None:
+        self._search = search
+        self._late = late
+
+    def __call__(self, item: Item) -> Verdict:
+        """Ends the run."""
+        if not self._late():
+            return None
+        self._search.fire(Guard.TIMEOUT)
+        return Stop.MAX_SECONDS
+
+
+class Capped:
+    """Whether as many nodes as may be were expanded."""
+
+    def __init__(self, search: Search, most: int) -> None:
+        self._search = search
+        self._most = most
+
+    def __call__(self, item: Item) -> Verdict:
+        """Ends the run."""
+        if self._search.expansions < self._most:
+            return None
+        self._search.fire(Guard.CAP)
+        return Stop.MAX_EXPANSIONS
+
+
+class Deep:
+    """Whether a node is deeper than any plan; only an unverified artifact has one."""
+
+    def __init__(self, search: Search, longest: int) -> None:
+        self._search = search
+        self._longest = longest
+
+    def __call__(self, item: Item) -> Verdict:
+        """Ends the run."""
+        if sum(1 for _ in nodes_up(item)) - 1 <= self._longest:
+            return None
+        self._search.fire(Guard.CAP)
+        return Stop.GUARD
+
+
+class Counted:
+    """What the count of a node is good for.
+
+    Args:
+        counts: of an opened state.
+        fall_back: goes on in fallback mode.
+    """
+
+    def __init__(
+        self, search: Search, counts: Callable[[State], Counts], fall_back: Callable[[], None]
+    ) -> None:
+        self._search = search
+        self._counts = counts
+        self._fall_back = fall_back
+
+    def __call__(self, item: Item) -> Verdict:
+        """Goes down to where the count suffices; ends the run where it is wrong."""
+        search = self._search
+        if search.mode == "fallback":
+            return None
+        state = state_view(item).state
+        state.open()
+        counts = self._counts(state)
+        if counts is Counts.WRONG:
+            search.fire(Guard.COUNT)
+            return Stop.GUARD
+        if counts is Counts.NONE:
+            self._fall_back()
+            search.downgrade(Claim.NONE, Guard.COUNT)
+            return AGAIN
+        if counts is Counts.UPPER and search.mode == "exact":
+            # Exact counts turn out to be bounds; only an unverified artifact has such ones.  What
+            # holds of bounds holds if m is no less than its sum in *every* state, which nobody has
+            # shown: nothing is claimed.
+            search.mode = "surrogate"
+            search.downgrade(Claim.NONE, Guard.COUNT)
+        return None
+
+
+class Asking:
+    """Asks what calls cost before it matters.
+
+    Args:
+        late: whether the time is up.
+        fall_back: goes on in fallback mode.
+        sink: gets the asks; None: there is none.
+    """
+
+    def __init__(
+        self,
+        search: Search,
+        refinement: Refinement,
+        late: Callable[[], bool],
+        fall_back: Callable[[], None],
+        sink: AskSink | None,
+    ) -> None:
+        self._search = search
+        self._refinement = refinement
+        self._late = late
+        self._fall_back = fall_back
+        self._sink = sink
+
+    def overspent(self) -> None:
+        """Before anything else is looked at."""
+        if self._refinement.overspent:
+            self._exhaust(None)
+
+    def requeue(self, item: Item) -> Verdict:
+        """Pushes the greatest item again, where answers have brought its key down."""
+        search = self._search
+        present = search.race.recost(item, self._refinement.low(item))
+        if present is item:
+            return None
+        if present[ORDER] == item[ORDER]:
+            search.item = present
+            return None
+        search.requeue(present)
+        if self._sink is not None:
+            self._sink.requeue(present)
+        return AGAIN
+
+    def ask(self, item: Item) -> Verdict:
+        """Asks what the call costs whose cost has to be known, where a model is left that fits."""
+        search, refinement, sink = self._search, self._refinement, self._sink
+        edge = refinement.due(item)
+        if edge is None:
+            return None
+        if self._late():
+            search.fire(Guard.TIMEOUT)
+            return Stop.MAX_SECONDS
+        choice = refinement.choice(edge)
+        if choice is None:
+            self._exhaust(edge)
+            return AGAIN
+        if sink is not None:
+            sink.reserve(edge, choice, refinement.controller.spent)
+        asked = refinement.ask(edge, choice)
+        if asked.fails:
+            search.fire(Guard.RANGE)
+            search.claim = Claim.NONE
+        if sink is not None:
+            sink.refine(asked, refinement.controller.spent)
+        return AGAIN
+
+    def _exhaust(self, edge: Item | None) -> None:
+        """Nothing more is asked; what is left of the run is fallback."""
+        search, refinement = self._search, self._refinement
+        refinement.closed = True
+        search.fire(Guard.BUDGET)
+        falls = search.mode != "fallback"
+        if falls:
+            self._fall_back()
+        if self._sink is not None:
+            self._sink.exhausted(edge, refinement.controller.spent)
+        if falls:
+            search.downgrade(Claim.NONE, Guard.BUDGET)

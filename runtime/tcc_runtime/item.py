@@ -1,0 +1,193 @@
+"""An item of the frontier: a node of the prefix tree, a leaf, or what is left of a node.
+
+Text: docs/spec/race.md, sections 2, 5, 8 and 18.  An item is a tuple, as millions of them are made
+and compared.  The first nine members are the same whatever it is computed with; those that follow
+are the numbers of the rung that made it (:mod:`tcc_runtime.numbers`), or of the fallback.
+What is left of a node is a few numbers for each draw, shared by the items of the node; of them only
+the last is ever in a frontier.  An item refers to the one that it was drawn from, so that it can be
+computed again along its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, TypeAlias
+
+from tcc_runtime.states import Call, View
+
+ORDER: Final = 0  # minus the published key; of floating enclosures a lower bound of it, a float
+ID: Final = 1  # D of a node, L of a leaf, the id of what is left
+VIEW: Final = 2  # of its state; None at a leaf
+LEFT: Final = 3  # what is left of a node; None at a node and at a leaf
+SOURCE: Final = 4  # the item that it was drawn from; None at the root
+PLACE: Final = 5  # index among the children of its parent
+EDGE: Final = 6  # of the parent's view, which leads here; None at the root and where LEFT is not
+WORD: Final = 7  # the PRF word of its arrival; WON where it won; None until it is drawn
+HELD: Final = 8  # what the statements left to the run have seen; None where there are none
+OWN: Final = 9  # the first of the rung's own members
+
+WON: Final = -1
+
+Item: TypeAlias = tuple[Any, ...]
+
+
+class Pool:
+    """The children of one node that were not drawn yet.
+
+    `taken` is a tree of partial sums over places from 1: entry i has the masses that were taken of
+    the last lowbit(i) places.  Finding and taking cost a logarithm of the number of children.
+
+    Attributes:
+        drawn: the places of those that were.
+    """
+
+    __slots__ = ("_cumulative", "_taken", "drawn")
+
+    def __init__(self, cumulative: list[int]) -> None:
+        self._cumulative = cumulative
+        self._taken: dict[int, int] = {}
+        self.drawn: set[int] = set()
+
+    def find(self, line: int) -> int:
+        """The first place whose running sum over those left exceeds `line`; past the end: none."""
+        cumulative, taken = self._cumulative, self._taken
+        size = len(cumulative)
+        place, before = 0, 0
+        step = 1 << size.bit_length() >> 1
+        while step:
+            ahead = place + step
+            if ahead <= size:
+                mass = cumulative[ahead - 1] - before - taken.get(ahead, 0)
+                if mass <= line:
+                    line -= mass
+                    place, before = ahead, cumulative[ahead - 1]
+            step >>= 1
+        return place
+
+    def mass(self, place: int) -> int:
+        """The mass of a child."""
+        return self._cumulative[place] - (self._cumulative[place - 1] if place else 0)
+
+    def take(self, place: int) -> None:
+        """Removes a child."""
+        mass, taken, at = self.mass(place), self._taken, place + 1
+        while at <= len(self._cumulative):
+            taken[at] = taken.get(at, 0) + mass
+            at += at & -at
+        self.drawn.add(place)
+
+
+class Left:
+    """What is left of a node, from its second draw on.
+
+    After the first draw an integer stands for it, as most of what is left is never drawn from: the
+    place that was drawn (past the last child a phantom), or its complement where no child was
+    pushed.
+
+    Attributes:
+        node: the item of the node.
+        step: how many draws were before, 1 or more.
+        mass: what is left of the node's race count, in units of m.
+        size: how many children are left.
+        pool: the children before the latest draw.
+        last: the place of the latest draw, which `pool` still has.
+        barren: whether no child of the node has been pushed.
+    """
+
+    __slots__ = ("barren", "last", "mass", "node", "pool", "size", "step")
+
+    def __init__(
+        self,
+        node: Item,
+        step: int,
+        mass: int,
+        size: int,
+        pool: Pool,
+        last: int,
+        barren: bool,
+    ) -> None:
+        self.node = node
+        self.step = step
+        self.mass = mass
+        self.size = size
+        self.pool = pool
+        self.last = last
+        self.barren = barren
+
+    def drawn(self) -> frozenset[int]:
+        """The places that were drawn."""
+        return frozenset((*self.pool.drawn, self.last))
+
+
+def step_of(left: Left | int) -> int:
+    """How many draws were before."""
+    return 1 if isinstance(left, int) else left.step
+
+
+def mass_of(left: Left | int, view: View) -> int:
+    """What is left of the race count of a node with this view."""
+    if isinstance(left, int):
+        return view.left(left if left >= 0 else ~left)[0]
+    return left.mass
+
+
+def whole(node: Item, left: Left | int, view: View) -> Left:
+    """What is left of `node`, written out."""
+    if not isinstance(left, int):
+        return left
+    last = left if left >= 0 else ~left
+    pool = Pool(view.state.cumulative)
+    return Left(node, 1, *view.left(last), pool, last, left < 0)
+
+
+def node_of(item: Item) -> Item:
+    """The node that an item is, or that it is left of."""
+    left = item[LEFT]
+    if left is None:
+        return item
+    found: Item = left.node if isinstance(left, Left) else item[SOURCE]
+    return found
+
+
+def above(item: Item) -> Item | None:
+    """The node above a node or a leaf."""
+    source = item[SOURCE]
+    return None if source is None else node_of(source)
+
+
+def nodes_up(item: Item) -> Iterator[Item]:
+    """A node or a leaf, its parent, and so on up to the root; of what is left, from its node."""
+    step: Item | None = node_of(item)
+    while step is not None:
+        yield step
+        step = above(step)
+
+
+def call_of(item: Item) -> Call | None:
+    """The call that leads to a node; None at the root and at a leaf."""
+    edge = item[EDGE]
+    if edge is None:
+        return None
+    call: Call | None = edge[2]
+    return call
+
+
+def calls_of(item: Item) -> list[Call]:
+    """The calls that lead to an item, first to last."""
+    found: list[Call] = []
+    step = node_of(item)
+    while step[EDGE] is not None:
+        if step[EDGE][2] is not None:
+            found.append(step[EDGE][2])
+        source = step[SOURCE]
+        step = source if source[LEFT] is None else node_of(source)
+    found.reverse()
+    return found
+
+
+def state_view(item: Item) -> View:
+    """The view of an item that is no leaf."""
+    view: View | None = item[VIEW]
+    if view is None:
+        raise ValueError("a leaf has no state")
+    return view

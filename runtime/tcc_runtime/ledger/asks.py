@@ -1,0 +1,141 @@
+"""The records of asking: `requeue`, `budget`, `refine`, and what `close` says of all asks.
+
+Format: docs/spec/ledger.md, sections 3 and 11.  Cost: a few fields an ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import divide_nearest, format_decimal
+from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN, format_q32
+from tcc_runtime.asking.controller import Choice, Spending
+from tcc_runtime.asking.refine import Asked
+from tcc_runtime.guards import Guard
+from tcc_runtime.item import ID, LEFT, ORDER, Item, call_of, step_of
+from tcc_runtime.ledger.lines import Marks, q64_text
+from tcc_runtime.terms.modes import Terms
+from tcc_runtime.terms.settings import Settings
+
+_PLACES = 9
+
+
+class AskLines:
+    """Renders the records of one run's asks.
+
+    Args:
+        beta: of the artifact, numerator and places.
+        settings: the caps.
+    """
+
+    def __init__(self, beta: tuple[int, int], settings: Settings) -> None:
+        self._beta = beta[0]
+        self._unit: int = 10 ** (beta[1] + _PLACES)
+        self._caps = cap_fields(settings)
+
+    def requeue(self, node: Item, node_id: str, clamp: bool, marks: Marks) -> Mapping[str, Json]:
+        """`requeue`."""
+        left = node[LEFT]
+        return {
+            "kind": "requeue",
+            "node_id": node_id,
+            "key_raw": q64_text(-node[ORDER]),
+            **({} if left is None else {"step": step_of(left)}),
+            **marks.guards([Guard.CLAMP] * clamp, clamp),
+        }
+
+    def reserve(
+        self, node: Item, node_id: str, choice: Choice, spent: Spending, marks: Marks
+    ) -> Mapping[str, Json]:
+        """`budget`, before an ask: `spent` with what it is expected to take."""
+        predicted, clamped = self.slack(choice.gain)
+        return {
+            "kind": "budget",
+            "budget_event": "reserve",
+            **_edge(node, node_id),
+            "model_id": choice.model.name,
+            "dkey_pred": format_q32(predicted),
+            **spent_fields(spent + choice.expected),
+            **self._caps,
+            **marks.guards([Guard.CLAMP] * clamped, False),
+        }
+
+    def exhausted(
+        self, node: Item | None, node_id: str | None, spent: Spending, marks: Marks
+    ) -> Mapping[str, Json]:
+        """`budget`, where no ask is left; `node` has the edge that wanted one."""
+        return {
+            "kind": "budget",
+            "budget_event": "exhausted",
+            **({} if node is None or node_id is None else _edge(node, node_id)),
+            **spent_fields(spent),
+            **self._caps,
+            **marks.guards([Guard.BUDGET], False),
+        }
+
+    def refine(
+        self, asked: Asked, node_id: str, spent: Spending, marks: Marks
+    ) -> Mapping[str, Json]:
+        """`refine`: the answer as it was given, inside or not."""
+        predicted, one = self.slack(asked.choice.gain)
+        realised, other = self.slack(Fraction(asked.gained))
+        answer: dict[str, Json] = {}
+        if asked.answer is not None:
+            low, high = asked.answer
+            answer["cost_low"] = format_decimal(low, _PLACES)
+            answer["cost_high"] = format_decimal(high, _PLACES)
+        fired = [Guard.RANGE] * asked.fails + [Guard.CLAMP] * (one or other)
+        return {
+            "kind": "refine",
+            **_edge(asked.node, node_id),
+            "model_id": asked.choice.model.name,
+            "dkey_pred": format_q32(predicted),
+            "dkey_real": format_q32(realised),
+            "price": str(asked.took.price),
+            "latency": str(asked.took.latency),
+            "epsilon": format_decimal(asked.took.epsilon, _PLACES),
+            **answer,
+            **spent_fields(spent),
+            **marks.guards(fired, asked.fails),
+        }
+
+    def slack(self, gain: Fraction) -> tuple[int, bool]:
+        """beta * gain, a cost in nano-units, as Q32.32; and whether it had to be clamped."""
+        numerator = self._beta * gain.numerator << 32
+        rounded = divide_nearest(numerator, self._unit * gain.denominator)
+        held = max(Q32_MIN, min(Q32_MAX, rounded))
+        return held, held != rounded
+
+
+def _edge(node: Item, node_id: str) -> Mapping[str, Json]:
+    call = call_of(node)
+    return {
+        "node_id": node_id,
+        "ctx_digest": node[ID].hex(),
+        "call": "" if call is None else call.text,
+    }
+
+
+def spent_fields(spent: Spending) -> Mapping[str, Json]:
+    """The three sums."""
+    return {
+        "price_spent": str(spent.price),
+        "latency_ms": str(spent.latency),
+        "epsilon_used": format_decimal(spent.epsilon, _PLACES),
+    }
+
+
+def cap_fields(settings: Settings) -> Mapping[str, Json]:
+    """The caps on asking that are set."""
+    return {name: getattr(settings, name) for name in settings.capped_asking}
+
+
+def controller_field(terms: Terms) -> Mapping[str, Json]:
+    """The member `controller` of `open`, where costs are ranges."""
+    if terms.ask is None:
+        return {}
+    names = ("price_weight", "latency_weight", "epsilon_weight")
+    weights = {name: getattr(terms.settings, name) for name in names}
+    return {"controller": {"ask": terms.ask, **weights}}

@@ -1,0 +1,215 @@
+"""The recorder: what a run does becomes the lines of a ledger.
+
+Format: docs/spec/ledger.md; :mod:`tcc_runtime.ledger.steps` and :mod:`tcc_runtime.ledger.records`
+render, this file chains and keeps order.
+Cost: rendering a node, one BLAKE3 of it.
+"""
+
+from __future__ import annotations
+
+from binascii import hexlify
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import TracebackType
+
+from blake3 import blake3
+
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.race.digest import seed_commitment
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.asking.controller import Choice, Spending
+from tcc_runtime.asking.refine import Asked
+from tcc_runtime.guards import Descent, Guard
+from tcc_runtime.item import ID, Item, node_of
+from tcc_runtime.ledger.asks import AskLines
+from tcc_runtime.ledger.lines import Marks, node_id, stamp_of
+from tcc_runtime.ledger.open_line import open_line
+from tcc_runtime.ledger.records import close_record, downgrade_record
+from tcc_runtime.ledger.sinks import HashOnly, Sink
+from tcc_runtime.ledger.steps import StepLines, Waiting
+from tcc_runtime.outcome import Run
+from tcc_runtime.races.race import Race, Step, clamps
+from tcc_runtime.terms.modes import Claim, Terms
+from tcc_runtime.terms.settings import Mode, Settings
+
+_MOST_LINES = 192
+
+
+class Recorder:
+    """Writes one ledger of one run.
+
+    Args:
+        sink: where the lines go.
+        started_ms: UTC, milliseconds since 1970, below 2^48.
+        withhold: leave the seed and the salt out of `close`.
+
+    Raises:
+        ValueError: started_ms is out of range.
+    """
+
+    def __init__(self, sink: Sink, *, started_ms: int, withhold: bool = False) -> None:
+        if not 0 <= started_ms < 1 << 48:
+            raise ValueError("started_ms must lie in 0 .. 2^48 - 1")
+        self._sink = sink
+        self._written = not isinstance(sink, HashOnly)
+        self._started_ms = started_ms
+        self._withhold = withhold
+        self._settings: Settings | None = None
+        self._salt = b""
+        self._head = bytes(32)
+        self._hasher = blake3()
+        self._marks = Marks()
+        self._stamp = stamp_of(started_ms)
+        self._steps = StepLines(self._stamp, b"", self._marks)
+        self._race: Race | None = None
+        self._waiting: list[Waiting] = []
+        self._size = 0
+        self._told: AskLines | None = None
+
+    @property
+    def head(self) -> str:
+        """The chain's head, hex."""
+        return self._head.hex()
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._sink.close()
+
+    def open(self, artifact: Artifact, terms: Terms) -> None:
+        """Opens the sink and writes `open`.
+
+        Raises:
+            LedgerError: the sink cannot be opened or written.
+            ValueError: it has written a ledger already.
+        """
+        if self._settings is not None:
+            raise ValueError("a recorder writes one ledger")
+        self._settings = terms.settings
+        self._marks = Marks(terms.claim is Claim.NONE)
+        single = b'"N":"1",' if artifact.manifest.counts == "exact" else b'"Nub":"1",'
+        self._steps = StepLines(self._stamp, single, self._marks)
+        if terms.ask is not None:
+            self._told = AskLines(artifact.manifest.beta, terms.settings)
+        self._salt = terms.settings.salt
+        commitment = seed_commitment(terms.settings.seed, self._salt)
+        line = open_line(artifact, terms, commitment, self._started_ms)
+        self._sink.open()
+        self._append(line)
+        self._sink.sync()
+
+    def enter(self, race: Race) -> None:
+        """The race of all that follows; what was told before is written first."""
+        self.flush()
+        self._race = race
+
+    def root(self, item: Item) -> None:
+        """Writes the root's `node`."""
+        self._append(self._steps.root(self._current, item))
+
+    def step(self, step: Step, descent: Descent | None) -> None:
+        """Writes `expand` or `draw`, the `node` of every child, and what is left; not at once."""
+        self._waiting.append((step, descent))
+        self._size += 2 + len(step[3])
+        if self._size >= _MOST_LINES:
+            self.flush()
+
+    def leaf(self, leaf: Item, word: int, incumbent: int | None) -> None:
+        """Writes `leaf`: U_P is `word`, B* after it `incumbent`."""
+        self.flush()
+        self._append(self._steps.leaf(self._current, leaf, word, incumbent))
+
+    def flush(self) -> None:
+        """Writes what waits.
+
+        Raises:
+            LedgerError: the ledger cannot be written.
+        """
+        # Taken out first: what an exception cuts short is never written twice.
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        if waiting:
+            self.lines(self._steps.lines(self._current, waiting))
+
+    def downgrade(self, mode: Mode, claim: Claim, guard: Guard) -> None:
+        """Writes `downgrade`; it carries the claim, so no later record repeats NoCert."""
+        self.flush()
+        self._marks.lowered |= claim is Claim.NONE
+        self._write(downgrade_record(mode, claim, guard))
+
+    def requeue(self, item: Item) -> None:
+        """Writes `requeue`."""
+        self.flush()
+        clamp = clamps(self._current, item, popped=False)
+        named = self._named(node_of(item))
+        self._write(self._asks.requeue(item, named, clamp, self._marks))
+
+    def reserve(self, edge: Item, choice: Choice, spent: Spending) -> None:
+        """Writes `budget`, before an ask; `spent` is what all asks before it took."""
+        self.flush()
+        self._write(self._asks.reserve(edge, self._named(edge), choice, spent, self._marks))
+
+    def refine(self, asked: Asked, spent: Spending) -> None:
+        """Writes `refine` and makes it durable: answers may cost money."""
+        self._write(self._asks.refine(asked, self._named(asked.node), spent, self._marks))
+        self._sink.sync()
+
+    def exhausted(self, edge: Item | None, spent: Spending) -> None:
+        """Writes `budget`, where no ask is left."""
+        self.flush()
+        named = None if edge is None else self._named(edge)
+        self._write(self._asks.exhausted(edge, named, spent, self._marks))
+
+    @property
+    def _current(self) -> Race:
+        if self._race is None:
+            raise ValueError("a race is entered before its steps are told")
+        return self._race
+
+    @property
+    def _asks(self) -> AskLines:
+        if self._told is None:
+            raise ValueError("nothing is asked where every cost is a point")
+        return self._told
+
+    def _named(self, node: Item) -> str:
+        return node_id(self._stamp, hexlify(node[ID])).decode()
+
+    def close(self, run: Run) -> Run:
+        """Writes `close`, makes the ledger durable, and gives the run back with its head."""
+        if self._settings is None:
+            raise ValueError("a recorder closes what it has opened")
+        record: Mapping[str, Json] = close_record(run, self._settings)
+        if not self._withhold:
+            opened = {"seed": self._settings.seed.hex(), "opening_salt": self._salt.hex()}
+            record = {**record, **opened}
+        self._write(record)
+        self._sink.sync()
+        return replace(run, ledger_head=self.head)
+
+    def _write(self, record: Mapping[str, Json]) -> None:
+        self._append(encode(record))
+
+    def _append(self, body: bytes) -> None:
+        self._chain((body,))
+
+    def lines(self, bodies: Iterable[bytes]) -> None:
+        """Writes records that were rendered elsewhere, in one piece."""
+        self._chain(bodies)
+
+    def _chain(self, bodies: Iterable[bytes]) -> None:
+        hasher, head, linked = self._hasher, self._head, []
+        for body in bodies:
+            hasher.reset()
+            hasher.update(head + body)
+            head = hasher.digest()
+            if self._written:
+                linked.append(b'%b,"~":"%b"}\n' % (body[:-1], hexlify(head)))
+        self._head = head
+        if self._written:
+            self._sink.write(b"".join(linked))

@@ -1,0 +1,271 @@
+"""The search: best first over the prefix DAG until no key left exceeds the incumbent.
+
+Text: docs/spec/race.md, sections 9 to 11.  One loop for every run: it pops the greatest item, looks
+at the stop rule and at the checks that were handed in, lets the race make what follows, pushes
+that, and hands the step to the sink, if there is one.  It knows no race, no rung and no ledger.
+An item is looked at before it is popped, and what it publishes is computed before anything changes,
+so a run that ends early ends between two steps.
+Cost: a step of the race, and a heap operation for each item that is not the next to be popped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush, heappushpop
+from typing import Final, Literal, TypeAlias
+
+from tcc_runtime.frontier import Frontier
+from tcc_runtime.guards import Descent, Guard, Potential, Stop
+from tcc_runtime.interrupts import Interrupts
+from tcc_runtime.item import ORDER, Item
+from tcc_runtime.numbers.reals import UNDECIDED
+from tcc_runtime.numbers.rung import Rung
+from tcc_runtime.outcome import Progress
+from tcc_runtime.races.race import Race, Step, clamps
+from tcc_runtime.sink import Sink
+from tcc_runtime.terms.modes import Claim
+from tcc_runtime.terms.settings import Mode
+
+AGAIN: Final = "again"  # the frontier was changed: look at its greatest item again
+UNHELD: Final = 256  # expansions that are over before anybody could want to interrupt them
+Verdict: TypeAlias = "Stop | Literal['again'] | None"
+Check: TypeAlias = "Callable[[Item], Verdict]"
+Follow: TypeAlias = "Callable[[Progress], bool | None]"
+
+
+class Search(Frontier):
+    """One run, from its root to its stop.
+
+    Args:
+        race: what a popped item makes.
+        numbers: of the race; orders items.
+        mode, claim: to begin with.
+        top: k.
+        interrupts: whether somebody wants an end.
+
+    Attributes:
+        expansions: how many there were.
+        fired: the guards that fired, in the order of their first firing.
+        on_node, on_leaf, on_left: checks before an item of that kind is popped.
+        opening: is called when the root was pushed, before anything is popped; None: nobody is.
+        before: is called before the greatest item is looked at; None: nobody is.
+        potential: of the guard on it; None: it cannot fire.
+        clamping: whether numbers may have to be clamped.
+        guarded: whether either has to be looked at after every step.
+        sink: gets every step; None: there is none.
+        follow: is called after every step; True, or KeyboardInterrupt, ends the run.
+    """
+
+    def __init__(
+        self,
+        race: Race,
+        numbers: Rung,
+        mode: Mode,
+        claim: Claim,
+        top: int,
+        interrupts: Interrupts,
+    ) -> None:
+        super().__init__(numbers, top)
+        self.race = race
+        self.mode: Mode = mode
+        self.claim = claim
+        self.expansions = 0
+        self.fired: list[Guard] = []
+        self.on_node: Sequence[Check] = ()
+        self.on_leaf: Sequence[Check] = ()
+        self.on_left: Sequence[Check] = ()
+        self.opening: Callable[[], Stop | None] | None = None
+        self.before: Callable[[], None] | None = None
+        self.potential: Potential | None = None
+        self.clamping = self.guarded = False
+        self.sink: Sink | None = None
+        self.follow: Follow | None = None
+        self._interrupts = interrupts
+
+    def run(self) -> Stop:
+        """Steps until something stops it.
+
+        Raises:
+            LedgerError: the ledger cannot be written.
+        """
+        try:
+            self._begin()
+            stop = None if self.opening is None else self.opening()
+            return self._steps() if stop is None else stop
+        except UNDECIDED:
+            return Stop.PRECISION
+        finally:
+            if self.sink is not None:
+                self.sink.flush()
+
+    def _begin(self) -> None:
+        self.item = root = self.race.root()
+        self._note_clamps([root])
+        if self.sink is not None:
+            self.sink.enter(self.race)
+            self.sink.root(root)
+
+    def _steps(self) -> Stop:
+        heap, best, top, numbers = self.heap, self.best, self.top, self.numbers
+        interrupts, sink, follow, before = self._interrupts, self.sink, self.follow, self.before
+        # What was asked or told would be lost if a step were cut in two.
+        hold_at = UNHELD if sink is None and follow is None and before is None else 0
+        expansions = self.expansions
+        item = self.item
+        try:
+            while True:
+                if expansions == hold_at:
+                    interrupts.hold()
+                if before is not None:
+                    self.item = item
+                    before()
+                    item = self.item
+                if item is None:
+                    return Stop.EXHAUSTED
+                order = item[0]
+                if type(order) is float:
+                    most = order + numbers.width
+                    if (heap and most >= heap[0][0]) or (
+                        len(best) == top and order < best[-1][0] <= most
+                    ):
+                        item = heappushpop(heap, numbers.order(item))
+                        continue
+                if len(best) == top and order >= best[-1][0]:
+                    return Stop.BOUND
+                if interrupts.pressed:
+                    return Stop.INTERRUPTED
+                view, left = item[2], item[3]
+                checks = (
+                    self.on_leaf if view is None else self.on_node if left is None else self.on_left
+                )
+                if checks:
+                    self.item, self.expansions = item, expansions
+                    verdict = self._checked(checks)
+                    item = self.item
+                    if isinstance(verdict, Stop):
+                        return verdict
+                    if verdict is not None or item is None:
+                        continue
+                if view is None:
+                    item = self._take_leaf(item)
+                    continue
+                if left is None:
+                    step = self.race.expand(item)
+                    expansions += 1
+                else:
+                    step = self.race.draw(item)
+                children, rest = step[3], step[4]
+                if rest is not None:
+                    heappush(heap, rest)
+                if len(children) == 1:
+                    item = heappushpop(heap, children[0])
+                else:
+                    for child in children:
+                        heappush(heap, child)
+                    item = heappop(heap) if heap else None
+                if self.guarded:
+                    self._tell(step, left is None)
+                elif sink is not None:
+                    sink.step(step, None)
+                if follow is not None:
+                    self.item, self.expansions = item, expansions
+                    if self._is_over(follow):
+                        return Stop.INTERRUPTED
+                    item = self.item
+        finally:
+            self.item, self.expansions = item, expansions
+
+    def _checked(self, checks: Sequence[Check]) -> Verdict:
+        for check in checks:
+            if self.item is None:
+                return AGAIN
+            verdict = check(self.item)
+            if verdict is not None:
+                return verdict
+        return None
+
+    def _take_leaf(self, item: Item) -> Item | None:
+        """Pops a leaf; what is the greatest item then."""
+        race, heap = self.race, self.heap
+        leaf = self.numbers.order(race.settle(item))
+        word = 0 if self.sink is None else race.leaf_word(leaf)
+        self.found.append(leaf)
+        self.offer(leaf)
+        if self.clamping and race.late and clamps(race, leaf, popped=True):
+            self._clamped()
+        following = heappop(heap) if heap else None
+        if self.sink is not None:
+            self.sink.leaf(leaf, word, self.incumbent)
+        return following
+
+    def _tell(self, step: Step, expanded: bool) -> None:
+        """Looks at the guards that let a run go on, and tells the sink."""
+        descent = None
+        if expanded and self.potential is not None:
+            descent = self.potential.descent(step[0])
+            self._note_descent(descent)
+        if self.clamping:
+            if expanded and self.race.late and step[0][4] is not None:
+                self._note_clamps([step[0]], popped=True)
+            self._note_clamps(step[3])
+            if step[4] is not None:
+                self._note_clamps([step[4]])
+        if self.sink is not None:
+            self.sink.step(step, descent)
+
+    def _is_over(self, follow: Follow) -> bool:
+        """Tells of the step, when it has been written."""
+        if self.sink is not None:
+            self.sink.flush()
+        top = self.greatest()
+        order = self.numbers.order
+        progress = Progress(
+            expansions=self.expansions,
+            incumbent=self.incumbent,
+            shown=lambda: None if top is None else -order(top)[ORDER],
+        )
+        try:
+            return bool(follow(progress))
+        except KeyboardInterrupt:
+            return True
+
+    def requeue(self, item: Item) -> None:
+        """The greatest item is pushed again, as `item`."""
+        self.item = heappushpop(self.heap, item)
+        self._note_clamps([item])
+
+    def change(self, race: Race, mode: Mode, again: Callable[[Item], Item]) -> None:
+        """Another race from here on: every item and every leaf that was found is made again."""
+        self.remake(again)
+        self.race, self.mode = race, mode
+        self.clamping = self.guarded = True
+
+    def downgrade(self, claim: Claim, guard: Guard) -> None:
+        """The mode went down, and the claim with it."""
+        self.fire(guard)
+        self.claim = claim
+        if self.sink is not None:
+            self.sink.enter(self.race)
+            self.sink.downgrade(self.mode, claim, guard)
+
+    def fire(self, guard: Guard) -> None:
+        """A guard fires."""
+        if guard not in self.fired:
+            self.fired.append(guard)
+
+    def _clamped(self) -> None:
+        self.fire(Guard.CLAMP)
+        self.claim = Claim.NONE
+
+    def _note_clamps(self, items: Sequence[Item], *, popped: bool = False) -> None:
+        if self.clamping and any(clamps(self.race, item, popped) for item in items):
+            self._clamped()
+
+    def _note_descent(self, descent: Descent | None) -> None:
+        if descent is None:
+            return
+        if descent.fails:
+            self.fire(Guard.ACYCLICITY)
+            self.claim = Claim.NONE
+        if descent.clamp:
+            self.fire(Guard.CLAMP)

@@ -1,0 +1,147 @@
+"""Arrivals and their logarithms as plain integers, close enough for almost every published number.
+
+Text: docs/spec/race.md, sections 5 and 7.  What these numbers leave open, one in 2^19, is computed
+again in MPFR, so a published number does not depend on them.
+Cost: a logarithm is two multiplications by at most 30 bits, two look-ups and a few operations of
+the processor; a third of one of MPFR at 96 bits.  The two tables have at most 1,539 entries, each
+made when it is first met.
+
+A time is ``mantissa * 2^-exponent`` with a mantissa of 2^127 at least; a logarithm has 112
+fractional bits.
+
+Error analysis.  "Off by e" is absolute, "within e" relative.
+
+- ``logarithm``: r and s are integers of 22 and 30 bits, m r and m r s are exact, and so is
+  ln m = ln(2^22 / r) + ln(2^29 / s) + ln(1 + x), where x = m r s - 1 in units of 2^178.  r brings x
+  within 2^-10 (1 + 2^-11) of 0, s within 2^-20 (1 + 2^-8).  Of ln(1 + x) = x - x^2/2 + x^3/3 - ..
+  the first term is an integer; the next three, together at most 2^-41 (1 + 2^-6), are made of seven
+  operations in double precision, each correctly rounded, five of which a relative error of the
+  result comes from: off by 2^-91.6; what follows is below 2^-102.  The entries of the tables and
+  the last places of the integers are off by 2^-105.  So a logarithm is off by less than 2^-91.
+- E = -ln(1 - U) is such a logarithm and a multiple of ln 2.  Where it is 2^-6 or more it is within
+  2^-85 (1 + 2^-10); where it is less it is made by MPFR, within 2^-200.
+- 1 / n comes from 128 bits of n and has 129 itself: within 2^-126.  A product with a weight is cut
+  below 2^-126 of itself; sums of positive numbers are exact but for the cut to 128 bits.  So a time
+  that fewer than 2^30 such steps went into is within 2^-85 (1 + 2^-9).
+- The logarithm of a time is off by that, by 2^-91, and by 2^-112 for each bit of its exponent, of
+  which there are fewer than 2^19.  A winner adds ln w to its parent's, off by 2^-111, and a prefix
+  of 4096 calls adds that often the part of a call in beta times the cost, off by 2^-112.
+
+All together is below 2^-84: ``ERROR``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import gmpy2
+
+from tcc_runtime.numbers.reals import context_of
+
+FRACTION: Final = 112
+ERROR: Final = 1 << FRACTION - 84
+LEAST: Final = 1 << 127  # of a mantissa
+DROP: Final = FRACTION - 64
+HALF: Final = 1 << DROP - 1
+PART: Final = (1 << DROP) - 1
+_CONTEXTS = {bits: context_of(precision) for bits, precision in ((FRACTION, 128), (288, 384))}
+_ONE = gmpy2.mpfr(1)
+_WORDS = (1 << 64) - 1
+_MIDDLE = 513
+_LOW, _BOTH = (1 << 149) - (_MIDDLE << 130), 1 << 178
+_UNIT = 2.0**-178
+_HALVES, _THIRDS, _QUARTERS = 2.0**111, 2.0**112 / 3, 2.0**110
+_FINE = 288  # fractional bits of an E that is small
+_INVERSE = FRACTION + 128
+_SMALL = 1 << FRACTION - 6
+
+
+def _log(value: int, bits: int) -> int:
+    """ln of a positive integer below 2^65, with `bits` fractional bits, off by two of the last."""
+    context = _CONTEXTS[bits]
+    return int(context.mul_2exp(context.log(context.mul(_ONE, value)), bits))
+
+
+LN2: Final = _log(2, FRACTION)
+_LN2_FINE = _log(2, _FINE)
+
+
+_firsts: list[tuple[int, int] | None] = [None] * 1024
+_seconds: list[tuple[int, int] | None] = [None] * 1027
+
+
+def _first(lead: int) -> tuple[int, int]:
+    """r of the first ten bits of a mantissa, and ln(2^22 / r)."""
+    r = (1 << 32) // (2 * lead + 1)
+    found = _firsts[lead] = r, 22 * LN2 - _log(r, FRACTION)
+    return found
+
+
+def _second(lead: int) -> tuple[int, int]:
+    """s of what m r differs from 1 by, in units of 2^-19 from -513, and ln(2^29 / s)."""
+    s = ((1 << 50) // ((1 << 20) + 2 * (lead - _MIDDLE) + 1) + 1) // 2
+    found = _seconds[lead] = s, 29 * LN2 - _log(s, FRACTION)
+    return found
+
+
+def log_of_ratio(numerator: int, bits: int) -> int:
+    """ln(numerator / 2^bits), of a positive integer, off by two of the last places."""
+    return _log(numerator, _FINE) - bits * _LN2_FINE >> _FINE - FRACTION
+
+
+def logarithm(mantissa: int) -> int:
+    """ln(mantissa / 2^127), of a mantissa of 128 bits."""
+    lead = mantissa >> 118
+    r, first = _firsts[lead] or _first(lead)
+    near = mantissa * r
+    lead = near - _LOW >> 130
+    s, second = _seconds[lead] or _second(lead)
+    rest = near * s - _BOTH
+    x = rest * _UNIT
+    return first + second + (rest >> 66) - int(x * x * (_HALVES - x * (_THIRDS - x * _QUARTERS)))
+
+
+def rate(mass: int, scale: int) -> tuple[int, int]:
+    """1 / n of a rate n = ``mass * 2^-scale``, as :func:`later` takes it: 129 bits, and a scale."""
+    size = mass.bit_length()
+    top = mass >> size - 128 if size > 128 else mass << 128 - size
+    return (1 << 256) // top, size + _INVERSE - scale
+
+
+def later(
+    mantissa: int, exponent: int, word: int, inverse: int, scale: int
+) -> tuple[int, int, int]:
+    """A time, E / n later.
+
+    Args:
+        mantissa, exponent: the time; a mantissa of 0 is the time 0.
+        word: the PRF word of E.
+        inverse, scale: the :func:`rate` of n.
+
+    Returns:
+        its mantissa, of 128 bits, its exponent, and its logarithm.
+    """
+    tail = 2 * (_WORDS - word) + 1
+    size = tail.bit_length()
+    wait = (66 - size) * LN2 - logarithm(tail << 128 - size)
+    if wait < _SMALL:
+        wait = 65 * _LN2_FINE - _log(tail, _FINE)
+        scale += _FINE - FRACTION
+    finer = exponent - scale
+    if finer > 0:
+        mantissa += wait * inverse << finer
+    else:
+        mantissa, exponent = (mantissa << -finer) + wait * inverse, scale
+    drop = mantissa.bit_length() - 128
+    mantissa = mantissa >> drop if drop > 0 else mantissa << -drop
+    exponent -= drop
+    return mantissa, exponent, logarithm(mantissa) + (127 - exponent) * LN2
+
+
+def decided(shown: int, key: int, error: int) -> bool:
+    """Whether half of 2^-64 more than -ln t and than a key, both within `error`, has one floor.
+
+    :class:`tcc_runtime.numbers.fixed.Fixed` has it written out where it costs.
+    """
+    most = PART - error
+    return error < shown & PART < most and error < key & PART < most

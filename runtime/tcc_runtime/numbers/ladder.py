@@ -1,0 +1,105 @@
+"""Which rung a run begins with, and the ladder above it.
+
+Text: docs/spec/race.md, sections 7, 21 and 22.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Literal, TypeAlias
+
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.item import Item
+from tcc_runtime.numbers.fixed import Fixed
+from tcc_runtime.numbers.fixed import Walk as FixedWalk
+from tcc_runtime.numbers.floats import Floats
+from tcc_runtime.numbers.mpfr import Mpfr
+from tcc_runtime.numbers.mpfr import Walk as MpfrWalk
+from tcc_runtime.numbers.path import Finer, Path
+from tcc_runtime.numbers.rung import PROVEN, Precision, Rung
+from tcc_runtime.states import Tables
+
+Numbers: TypeAlias = Literal["floats", "fixed", "mpfr"]
+LONGEST: Final = 4096  # calls of a plan, for the error analyses
+LARGEST: Final = 1 << 48  # of beta * cost, so that no published number can be clamped
+
+
+def begin_with(
+    artifact: Artifact, wanted: Numbers | None, *, recorded: bool, ranged: bool
+) -> Numbers:
+    """The rung that a run begins with: the quickest that it allows, or the one that is wanted.
+
+    Args:
+        recorded: whether every key is published.
+        ranged: whether costs rise while the run goes on.
+
+    Raises:
+        ValueError: the run does not allow what is wanted.
+    """
+    allowed: list[Numbers] = ["mpfr"]
+    if fits(artifact):
+        allowed.append("fixed")
+        # Costs that rise by less than an enclosure is wide would be missed.
+        if not recorded and not ranged:
+            allowed.append("floats")
+    if wanted is None:
+        return allowed[-1]
+    if wanted not in allowed:
+        raise ValueError(f"this run cannot be computed with {wanted}")
+    return wanted
+
+
+def fits(artifact: Artifact) -> bool:
+    """Whether the error analyses of floats and of integers of fixed size hold for an artifact.
+
+    A kernel has passed it, and no published number can be clamped.
+    """
+    longest = artifact.rank(artifact.root)
+    return artifact.verified and longest <= LONGEST and _most_cost(artifact) <= LARGEST
+
+
+def _most_cost(artifact: Artifact) -> float:
+    """What beta times the cost of a prefix cannot exceed."""
+    found = artifact.kept.get("most_cost")
+    if isinstance(found, float):
+        return found
+    beta, places = artifact.manifest.beta
+    most = max(map(abs, artifact.cost_low), default=0)
+    if not artifact.fixed_costs:
+        most = max(most, *map(abs, artifact.cost_high))
+    size: int = beta * most * (artifact.rank(artifact.root) + 1) // 10 ** (places + 9)
+    found = artifact.kept["most_cost"] = float(min(size + 1, 2 * LARGEST))
+    return found
+
+
+def rung_of(
+    numbers: Numbers,
+    tables: Tables,
+    precision: Precision = PROVEN,
+    *,
+    fresh: bool = False,
+    cost_of: Callable[[Item], int] | None = None,
+) -> Rung:
+    """A rung for one run.
+
+    Args:
+        numbers: of those that :func:`begin_with` allows.
+        fresh: whether every arrival is one of its own, as in the literal race.
+        cost_of: the cost of an item's prefix, where it rises while the run goes on.
+    """
+    above: list[Callable[[], Finer]] = []
+    path = Path(above, fresh, cost_of)
+    bits = precision.first
+    if numbers == "mpfr":
+        rung: Rung = Mpfr(tables, bits, path)
+        bits *= 2
+    elif numbers == "fixed":
+        rung = Fixed(tables, precision.error, path)
+    else:
+        rung = Floats(tables, _most_cost(tables.artifact), precision.margin, path)
+        above.append(partial(FixedWalk, tables, precision.error))
+    while bits < 2 * precision.last:
+        above.append(partial(MpfrWalk, tables, min(bits, precision.last)))
+        bits *= 2
+    return rung

@@ -1,0 +1,288 @@
+"""The last rung: MPFR, at the precision that decides.
+
+Text: docs/spec/race.md, section 7; errors: :mod:`tcc_runtime.numbers.reals`.  Of all numbers it
+alone takes those of artifacts that nobody verified, and those that have to be clamped.
+Cost: one MPFR logarithm for an arrival and one for its logarithm; once in 2^60 numbers or so the
+arrivals of a whole path again.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
+from tcc_runtime.artifact.constraints import Held
+from tcc_runtime.errors import Undecided
+from tcc_runtime.item import Item, Left
+from tcc_runtime.numbers.path import Path, Published
+from tcc_runtime.numbers.reals import Real, Reals, clamped, units
+from tcc_runtime.numbers.rung import KEY_CLAMP, SHOWN_CLAMP
+from tcc_runtime.states import Call, Edge, First, State, Tables, View
+
+# After the common members: t; its relative error in units; ln t and a bound of its error, or of the
+# arrival that it is bounded by; the cost of the prefix in nano-units; -ln t as it is published;
+# which of the two published numbers were clamped.
+TIME, UNITS, LOG, ERROR, COST, SHOWN, CLAMP = range(9, 16)
+
+
+class RealView(View):
+    """A state; `rate` is its n."""
+
+    __slots__ = ("rate",)
+
+    def __init__(self, state: State, reals: Reals) -> None:
+        super().__init__(state)
+        self.rate: Real = reals.scaled(state.count, state.scale)
+
+
+class _Views:
+    """Views and calls of one precision, kept with their tables."""
+
+    def __init__(self, tables: Tables, bits: int) -> None:
+        self.reals: Final = Reals(bits)
+        self.bits: Final = tables.artifact.manifest.fraction_bits
+        self._views: dict[State, RealView] = {}
+        self._calls: dict[int, tuple[Real, int, int]] = {}
+
+    def view(self, state: State) -> RealView:
+        """Of a state."""
+        found = self._views.get(state)
+        if found is None:
+            found = self._views[state] = RealView(state, self.reals)
+        return found
+
+    def call(self, call: Call) -> tuple[Real, int, int]:
+        """w, exact; ln w in units of 2^-S, and a bound of its error."""
+        found = self._calls.get(call.index)
+        if found is None:
+            reals = self.reals
+            weight = reals.scaled(call.numerator, self.bits)
+            log = error = 0
+            if call.numerator != 1 << self.bits:
+                log = reals.log(weight)
+                error = reals.log_error(log, 0)
+            found = self._calls[call.index] = weight, log, error
+        return found
+
+
+def _views_of(tables: Tables, bits: int) -> _Views:
+    name = f"mpfr.{bits}"
+    found = tables.views.get(name)
+    if not isinstance(found, _Views):
+        found = tables.views[name] = _Views(tables, bits)
+    return found
+
+
+class Mpfr:
+    """Items by working precision.
+
+    Args:
+        bits: of precision.
+        path: the rungs above.
+    """
+
+    width = 0.0
+    named = True
+
+    def __init__(self, tables: Tables, bits: int, path: Path) -> None:
+        self._views = views = _views_of(tables, bits)
+        self._reals = views.reals
+        self._tables = tables
+        self._path = path
+
+    def view(self, state: State) -> View:
+        """A state with its rate."""
+        return self._views.view(state)
+
+    def edge(self, view: View, place: int) -> Edge:
+        """Then w, ln w and its error, and the cost of the call."""
+        found: Edge
+        if place < len(view.state.edges):
+            call, target = view.state.edges[place]
+            numbers = self._views.call(call)
+            found = (b"\x01", call.raw, call, self._views.view(target), *numbers, call.cost_low)
+        else:
+            found = (b"\x02", b"", None, None, 1, 0, 0, 0)
+        view.edges[place] = found
+        return found
+
+    def first_edge(self, view: View, place: int) -> First:
+        """The others' rate is a real."""
+        mass, size = view.left(place)
+        others = self.rate(view, mass) if size else None
+        edge = None
+        if place < view.size:
+            edge = view.edges[place] or self.edge(view, place)
+        view.firsts[place] = edge, others
+        return edge, others
+
+    def rate(self, view: View, mass: int) -> Any:
+        """mass / 2^scale."""
+        return self._reals.scaled(mass, view.state.scale)
+
+    def first(
+        self,
+        view: View | None,
+        ident: bytes,
+        word: int,
+        source: Item | None = None,
+        edge: Edge | None = None,
+        place: int = 0,
+        held: Held | None = None,
+    ) -> Item:
+        """Raises: Undecided, as all that follow."""
+        reals = self._reals
+        rate = view.rate if isinstance(view, RealView) else 1
+        time = reals.div(reals.exponential(word), rate)
+        cost = 0 if source is None else source[COST]
+        if edge is not None:
+            cost += edge[7]
+        common = view, None, source, place, edge, word, held
+        return self._drawn(ident, common, time, units(0), cost)
+
+    def won(
+        self,
+        source: Item,
+        edge: Edge,
+        ident: bytes,
+        place: int,
+        word: int | None,
+        held: Held | None,
+    ) -> Item:
+        """ln t is a sum."""
+        time = self._reals.mul(edge[4], source[TIME])
+        log, error = source[LOG] + edge[5], source[ERROR] + edge[6]
+        common = edge[3], None, source, place, edge, word, held
+        cost = source[COST] + edge[7]
+        return self._published(ident, common, time, source[UNITS] + 1, log, error, cost)
+
+    def lost(
+        self, source: Item, edge: Edge, ident: bytes, place: int, word: int, held: Held | None
+    ) -> Item:
+        """One fused operation for the sum."""
+        reals, target = self._reals, edge[3]
+        residual = reals.div(reals.log_tail(word), 1 if target is None else target.rate)
+        time = reals.fms(edge[4], source[TIME], residual)
+        error = max(source[UNITS], units(0)) + 1
+        common = target, None, source, place, edge, word, held
+        return self._drawn(ident, common, time, error, source[COST] + edge[7])
+
+    def after(self, source: Item, ident: bytes, left: Left | int, word: int, rate: Any) -> Item:
+        """Likewise."""
+        reals = self._reals
+        time = reals.fms(1, source[TIME], reals.div(reals.log_tail(word), rate))
+        error = max(source[UNITS], units(0)) + 1
+        # What the statements have seen of it belongs to the node.
+        common = source[2], left, source, 0, None, word, source[8]
+        return self._drawn(ident, common, time, error, source[COST])
+
+    def recost(self, item: Item, cost: int) -> Item:
+        """The same logarithm, another bound."""
+        if cost == item[COST]:
+            return item
+        time, error, log, log_error = item[TIME:COST]
+        return self._published(item[1], item[2:9], time, error, log, log_error, cost)
+
+    def order(self, item: Item) -> Item:
+        """It is exact."""
+        return item
+
+    def shown(self, item: Item) -> tuple[int, int]:
+        """Kept in the item."""
+        return item[SHOWN], item[CLAMP]
+
+    def arrival_word(self, leaf: Item) -> int:
+        """Raises: Undecided, where no precision decides."""
+        try:
+            return self._reals.arrival_word(leaf[TIME], leaf[UNITS])
+        except Undecided:
+            return self._path.arrival_word(leaf)
+
+    def _drawn(
+        self, ident: bytes, common: tuple[Any, ...], time: Real, error: int, cost: int
+    ) -> Item:
+        log = self._reals.log(time)
+        log_error = self._reals.log_error(log, error)
+        return self._published(ident, common, time, error, log, log_error, cost)
+
+    def _published(
+        self,
+        ident: bytes,
+        common: tuple[Any, ...],
+        time: Real,
+        error: int,
+        log: int,
+        log_error: int,
+        cost: int,
+    ) -> Item:
+        numbers = time, error, log, log_error, cost
+        view = common[0]
+        residual = 0 if view is None else view.state.residual
+        exact = _rounded(self._tables, self._reals, log, log_error, cost, residual)
+        if exact is None:
+            exact = self._path.published((0, ident, *common, *numbers), cost)
+        shown, key = exact
+        clamp = 0
+        if max(exact) > Q64_MAX or min(exact) < Q64_MIN:
+            shown, key = clamped(shown), clamped(key)
+            clamp = SHOWN_CLAMP * (shown != exact[0]) | KEY_CLAMP * (key != exact[1])
+        return -key, ident, *common, *numbers, shown, clamp
+
+
+def _rounded(
+    tables: Tables, reals: Reals, log: int, error: int, cost: int, residual: int
+) -> Published | None:
+    """-ln t and a key, where an error of ln t leaves neither open."""
+    bound = ((-tables.beta * cost) << reals.shift) // tables.unit
+    bound += residual << (reals.shift - 32)
+    try:
+        return reals.nearest(-log, error, error), reals.nearest(bound - log, error, error + 1)
+    except Undecided:
+        return None
+
+
+class Walk:
+    """MPFR at one precision, for paths: an arrival is t and its error in units.
+
+    Each logarithm is of t times a product of weights: two roundings more.
+    """
+
+    def __init__(self, tables: Tables, bits: int) -> None:
+        self._tables = tables
+        self._reals = Reals(bits)
+        self._bits = tables.artifact.manifest.fraction_bits
+
+    def drawn(
+        self, before: tuple[Real, int] | None, calls: list[Call], word: int, mass: int, scale: int
+    ) -> tuple[Real, int]:
+        """t and its error."""
+        reals = self._reals
+        residual = reals.div(reals.exponential(word), reals.scaled(mass, scale))
+        if before is None:
+            return residual, units(0)
+        time, error = self._times(before, calls)
+        return reals.add(time, residual), max(error, units(0)) + 1
+
+    def published(
+        self, arrival: tuple[Real, int], calls: list[Call], cost: int, residual: int
+    ) -> Published | None:
+        """By one logarithm."""
+        reals = self._reals
+        time, error = self._times(arrival, calls)
+        log = reals.log(time)
+        error = reals.log_error(log, error)
+        return _rounded(self._tables, reals, log, error, cost, residual)
+
+    def exceeded(self, arrival: tuple[Real, int], calls: list[Call]) -> int | None:
+        """U_P of the product."""
+        try:
+            return self._reals.arrival_word(*self._times(arrival, calls))
+        except Undecided:
+            return None
+
+    def _times(self, arrival: tuple[Real, int], calls: list[Call]) -> tuple[Real, int]:
+        if not calls:
+            return arrival
+        weight = self._reals.scaled(prod([c.numerator for c in calls]), self._bits * len(calls))
+        return self._reals.mul(weight, arrival[0]), arrival[1] + 2

@@ -1,0 +1,179 @@
+"""Working precision: reals as MPFR numbers with a proven error, and roundings that they decide.
+
+Text: docs/spec/race.md, section 7.  Cost: one MPFR logarithm for an arrival, one for its
+logarithm; the roundings are a few integer operations.
+
+Error analysis.  Let u = 2^-p at precision p; every MPFR operation here is correctly rounded to
+nearest, so it multiplies its exact result by 1 + d with abs(d) <= u.  Write "c units" for a
+relative error of at most (1 + u)^c - 1.
+
+- E = -ln(1 - U) comes from the exact 65-bit number 1 - U = (2 (2^64 - 1 - x) + 1) / 2^65: 1 unit.
+  A race count n = m / 2^(F d) is one rounded integer, scaled exactly: 1 unit.  So E / n: 3 units.
+- A weight w = W / 2^F has at most 63 bits: exact.  t(u) = w t(v) or w t(v) + E / n adds positive
+  numbers (fused, one rounding), so it has max(c(v), 3) + 1 units.  With 3 at the root a node at
+  depth k has at most k + 3 units: ``units(k)``.
+- y = ln t: c units on t move it by at most (c + 1) u for c < 2^(p/2), its own rounding by at most
+  abs(y) u.  With S = p - 32 fractional bits, L = floor or truncation of y 2^S is off by at most
+  (c + 1 + abs(y)) 2^-32 + 1 units of the last place: ``log_error``, rounded up.
+- A winner has ln t(u) = ln w + ln t(v); the two integers are added and so are their errors.
+- z = e^-t: c units on t move t by c t u, hence z by at most z c t u <= c u (as t e^-t < 1), its
+  rounding by at most u.  With S bits: at most (c + 2) 2^-32 + 1 units of the last place.
+
+M(v) is a rational and enters as its floor at S bits, 1 unit.  A published number is the rounding
+of every real in the open interval that remains, else it is computed again at a higher precision.
+
+Range.  All of this holds as long as no exponent leaves the range of MPFR, about 2^30 in size.  A
+result that leaves it is never 0 or infinite here: the operation raises one of ``UNDECIDED``, and a
+run that meets that ends as one whose rounding stays open.  Where numbers may be of any size, their
+exponents are kept apart: :mod:`tcc_runtime.numbers.scaled`.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import gmpy2
+
+from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
+from tcc_runtime.errors import Undecided
+
+Real: TypeAlias = "gmpy2.mpfr"
+FIRST_BITS = 160
+LAST_BITS = 4096
+_GUARD = 32
+_CERTAIN = 46  # e^-46 < 2^-66
+# What says that a number is not known: a rounding stays open, or a result has left its range.
+UNDECIDED: Final = (
+    Undecided,
+    gmpy2.OverflowResultError,
+    gmpy2.UnderflowResultError,
+    gmpy2.InvalidOperationError,
+    gmpy2.DivisionByZeroError,
+)
+
+
+def context_of(bits: int) -> gmpy2.context:
+    """Arithmetic to nearest at `bits` bits; what leaves its range raises one of `UNDECIDED`."""
+    return gmpy2.context(
+        precision=bits,
+        round=gmpy2.RoundToNearest,
+        emin=gmpy2.get_emin_min(),
+        emax=gmpy2.get_emax_max(),
+        trap_overflow=True,
+        trap_underflow=True,
+        trap_invalid=True,
+        trap_divzero=True,
+    )
+
+
+class Reals:
+    """Arithmetic at one precision.
+
+    Attributes:
+        bits: p, the working precision.
+        shift: S, the fractional bits of logarithms as integers.
+    """
+
+    __slots__ = (
+        "_exp",
+        "_half",
+        "_halved",
+        "_log",
+        "_minus",
+        "_one",
+        "_scale",
+        "_unit",
+        "add",
+        "bits",
+        "div",
+        "fms",
+        "mul",
+        "shift",
+    )
+
+    def __init__(self, bits: int) -> None:
+        context = context_of(bits)
+        self.bits = bits
+        self.shift = bits - _GUARD
+        # Only this context's methods: an operator would follow the caller's active context.
+        self.add, self.mul, self.div, self.fms = context.add, context.mul, context.div, context.fms
+        self._log, self._exp, self._minus = context.log, context.exp, context.minus
+        self._halved = context.div_2exp
+        self._one = gmpy2.mpfr(1)
+        self._unit = context.div_2exp(self._one, 65)
+        self._scale = context.mul_2exp(self._one, self.shift)
+        self._half = 1 << (self.shift - 65)
+
+    def scaled(self, mantissa: int, exponent: int) -> Real:
+        """``mantissa * 2^-exponent``: one rounding, none below 2^p."""
+        return self._halved(self.mul(self._one, mantissa), exponent)
+
+    def log_tail(self, word: int) -> Real:
+        """ln(1 - U) = -E of a PRF word, a negative number; 1 unit."""
+        return self._log(self.mul(self._unit, 2 * (0xFFFFFFFFFFFFFFFF - word) + 1))
+
+    def exponential(self, word: int) -> Real:
+        """E of a PRF word; 1 unit."""
+        return self._minus(self.log_tail(word))
+
+    def exponential_of(self, word: int) -> Real:
+        """-ln U of a PRF word; 1 unit."""
+        return self._minus(self._log(self.mul(self._unit, 2 * word + 1)))
+
+    def log(self, value: Real) -> int:
+        """ln of a positive real with S fractional bits; see :func:`log_error` for its error."""
+        return int(self.mul(self._log(value), self._scale))
+
+    def log_error(self, log: int, units: int) -> int:
+        """Bounds the error of :meth:`log` of a number that was `units` units off."""
+        return 2 + ((units + 4 + (abs(log) >> self.shift)) >> _GUARD)
+
+    def ceilings(self, value: int, error: int) -> tuple[int, int]:
+        """Both ends of ``value +- error``, in units of 2^-S, rounded up to Q64.64."""
+        drop = self.shift - 64
+        return -(-(value - error) >> drop), -(-(value + error) >> drop)
+
+    def nearest(self, value: int, below: int, above: int) -> int:
+        """The Q64.64 number nearest to every real between ``value - below`` and ``value + above``.
+
+        Args:
+            value, below, above: in units of 2^-S; the ends do not belong to the interval.
+
+        Raises:
+            Undecided: they do not all round to one number.
+        """
+        drop = self.shift - 64
+        middle = value + self._half
+        low = (middle - below) >> drop
+        # Between equal floors no tie remains, so ties to even need no case of their own.
+        if low != (middle + above) >> drop:
+            raise Undecided(f"{self.bits} bits do not decide a rounding")
+        return low
+
+    def arrival_word(self, time: Real, units: int) -> int:
+        """U_P = floor(2^64 (1 - e^-t)), for t = `time` that is `units` units off.
+
+        Raises:
+            Undecided: the enclosure holds more than one.
+        """
+        if time > _CERTAIN:  # e^-t < 2^-64, however great t is: a power of e leaves its range
+            return (1 << 64) - 1
+        drop = self.shift - 64
+        middle = int(self.mul(self._exp(self._minus(time)), self._scale))
+        error = 2 + ((units + 4) >> _GUARD)
+        low, high = max(middle - error, 0), min(middle + error, 1 << self.shift)
+        # e^-t lies strictly inside; floor(2^64 - z) = 2^64 - ceil(z).
+        least, most = (low >> drop) + 1, -(-high >> drop)
+        if least != most:
+            raise Undecided(f"{self.bits} bits do not decide an arrival")
+        return (1 << 64) - least
+
+
+def units(depth: int) -> int:
+    """The relative error of t at `depth` calls, in units of 2^-p."""
+    return depth + 3
+
+
+def clamped(value: int) -> int:
+    """`value` held within signed 128 bits."""
+    return max(Q64_MIN, min(Q64_MAX, value))

@@ -1,0 +1,195 @@
+"""The fallback: no counts, a value from each leaf's own uniform, bounds without noise.
+
+Text: docs/spec/race.md, section 15.  V = G / tau - beta C - ln E with G = -ln(-ln U) and
+E = -ln(1 - U), U that of the leaf; a node's key is -beta (C + h).  The keys bound the scores and
+not the values, so nothing is claimed.  Cost for a leaf: four logarithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tcc_certs.errors import Code
+from tcc_certs.formats.decimals import parse_decimal
+from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
+from tcc_certs.race.digest import PER_LEAF
+from tcc_runtime.artifact.constraints import Constraints, Held
+from tcc_runtime.errors import Undecided
+from tcc_runtime.item import HELD, ID, LEFT, VIEW, WORD, Item, node_of, whole
+from tcc_runtime.numbers.arrivals import DROP, FRACTION, HALF, PART, later, rate
+from tcc_runtime.numbers.floats import ident_of
+from tcc_runtime.numbers.reals import Reals, clamped
+from tcc_runtime.numbers.rung import KEY_CLAMP, Precision, Rung
+from tcc_runtime.races.race import Step, Uniforms, held_after
+from tcc_runtime.states import Edge, Tables, View
+
+# After the common members: the cost of the prefix in nano-units; what was clamped.
+COST, CLAMP = 9, 10
+_LEAF: Final = bytes((PER_LEAF,))
+_WORDS: Final = (1 << 64) - 1
+_ALONE: Final = rate(1, 0)
+
+
+class Fallback:
+    """Heuristic values of leaves over one artifact.
+
+    Args:
+        numbers: has the views; no arrival is drawn.
+        tau: an exact decimal above 0.
+        precision: to begin and to end with.
+        exact: whether integers of fixed size are not tried first.
+        constraints: what forbids children besides the automaton; None is nothing.
+    """
+
+    late = False
+
+    def __init__(
+        self,
+        tables: Tables,
+        numbers: Rung,
+        uniforms: Uniforms,
+        constraints: Constraints | None,
+        tau: str,
+        precision: Precision,
+        exact: bool = False,
+    ) -> None:
+        self._tables = tables
+        self._numbers = numbers
+        self._word, self._digest = uniforms.word, uniforms.digest
+        self._constraints = constraints
+        numerator, places = parse_decimal(tau, "tau", Code.LEDGER_SCHEMA)
+        self._tau: int = numerator
+        self._tau_unit: int = 10**places
+        self._precision = precision
+        self._error = precision.error * self._tau_unit // numerator + 2 + precision.error
+        self._tries = not exact and self._error < HALF
+
+    def root(self) -> Item:
+        """The root, by its bound."""
+        artifact = self._tables.artifact
+        view = self._numbers.view(self._tables.state((artifact.root,)))
+        held = None if self._constraints is None else self._constraints.start
+        common = view, None, None, 0, None, None, held
+        return self.recost((0, artifact.root_digest, *common, None, 0), 0)
+
+    def expand(self, item: Item) -> Step:
+        """All children that are not forbidden, the leaf with its value."""
+        children = self._children(item, item[ID], frozenset())
+        return item, None, None, children, None, not children
+
+    def draw(self, item: Item) -> Step:
+        """What is left of a node, at once, as its children are no longer drawn."""
+        node = node_of(item)
+        left = whole(node, item[LEFT], item[VIEW])
+        children = self._children(item, node[ID], left.drawn())
+        return item, None, None, children, None, left.barren and not children
+
+    def settle(self, leaf: Item) -> Item:
+        """Its key is its value."""
+        return leaf
+
+    def leaf_word(self, leaf: Item) -> int:
+        """The leaf's own uniform."""
+        word: int = leaf[WORD]
+        return word
+
+    def shown(self, item: Item) -> tuple[int | None, int]:
+        """There is no arrival."""
+        return None, item[CLAMP]
+
+    def converted(self, item: Item, cost: int) -> Item:
+        """An item of another race: a node by its bound, a leaf by its value.
+
+        Raises:
+            Undecided: a rounding stays open at the last precision.
+        """
+        ident = ident_of(item)
+        word = self._word(_LEAF + ident) if item[VIEW] is None else None
+        return self.recost((0, ident, *item[2:WORD], word, item[HELD], None, 0), cost)
+
+    def recost(self, item: Item, cost: int) -> Item:
+        """The same item at another cost; itself where it is no other."""
+        if cost == item[COST]:
+            return item
+        return self._item(item[ID], item[VIEW], item[LEFT:WORD], item[WORD], item[HELD], cost)
+
+    def _children(self, item: Item, ident: bytes, drawn: frozenset[int]) -> list[Item]:
+        view, held, numbers = item[VIEW], item[HELD], self._numbers
+        if not view.opened:
+            view.open()
+        children, kept = [], held
+        for place, found in enumerate(view.edges):
+            edge = found or numbers.edge(view, place)
+            if place in drawn:
+                continue
+            if self._constraints is not None:
+                kept = held_after(self._constraints, held, edge)
+                if kept is None:
+                    continue
+            children.append(self._child(item, ident, edge, place, kept))
+        return children
+
+    def _child(self, item: Item, ident: bytes, edge: Edge, place: int, held: Held | None) -> Item:
+        name, call = self._digest(edge[0] + ident + edge[1]), edge[2]
+        if call is None:
+            word, cost = self._word(_LEAF + name), item[COST]
+        else:
+            word, cost = None, item[COST] + call.cost_low
+        return self._item(name, edge[3], (None, item, place, edge), word, held, cost)
+
+    def _item(
+        self,
+        ident: bytes,
+        view: View | None,
+        common: tuple[Any, ...],
+        word: int | None,
+        held: Held | None,
+        cost: int,
+    ) -> Item:
+        """An item with its bound, or its value: rounded once, then clamped."""
+        if view is None:
+            exact = 0 if word is None else self._scored(word, cost)
+        else:
+            unit = self._tables.unit
+            exact, rest = divmod(-self._tables.beta * (cost + view.state.cost_to_go) << 64, unit)
+            if 2 * rest > unit or (2 * rest == unit and exact & 1):  # ties go to the even one
+                exact += 1
+        key = exact if Q64_MIN <= exact <= Q64_MAX else clamped(exact)
+        return -key, ident, view, *common, word, held, cost, KEY_CLAMP * (key != exact)
+
+    def _scored(self, word: int, cost: int) -> int:
+        """G / tau - beta cost - ln E, rounded; not clamped."""
+        if self._tries:
+            gumbel = -later(0, 0, _WORDS - word, *_ALONE)[2]
+            arrival = later(0, 0, word, *_ALONE)[2]
+            score = ((-self._tables.beta * cost) << FRACTION) // self._tables.unit
+            value = HALF + score + gumbel * self._tau_unit // self._tau - arrival
+            if self._error < value & PART < PART - self._error:
+                return value >> DROP
+        return decided(lambda reals: self._nearest(word, cost, reals), self._precision)
+
+    def _nearest(self, word: int, cost: int, reals: Reals) -> int:
+        gumbel = -reals.log(reals.exponential_of(word))
+        arrival = reals.log(reals.exponential(word))
+        error = reals.log_error(gumbel, 1) * self._tau_unit // self._tau
+        error += 2 + reals.log_error(arrival, 1)
+        score = ((-self._tables.beta * cost) << reals.shift) // self._tables.unit
+        value = score + gumbel * self._tau_unit // self._tau - arrival
+        return reals.nearest(value, error, error + 1)
+
+
+def decided(attempt: Callable[[Reals], int], precision: Precision) -> int:
+    """What `attempt` gives at the least precision at which it decides.
+
+    Raises:
+        Undecided: the last one is not enough.
+    """
+    bits = precision.first
+    while True:
+        try:
+            return attempt(Reals(bits))
+        except Undecided:
+            if bits >= precision.last:
+                raise
+            bits = min(2 * bits, precision.last)

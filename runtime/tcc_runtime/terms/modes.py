@@ -1,0 +1,156 @@
+"""What an artifact and the settings allow together: the mode, the race and the best claim.
+
+Text: docs/spec/race.md, section 11.  Every refusal of a combination is here.  Cost: none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from tcc_certs.errors import Code, Rejected
+from tcc_runtime.artifact.counts import written_bytes
+from tcc_runtime.artifact.cuts import cut_of
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.errors import SettingsError
+from tcc_runtime.terms.settings import Ask, Keys, Mode, Race, Settings
+
+MOST_WRITTEN: Final = 1400 * 1024 * 1024  # what was measured to take 1.5 GB of a run
+
+
+class Claim(StrEnum):
+    """What a run may say of its result."""
+
+    EXACT = "RunWiseExact"
+    SURROGATE = "RunWiseSurrogate"
+    TRUNCATION = "TruncationOnly"
+    NONE = "NoCert"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """The settings of one run over one artifact, with nothing left open.
+
+    Attributes:
+        settings: as they were given.
+        mode, race, keys: what the run does.
+        truncate: K, at most the root's rank.
+        cut: whether K is less than the root's rank.
+        claim: what a certified stop shows; ``NoCert`` where nothing can.
+        ask: when costs that are ranges are asked for; None where all costs are points.
+    """
+
+    settings: Settings
+    mode: Mode
+    race: Race
+    keys: Keys
+    truncate: int
+    cut: bool
+    claim: Claim
+    ask: Ask | None
+
+
+def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> Terms:
+    """Settles what the settings leave open, and refuses what the artifact cannot give.
+
+    Args:
+        quoted: whether there is somebody to ask.
+
+    Raises:
+        SettingsError: ``exact`` without exact counts or with `inflate`; ``literal`` with another
+            mode, other keys or a tilt; ``rest`` with anchored keys; ``rest``, `inflate`,
+            `truncate` or ``anchored`` where no race is run; a cut the tail of which takes too
+            many steps; a cap on asking, or a way of asking, where there is nothing to ask, or
+            nobody.
+        Rejected: an unverified artifact leads out of its ranges; D201 its counts are too great to
+            be written out.
+    """
+    _require_writable(artifact, settings)
+    literal = settings.race == "literal"
+    exact = artifact.manifest.counts == "exact" and settings.inflate == "1"
+    mode: Mode = settings.mode or ("exact" if exact and not literal else "surrogate")
+    keys: Keys = settings.keys or ("anchored" if literal else "finalized")
+    if mode == "exact" and not exact:
+        raise SettingsError("mode", "surrogate or fallback, as counts are bounds", mode)
+    longest = artifact.rank(artifact.root)
+    truncate = longest if settings.truncate is None else min(settings.truncate, longest)
+    race: Race = settings.race or (
+        "rest" if mode != "fallback" and keys == "finalized" else "coupled"
+    )
+    if literal:
+        _require_literal(artifact, mode, keys, settings.truncate)
+    if race == "rest" and keys != "finalized":
+        raise SettingsError("keys", "finalized with the rest race", keys)
+    if mode == "fallback":
+        _require_no_race(settings)
+    if truncate < longest:
+        _require_weighable(artifact, truncate, longest)
+    return Terms(
+        settings=settings,
+        mode=mode,
+        race=race,
+        keys=keys,
+        truncate=truncate,
+        cut=truncate < longest,
+        claim=_claim(artifact, mode, literal, truncate < longest),
+        ask=_ask(artifact, settings, quoted),
+    )
+
+
+def _ask(artifact: Artifact, settings: Settings, quoted: bool) -> Ask | None:
+    asking = settings.ask not in (None, "never")
+    if artifact.fixed_costs:
+        if asking:
+            raise SettingsError("ask", "nothing, as no cost is a range", settings.ask)
+        for name in settings.capped_asking:
+            raise SettingsError(name, "no cap, as no cost is a range", getattr(settings, name))
+        return None
+    if asking and not quoted:
+        raise SettingsError("ask", "never, as there is nobody to ask", settings.ask)
+    return (settings.ask or "leaf") if quoted else "never"
+
+
+def _claim(artifact: Artifact, mode: Mode, literal: bool, cut: bool) -> Claim:
+    if literal or mode == "fallback" or not artifact.verified:
+        return Claim.NONE
+    if cut:
+        return Claim.TRUNCATION
+    return Claim.EXACT if mode == "exact" else Claim.SURROGATE
+
+
+def _require_literal(artifact: Artifact, mode: Mode, keys: Keys, truncate: int | None) -> None:
+    if mode != "surrogate":
+        raise SettingsError("mode", "surrogate with the literal race", mode)
+    if keys != "anchored":
+        raise SettingsError("keys", "anchored with the literal race", keys)
+    if artifact.manifest.tilt != 0:
+        raise SettingsError("race", "coupled, as the artifact has a tilt", "literal")
+    if truncate is not None:
+        raise SettingsError("truncate", "no cut with the literal race", truncate)
+
+
+def _require_writable(artifact: Artifact, settings: Settings) -> None:
+    written = written_bytes(artifact, settings.inflate)
+    if written > MOST_WRITTEN:
+        due = f"race counts of at most {MOST_WRITTEN} bytes when a run writes them out: compile "
+        due += "with a coarser --tilt, or with fewer calls in a plan (`limit depth`)"
+        raise Rejected(Code.LIMIT, "race_exponent", due, f"{written} bytes")
+
+
+def _require_weighable(artifact: Artifact, truncate: int, longest: int) -> None:
+    cut = cut_of(artifact, truncate)
+    if not cut.fits:
+        due = f"no cut, or one nearer to 0 or {longest}, as its tail takes over {cut.allowed} steps"
+        raise SettingsError("truncate", due, f"{truncate}, which takes {cut.steps}")
+
+
+def _require_no_race(settings: Settings) -> None:
+    if settings.race == "rest":
+        raise SettingsError("race", "coupled in fallback mode", settings.race)
+    if settings.keys == "anchored":
+        raise SettingsError("keys", "finalized in fallback mode", settings.keys)
+    if settings.inflate != "1":
+        raise SettingsError("inflate", "1 in fallback mode", settings.inflate)
+    if settings.truncate is not None:
+        raise SettingsError("truncate", "no cut in fallback mode", settings.truncate)
