@@ -53,7 +53,7 @@ def closes(artifact: CheckedArtifact, records: Records) -> Iterator[tuple[int, s
         run = replay.run
         if run is not None and (run.nodes == 0 or run.awaits is None):
             for stop in possible_stops(run):
-                yield number, stop, close_record(run, stop, replay.trust.seed)
+                yield number, stop, close_record(run, stop, replay.trust.seed, tail=False)
 
 
 def without_seed(record: dict[str, Any]) -> dict[str, Any]:

@@ -58,12 +58,10 @@ def again_anchored(language: Language, recipe: str, node: Node) -> Pushed:
 
 def _pushed(language: Language, recipe: str, node: Node, arrival: Arrival, x: int | None) -> Pushed:
     published = publish(arrival, language.bound(recipe, node.states, node.cost_low))
-    fields: dict[str, Json] = {
-        "neg_log_t": format_q64(published.neg_log_t),
-        "key_raw": format_q64(published.key),
-    }
-    if x is not None:
-        fields["U"] = str(x)
+    # The uniform first: where it is wrong, what follows from it is as well.
+    fields: dict[str, Json] = {} if x is None else {"U": str(x)}
+    fields["neg_log_t"] = format_q64(published.neg_log_t)
+    fields["key_raw"] = format_q64(published.key)
     return Pushed(published.key, arrival, fields, published.clamped)
 
 
