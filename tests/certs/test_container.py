@@ -74,6 +74,8 @@ def entry(**changes: object) -> bytes:
         (with_header(entry(shape=[-3]), b"abc"), "B204"),
         (with_header(entry(shape=[True]), b"abc"), "B204"),
         (with_header(entry(shape="3"), b"abc"), "B204"),
+        (with_header(entry(shape=3), b"abc"), "B204"),
+        (with_header(encode({"b": ["data_offsets", "dtype", "shape"]}), b"abc"), "B202"),
         (with_header(entry(data_offsets=[0, 2]), b"abc"), "B203"),
         (with_header(entry(data_offsets=[1, 4]), b"abcd"), "B203"),
         (with_header(entry(), b"ab"), "B205"),

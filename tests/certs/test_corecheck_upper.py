@@ -150,12 +150,21 @@ def test_twin_members_of_an_intersection_choose_twice() -> None:
     assert [check_core(checked).pairs > 0 for checked in found] == [True, True]
 
 
-def test_a_core_without_a_plan_has_no_graph() -> None:
-    core = make_core(**letters(1), plan=A, limits=[uses(0, ">=", 2)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"plan": A, "limits": [uses(0, ">=", 2)]},
+        {"plan": ["call", set()]},
+        {"plan": ["and", [["seq", [A, A]], ["seq", [A, B]]]], "limits": [depth(2)]},
+    ],
+    ids=["none by a limit", "none at all", "none after a call"],
+)
+def test_a_core_without_a_plan_has_no_graph(options) -> None:
+    core = make_core(**letters(2), **options)
     data = build_graph(core, Node(children={0: Node(accept=True)}), nondeterministic=True)
-    assert verdict(data) == "G103"
-    core = make_core(**letters(1), plan=["call", set()])
-    assert verdict(build_graph(core, Node(accept=True), nondeterministic=True)) == "G103"
+    with pytest.raises(Rejected) as refusal:
+        check_core(check(data))
+    assert (refusal.value.code, refusal.value.expected) == ("G103", "a core with a plan")
 
 
 def test_a_core_without_end_has_no_graph() -> None:

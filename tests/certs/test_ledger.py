@@ -8,7 +8,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats import ledger as lines
 from tcc_certs.formats.hashes import blake
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
-from tcc_certs.formats.ledger_schema import check_record
+from tcc_certs.formats.ledger_schema import check_record, size, text
 from tcc_certs.replay import validate
 from tests.oracle_ledger.artifacts import canonical, small
 from tests.oracle_ledger.writer import chained, reference_ledger, reference_records
@@ -42,8 +42,8 @@ def test_a_line_of_an_empty_record_is_canonical():
 def test_chunks_may_be_cut_anywhere():
     data = reference_ledger(small())
     whole = list(LedgerReader([data]))
-    for size in (1, 2, 7, 100, 4096):
-        chunks = [data[at : at + size] for at in range(0, len(data), size)]
+    for length in (1, 2, 7, 100, 4096):
+        chunks = [data[at : at + length] for at in range(0, len(data), length)]
         assert list(LedgerReader(chunks)) == whole
     assert whole == reference_records(small())
 
@@ -164,6 +164,7 @@ def test_a_line_says_a_record_by_its_bytes():
     assert line.says({"kind": "node", "a": 1})
     assert not line.says({"kind": "node", "a": True})
     assert (line.kind, line.names("a", "1"), line.names("a", "2")) == ("node", True, False)
+    assert line.names("kind", '"node"')  # the last member
     assert dict(line) == {"a": 1, "kind": "node"}
 
 
@@ -191,3 +192,64 @@ def test_a_valid_ledger_is_parsed_where_it_says_something_new_alone(monkeypatch)
     monkeypatch.setattr(lines, "parsed", counted)
     assert validate(ledger, artifact).verdict == 0
     assert seen == [1, ledger.count(b"\n")]
+
+
+def test_a_record_has_the_fields_of_its_kind_and_no_other():
+    record = {"kind": "recovered", "dropped_bytes": 5, "records": 7}
+    assert check_record(record, 8) == "recovered"
+    for other, place, expected in (
+        ({**record, "zzz": 1}, "line 8: zzz", "no such field"),
+        ({"kind": "recovered", "records": 7}, "line 8: dropped_bytes", "the field"),
+        ({**record, "records": -1}, "line 8: records", "an integer of at least 0"),
+    ):
+        with pytest.raises(Rejected) as refusal:
+            check_record(other, 8)
+        assert (refusal.value.code, refusal.value.path) == ("L103", place)
+        assert expected in refusal.value.expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [("zzz", "L103"), (7, "L103"), (None, "L103"), (["node"], "L103"),
+                       ("call", "D101"), ("guard", "D101")],
+)  # fmt: skip
+def test_a_kind_is_one_of_those_that_there_are(kind, code):
+    with pytest.raises(Rejected) as refusal:
+        check_record({"kind": kind}, 3)
+    assert (refusal.value.code, refusal.value.path) == (code, "line 3: kind")
+
+
+def test_a_text_and_a_size_are_read_as_such_or_refused():
+    record = {"a": "x", "b": 3, "c": True}
+    assert (text(record, "a"), size(record, "b")) == ("x", 3)
+    for read, name in ((text, "b"), (text, "zzz"), (size, "a"), (size, "c"), (size, "zzz")):
+        with pytest.raises(Rejected) as refusal:
+            read(record, name)
+        assert (refusal.value.code, refusal.value.path) == ("L103", name)
+
+
+def test_a_record_without_members_is_a_line_as_any_other():
+    line, head = seal({}, FIRST_HEAD)
+    after, _ = seal({"a": 1}, head)
+    assert list(LedgerReader([line + after])) == [{}, {"a": 1}]
+    with pytest.raises(Rejected) as refusal:
+        list(LedgerReader([seal({}, head)[0]]))
+    assert refusal.value.code == "L102"
+
+
+def test_a_line_without_a_kind_is_one_of_no_kind():
+    records = reference_records(small())
+    forged = [*records[:2], {"zzz": 1}, *records[2:]]
+    found = validate(chained(forged), small()).findings
+    assert [(f.code, f.line, f.field) for f in found] == [("L103", 3, "kind")]
+
+
+def test_what_follows_the_last_line_may_be_as_long_as_a_line(monkeypatch):
+    line, _ = seal({"a": 1}, FIRST_HEAD)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", len(line))
+    reader = LedgerReader([line, b"x" * len(line)])
+    assert list(reader) == [{"a": 1}]
+    assert reader.tail == b"x" * len(line)
+    for longer in (b"x" * (len(line) + 1), b"x" * len(line) + b"\n"):
+        with pytest.raises(Rejected) as refusal:
+            list(LedgerReader([line, longer]))
+        assert (refusal.value.code, refusal.value.path) == ("D201", "line 2")

@@ -28,6 +28,7 @@ M = "manifest"
         (("version",), [1, 0, 0], ("M101", "manifest.version")),
         (("version",), [True, 0], ("M101", "manifest.version")),
         (("version",), {"major": 1}, ("M101", "manifest.version")),
+        (("version",), 1, ("M101", "manifest.version")),
         (("version",), [0, 0], ("D102", "manifest.version")),
         (("version",), [1, 1], ("D102", "manifest.version")),
         (("version",), [1, -1], ("M102", "manifest.version")),
