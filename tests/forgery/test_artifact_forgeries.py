@@ -50,7 +50,7 @@ EXPECTED = {
     "edges": "M101 M102 M202",
     "format": "M101",
     "grammar": "M101",
-    "grammar.name": "M101 C802",
+    "grammar.name": "M101 M102 C802",
     "grammar.version": "M101 C802",
     "leaf_policy": "M101",
     "leaf_policy.name": "M101 C701",
