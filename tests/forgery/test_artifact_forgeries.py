@@ -51,7 +51,7 @@ EXPECTED = {
     "format": "M101",
     "grammar": "M101",
     "grammar.name": "M101 M102 C802",
-    "grammar.version": "M101 M102 C802",
+    "grammar.version": "M101 C802",
     "leaf_policy": "M101",
     "leaf_policy.name": "M101 C701",
     "leaf_policy.version": "M101 C701",

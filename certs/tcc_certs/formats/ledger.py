@@ -84,11 +84,6 @@ class Line(Mapping[str, Json]):
         found = _KIND.search(self.body)
         return "" if found is None else found[1].decode()
 
-    def names(self, field: str, value: str) -> bool:
-        """Whether the line has this member, whatever else it has."""
-        member = f'"{field}":{value}'.encode()
-        return member + b"," in self.body or member + b"}" in self.body
-
     def says(self, due: Record) -> bool:
         """Whether this is the line of `due`, a record without ``~``."""
         return self.body == encode(due)

@@ -297,7 +297,7 @@ def test_what_comes_next_decides_the_code_that_refuses_another(due, found, code)
 )  # fmt: skip
 def test_a_cap_and_a_count_too_wide_hold_an_expansion_back(told, expansions, holds):
     header = read_header(reference_records(small(), interrupt_after=0, **told)[0])
-    assert expands(header, 16, expansions) is holds
+    assert expands(header, (16).bit_length(), expansions) is holds
 
 
 @pytest.mark.parametrize(
