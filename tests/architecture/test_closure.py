@@ -33,9 +33,9 @@ print(*sorted(files), sep="\\n")
 # What runs: the lines, and the lines of code, that its closure may have at most.
 BOUNDS = {
     "kernel": (2880, 1830),
-    "check": (3520, 2260),
+    "check": (3525, 2265),
     "check --core": (5330, 3470),
-    "validate": (9300, 5830),
+    "validate": (9370, 5850),
 }
 OTHERS = (
     "corecheck/", "replay/", "race/arrivals", "race/published", "race/digest", "formats/ledger",
