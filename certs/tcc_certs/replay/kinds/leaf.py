@@ -22,10 +22,11 @@ def replay_leaf(run: Run, record: Record, line: int) -> None:
     """
     node = run.pop(Turn.LEAF, record)
     popped = run.policy.pop(node, run.word(record))
-    run.best.add(node, popped.value)
+    incumbent = run.best.incumbent_with(node, popped.value)
     expected = popped_record("leaf", run.header.started_ms, node, popped.fields)
-    if run.best.incumbent is not None:
-        expected["incumbent"] = format_q64(run.best.incumbent)
+    if incumbent is not None:
+        expected["incumbent"] = format_q64(incumbent)
     guards = [CLAMP] if popped.clamped else None
     run.hold(expected, record, line, guards, popped.clamped)
+    run.best.add(node, popped.value)
     run.outside += share(run.language, node)
