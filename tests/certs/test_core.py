@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core.reader import read_core, statements
+from tcc_certs.core import statements
+from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode, encode
 from tests.oracle.cores import call, depth, letters, make_core, random_core, uses

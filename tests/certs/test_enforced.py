@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tcc_certs.core import enforced as module
 from tcc_certs.core.enforced import enforced, shortened
-from tcc_certs.core.enforced import enforced as module
 from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import check
 from tcc_compiler.options import Options

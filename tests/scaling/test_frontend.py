@@ -228,7 +228,7 @@ def test_rules_that_may_be_empty_end_where_the_time_is_over():
     # Each of n state sets has up to n members, so this is the square; the clock is asked within.
     text = GRAMMARS["rules that may be empty"](1000)
     clock = _Clock()
-    front = read_grammar_text(text, look=clock)
+    front = read_grammar_text(text, check_time=clock)
     assert front.core is not None
     found = compile_core(front.core, Options(timeout=40.5, clock=_Clock()))
     assert [d.code for d in found.diagnostics] == ["TCC404"]
