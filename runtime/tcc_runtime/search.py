@@ -17,6 +17,7 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.quotes import Quoter
 from tcc_runtime.asking.refine import refinement_of
 from tcc_runtime.checks import Asking, Capped, Counted, Deep, Timed
+from tcc_runtime.collection import collection_put_off
 from tcc_runtime.guards import Counts, Guard, Potential, Stop, counts_of, is_late
 from tcc_runtime.interrupts import Interrupts
 from tcc_runtime.item import VIEW, Item, calls_of
@@ -94,7 +95,8 @@ def search(
     terms = terms_of(artifact, settings, quoted=quoter is not None)
     recorded, ranged = recorder is not None, terms.ask is not None
     numbers = begin_with(artifact, engine.numbers, recorded=recorded, ranged=ranged)
-    with Interrupts() as interrupts:
+    alone = on_expand is None and quoter is None
+    with Interrupts() as interrupts, collection_put_off(alone):
         if recorder is None:
 
             def begun() -> _Run:

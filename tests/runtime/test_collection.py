@@ -1,0 +1,98 @@
+"""Looks for cycles are put off during a run, and the collector is as it was afterwards."""
+
+from __future__ import annotations
+
+import gc
+from threading import Barrier, Thread
+
+import pytest
+
+from tcc_compiler.options import Options
+from tcc_compiler.pipeline import compile_text
+from tcc_runtime.artifact.load import load
+from tcc_runtime.collection import collection_put_off
+from tcc_runtime.errors import SettingsError
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.search import search
+from tcc_runtime.terms.settings import Settings
+
+TEXT = """grammar g version "1"
+tool a {cost 0.1} tool b {cost 0.2}
+plan = (a | b){1,12}
+"""
+
+
+def artifact():
+    data = compile_text(TEXT, Options()).artifact
+    assert data is not None
+    return load(data)
+
+
+@pytest.fixture(autouse=True)
+def collector():
+    assert gc.isenabled()
+    yield
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_run_makes_no_collection_and_leaves_the_collector_on(recorded):
+    opened, settings = artifact(), Settings(seed=bytes(32), top=500)
+    search(opened, settings)  # its tables are made
+    gc.collect()
+    seen = []
+    note = lambda phase, _info: seen.append(phase)  # noqa: E731
+    recorder = Recorder(Memory(), started_ms=0) if recorded else None
+    gc.callbacks.append(note)
+    try:
+        search(opened, settings, recorder)
+    finally:
+        gc.callbacks.remove(note)
+    # At the end, when the collector is on again, there may be one.
+    assert seen.count("start") <= 1
+
+
+def test_a_run_that_calls_somebody_does_not_put_anything_off():
+    states = []
+    search(
+        artifact(),
+        Settings(seed=bytes(32), top=3),
+        on_expand=lambda _: states.append(gc.isenabled()) and None,
+    )
+    assert states and all(states)
+
+
+def test_a_run_that_is_refused_leaves_the_collector_on():
+    with pytest.raises(SettingsError):
+        search(artifact(), Settings(seed=bytes(32), truncate=-1))
+
+
+def test_who_has_turned_it_off_finds_it_off():
+    gc.disable()
+    try:
+        with collection_put_off(True):
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_it_is_on_again_after_the_last_of_several_runs():
+    both_in, one_out = Barrier(2, timeout=10), Barrier(2, timeout=10)
+    after_one = []
+
+    def first():
+        with collection_put_off(True):
+            both_in.wait()
+        after_one.append(gc.isenabled())
+        one_out.wait()
+
+    thread = Thread(target=first)
+    thread.start()
+    with collection_put_off(True):
+        both_in.wait()
+        one_out.wait()
+        assert not gc.isenabled()
+    thread.join()
+    assert after_one == [False]
