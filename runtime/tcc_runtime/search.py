@@ -95,7 +95,7 @@ def search(
     terms = terms_of(artifact, settings, quoted=quoter is not None)
     recorded, ranged = recorder is not None, terms.ask is not None
     numbers = begin_with(artifact, engine.numbers, recorded=recorded, ranged=ranged)
-    alone = on_expand is None and quoter is None
+    alone = recorder is None and on_expand is None and quoter is None
     with Interrupts() as interrupts, collection_put_off(alone):
         if recorder is None:
 

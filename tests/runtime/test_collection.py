@@ -36,17 +36,15 @@ def collector():
     assert gc.isenabled()
 
 
-@pytest.mark.parametrize("recorded", [False, True])
-def test_a_run_makes_no_collection_and_leaves_the_collector_on(recorded):
+def test_a_run_makes_no_collection_and_leaves_the_collector_on():
     opened, settings = artifact(), Settings(seed=bytes(32), top=500)
     search(opened, settings)  # its tables are made
     gc.collect()
     seen = []
     note = lambda phase, _info: seen.append(phase)  # noqa: E731
-    recorder = Recorder(Memory(), started_ms=0) if recorded else None
     gc.callbacks.append(note)
     try:
-        search(opened, settings, recorder)
+        search(opened, settings)
     finally:
         gc.callbacks.remove(note)
     # At the end, when the collector is on again, there may be one.
@@ -61,6 +59,18 @@ def test_a_run_that_calls_somebody_does_not_put_anything_off():
         on_expand=lambda _: states.append(gc.isenabled()) and None,
     )
     assert states and all(states)
+
+
+def test_a_run_with_a_ledger_does_not_put_anything_off():
+    class Watched(Memory):
+        on = True
+
+        def write(self, data):
+            Watched.on = Watched.on and gc.isenabled()
+            return super().write(data)
+
+    search(artifact(), Settings(seed=bytes(32), top=3), Recorder(Watched(), started_ms=0))
+    assert Watched.on
 
 
 def test_a_run_that_is_refused_leaves_the_collector_on():
