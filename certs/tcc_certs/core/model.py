@@ -11,15 +11,28 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from tcc_certs.values.types import OpenParameter
+
 CallSet: TypeAlias = "tuple[tuple[int, int], ...]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A parameter and the canonical texts of its values, in declared order."""
+    """A parameter and the canonical texts of its values, in declared order.
+
+    Attributes:
+        values: the empty text, which only the first may be, stands for an absent parameter.
+        observed: whether the world chooses the value, and not who makes the call.
+    """
 
     name: str
     values: tuple[str, ...]
+    observed: bool = False
+
+    @property
+    def optional(self) -> bool:
+        """Whether a call may leave this parameter out."""
+        return self.values[0] == ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +57,9 @@ class Tool:
         takes, gives: its signature, where it has one.
         models: the ways of asking for a cost, in the order of the grammar.
         quotes_same: whether it promises one cost for each edge, whoever asks, when and how often.
+        opened: its open parameters, in declared order; no part of a call's identity.
+        strict: whether plans go on after every answer that a call of it may get.
+        errors_failed: whether an error of it means that nothing happened.
     """
 
     name: str
@@ -52,6 +68,9 @@ class Tool:
     gives: str | None = None
     models: tuple[Model, ...] = ()
     quotes_same: bool = False
+    opened: tuple[OpenParameter, ...] = ()
+    strict: bool = False
+    errors_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,25 +160,31 @@ class Limit:
     """A limit statement.
 
     Attributes:
-        kind: ``depth``, ``uses``, ``price``, ``latency``, ``cost`` or ``epsilon``.
+        kind: ``depth``, ``uses``, ``price``, ``latency``, ``cost``, ``epsilon`` or ``sum``.
         value: calls, uses, cents, milliseconds or nano-units.
         least: True for ``uses(P) >= n``; every other limit is ``<=``.
         text: canonical text, as the root context document has it.
         calls: for ``uses``, the calls that count; else None.
+        parameter: for ``sum``, the tool and the place of its parameter that is added up; else None.
     """
 
-    kind: Literal["depth", "uses", "price", "latency", "cost", "epsilon"]
+    kind: Literal["depth", "uses", "price", "latency", "cost", "epsilon", "sum"]
     value: int
     text: str
     least: bool = False
     calls: CallSet | None = None
+    parameter: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Require:
-    """Every call of pattern `second` has one of pattern `first` strictly before, or after, it."""
+    """Every call of pattern `second` has one of pattern `first` strictly before, or after, it.
 
-    order: Literal["before", "after"]
+    Attributes:
+        order: ``each`` asks for one strictly between it and the call of `second` before it.
+    """
+
+    order: Literal["before", "after", "each"]
     first: int
     second: int
 
@@ -179,6 +204,71 @@ class ForbidWith:
     second: int
 
 
+@dataclass(frozen=True, slots=True)
+class ForbidBefore:
+    """No call of `first` strictly before a call of `second`."""
+
+    first: int
+    second: int
+
+
+Forbid: TypeAlias = ForbidNext | ForbidWith | ForbidBefore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The calls of a tool that have one of the given values for each bound parameter.
+
+    Attributes:
+        tool: index into ``Core.tools``.
+        where: pairs of a parameter's place and the indices of its values; both increase.
+    """
+
+    tool: int
+    where: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderMonitor:
+    """A `require` or `forbid` between calls that agree in open parameters; a gate holds it.
+
+    Attributes:
+        kind: ``require`` with order ``before`` or ``each``; ``forbid`` with ``before`` or ``with``.
+        same: pairs of a parameter of `first` and one of `second` that have the same value.
+        text: as a grammar writes it.
+    """
+
+    kind: Literal["require", "forbid"]
+    order: Literal["before", "each", "with"]
+    first: Selection
+    second: Selection
+    same: tuple[tuple[str, str], ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SumMonitor:
+    """The values of an open parameter add up to at most `value` (canonical decimal text)."""
+
+    tool: int
+    parameter: str
+    value: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsesMonitor:
+    """At most `value` calls of `calls` agree in their open parameter `per`."""
+
+    calls: Selection
+    per: str
+    value: int
+    text: str
+
+
+Monitor: TypeAlias = OrderMonitor | SumMonitor | UsesMonitor
+
+
 @dataclass(frozen=True, kw_only=True)
 class Core:
     """A whole resolved grammar; members as in docs/spec/core.md."""
@@ -194,7 +284,8 @@ class Core:
     goals: tuple[str, ...]
     limits: tuple[Limit, ...]
     requires: tuple[Require, ...]
-    forbids: tuple[ForbidNext | ForbidWith, ...]
+    forbids: tuple[Forbid, ...]
+    monitors: tuple[Monitor, ...] = ()
 
     @cached_property
     def limit_texts(self) -> tuple[str, ...]:
