@@ -51,7 +51,7 @@ def exact(text: str, path: str, code: Code) -> tuple[int, int]:
 def compare(one: str, other: str) -> int:
     """-1, 0 or 1: how two canonical decimals compare."""
     (a, x), (b, y) = (exact(text, "number", Code.NO_VALUE) for text in (one, other))
-    left, right = a * 10 ** max(0, y - x), b * 10 ** max(0, x - y)
+    left, right = int(a * 10 ** max(0, y - x)), int(b * 10 ** max(0, x - y))
     return (left > right) - (left < right)
 
 

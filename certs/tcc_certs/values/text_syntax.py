@@ -130,10 +130,9 @@ class Parser:
         items = list(dict.fromkeys(items))
         if len(items) == 1:
             return items[0]
-        chars = [item.ranges for item in items if isinstance(item, Chars)]
-        if len(chars) == len(items):
-            return Chars(merged(tuple(pair for ranges in chars for pair in ranges)))
-        return Either(tuple(items))
+        pairs = [pair for item in items if isinstance(item, Chars) for pair in item.ranges]
+        single = all(isinstance(item, Chars) for item in items)
+        return Chars(merged(tuple(pairs))) if single else Either(tuple(items))
 
     def _join(self) -> Node:
         items: list[Node] = []
@@ -158,8 +157,8 @@ class Parser:
                 return bounds
         if not self._take("{"):
             return None
-        low: int = self._number()
-        high: int | None = low
+        high: int | None
+        low = high = self._number()
         if self._take(","):
             high = self._number() if self._peek() != "}" else None
         if not self._take("}") or (high is not None and high < low):
@@ -170,8 +169,8 @@ class Parser:
         start = self._at
         while self._peek() and self._peek() in "0123456789":
             self._at += 1
-        text = self._source[start : self._at][:5]
-        if not text or int(text) > MAX_POSITIONS:
+        text = self._source[start : self._at]
+        if not text or int(text[:5]) > MAX_POSITIONS:
             self._refuse(f"a number of 0 .. {MAX_POSITIONS}", text)
         return int(text)
 
@@ -187,7 +186,7 @@ class Parser:
         if char == "\\":
             return Chars(self._escape())
         if char in "*+?{}]^":
-            self._refuse(f"\\{char} for the character, as it has a meaning here", char)
+            self._refuse(f"\\{char}, as {char} has a meaning here", char)
         return Chars(((ord(char), ord(char)),))
 
     def _group(self) -> Node:
@@ -240,8 +239,7 @@ class Parser:
         return ((first[0], last[0]),)
 
     def _end(self) -> Ranges:
-        char = self._peek()
-        if not char or self._source.startswith("[:", self._at):
+        if not (char := self._peek()) or self._source.startswith("[:", self._at):
             self._refuse("a class that ends in ], and no [: in it")
         self._at += 1
         return self._escape() if char == "\\" else ((ord(char), ord(char)),)
