@@ -41,7 +41,7 @@ _TAKES = {
     "flag": (),
     "json": ("max",),
 }
-_SHOWN = {"min": "`min n`", "max": "`max n`", "~": "`~ \"pattern\"`", "..": "`LOW .. HIGH`"}
+_SHOWN = {"min": "`min n`", "max": "`max n`", "~": '`~ "pattern"`', "..": "`LOW .. HIGH`"}
 
 
 def opened_of(
@@ -67,9 +67,7 @@ def opened_of(
         if kind is None:
             sound = False
         else:
-            opened[name.text] = OpenParameter(
-                name=name.text, type=kind, optional=declared.optional
-            )
+            opened[name.text] = OpenParameter(name=name.text, type=kind, optional=declared.optional)
     return tuple(opened.values()) if sound else None
 
 

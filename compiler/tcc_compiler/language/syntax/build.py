@@ -18,7 +18,8 @@ from tcc_certs.formats.names import is_bare
 from tcc_compiler.language import ast
 from tcc_compiler.language.decimals import decimal_text, parse_decimal
 from tcc_compiler.language.spans import Region
-from tcc_compiler.language.syntax.tokens import MAX_NESTING, Lexeme
+from tcc_compiler.language.syntax.lexemes import Lexeme
+from tcc_compiler.language.syntax.tokens import MAX_NESTING
 
 
 class TooDeep(Exception):
@@ -282,9 +283,7 @@ class Builder(Transformer[Any, ast.Statement]):
     def open(self, *parts: Any) -> tuple[Any, ...]:
         return parts
 
-    def parameters(
-        self, _open: Lexeme, listed: Any, opened: Any, _close: Lexeme
-    ) -> ast.Parameters:
+    def parameters(self, _open: Lexeme, listed: Any, opened: Any, _close: Lexeme) -> ast.Parameters:
         return ast.Parameters(listed=listed or (), opened=opened or ())
 
     def gives(

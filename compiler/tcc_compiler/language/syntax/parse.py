@@ -20,7 +20,8 @@ from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.build import Builder, TooDeep
-from tcc_compiler.language.syntax.tokens import MAX_NESTING, Chunk, Lexeme, lexeme, split
+from tcc_compiler.language.syntax.lexemes import Lexeme, lexeme
+from tcc_compiler.language.syntax.tokens import MAX_NESTING, Chunk, split
 from tcc_compiler.language.syntax.words import OPENERS, RESERVED, expectation
 
 
@@ -76,7 +77,9 @@ def _broken(chunk: Chunk, named: bool = True, misspelled: int | None = None) -> 
     if misspelled is not None:
         places.append(misspelled + 1)
     tokens = [chunk.tokens[place] for place in places if place < len(chunk.tokens)]
-    names = tuple(Word(str(token), token.region) for token in tokens if token.type in ("NAME", "STRING"))
+    names = tuple(
+        Word(str(token), token.region) for token in tokens if token.type in ("NAME", "STRING")
+    )
     return Broken(str(first), names, first.region.to(chunk.tokens[-1].region))
 
 
