@@ -47,10 +47,6 @@ def _is_size(value: Json) -> bool:
     return type(value) is int and value >= 0
 
 
-def _is_time(value: Json) -> bool:
-    return type(value) is int and 0 <= value <= MAX_TIME
-
-
 def _is_states(value: Json) -> bool:
     if not isinstance(value, list):
         return _is_size(value)
@@ -117,7 +113,10 @@ PUBLIC = _matching("1 to 65536 bytes in lower-case hex", "([0-9a-f]{2}){1,65536}
 STATES: Format = ("a state, or a list of states, strictly increasing, not empty", _is_states)
 CALLS: Format = ("a list of calls, not empty", _is_calls)
 TRUE: Format = ("true", lambda value: value is True)
-TIME: Format = ("milliseconds below 2^48", _is_time)
+TIME: Format = (
+    "milliseconds below 2^48",
+    lambda value: type(value) is int and 0 <= value <= MAX_TIME,
+)
 LIMITS: Format = ("an object of max_expansions, max_ms, price_cap, sla_ms, epsilon_cap", _is_limits)
 CONTROLLER: Format = ("an object of ask, and the weights of three amounts", _is_controller)
 GUARD_LIST: Format = ("a list of guard names, strictly increasing, not empty", _is_guards)
