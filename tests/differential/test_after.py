@@ -109,3 +109,19 @@ def test_the_plans_are_those_of_the_tree_below(race: str) -> None:
         leaves = getattr(Oracle(tree, told.seed, races=(race, "coupled")).numbers, race)
         found = [(parse_q64(p.value, "", Code.LEDGER_SCHEMA), p.calls) for p in run.plans]
         assert found == [(value, calls) for value, _, calls in leaves]
+
+
+def test_kappa_begins_where_the_run_does() -> None:
+    rng, seen = random.Random(5), 0
+    for _ in range(30):
+        checked, loaded = drawn(rng)
+        after = drawn_prefix(rng, loaded)
+        written = runtime_ledger(
+            loaded, seed=rng.randbytes(32), mode="surrogate", inflate="1.7", after=after, top=3
+        )
+        own, handed = validate(written, checked), validate(written, checked, counts=checked)
+        # Of the artifact's own counts and of its own counts handed in.
+        assert own.verdict == 0 and own.kappa == handed.kappa
+        assert own.kappa["nodes"] == own.checked["nodes"]
+        seen += own.kappa["tightened"] > 0
+    assert seen > 10
