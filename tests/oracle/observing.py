@@ -13,18 +13,10 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from tcc_certs.core.model import (
-    Call,
-    Core,
-    ForbidBefore,
-    Limit,
-    Parameter,
-    Require,
-    Tool,
-)
+from tcc_certs.core.model import Call, Core, Parameter, Tool
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
-from tests.oracle.cores import _expression, _pattern, depth, letters, make_core
+from tests.oracle.cores import _calls, _expression, _pattern, call, depth, make_core
 from tests.oracle.plans import Word
 
 # name -> (listed parameters, observed parameters, optional ones); values in declared order.
@@ -64,9 +56,22 @@ def tools_and_calls(names: Iterable[str], strict: set[str]) -> tuple[list[Tool],
     return tools, sorted(calls, key=lambda call: call.text.encode())
 
 
+def as_json(tool: Tool) -> dict[str, Any]:
+    """A tool as a core has it."""
+    params = [
+        {"name": p.name, "values": list(p.values), **({"observed": True} if p.observed else {})}
+        for p in tool.parameters
+    ]
+    return {
+        "name": tool.name,
+        "params": params,
+        **({"strict": True} if tool.strict else {}),
+    }
+
+
 def random_observing(
     rng: random.Random, most: int = 3, *, strict: float = 0.5, statements: float = 0.5
-) -> Core:
+) -> tuple[bytes, Core]:
     """A random core whose plans have at most `most` calls; it may have no plan at all.
 
     Args:
@@ -75,12 +80,13 @@ def random_observing(
     """
     while True:
         try:
-            return _draw(rng, most, strict, statements)
+            data = _draw(rng, most, strict, statements)
+            return data, read_core(data)
         except Rejected:
             continue  # left-recursive, or a rule that is not reached
 
 
-def _draw(rng: random.Random, most: int, strict: float, statements: float) -> Core:
+def _draw(rng: random.Random, most: int, strict: float, statements: float) -> bytes:
     names = set(rng.sample(sorted(SHAPES), rng.randint(1, 3)))
     watched = {name for name in sorted(names) if SHAPES[name][1] and rng.random() < strict}
     tools, calls = tools_and_calls(names, watched)
@@ -88,74 +94,60 @@ def _draw(rng: random.Random, most: int, strict: float, statements: float) -> Co
     plan: Any = _expression(rng, size, ["r"], 3)
     if rng.random() < 0.3:
         plan = ["repeat", ["call", set(range(size))], 0]
-    plan = ["alt", [["seq", [_pattern(rng, size), ["rule", "r"]]], plan]]
-    some = {f"x{n}": ["call", _members(rng, size)] for n in range(4)}
-    unused = ["seq", [["empty"], *some.values()]]  # so that the core has these patterns
-    base = read_core(
-        make_core(
-            **letters(size),
-            plan=plan,
-            rules={"r": ["alt", [_expression(rng, size, [], 2), unused]]},
-            limits=[depth(most)] if rng.random() < 0.9 else [],
-        )
+    costs = (0, 250_000_000, 10**9)
+    return make_core(
+        tools=[as_json(tool) for tool in tools],
+        calls=[call(c.tool, c.values, rng.choice(costs), price=rng.randint(0, 2)) for c in calls],
+        plan=["alt", [["seq", [_pattern(rng, size), ["rule", "r"]]], plan]],
+        rules={"r": _expression(rng, size, [], 2)},
+        limits=sorted(
+            [depth(most), *_sums(rng, tools, statements)], key=lambda limit: _text(tools, limit)
+        ),
+        requires=[
+            [rng.choice(("before", "after", "each", "each")), _calls(rng, size), _calls(rng, size)]
+            for _ in range(_times(rng, statements))
+        ],
+        forbids=[
+            [rng.choice(("with", "before", "before")), _calls(rng, size), _calls(rng, size)]
+            for _ in range(_times(rng, statements))
+        ],
     )
-    return replace(
-        base,
-        tools=tuple(tools),
-        calls=tuple(calls),
-        limits=tuple(sorted([*base.limits, *_sums(rng, tools, statements)], key=_text)),
-        requires=tuple(sorted(_requires(rng, base, statements), key=_require_key)),
-        forbids=tuple(sorted(_forbids(rng, base, statements), key=_forbid_key)),
-    )
 
 
-def _members(rng: random.Random, size: int) -> set[int]:
-    return set(rng.sample(range(size), rng.randint(1, size)))
+def _times(rng: random.Random, likely: float) -> int:
+    times = 0
+    while rng.random() < likely:
+        times += 1
+    return times
 
 
-def _text(limit: Limit) -> bytes:
-    return limit.text.encode()
+def _text(tools: list[Tool], limit: dict[str, Any]) -> bytes:
+    if limit["kind"] == "depth":
+        return f"depth<={limit['value']}".encode()
+    tool = tools[limit["of"]["tool"]]
+    name = f"{tool.name}.{tool.parameters[limit['of']['param']].name}"
+    return f"sum({name})<={_shown(limit['value'])}".encode()
 
 
-def _require_key(require: Require) -> tuple[Any, ...]:
-    return require.order, require.first, require.second
+def _shown(nano: int) -> str:
+    return f"{nano // 10**9}.{nano % 10**9:09}".rstrip("0").rstrip(".")
 
 
-def _forbid_key(forbid: ForbidBefore) -> tuple[Any, ...]:
-    return forbid.first, forbid.second
+def total(tool: int, place: int, most: int) -> dict[str, Any]:
+    """A limit on the sum of a parameter, nano-units."""
+    return {"kind": "sum", "of": {"tool": tool, "param": place}, "op": "<=", "value": most}
 
 
-def _sums(rng: random.Random, tools: list[Tool], likely: float) -> list[Limit]:
+def _sums(rng: random.Random, tools: list[Tool], likely: float) -> list[dict[str, Any]]:
     found = {}
     for at, tool in enumerate(tools):
         for place, parameter in enumerate(tool.parameters):
             if not all(text == "" or text[0].isdigit() for text in parameter.values):
                 continue
-            while rng.random() < likely:
+            for _ in range(_times(rng, likely)):
                 nano = rng.choice((0, 1, 10**9, 2 * 10**9, 25 * 10**8, 45 * 10**8, 7 * 10**9))
-                shown = f"{nano // 10**9}.{nano % 10**9:09}".rstrip("0").rstrip(".")
-                text = f"sum({tool.name}.{parameter.name})<={shown}"
-                found[text] = Limit(kind="sum", value=nano, text=text, parameter=(at, place))
+                found[at, place, nano] = total(at, place, nano)
     return list(found.values())
-
-
-def _requires(rng: random.Random, core: Core, likely: float) -> set[Require]:
-    found = set()
-    while rng.random() < likely:
-        order = rng.choice(("before", "after", "each", "each"))
-        found.add(Require(order, *_two(rng, core)))
-    return found
-
-
-def _forbids(rng: random.Random, core: Core, likely: float) -> set[ForbidBefore]:
-    found = set()
-    while rng.random() < likely:
-        found.add(ForbidBefore(*_two(rng, core)))
-    return found
-
-
-def _two(rng: random.Random, core: Core) -> tuple[int, int]:
-    return rng.randrange(len(core.patterns)), rng.randrange(len(core.patterns))
 
 
 def without_strict(core: Core) -> Core:

@@ -52,7 +52,7 @@ def test_a_run_allows_what_every_statement_allows(block: int) -> None:
     outcomes = {True: 0, False: 0}
     for seed in range(40 * block, 40 * block + 40):
         rng = random.Random(seed)
-        core = random_observing(rng, 9, statements=0.6)
+        _, core = random_observing(rng, 9, statements=0.6)
         size = len(core.calls)
         numbers = sorted(rng.sample(range(size), rng.randint(1, min(size, 5))))
         constraints = enforced(core, numbers)
@@ -67,7 +67,7 @@ def test_a_run_allows_what_every_statement_allows(block: int) -> None:
 def test_a_call_in_both_sets_is_the_boundary() -> None:
     tools, calls = tools_and_calls({"a", "see"}, set())
     core = replace(
-        random_observing(random.Random(0)), tools=tuple(tools), calls=tuple(calls),
+        random_observing(random.Random(0))[1], tools=tuple(tools), calls=tuple(calls),
         patterns=(((0, 2),), ((1, 3),)), limits=(), requires=(), forbids=(),
     )  # fmt: skip
     # A is a and see(w=1), B is see.

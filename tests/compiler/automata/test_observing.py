@@ -79,7 +79,7 @@ def residuals(words: frozenset[Word]) -> int:
 def test_the_automaton_of_a_random_core_is_the_list_of_its_plans(block: int) -> None:
     full = empty = cut = 0
     for seed in range(50 * block, 50 * block + 50):
-        core = random_observing(random.Random(seed), MOST)
+        _, core = random_observing(random.Random(seed), MOST)
         due = frozenset(plans(core, MOST))
         try:
             table, letters = automaton(core)
@@ -118,7 +118,7 @@ def test_each_statement_alone_is_what_listing_says(kind: str) -> None:
     narrower = 0
     for seed in range(120):
         rng = random.Random(seed)
-        core = random_observing(rng, MOST, strict=0.0, statements=0.7)
+        _, core = random_observing(rng, MOST, strict=0.0, statements=0.7)
         requires = [r for r in core.requires if r.order == "each" and kind == "each"]
         forbids = [f for f in core.forbids if kind == "before"]
         limits = [item for item in core.limits if item.kind in ("depth", kind)]
@@ -255,7 +255,7 @@ def test_nothing_left_names_the_nearest_answer_that_leads_nowhere() -> None:
 def test_questions_left_open_are_those_that_listing_finds(strict: bool) -> None:
     seen = 0
     for seed in range(200, 320):
-        core = random_observing(random.Random(seed), MOST)
+        _, core = random_observing(random.Random(seed), MOST)
         try:
             table, letters = automaton(core)
         except Refused:
@@ -299,7 +299,7 @@ def check_open(core: Core, item: Unanswered, prefixes: set[Word]) -> None:
 
 def test_after_the_cut_no_strict_question_is_open() -> None:
     for seed in range(60):
-        core = random_observing(random.Random(seed), MOST, strict=1.0)
+        _, core = random_observing(random.Random(seed), MOST, strict=1.0)
         try:
             table, letters = automaton(core)
             if isinstance(table, Machine):
@@ -314,7 +314,7 @@ def test_after_the_cut_no_strict_question_is_open() -> None:
 def test_one_automaton_of_all_statements_says_the_same() -> None:
     """The product that recursion and examples use."""
     for seed in range(60):
-        core = random_observing(random.Random(seed), MOST, statements=0.7)
+        _, core = random_observing(random.Random(seed), MOST, statements=0.7)
         letters = partition(core)
         control = Control(core, letters, limits=True)
         for word in words(core, 2):
