@@ -131,4 +131,4 @@ def test_the_ledger_of_a_relaxed_run_is_valid(number: int) -> None:
     assert artifact.digest == check(held).file.digest
     for top in (1, 3, 10**6):
         data = runtime_ledger(artifact, seed=bytes([number]) * 32, top=top, mode="surrogate")
-        assert validate(data, held).verdict == "VALID"
+        assert validate(data, held).verdict == 0
