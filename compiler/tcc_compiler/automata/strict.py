@@ -24,8 +24,7 @@ from tcc_compiler.automata.machine import Edges, Machine
 from tcc_compiler.automata.minimise import minimise
 from tcc_compiler.automata.table import Table
 from tcc_compiler.automata.trim import trim
-from tcc_compiler.automata.unanswered import unanswered
-from tcc_compiler.automata.witness import calls_text
+from tcc_compiler.automata.unanswered import unanswered, unanswered_text
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.refusal import Refused
 
@@ -110,16 +109,12 @@ def _cut(table: Table, sisters: Sisters, guard: Guard) -> Machine:
 
 def _nothing_left(core: Core, letters: Letters, table: Table) -> Refused:
     """The refusal, with the nearest state in which an answer leads nowhere."""
-    open_question = next(unanswered(core, letters, table, strict=True))
-    told = open_question.answered[0]
-    tool = core.tools[core.calls[told].tool]
-    way = [letters.letter[call] for call in open_question.way]
-    lead = f"after {calls_text(core, letters, way)}" if way else "at the start"
-    missing = [f"`{core.calls[call].text}`" for call in open_question.missing[:1]]
+    nearest = next(unanswered(core, letters, table, strict=True))
+    tool = core.tools[core.calls[nearest.answered[0]].tool]
     return Refused(
         "TCC414",
-        f"there is no plan that goes on after every answer of a strict tool: {lead}, "
-        f"`{core.calls[told].text}` leads on and {(missing or ['another answer'])[0]} does not",
+        "there is no plan that goes on after every answer of a strict tool: "
+        f"{unanswered_text(core, nearest)}",
         hint="say what follows each answer, or take `strict` away",
         place=f"tool {tool.name}",
     )

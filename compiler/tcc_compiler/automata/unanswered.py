@@ -16,6 +16,8 @@ from tcc_compiler.automata.answers import answers_of, possible_answers
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table
 
+_MOST_CALLS = 12
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unanswered:
@@ -60,6 +62,16 @@ def unanswered(
                 yield Unanswered(
                     way=way, answered=at.answered, missing=at.missing, others=at.others
                 )
+
+
+def unanswered_text(core: Core, item: Unanswered) -> str:
+    """What is open, in a message: the way, an answer that leads on, and one that does not."""
+    shown = " ".join([core.calls[call].text for call in item.way[:_MOST_CALLS]])
+    rest = len(item.way) - _MOST_CALLS
+    more = f" (and {rest} more calls)" if rest > 0 else ""
+    lead = f"after `{shown}`{more}" if item.way else "at the start"
+    missing = f"`{core.calls[item.missing[0]].text}`" if item.missing else "another answer"
+    return f"{lead}, `{core.calls[item.answered[0]].text}` leads on and {missing} does not"
 
 
 def _open_questions(
