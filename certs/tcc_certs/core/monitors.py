@@ -33,8 +33,8 @@ from tcc_certs.formats.schema import (
     ensure_increasing,
 )
 from tcc_certs.limits import MAX_CALLS
+from tcc_certs.values.kinds import FlagType, JsonType, NumberType, OpenType, TextType
 from tcc_certs.values.numbers import exact
-from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
 
 _SCHEMA = Code.CORE_SCHEMA
 _ORDERS = {"require": ("before", "each"), "forbid": ("before", "with")}

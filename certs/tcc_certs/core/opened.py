@@ -13,9 +13,7 @@ from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.names import read_name
 from tcc_certs.formats.schema import as_flag, as_list, as_object, as_text, as_whole
-from tcc_certs.values.numbers import compare, ensure_survives
-from tcc_certs.values.text_pattern import ensure_pattern
-from tcc_certs.values.types import (
+from tcc_certs.values.kinds import (
     FlagType,
     JsonType,
     NumberType,
@@ -23,6 +21,8 @@ from tcc_certs.values.types import (
     OpenType,
     TextType,
 )
+from tcc_certs.values.numbers import compare, ensure_survives
+from tcc_certs.values.text_source import read_tree
 
 _SCHEMA = Code.CORE_SCHEMA
 MAX_SIZE = 1 << 20  # code points of a text, bytes of a JSON value
@@ -77,7 +77,7 @@ def _text(item: Mapping[str, Json], path: str) -> TextType:
     if "pattern" not in item:
         return TextType(least=least, most=most)
     pattern = as_text(item["pattern"], f"{path}.pattern", _SCHEMA)
-    ensure_pattern(pattern, f"{path}.pattern")
+    read_tree(pattern, f"{path}.pattern")
     return TextType(least=least, most=most, pattern=pattern)
 
 
