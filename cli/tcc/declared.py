@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tcc_certs.core.enforced import shortened
+from tcc_certs.core.enforced import shortened, type_text
 from tcc_certs.core.model import Core, Tool
-from tcc_certs.formats.codec import encode
-from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenParameter, TextType
-
-_MOST = 65536  # unless a grammar says otherwise
+from tcc_certs.values.types import OpenParameter
 
 
 def declared(core: Core) -> dict[str, Any]:
@@ -57,21 +54,4 @@ def _tool(tool: Tool) -> dict[str, Any]:
 def open_text(parameter: OpenParameter) -> str:
     """An open parameter as a grammar has it; limits that hold unless said are left out."""
     optional = "?" if parameter.optional else ""
-    return f"{parameter.name}{optional}: {_type_text(parameter)}"
-
-
-def _type_text(parameter: OpenParameter) -> str:
-    match parameter.type:
-        case TextType(least=least, most=most, pattern=pattern):
-            words = ["text"]
-            words += [f"min {least}"] if least else []
-            words += [f"max {most}"] if most != _MOST else []
-            words += [f"~ {encode(pattern).decode()}"] if pattern is not None else []
-            return " ".join(words)
-        case NumberType(whole=whole, low=low, high=high):
-            kind = "integer" if whole else "number"
-            return kind if low is None else f"{kind} {low} .. {high}"
-        case FlagType():
-            return "flag"
-        case JsonType(most=most):
-            return "json" if most == _MOST else f"json max {most}"
+    return f"{parameter.name}{optional}: {type_text(parameter.type)}"

@@ -39,11 +39,13 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
         "nondeterministic": manifest.nondeterministic,
         "round_counts": manifest.round_counts,
         "relaxed": list(where.run),
-        "enforced": {"automaton": list(where.automaton), "run": list(where.run)},
+        "enforced": {
+            "automaton": list(where.automaton),
+            "gate": list(where.gate),
+            "run": list(where.run),
+        },
         **declared(artifact.core),
     }
-    if "monitors" in fields:
-        fields["enforced"]["gate"] = fields["monitors"]
     if artifact.diagnostics:
         fields["diagnostics"] = [diagnostic_fields(said) for said in artifact.diagnostics]
     if by_depth or depth * manifest.edges <= _CHEAP:
