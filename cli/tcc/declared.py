@@ -12,6 +12,7 @@ from typing import Any
 from tcc_certs.core.enforced import shortened
 from tcc_certs.core.model import Core, Tool
 from tcc_certs.formats.codec import encode
+from tcc_certs.formats.names import written
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenParameter, TextType
 
 _MOST = 65536  # unless a grammar says otherwise
@@ -28,20 +29,23 @@ def declared(core: Core) -> dict[str, Any]:
 def declared_rows(fields: Mapping[str, Any]) -> list[tuple[str, object]]:
     """The same as rows for people, without the monitors."""
     tools = fields.get("tools", ())
-    opened = [f"{tool['name']}({', '.join(tool['open'])})" for tool in tools if "open" in tool]
+    opened = [_parameters_text(tool, "open") for tool in tools if "open" in tool]
     observed = [_observed_text(tool) for tool in tools if "observed" in tool]
-    failing = [tool["name"] for tool in tools if "errors" in tool]
+    failing = [written(tool["name"]) for tool in tools if "errors" in tool]
     rows = [("open", opened), ("observed", observed), ("errors mean failed", failing)]
     return [(name, shortened(tuple(texts))) for name, texts in rows if texts]
 
 
 def _observed_text(tool: Mapping[str, Any]) -> str:
-    strict = ", strict" if "strict" in tool else ""
-    return f"{tool['name']}({', '.join(tool['observed'])}){strict}"
+    return _parameters_text(tool, "observed") + (", strict" if "strict" in tool else "")
+
+
+def _parameters_text(tool: Mapping[str, Any], kind: str) -> str:
+    return f"{written(tool['name'])}({', '.join(tool[kind])})"
 
 
 def _tool(tool: Tool) -> dict[str, Any]:
-    observed = [f"{p.name}: {' | '.join(p.values)}" for p in tool.parameters if p.observed]
+    observed = [f"{written(p.name)}: {' | '.join(p.values)}" for p in tool.parameters if p.observed]
     fields: dict[str, Any] = {"name": tool.name}
     if tool.opened:
         fields["open"] = [open_text(parameter) for parameter in tool.opened]
@@ -57,7 +61,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
 def open_text(parameter: OpenParameter) -> str:
     """An open parameter as a grammar has it; limits that hold unless said are left out."""
     optional = "?" if parameter.optional else ""
-    return f"{parameter.name}{optional}: {_type_text(parameter)}"
+    return f"{written(parameter.name)}{optional}: {_type_text(parameter)}"
 
 
 def _type_text(parameter: OpenParameter) -> str:
