@@ -41,6 +41,7 @@ class SettingsByName(TypedDict, total=False):
     price_weight: str
     latency_weight: str
     epsilon_weight: str
+    after: list[str] | tuple[str, ...]
 
 
 def require_known(function: str, told: Mapping[str, object]) -> None:
@@ -70,6 +71,7 @@ def _kinds() -> Mapping[str, tuple[type, ...]]:
         kinds: list[type] = []
         for part in get_args(hint) if get_origin(hint) is UnionType else (hint,):
             for leaf in get_args(part) if get_origin(part) is Union else (part,):
-                kinds.append(str if get_origin(leaf) is Literal else leaf)
+                origin = get_origin(leaf) or leaf
+                kinds.append(str if origin is Literal else origin)
         found[name] = (int, *kinds) if float in kinds else tuple(kinds)
     return found

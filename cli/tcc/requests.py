@@ -1,7 +1,7 @@
 """The requests of a batch: one JSON object a line, the settings of a run by their names.
 
 ``seed`` (64 hexadecimal digits) has to be there; ``opening_salt``, ``beacon`` and ``nonce`` are
-hexadecimal too, exact decimals are texts, all else is as
+hexadecimal too, exact decimals are texts, `after` is a list of calls, all else is as
 :class:`tcc_runtime.terms.settings.Settings` has it.  Cost: linear in the file.
 """
 
@@ -18,6 +18,7 @@ from tcc_runtime.terms.settings import Settings
 _BYTES = ("seed", "opening_salt", "beacon", "nonce")
 _WHOLE = ("top", "truncate", "max_expansions", "count_bits")
 _TEXTS = ("mode", "race", "keys", "recipe", "inflate", "tau", "alpha", "eta")
+_LISTS = ("after",)
 _HEX = re.compile(r"([0-9a-fA-F]{2})+")
 _MOST_LINE = 1 << 20
 
@@ -92,6 +93,9 @@ def _read(name: str, item: Any) -> Any:
     if name in _WHOLE:
         if type(item) is not int:
             raise TypeError(f"{name}: a whole number is needed")
+    elif name in _LISTS:
+        if not isinstance(item, list) or not all(isinstance(part, str) for part in item):
+            raise TypeError(f"{name}: a list of texts is needed")
     elif name == "max_seconds":
         if type(item) not in (int, float):
             raise TypeError(f"{name}: a number is needed")

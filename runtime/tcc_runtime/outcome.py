@@ -82,6 +82,7 @@ class Run:
         seed: hex.
         ledger_head: hex head of the ledger's chain; None where nothing was recorded.
         spent: what asking has taken; None where every cost is a point.
+        after: the calls before the run; those of `plans`, and their costs, are what follows them.
     """
 
     mode: str
@@ -99,6 +100,7 @@ class Run:
     seed: str
     ledger_head: str | None
     spent: Spending | None = None
+    after: tuple[str, ...] = ()
 
     @property
     def assumed(self) -> tuple[tuple[str, ...], ...]:

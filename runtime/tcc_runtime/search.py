@@ -142,7 +142,9 @@ class _Run:
         self._numbers = numbers
         self._tables = tables_of(artifact, settings.recipe, settings.inflate)
         self._refinement = refinement_of(artifact, terms, quoter, clock)
-        self._constraints = constraints_of(artifact, terms.truncate if terms.cut else None)
+        self._constraints = constraints_of(
+            artifact, terms.truncate if terms.cut else None, terms.root.held
+        )
         self._observed = observed_calls(artifact)
         self._uniforms = Uniforms(race_key_of(artifact, terms))
         self._rung = rung_of(
@@ -161,7 +163,7 @@ class _Run:
             search.opening = self._weigh_longer
         search.clamping = numbers == "mpfr" or terms.mode == "fallback"
         if settings.alpha != "0":
-            search.potential = Potential(settings, artifact.rank(artifact.root))
+            search.potential = Potential(settings, terms.root.rank)
         search.guarded = search.clamping or search.potential is not None
         self._hand_in_checks(recorder)
 
@@ -177,11 +179,12 @@ class _Run:
         if terms.mode == "fallback":
             return self._fallback()
         if terms.race == "rest":
-            return Rest(*told)
+            return Rest(*told, root=terms.root)
         if terms.keys == "finalized":
-            return Coupled(*told)
+            return Coupled(*told, root=terms.root)
         kind = LiteralRace if terms.race == "literal" else Anchored
-        return kind(*told, None if self._refinement is None else self._refinement.low)
+        cost_of = None if self._refinement is None else self._refinement.low
+        return kind(*told, cost_of, root=terms.root)
 
     def _fallback(self) -> Fallback:
         return Fallback(
@@ -192,6 +195,7 @@ class _Run:
             self._terms.settings.tau,
             self._engine.precision,
             exact=self._numbers == "mpfr",
+            root=self._terms.root,
         )
 
     def _fall_back(self) -> None:
@@ -228,7 +232,7 @@ class _Run:
         if settings.max_expansions is not None:
             node.append(Capped(search, settings.max_expansions))
         if not artifact.verified:
-            node.append(Deep(search, artifact.rank(artifact.root)))
+            node.append(Deep(search, self._terms.root.rank))
         counts = self._engine.counts
         if counts is not None or settings.count_bits or not artifact.verified:
             bits = settings.count_bits
@@ -263,13 +267,15 @@ class _Run:
             seed=terms.settings.seed.hex(),
             ledger_head=None,
             spent=None if refinement is None else refinement.controller.spent,
+            after=tuple(terms.settings.after),
         )
 
     def _weigh_longer(self) -> Stop | None:
         """T_K, before anything is popped: a run that has no time for it has none for a claim."""
         self._interrupts.hold()
         try:
-            self._tail = tail_lse(self._artifact, self._terms.truncate, self._is_over)
+            terms = self._terms
+            self._tail = tail_lse(self._artifact, terms.truncate, self._is_over, terms.root.members)
         except Ended:
             if self._interrupts.pressed:
                 return Stop.INTERRUPTED

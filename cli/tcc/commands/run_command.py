@@ -27,6 +27,7 @@ from tcc.opening import (
     trust_options,
 )
 from tcc.outcome import print_run, run_fields
+from tcc.prefixes import calls_in
 from tcc.progress import OnExpand, live_line
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
@@ -58,6 +59,12 @@ from tcc_runtime.terms.settings import Settings
 )
 @click.option("--inflate", default="1", show_default=True, help="stress: counts that many times up")
 @click.option("--truncate", type=click.IntRange(0), help="only plans of at most that many calls")
+@click.option(
+    "--after",
+    default="",
+    metavar="CALLS",
+    help="calls that were made already, spaces between them: find the best ways on",
+)
 @click.option("--tau", default="1", show_default=True, help="of the fallback's value, a decimal")
 @click.option("--alpha", default="0", show_default=True, help="of the potential, a decimal")
 @click.option("--eta", default="1", show_default=True, help="of the potential, a decimal")
@@ -189,11 +196,13 @@ def _settings(given: dict[str, Any]) -> Settings:
     chosen = {name: given.pop(name) for name in _SETTINGS}
     # One option for both: what a run does with a count that is too wide is to go without it.
     bits, given["count_bits"] = given["count_bits"], None
+    after = calls_in(given.pop("after"))
     try:
         return Settings(
             seed=given.pop("seed") or os.urandom(32),
             client_nonce=given.pop("nonce"),
             count_bits=bits or 0,
+            after=after,
             **chosen,
         )
     except SettingsError as error:

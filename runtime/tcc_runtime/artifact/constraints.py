@@ -48,15 +48,15 @@ class Constraints:
     """All statements that a run enforces itself.
 
     Attributes:
-        start: what is held at the root.
+        start: what is held at the root of the run.
     """
 
     __slots__ = ("_everywhere", "_named", "_statements", "_unmet", "start")
 
-    def __init__(self, statements: Sequence[Statement], calls: int) -> None:
+    def __init__(self, statements: Sequence[Statement], calls: int, start: Held = ()) -> None:
         """Take the statements of an artifact with so many calls."""
         self._statements = statements
-        self.start: Held = ()
+        self.start = start
         named = [(n, chosen) for n, s in enumerate(statements) for chosen in s.names or ()]
         self._named = NamedBy(calls, named)
         self._everywhere = tuple(n for n, s in enumerate(statements) if s.names is None)
@@ -81,11 +81,15 @@ class Constraints:
         return not self._unmet or self._unmet <= dict(held).keys()
 
 
-def constraints_of(artifact: Artifact, truncate: int | None) -> Constraints | None:
+def constraints_of(
+    artifact: Artifact, truncate: int | None, start: Held = ()
+) -> Constraints | None:
     """What a run over `artifact` enforces: what it relaxed, and depth <= `truncate`.
 
     Args:
         truncate: most calls of a plan; None is no cut.
+        start: what the statements that it relaxed have seen before the root of the run.  The cut
+            is the last statement and counts from there, so the others have their numbers without.
 
     Returns:
         None where there is nothing to enforce.
@@ -93,7 +97,7 @@ def constraints_of(artifact: Artifact, truncate: int | None) -> Constraints | No
     found = list(_relaxed(artifact))
     if truncate is not None:
         found.append(AtMost([1] * artifact.manifest.calls, truncate))
-    return Constraints(found, artifact.manifest.calls) if found else None
+    return Constraints(found, artifact.manifest.calls, start) if found else None
 
 
 def _relaxed(artifact: Artifact) -> Sequence[Statement]:

@@ -42,7 +42,8 @@ class Settings:
         recipe: the bound, ``r1`` per-step envelope or ``r2`` monotone remainder.
         top: how many plans to find, k >= 1.
         inflate: race counts are made this many times as great, an exact decimal >= 1.
-        truncate: look at plans of at most that many calls; None is all.
+        truncate: look at plans of at most that many calls, from the root of the run; None is all.
+        after: calls that were made already, canonical texts: the run looks for the best ways on.
         tau: of the fallback's heuristic value, an exact decimal > 0.
         max_expansions: stop before one more than that; None is no cap.
         max_seconds: stop once they have passed; None is no cap.
@@ -87,8 +88,10 @@ class Settings:
     price_weight: str = "1"
     latency_weight: str = "0.001"
     epsilon_weight: str = "1"
+    after: list[str] | tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        self._check_after()
         self._check_bytes()
         # Of many runs all but the seed is often the same, and is looked at once.
         options = _OPTIONS(self)
@@ -113,6 +116,11 @@ class Settings:
         for name, value in (("beacon", self.beacon), ("client_nonce", self.client_nonce)):
             if value is not None and not 1 <= len(value) <= _MAX_PUBLIC:
                 raise SettingsError(name, f"1 to {_MAX_PUBLIC} bytes", len(value))
+
+    def _check_after(self) -> None:
+        texts = not isinstance(self.after, str) and all(isinstance(c, str) for c in self.after)
+        _hold(texts, "after", "a list of calls", self.after)
+        object.__setattr__(self, "after", tuple(self.after))
 
     def _check_names(self) -> None:
         _one_of("mode", self.mode, (None, "exact", "surrogate", "fallback"))
