@@ -48,23 +48,23 @@ def test_inspect_shows_what_tools_declare(tcc: Tcc, written: Path) -> None:
     ]
     assert "monitors" not in found
     text = tcc("inspect", written).out
-    assert '  open        "create-issue"(title: text max 80 ~ "[a-z]+", "after"?: json, big' in text
+    assert """where calls are made: "create-issue".title: text max 80 ~ "[a-z]+",""" in text
     assert "  observed    run_tests(result: pass | fail), strict\n" in text
-    assert "  errors mean failed" in text
+    assert "  errors      mean failed of merge\n" in text
 
 
 def test_inspect_says_nothing_of_what_is_not_there(tcc: Tcc, grammar: Path) -> None:
     found = tcc("inspect", grammar, "--json").json
     assert not {"tools", "monitors"} & set(found)
-    assert "gate" not in found["enforced"]
+    assert found["enforced"]["gate"] == []
 
 
 def test_inspect_shows_monitors_as_left_to_a_gate(tcc: Tcc, written: Path) -> None:
     monitor = 'limit sum("create-issue".big) <= 7.5'
     written.write_text(TEXT + monitor + "\n", "utf-8")
     found = tcc("inspect", written, "--json").json
-    assert found["monitors"] == found["enforced"]["gate"] == [monitor]
-    assert f"by a gate alone: {monitor}\n" in tcc("inspect", written).out
+    assert found["monitors"] == found["enforced"]["gate"][:1] == [monitor]
+    assert f"where calls are made: {monitor}," in tcc("inspect", written).out
 
 
 def test_a_run_says_which_answers_its_plans_assume(tcc: Tcc, written: Path) -> None:
@@ -107,7 +107,7 @@ def test_nothing_is_relaxed_beside_a_strict_tool(tcc: Tcc, written: Path, name: 
 
 
 def test_past_a_limit_a_strict_tool_leaves_nothing_to_relax(tcc: Tcc, written: Path) -> None:
-    told = ("compile", written, "-o", written.with_suffix(".tcca"), "--json", "--max-states", 3)
+    told = ("compile", written, "-o", written.with_suffix(".tcca"), "--json", "--max-states", 12)
     for relax in ((), ("--relax", "auto")):
         ended = tcc(*told, *relax)
         (found,) = ended.json["diagnostics"]
@@ -124,7 +124,7 @@ def test_a_sum_is_relaxed_by_its_kind_and_by_its_text(tcc: Tcc, written: Path) -
     written.write_text(TEXT.replace(" { strict }", ""), "utf-8")
     out = written.with_suffix(".tcca")
     for name in ("sum", "sum(merge.n)<=3.5"):
-        assert tcc("compile", written, "-o", out, "--overwrite", "--relax", name).code == 0
+        assert tcc("compile", written, "-o", out, "--relax", name).code == 0
         found = tcc("inspect", out, "--json").json
         assert found["relaxed"] == ["sum(merge.n)<=3.5"]
         plans = tcc("run", out, *SEED, "--top", 200, "--json").json["plans"]

@@ -82,9 +82,11 @@ def make_core(
 
 
 WORDS = frozenset(
-    "grammar use tool rule plan start goal limit require forbid accept reject expect version any"
-    " when before after with".split()
-)
+    (
+        "grammar", "use", "tool", "rule", "plan", "start", "goal", "limit", "require", "forbid",
+        "accept", "reject", "expect", "version", "any", "when", "before", "after", "with",
+    )
+)  # fmt: skip
 
 
 def is_new(document: dict[str, Any]) -> bool:
