@@ -229,6 +229,18 @@ def test_an_answer_that_the_core_has_no_call_for_cuts() -> None:
     assert len(listed(keep_strict(fewer, letters, table, Guard(Options())), letters)) == 2
 
 
+def test_a_question_with_all_answers_stays_beside_one_without() -> None:
+    # All calls are alike, but run(k=v,r=p) is missing from the core: k=u stays, k=v goes.
+    core = free({"run"}, {"run"})
+    fewer = replace(core, calls=core.calls[:3], patterns=(((0, 3),),), plan=OneCall(0))
+    assert [call.text for call in fewer.calls][2:] == ["run(k=v,r=f)"]
+    table, letters = automaton(fewer)
+    assert isinstance(table, Table)
+    kept = keep_strict(fewer, letters, table, Guard(Options()))
+    assert isinstance(kept, Table)
+    assert listed(kept, letters) == {(0,), (1,)}
+
+
 def test_nothing_left_names_the_nearest_answer_that_leads_nowhere() -> None:
     core = free({"a", "run"}, {"run"})
     patterns = (((0, 1),), ((1, 2),))
