@@ -78,7 +78,29 @@ def make_core(
         "forbids": _unique([_ordered(forbid) for forbid in numbered["forbids"]]),
         **ends,
     }
-    return encode(document)
+    return encode({**document, "version": [1, int(is_new(document))]})
+
+
+WORDS = frozenset(
+    "grammar use tool rule plan start goal limit require forbid accept reject expect version any"
+    " when before after with".split()
+)
+
+
+def is_new(document: dict[str, Any]) -> bool:
+    """Whether a core has something that version 1.0 does not know."""
+    tools = document["tools"]
+    params = [param for tool in tools for param in tool["params"]]
+    names = [item["name"] for item in (*tools, *params)]
+    return (
+        "monitors" in document
+        or any({"open", "strict", "errors"} & set(tool) for tool in tools)
+        or any("observed" in param or param["values"][0] == "" for param in params)
+        or any(name in WORDS or not (name.isascii() and name.isidentifier()) for name in names)
+        or any(limit["kind"] == "sum" for limit in document["limits"])
+        or any(require[0] == "each" for require in document["requires"])
+        or any(forbid[0] == "before" for forbid in document["forbids"])
+    )
 
 
 def _map_sets(value: Any, change: Any) -> Any:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcc_certs.core.model import Call, CallSet, Core, Limit, members
+from tcc_certs.core.amounts import summed_parameter
+from tcc_certs.core.model import Call, CallSet, Core, Limit, Tool, members
 from tcc_certs.corecheck.budget import Budget
 
 
@@ -64,7 +65,10 @@ def alphabet_of(core: Core, budget: Budget) -> Alphabet:
     limits = [limit for limit in core.limits if limit.kind != "depth"]
     budget.spend(len(core.calls) * (len(limits) + 1))
     depths = [limit.value for limit in core.limits if limit.kind == "depth"]
-    weights = [[1] * len(core.calls), *(_weights(limit, core.calls) for limit in limits)]
+    weights = [
+        [1] * len(core.calls),
+        *(_weights(limit, core.tools, core.calls) for limit in limits),
+    ]
     inside = _memberships(core.patterns, len(core.calls))
     group_of = _numbered(inside)
     keys = []
@@ -122,13 +126,15 @@ def _letters(
     )
 
 
-def _weights(limit: Limit, calls: Sequence[Call]) -> list[int]:
+def _weights(limit: Limit, tools: Sequence[Tool], calls: Sequence[Call]) -> list[int]:
     """What each call weighs on the meter of a limit."""
     if limit.calls is not None:
         weights = [0] * len(calls)
         for index in members(limit.calls):
             weights[index] = -1 if limit.least else 1
         return weights
+    if limit.parameter is not None:
+        return summed_parameter(tools, calls, limit.parameter)
     match limit.kind:
         case "price":
             return [call.price for call in calls]

@@ -11,10 +11,11 @@ Cost: constant for each of those constraints, and what the search for them takes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from tcc_certs.core.model import CallSet, Core, ForbidNext, ForbidWith, Limit, Require
+from tcc_certs.core.amounts import summed_parameter
+from tcc_certs.core.model import CallSet, Core, Forbid, ForbidBefore, ForbidNext, Limit, Require
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.replay.conditions import (
     After,
@@ -22,6 +23,8 @@ from tcc_certs.replay.conditions import (
     AtMost,
     Before,
     Constraint,
+    Each,
+    NeverBefore,
     NeverNext,
     NeverWith,
     NoMoreOf,
@@ -29,6 +32,13 @@ from tcc_certs.replay.conditions import (
 from tcc_certs.replay.reach import Reach, Reaching
 
 Tally: TypeAlias = "tuple[tuple[int, int], ...]"  # constraint and its integer, where that is not 0
+# Of a limit its kind, whether it is one from below, its calls or its parameter.
+_Key: TypeAlias = "tuple[str, bool, CallSet | None, tuple[int, int] | None]"
+_ORDERS: Mapping[str, type[Before] | type[After] | type[Each]] = {
+    "before": Before,
+    "after": After,
+    "each": Each,
+}
 
 
 class Constraints:
@@ -117,6 +127,11 @@ class _Chosen:
             found = self._known[number] = self.of(self._patterns[number])
         return found
 
+    def summed(self, parameter: tuple[int, int]) -> list[int]:
+        """What each call adds to a limit on a parameter."""
+        amounts = summed_parameter(self.core.tools, self.core.calls, parameter)
+        return [amounts[index] for index in self._calls]
+
     def amounts(self, kind: str) -> list[int]:
         """What each call adds to the limits of a kind."""
         of = [self.core.calls[index] for index in self._calls]
@@ -135,13 +150,15 @@ class _Chosen:
 
 def _limits(limits: Sequence[Limit], chosen: _Chosen) -> Iterator[Constraint]:
     """The strictest of the limits on each sum and on each set of calls."""
-    strictest: dict[tuple[str, bool, CallSet | None], int] = {}
+    strictest: dict[_Key, int] = {}
     for limit in limits:
-        key = (limit.kind, limit.least, limit.calls)
+        key = (limit.kind, limit.least, limit.calls, limit.parameter)
         known = strictest.get(key, limit.value)
         strictest[key] = (max if limit.least else min)(known, limit.value)
-    for (kind, least, calls), value in strictest.items():
-        if calls is None:
+    for (kind, least, calls, parameter), value in strictest.items():
+        if parameter is not None:
+            yield AtMost(amount=chosen.summed(parameter), most=value)
+        elif calls is None:
             yield AtMost(amount=chosen.amounts(kind), most=value)
         elif least:
             yield AtLeast(chosen=chosen.of(calls), least=value)
@@ -150,12 +167,13 @@ def _limits(limits: Sequence[Limit], chosen: _Chosen) -> Iterator[Constraint]:
 
 
 def _require(statement: Require, chosen: _Chosen) -> Constraint:
-    kind = Before if statement.order == "before" else After
-    return kind(first=chosen.pattern(statement.first), second=chosen.pattern(statement.second))
+    return _ORDERS[statement.order](
+        first=chosen.pattern(statement.first), second=chosen.pattern(statement.second)
+    )
 
 
-def _forbid(statement: ForbidNext | ForbidWith, chosen: _Chosen) -> Constraint:
+def _forbid(statement: Forbid, chosen: _Chosen) -> Constraint:
     if isinstance(statement, ForbidNext):
         return NeverNext(chain=tuple([chosen.pattern(p) for p in statement.patterns]))
-    first = chosen.pattern(statement.first)
-    return NeverWith(first=first, second=chosen.pattern(statement.second))
+    kind = NeverBefore if isinstance(statement, ForbidBefore) else NeverWith
+    return kind(first=chosen.pattern(statement.first), second=chosen.pattern(statement.second))
