@@ -1,9 +1,9 @@
 """The one error of the trusted kernel, and the codes that it can carry.
 
 A code's first letter says what was being read: ``B`` bytes and container, ``M`` manifest,
-``C1``..``C8`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``Q`` a
-book of quotes, ``D`` a decline.  Codes are stable: a released code keeps its meaning for ever, and
-is never used again.
+``C1``..``C8`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``S`` the
+ledger of a session, ``Q`` a book of quotes, ``R`` a call at a gate, ``D`` a decline.  Codes are
+stable: a released code keeps its meaning for ever, and is never used again.
 """
 
 from __future__ import annotations
@@ -114,6 +114,46 @@ class Code(StrEnum):
     QUOTES = "Q101"
     QUOTED_TWICE = "Q102"
     QUOTED_UNKNOWN = "Q103"
+
+    # S: ledgers of sessions.
+    SESSION_HEADER = "S101"
+    SESSION_ID = "S102"
+    SESSION_MONITORS = "S103"
+    SESSION_KEY = "S104"
+    SESSION_ORDER = "S201"
+    SESSION_SEQ = "S202"
+    SESSION_CALL = "S203"
+    SESSION_OPEN = "S204"
+    SESSION_VALUE = "S205"
+    SESSION_STATES = "S206"
+    SESSION_KEYED = "S207"
+    SESSION_OUTCOME = "S208"
+    SESSION_OBSERVED = "S209"
+    SESSION_REFUSAL = "S210"
+    SESSION_RESOLVE = "S211"
+    SESSION_PLANS = "S301"
+    SESSION_MONITOR = "S302"
+    SESSION_LEFT = "S303"
+    SESSION_UNKNOWNS = "S304"
+    SESSION_FINISH = "S305"
+
+    # R: a gate's refusals of a call, an end or a value.
+    UNKNOWN_TOOL = "R101"
+    UNDECLARED_ARGUMENT = "R102"
+    MISSING_ARGUMENT = "R103"
+    UNLISTED_VALUE = "R104"
+    OPEN_VALUE = "R105"
+    NO_VALUE = "R106"
+    NOT_PLANNED = "R201"
+    MONITOR_FORBIDS = "R202"
+    STATEMENT_FORBIDS = "R203"
+    MAY_NOT_FINISH = "R204"
+    MANY_STATES = "R301"
+    UNFORESEEN = "R302"
+    ENDED = "R303"
+    ALREADY_DONE = "R304"
+    NESTED_CALL = "R305"
+    NOT_WRITTEN = "R306"
 
     # D: declined, neither valid nor invalid.
     UNKNOWN_FEATURE = "D101"
