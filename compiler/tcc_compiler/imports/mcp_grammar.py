@@ -32,6 +32,7 @@ _HEADER = """\
 # Narrow it: take tools away, list values, say what has to come before what.
 #   require "get_x" before "delete_x"     limit uses("delete_x") <= 1     plan = a b? c*
 # Texts have at most 65536 characters and JSON values 65536 bytes where nothing else is said.
+# A bound that a schema does not give beside its other one is 2^53 - 1 from zero.
 # Arguments that are not named here are refused.  "errors mean failed" in the braces of a tool says
 # that nothing has happened where it answers with an error; without it that is unknown.
 """
@@ -95,7 +96,7 @@ def skeleton_of(tools: Iterable[Mapping[str, Any]], name: str) -> Skeleton:
     kept = _bounded([tool for tool in read if tool is not None])
     for tool in kept:
         warnings += [_warned(tool.name, place, said) for place, said in tool.lost]
-    parts = [f'grammar {name} version "1"', _HEADER + _left_out(warnings)]
+    parts = [f'grammar {name} version "1"', _HEADER.format(depth=_DEPTH) + _left_out(warnings)]
     parts += [_statement(tool) for tool in kept]
     parts.append(f"plan = any*\nlimit depth <= {_DEPTH}\n")
     ordered = sorted(warnings, key=lambda item: (item.place, item.code, item.message))
@@ -178,9 +179,7 @@ def _narrowed(tool: _Tool, most: int) -> _Tool:
         one = parameters[at]
         if one.domain.opened is None:
             break
-        parameters[at] = _Parameter(
-            name=one.name, domain=one.domain.opened, optional=one.optional
-        )
+        parameters[at] = _Parameter(name=one.name, domain=one.domain.opened, optional=one.optional)
     lost = [(one.name, said) for one in parameters for said in one.domain.lost]
     return _Tool(
         name=tool.name, doc=tool.doc, parameters=tuple(parameters), lost=(*tool.lost, *lost)

@@ -10,7 +10,6 @@ write) gives None.  Cost: linear in the pattern, which has at most 4,096 charact
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -41,6 +40,7 @@ _DOT = complement(((0x0A, 0x0A), (0x0D, 0x0D)))
 _ALL = ((0, _LAST),)
 _ANYTHING = "(?:.|\\n)*"
 _MARKS = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_SYNTAX = frozenset("\\.+*?()[]{}^$|")  # what other dialects, too, take with a backslash
 _BOUNDS = re.compile(r"\{([0-9]{1,4})(,([0-9]{0,4}))?\}")
 _HEX = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}")
 
@@ -186,7 +186,9 @@ class _Reader:
             return low
         self._at += 1
         high = self._end()
-        one_each = len(low) == len(high) == 1 and low[0][0] == low[0][1] and high[0][0] == high[0][1]
+        one_each = (
+            len(low) == len(high) == 1 and low[0][0] == low[0][1] and high[0][0] == high[0][1]
+        )
         if not one_each or low[0][0] > high[0][0]:
             raise _Other
         return ((low[0][0], high[0][0]),)
@@ -248,10 +250,13 @@ def _class_text(ranges: Ranges) -> str:
 
 
 def _ranges_text(ranges: Ranges) -> str:
-    write: Callable[[int], str] = _char
     return "".join(
-        write(low) if low == high else f"{write(low)}-{write(high)}" for low, high in ranges
+        _member(low) if low == high else f"{_member(low)}-{_member(high)}" for low, high in ranges
     )
+
+
+def _member(code: int) -> str:
+    return "\\-" if code == 0x2D else _char(code)
 
 
 def _char(code: int) -> str:
@@ -260,4 +265,4 @@ def _char(code: int) -> str:
     if code > _LAST or 0xD800 <= code < 0xE000 or not is_plain(chr(code)):
         raise _Other
     char = chr(code)
-    return f"\\{char}" if char in _MARKS else char
+    return f"\\{char}" if char in _SYNTAX else char

@@ -126,9 +126,7 @@ def _is_null(schema: object) -> bool:
 
 def _with(domain: Domain, said: str) -> Domain:
     opened = None if domain.opened is None else _with(domain.opened, said)
-    return Domain(
-        text=domain.text, values=domain.values, opened=opened, lost=(*domain.lost, said)
-    )
+    return Domain(text=domain.text, values=domain.values, opened=opened, lost=(*domain.lost, said))
 
 
 def _listed(
@@ -185,7 +183,7 @@ def _integer(schema: Mapping[str, Any]) -> Domain | None:
     first, last = _surviving(low, high)
     if first > last:
         return Domain(text="integer", lost=(*lost, "its bounds are not held: no double has them"))
-    opened = Domain(text=f"integer {first} .. {last}", lost=(*lost, *_made_up(low, high)))
+    opened = Domain(text=f"integer {first} .. {last}", lost=lost)
     if last - first < _RANGE:
         return Domain(text=f"{first}..{last}", values=last - first + 1, opened=opened, lost=lost)
     return opened
@@ -194,11 +192,6 @@ def _integer(schema: Mapping[str, Any]) -> Domain | None:
 def _surviving(low: int | None, high: int | None) -> tuple[int, int]:
     """The bounds, each made up where there is none, within the whole numbers of a double."""
     return max(-_SAFE, -_SAFE if low is None else low), min(_SAFE, _SAFE if high is None else high)
-
-
-def _made_up(low: object, high: object) -> tuple[str, ...]:
-    one_sided = (low is None) != (high is None)
-    return (f"its missing bound is {_SAFE} from zero",) if one_sided else ()
 
 
 def _whole_bounds(schema: Mapping[str, Any]) -> tuple[int | None, int | None]:
@@ -224,7 +217,6 @@ def _number(schema: Mapping[str, Any]) -> Domain | None:
     if first is None or last is None or Decimal(first) > Decimal(last):
         losses.said.append("its bounds are not held: no double has them")
         return Domain(text="number", lost=losses.other(schema, _BOUNDS))
-    losses.said += _made_up(low, high)
     lost = losses.other(schema, _BOUNDS)
     return Domain(text=f"number {first} .. {last}", lost=lost)
 

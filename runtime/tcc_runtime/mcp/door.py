@@ -37,6 +37,7 @@ from tcc_runtime.mcp.wire import (
 )
 
 _CALL_MEMBERS = frozenset(("name", "arguments", "_meta"))
+_FAR = 10**15
 _RESULT_MEMBERS = ("content", "structuredContent", "isError")
 
 
@@ -143,8 +144,9 @@ class Door:
         if message.method != "notifications/cancelled":
             return None
         identity = message.params.get("requestId")
-        known = isinstance(identity, str | int) and not isinstance(identity, bool)
-        return Cancelled(identity=identity) if known else None
+        if not isinstance(identity, str | int) or isinstance(identity, bool):
+            return None
+        return Cancelled(identity=identity)
 
     def _asked(self, message: Request) -> bytes | Call:
         self._settle(message)
@@ -231,9 +233,7 @@ def _call(identity: Id, params: Mapping[str, Any], message: Request) -> Call:
     meta = params.get("_meta", {})
     token = meta.get("progressToken") if isinstance(meta, dict) else None
     known = isinstance(token, str | int) and not isinstance(token, bool)
-    return Call(
-        identity=identity, tool=name, arguments=arguments, token=token if known else None
-    )
+    return Call(identity=identity, tool=name, arguments=arguments, token=token if known else None)
 
 
 def _check_envelope(meta: Mapping[str, Any], identity: Id | None) -> None:
@@ -254,8 +254,9 @@ def _is_older(name: str, value: object) -> bool:
 
 
 def _plain(value: object) -> object:
-    numeric = isinstance(value, int | Decimal) and not isinstance(value, bool)
-    return float(value) if numeric and abs(value) < 1e300 else value
+    if not isinstance(value, int | Decimal) or isinstance(value, bool):
+        return value
+    return float(value) if abs(value) < _FAR else None
 
 
 def _notification(method: str, params: Mapping[str, Any]) -> bytes:

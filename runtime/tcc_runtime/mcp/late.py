@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from tcc_runtime.errors import LedgerError
-from tcc_runtime.gate import Refused
+from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.mcp.outcomes import Ending, ending_of, observed_in
 from tcc_runtime.mcp.session import Session
 from tcc_runtime.mcp.wire import Answer
@@ -70,7 +70,7 @@ class Late:
             if self._tools[tool].observed and ending.outcome == "done":
                 observed = observed_in(ending.structured, self._tools[tool].observed)
             try:
-                outcome = "done" if ending.outcome == "done" else "failed"
-                self._session.resolve(seq, outcome, observed=observed)
+                done = ending.outcome == "done"
+                self._session.resolve(seq, "done" if done else "failed", observed=observed)
             except (LedgerError, Refused, ValueError) as error:
                 self._note(f"call {seq} stays unknown: {error}")

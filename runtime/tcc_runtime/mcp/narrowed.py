@@ -7,16 +7,19 @@ schemas of `json` parameters, are the server's.  Cost: linear in the calls, and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tcc_certs.core.model import Core, OpenParameter, Tool
+from tcc_certs.core.model import Core, Tool
 from tcc_certs.values.listed import json_of
-from tcc_certs.values.types import FlagType, JsonType, NumberType, TextType
+from tcc_certs.values.types import FlagType, NumberType, OpenParameter, TextType
 from tcc_runtime.mcp.session import plain
 
 _PASSED = ("title", "description", "annotations", "outputSchema")
 _DEFINED = ("$defs", "definitions")
+_ESCAPED = re.compile(r"\\(.)")
+_NEEDED = frozenset("\\.+*?()[]{}^$|/-dDwWsSnrtfv")
 
 
 def tools_of(
@@ -94,7 +97,7 @@ def _open(opened: OpenParameter, server: object) -> dict[str, Any]:
         if kind.least:
             limits["minLength"] = kind.least
         if kind.pattern is not None:
-            limits["pattern"] = f"^(?:{kind.pattern})$"
+            limits["pattern"] = f"^(?:{_portable(kind.pattern)})$"
         return {**described, **limits}
     if isinstance(kind, NumberType):
         whole = {"type": "integer" if kind.whole else "number"}
@@ -104,11 +107,16 @@ def _open(opened: OpenParameter, server: object) -> dict[str, Any]:
         return {**described, **whole, **bounds}
     if isinstance(kind, FlagType):
         return {**described, "type": "boolean"}
-    return _json(kind, server, described)
+    shape = plain(server) if isinstance(server, dict) else {}
+    return dict(shape)
 
 
-def _json(_kind: JsonType, server: object, described: Mapping[str, Any]) -> dict[str, Any]:
-    return plain(server) if isinstance(server, dict) else dict(described)
+def _portable(pattern: str) -> str:
+    """A pattern without the escapes that some readers of schemas refuse: those of plain marks."""
+    body = pattern.removeprefix("^")
+    if body.endswith("$") and not body.endswith("\\$"):
+        body = body[:-1]
+    return _ESCAPED.sub(lambda found: found[0] if found[1] in _NEEDED else found[1], body)
 
 
 def _described(server: object) -> dict[str, Any]:

@@ -57,9 +57,7 @@ def ending_of(answer: Answer, errors_failed: bool) -> Ending:
     if not error:
         return Ending(outcome="done", structured=structured, result=members)
     reason = "the tool answered with an error"
-    return Ending(
-        outcome="failed" if errors_failed else "unknown", result=members, reason=reason
-    )
+    return Ending(outcome="failed" if errors_failed else "unknown", result=members, reason=reason)
 
 
 def observed_in(structured: object, names: tuple[str, ...]) -> dict[str, Any]:

@@ -84,9 +84,7 @@ class Pipe:
         self.waiting = 0
 
 
-def ready(
-    pipes: Sequence[Pipe], seconds: float | None, wakes: int | None = None
-) -> list[Pipe]:
+def ready(pipes: Sequence[Pipe], seconds: float | None, wakes: int | None = None) -> list[Pipe]:
     """Write to those pipes that take it, and say which have something to be read.
 
     Args:

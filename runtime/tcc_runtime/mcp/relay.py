@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcc_runtime.errors import LedgerError, ServerDrift, ServerError
-from tcc_runtime.gate import Refused
+from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.mcp.door import Call, Cancelled, Door
 from tcc_runtime.mcp.late import Late
 from tcc_runtime.mcp.outcomes import Ending, ending_of, observed_in, unknown
@@ -96,6 +96,7 @@ class Relay:
         self._waiting: deque[Call] = deque()
         self._open: _Open | None = None
         self._late = Late(session, tools, note)
+        upstream.aside = self.aside
         self._doubtful = False
         self._drift: ServerDrift | None = None
 
@@ -103,6 +104,8 @@ class Relay:
         """Relay until the client is gone and answered; why it ended early, where it did."""
         trouble = None
         while trouble is None and not self._is_over():
+            if self._open is None:
+                self._late.resolve()
             self._begin_next()
             self._client.paused = self._client.waiting > _FULL
             self._upstream.pipe.paused = self._client.waiting > 32 * _FULL
@@ -138,7 +141,6 @@ class Relay:
         """Settle what is open, and answer what waits, as far as the client still takes it."""
         if self._open is not None:
             self._settle(unknown(reason))
-        self._late.resolve()
         for call in self._waiting:
             self._client.send(self._door.refused(call, INTERNAL_ERROR, f"not called: {reason}"))
         self._waiting.clear()
@@ -180,7 +182,6 @@ class Relay:
     def _begin_next(self) -> None:
         """Make the first call that waits and is allowed."""
         while self._open is None and self._waiting:
-            self._late.resolve()
             self._look_again()
             self._begin(self._waiting.popleft())
 

@@ -13,6 +13,8 @@ from typing import Any, Literal, Protocol
 from tcc_runtime.mcp.wire import dumps
 
 _MOST_NEXT = 24
+_MOST_TOOLS = 256
+_MOST_DIGITS = 400
 
 
 class Permit(Protocol):
@@ -83,13 +85,13 @@ def refusal_result(refusal: Refusal) -> dict[str, Any]:
     following = refusal.allowed_next
     told: dict[str, Any] = {
         "code": str(refusal.code),
-        "because": [dict(reason) for reason in refusal.because] or [{"text": str(refusal)}],
+        "because": [dict(reason) for reason in refusal.because],
         "allowed_next": [_call(call) for call in following[:_MOST_NEXT]],
     }
     if len(following) > _MOST_NEXT:
         told["allowed_next_left_out"] = len(following) - _MOST_NEXT
-    said = f"Not allowed. {refusal}. Nothing was called. {dumps(told)}"
-    return error_result(said, told)
+        told["allowed_tools"] = list(dict.fromkeys(call.tool for call in following))[:_MOST_TOOLS]
+    return error_result(f"Not allowed, and nothing was called. {refusal}. {dumps(told)}", told)
 
 
 def error_result(said: str, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,10 +104,10 @@ def error_result(said: str, told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value with exact numbers as Python's own: the same JSON values, where a gate took them."""
+    """A value with its exact numbers as Python's own: the same ones, of a value a gate took."""
     if isinstance(value, Decimal):
-        whole = value == value.to_integral_value() if value.adjusted() < 400 else False
-        return int(value) if whole and abs(value.adjusted()) < 400 else float(value)
+        small = abs(value.adjusted()) < _MOST_DIGITS
+        return int(value) if small and value == value.to_integral_value() else float(value)
     if isinstance(value, Mapping):
         return {name: plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -31,7 +31,10 @@ class Stopping:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         signal.set_wakeup_fd(self._wakeup)
         for number, handler in zip(_NUMBERS, self._before, strict=True):

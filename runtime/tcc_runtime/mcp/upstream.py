@@ -93,7 +93,9 @@ class Upstream:
         cursors: set[str] = set()
         cursor: str | None = None
         while True:
-            result = self._result(self.ask("tools/list", {} if cursor is None else {"cursor": cursor}))
+            result = self._result(
+                self.ask("tools/list", {} if cursor is None else {"cursor": cursor})
+            )
             for tool in _tools_of(result):
                 if tool["name"] in found:
                     raise ServerError(f"the server lists a tool twice: {tool['name']!r}")

@@ -140,14 +140,16 @@ def _answer(identity: Id | None, values: Mapping[str, Any], result: Member | Non
     if result is not None:
         opened = isinstance(result.value, dict)
         return Answer(identity=identity, result=result.value if opened else None)
-    error = values["error"]
-    code = error.get("code") if isinstance(error, dict) else None
-    text = error.get("message") if isinstance(error, dict) else None
+    return Answer(identity=identity, error=_error(values["error"]))
+
+
+def _error(error: object) -> tuple[int, str]:
+    """The code and the message of an error, as far as they are what they should be."""
+    said = error if isinstance(error, dict) else {}
+    code, message = said.get("code"), said.get("message")
     known = isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 31
-    return Answer(
-        identity=identity,
-        error=(code if known else INTERNAL_ERROR, text[:2000] if isinstance(text, str) else ""),
-    )
+    shown = int(code) if known and code is not None else INTERNAL_ERROR
+    return shown, message[:2000] if isinstance(message, str) else ""
 
 
 def _is_id(value: object) -> bool:
