@@ -30,8 +30,6 @@ def mcp(ctx: click.Context, /, artifact: Path, checked: bytes | None) -> None:
     opened = open_artifact(artifact, command="serve", checked=checked)
     planner = Planner(opened)
     info = {"name": f"tcc {opened.core.name}", "version": tcc.__version__}
-    said = (
-        f"Plans of the grammar {opened.core.name}. These tools plan and check; they call nothing."
-    )
+    said = f"Plans of the grammar {opened.core.name}. They plan and check, and call nothing."
     serve(planner.tools(), planner.call, info=info, instructions=said)
     ctx.exit(0)

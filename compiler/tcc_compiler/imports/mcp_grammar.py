@@ -1,9 +1,9 @@
 """The tools of an MCP server as the skeleton of a grammar, to be narrowed by whoever owns it.
 
-Each argument is listed, open or left out as its schema says (:mod:`mcp_schema`); tools are sorted by
-name.  What the grammar cannot hold of a schema stands beside the tool as a comment and comes back as
-a warning.  A tool whose listed arguments would make too many calls has those with the most values
-open instead.  Normative text: docs/spec/language.md, section 12.  Cost: linear in the schemas.
+Each argument is listed, open or left out as its schema says (:mod:`mcp_schema`); tools are sorted
+by name.  What the grammar cannot hold of a schema stands beside the tool as a comment and comes
+back as a warning.  A tool whose listed arguments would make too many calls has those with the most
+values open instead.  Normative text: docs/spec/language.md, section 12.  Cost: linear in the schemas.
 """
 
 from __future__ import annotations

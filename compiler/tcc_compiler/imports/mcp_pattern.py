@@ -1,8 +1,8 @@
 """A pattern of JSON Schema in the dialect of open texts, where it says the same there.
 
-JSON Schema takes ECMAScript's regular expressions and finds them anywhere in a text; the dialect is
-about whole values, and linear in time (docs/spec/core.md, section 2).  So an expression is read into
-a tree, its anchors are taken off or made up for, and every class is written out.  What has no
+JSON Schema takes ECMAScript's regular expressions and finds them anywhere in a text; the dialect
+is about whole values, and linear in time (docs/spec/core.md, section 2).  So an expression is read
+into a tree, its anchors are taken off or made up for, and every class is written out.  What has no
 counterpart (looking around, back references, word boundaries, characters that a grammar does not
 write) gives None.  Cost: linear in the pattern, which has at most 4,096 characters.
 """

@@ -254,9 +254,9 @@ def _is_older(name: str, value: object) -> bool:
 
 
 def _plain(value: object) -> object:
-    if not isinstance(value, int | Decimal) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
         return value
-    return float(value) if abs(value) < _FAR else None
+    return float(value) if -_FAR < value < _FAR else None
 
 
 def _notification(method: str, params: Mapping[str, Any]) -> bytes:

@@ -1,8 +1,8 @@
 """``tools.lock``: the digests of a server's tools, so that a server that changes is noticed.
 
 A tool's digest is BLAKE3 over the canonical text of what a model is shown of it and what is passed
-on: name, title, description, annotations and both schemas, absent ones left out.  Canonical: members
-sorted by code point, no spaces, ASCII, numbers by their exact value.  Cost: linear in the tools.
+on: name, title, description, annotations and both schemas, absent ones left out.  Canonical:
+members sorted by code point, no spaces, ASCII, numbers by their exact value.  Cost: linear in the tools.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The tools that a client is shown: those of the grammar, their schemas narrowed to it.
 
-The schemas are a help for models and clients; what may be called is decided by the gate.  Values of
-listed parameters are those that some call of the automaton has.  Descriptions of parameters, and the
-schemas of `json` parameters, are the server's.  Cost: linear in the calls, and in the schemas.
+The schemas are a help for models and clients; what may be called is decided by the gate.  Values
+of listed parameters are those that some call of the automaton has.  Descriptions of parameters, and
+the schemas of `json` parameters, are the server's.  Cost: linear in the calls, and in the schemas.
 """
 
 from __future__ import annotations
