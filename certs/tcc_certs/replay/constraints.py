@@ -46,14 +46,14 @@ class Constraints:
 
     Attributes:
         items: the constraints, by number.
-        start: the tally of the empty prefix.
+        start: the tally at the root of the run.
     """
 
     __slots__ = ("_everywhere", "_owed", "_reaching", "items", "start")
 
-    def __init__(self, *, items: Sequence[Constraint]) -> None:
+    def __init__(self, *, items: Sequence[Constraint], start: Tally = ()) -> None:
         self.items = items
-        self.start: Tally = ()
+        self.start = start
         self._everywhere = [at for at, item in enumerate(items) if item.reach is None]
         self._reaching = Reaching(
             (at, reach) for at, item in enumerate(items) for reach in item.reach or ()
@@ -92,8 +92,17 @@ class Constraints:
         return not self._owed or self._owed <= {number for number, _ in tally}
 
 
-def residual_constraints(artifact: CheckedArtifact, truncate: int) -> Constraints:
-    """What the artifact leaves to a run whose plans have at most `truncate` calls."""
+def residual_constraints(
+    artifact: CheckedArtifact, truncate: int | None, rank: int | None = None, start: Tally = ()
+) -> Constraints:
+    """What the artifact leaves to a run whose plans have at most `truncate` calls.
+
+    Args:
+        truncate: None is no cut.
+        rank: of the run's root; None: it is the artifact's.
+        start: what the statements have seen there.  The cut is the last of the constraints and
+            counts from the root, so what stands for the others does not depend on it.
+    """
     core, calls = artifact.core, artifact.core_calls
     items: list[Constraint] = []
     relaxed = artifact.file.manifest.relaxed
@@ -102,9 +111,11 @@ def residual_constraints(artifact: CheckedArtifact, truncate: int) -> Constraint
         items += _limits([core.limits[i] for i in relaxed.limits], chosen)
         items += [_require(core.requires[i], chosen) for i in relaxed.requires]
         items += [_forbid(core.forbids[i], chosen) for i in relaxed.forbids]
-    if truncate < artifact.automaton.rank[artifact.automaton.root]:
+    if rank is None:
+        rank = artifact.automaton.rank[artifact.automaton.root]
+    if truncate is not None and truncate < rank:
         items.append(AtMost(amount=[1] * len(calls), most=truncate))
-    return Constraints(items=items)
+    return Constraints(items=items, start=start)
 
 
 class _Chosen:

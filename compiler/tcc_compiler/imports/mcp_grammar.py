@@ -3,7 +3,8 @@
 Each argument is listed, open or left out as its schema says (:mod:`mcp_schema`); tools are sorted
 by name.  What the grammar cannot hold of a schema stands beside the tool as a comment and comes
 back as a warning.  A tool whose listed arguments would make too many calls has those with the most
-values open instead.  Normative text: docs/spec/language.md, section 12.  Cost: linear in the schemas.
+values open instead.
+Normative text: docs/spec/language.md, section 12.  Cost: linear in the schemas.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A session brought to where its ledger is: each record held to what this session would have written.
+"""A session brought to where its ledger is, each record held to what the session would write.
 
 Text: docs/spec/session.md, section 7.  A ledger of another artifact, another key or another course
 is never gone on with.
@@ -19,7 +19,7 @@ from tcc_runtime.gate.records import Writer, session_record
 from tcc_runtime.gate.session import Made, Outcome, Session
 from tcc_runtime.gate.tools import Asked, Group, Indices, ToolTable
 
-_Kind = TypeVar("_Kind", str, int, bool, list, dict)
+_Kind = TypeVar("_Kind", str, int, bool, "dict[str, Json]")
 _OUTCOMES: Final[Mapping[str, Outcome]] = {"done": "done", "failed": "failed", "unknown": "unknown"}
 
 

@@ -48,8 +48,11 @@ class Journal(Protocol):
     def news(self, *, locked: bool) -> Iterator[Record]:
         """The records that others have written since."""
 
-    def append(self, record: dict[str, Json], *, durable: bool) -> None:
+    def append(self, record: dict[str, Json]) -> None:
         """Writes a record."""
+
+    def sync(self) -> None:
+        """Waits until the disk has what was written."""
 
     def close(self) -> None:
         """Lets go of it."""
@@ -82,11 +85,14 @@ class InMemory:
         """See :class:`Journal`."""
         return iter(())
 
-    def append(self, record: dict[str, Json], *, durable: bool) -> None:
+    def append(self, record: dict[str, Json]) -> None:
         """See :class:`Journal`."""
         self.lock(wait=False)
         _, self.head = seal(record, self.head)
         self.records += 1
+
+    def sync(self) -> None:
+        """See :class:`Journal`."""
 
     def close(self) -> None:
         """See :class:`Journal`."""
@@ -219,7 +225,7 @@ class InFile:
         except OSError as error:
             raise self._fail(error) from error
 
-    def append(self, record: dict[str, Json], *, durable: bool) -> None:
+    def append(self, record: dict[str, Json]) -> None:
         """See :class:`Journal`.
 
         Raises:
@@ -231,13 +237,23 @@ class InFile:
             left = memoryview(line)
             while left:
                 left = left[os.write(self._handle, left) :]
-            if durable:
-                _sync(self._handle)
         except OSError as error:
             raise self._fail(error) from error
         self.head = head
         self.records += 1
         self._size += len(line)
+
+    def sync(self) -> None:
+        """See :class:`Journal`.
+
+        Raises:
+            LedgerError: the system refuses to write.
+        """
+        self._require_own()
+        try:
+            _sync(self._handle)
+        except OSError as error:
+            raise self._fail(error) from error
 
     def _fail(self, error: OSError) -> LedgerError:
         # No second try: what the disk has after a failed write or fsync is not known.

@@ -8,12 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from tcc_runtime.errors import LedgerError
+from tcc_runtime.gate.session import Outcome
 from tcc_runtime.gate.turns import Ticket
 
-if TYPE_CHECKING:
-    from tcc_runtime.gate.gate import Gate
+
+class Door(Protocol):
+    """What a permit asks of the gate that gave it."""
+
+    def enter(self, permit: Permit) -> None:
+        """Waits for the turn, decides and records; of a thread."""
+
+    async def enter_in_task(self, permit: Permit) -> None:
+        """The same, of a task."""
+
+    def settle(
+        self,
+        outcome: Outcome,
+        result: object = None,
+        observed: Mapping[str, Any] | None = None,
+        *,
+        sync: bool,
+    ) -> tuple[Outcome, bool]:
+        """The outcome: as it is kept, and whether it was unforeseen."""
+        ...
+
+    def leave(self, ticket: Ticket) -> None:
+        """The call is over."""
+
+    async def sync_in_task(self) -> None:
+        """Waits for the disk."""
+
+    def fail(self, error: LedgerError) -> None:
+        """From here on nothing is allowed."""
 
 
 class Permit:
@@ -26,17 +55,19 @@ class Permit:
     """
 
     __slots__ = (
-        "_gate", "_key", "_seq", "_ticket", "arguments", "outcome", "ref", "tool", "unforeseen",
+        "_gate", "_in_task", "_key", "_seq", "_ticket", "arguments", "outcome", "ref", "tool",
+        "unforeseen",
     )  # fmt: skip
 
     def __init__(
-        self, gate: Gate, tool: str, arguments: Mapping[str, Any], ref: str | None
+        self, gate: Door, tool: str, arguments: Mapping[str, Any], ref: str | None
     ) -> None:
         self._gate = gate
+        self._in_task = False
         self.tool = tool
         self.arguments = arguments
         self.ref = ref
-        self.outcome: str | None = None
+        self.outcome: Outcome | None = None
         self.unforeseen = False
         self._seq = 0
         self._key = ""
@@ -64,17 +95,18 @@ class Permit:
         self._settle("done", result, observed)
 
     def failed(self, reason: str = "") -> None:
-        """The call is known not to have happened; `reason` is for logs, and no part of the ledger."""
+        """The call is known not to have happened; `reason` is for logs, not for the ledger."""
         self._settle("failed", None, None)
 
     def unknown(self, reason: str = "") -> None:
         """Nobody knows whether the call happened."""
         self._settle("unknown", None, None)
 
-    def _settle(self, outcome: Any, result: object, observed: Mapping[str, Any] | None) -> None:
+    def _settle(self, outcome: Outcome, result: object, observed: Mapping[str, Any] | None) -> None:
         self._require(self._ticket is not None, "the block is not entered, or is left")
         self._require(self.outcome is None, "the outcome was told already")
-        self.outcome, self.unforeseen = self._gate.settle(outcome, result, observed)
+        told = self._gate.settle(outcome, result, observed, sync=not self._in_task)
+        self.outcome, self.unforeseen = told
 
     def admitted(self, seq: int, key: str, ticket: Ticket) -> None:
         """The gate lets it through."""
@@ -103,6 +135,7 @@ class Permit:
 
     async def __aenter__(self) -> Permit:
         self._require(self._seq == 0, "a permit is for one call")
+        self._in_task = True
         await self._gate.enter_in_task(self)
         return self
 
@@ -112,7 +145,18 @@ class Permit:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.__exit__(kind, error, trace)
+        ticket = self._ticket
+        if ticket is None:
+            return
+        try:
+            if self.outcome is None:
+                self.unknown()
+            await self._gate.sync_in_task()
+        except LedgerError as trouble:
+            self._gate.fail(trouble)
+        finally:
+            self._ticket = None
+            self._gate.leave(ticket)
 
     def _require(self, holds: bool, what: str) -> None:
         if not holds:

@@ -223,11 +223,16 @@ class ToolTable:
 
     def observe(self, told: object) -> Indices | None:
         """The observed values in a mapping that came back; None where one is missing or foreign."""
-        if not isinstance(told, Mapping):
+        if not self.observed:
+            return ()
+        if not isinstance(told, dict):
             return None
         found = []
         for param in self.observed:
-            at = param.index(told[param.name]) if param.name in told else Code.MISSING_ARGUMENT
+            # Not by the value's own class, which could answer otherwise the next time.
+            if not dict.__contains__(told, param.name):
+                return None
+            at = param.index(dict.__getitem__(told, param.name))
             if isinstance(at, Code):
                 return None
             found.append(at)

@@ -2,7 +2,8 @@
 
 A tool's digest is BLAKE3 over the canonical text of what a model is shown of it and what is passed
 on: name, title, description, annotations and both schemas, absent ones left out.  Canonical:
-members sorted by code point, no spaces, ASCII, numbers by their exact value.  Cost: linear in the tools.
+members sorted by code point, no spaces, ASCII, numbers by their exact value.
+Cost: linear in the tools.
 """
 
 from __future__ import annotations
