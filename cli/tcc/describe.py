@@ -86,6 +86,7 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
         least = f"at least {fields['min_cost']}"
     else:
         least = f"{fields['min_cost']}: {' '.join(cheapest) or '(the empty plan)'}"
+    gate = fields["enforced"]["gate"]
     rows: list[tuple[str, object]] = [
         ("grammar", f"{fields['grammar']} {fields['version']}"),
         ("plans", f"at most {plans}" if bounds_plans(artifact) else plans),
@@ -97,11 +98,7 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
             if fields["relaxed"]
             else []
         ),
-        *(
-            [("", f"by a gate alone: {shortened(tuple(fields['monitors']))}")]
-            if "monitors" in fields
-            else []
-        ),
+        *([("", f"where calls are made: {shortened(tuple(gate))}")] if gate else []),
         *declared_rows(fields),
         ("calls", f"{fields['calls']}, at most {fields['max_depth']} in a plan"),
         ("cheapest", least),

@@ -141,13 +141,7 @@ def _limit_holds(core, limit, word) -> bool:
         used = sum(index in set(members(limit.calls)) for index in word)
         return used >= limit.value if limit.least else used <= limit.value
     if limit.kind == "sum":
-        tool, place = limit.parameter
-        texts = [
-            core.tools[tool].parameters[place].values[call.values[place]]
-            for call in calls
-            if call.tool == tool
-        ]
-        return sum(Fraction(text or "0") for text in texts) * 10**9 <= limit.value
+        return sum(_value(core, call, limit.parameter) for call in calls) <= limit.value
     amount = {
         "depth": len(calls),
         "price": sum(call.price for call in calls),
@@ -158,15 +152,22 @@ def _limit_holds(core, limit, word) -> bool:
     return amount <= limit.value
 
 
+def _value(core, call, of) -> Fraction:
+    tool, place = of
+    text = (
+        core.tools[tool].parameters[place].values[call.values[place]] if call.tool == tool else ""
+    )
+    return Fraction(text or "0") * 10**9
+
+
 def _require_holds(core, statement, word) -> bool:
     first = set(members(core.patterns[statement.first]))
     second = set(members(core.patterns[statement.second]))
-    marks = [at for at, call in enumerate(word) if call in second]
-    if statement.order == "each":
-        gaps = zip([-1, *marks], marks, strict=False)
-        return all(first.intersection(word[before + 1 : at]) for before, at in gaps)
     for at, call in enumerate(word):
         others = word[at + 1 :] if statement.order == "after" else word[:at]
+        if statement.order == "each":
+            since = max((i for i in range(at) if word[i] in second), default=-1)
+            others = word[since + 1 : at]
         if call in second and not first.intersection(others):
             return False
     return True
@@ -181,7 +182,7 @@ def _forbid_holds(core, statement, word) -> bool:
     second = set(members(core.patterns[statement.second]))
     if isinstance(statement, ForbidBefore):
         return not any(
-            call in second and first.intersection(word[:at]) for at, call in enumerate(word)
+            word[at] in second and first.intersection(word[:at]) for at in range(len(word))
         )
     return not (first.intersection(word) and second.intersection(word))
 
