@@ -7,7 +7,7 @@ question is a quantifier over all resolutions, and within one over the word: exp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import product
@@ -49,7 +49,9 @@ def resolutions(core: Core, session: list[Did]) -> Iterator[list[Event]]:
     """Every word that the session may have been."""
     choices: list[list[Event | None]] = []
     for did in session:
-        sizes = [len(core.tools[did.tool].parameters[at].values) for at in observed_of(core, did.tool)]
+        sizes = [
+            len(core.tools[did.tool].parameters[at].values) for at in observed_of(core, did.tool)
+        ]
         answers = list(product(*map(range, sizes)))
         if did.outcome == "failed":
             choices.append([None])
@@ -71,9 +73,7 @@ def selects(selection: Selection, event: Event) -> bool:
 
 def agree(core: Core, monitor: OrderMonitor, a: Event, b: Event) -> bool:
     """Whether a call as `first` and one as `second` have the same values."""
-    return all(
-        value(core, a, one) == value(core, b, other) for one, other in monitor.same
-    )
+    return all(value(core, a, one) == value(core, b, other) for one, other in monitor.same)
 
 
 def value(core: Core, event: Event, name: str) -> Any:
@@ -140,7 +140,9 @@ class Brute:
             if None in values or q < 0:
                 return -1
             text = call_text(self.core.tools[tool], values)
-            found = [p for a, p in self.artifact.automaton.edges(q) if self.artifact.calls[a] == text]
+            found = [
+                p for a, p in self.artifact.automaton.edges(q) if self.artifact.calls[a] == text
+            ]
             q = found[0] if found else -1
         return q
 
@@ -148,18 +150,16 @@ class Brute:
         """Whether in every resolution some answer leads on."""
         return all(
             any(
-                self._walk([*word, done[-1]]) >= 0
-                for done in resolutions(self.core, [did])
-                if done
+                self._walk([*word, done[-1]]) >= 0 for done in resolutions(self.core, [did]) if done
             )
             for word in resolutions(self.core, self.session)
         )
 
-    def forbidding(self, did: Did) -> int | None:
+    def forbidding(self, did: Did, but: Collection[int] = ()) -> int | None:
         """The first monitor that is broken in some resolution by the call, if it is done."""
         event = did.tool, did.values, did.opened
         for number, monitor in enumerate(self.core.monitors):
-            if not all(
+            if number not in but and not all(
                 holds(self.core, monitor, [*word, event])
                 for word in resolutions(self.core, self.session)
             ):

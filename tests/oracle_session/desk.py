@@ -20,7 +20,9 @@ TOOLS: list[dict[str, Any]] = [
     {
         "name": "find",
         "params": [{"name": "kind", "values": ["order", "person"]}],
-        "open": [{"name": "id", "type": "text", "min": 1, "max": 20, "pattern": "[a-z]+-[0-9]{1,4}"}],
+        "open": [
+            {"name": "id", "type": "text", "min": 1, "max": 20, "pattern": "[a-z]+-[0-9]{1,4}"}
+        ],
     },
     {
         "name": "refund",

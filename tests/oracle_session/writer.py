@@ -81,15 +81,15 @@ class SessionWriter:
         ]
         return Did(tool=number, values=tuple(values), opened=dict(opened))
 
-    def done(self, result: Any = None, unforeseen: bool = False, **observed: str) -> None:
-        """The outcome of the last call."""
+    def done(self, told: Any = None, /, *, unforeseen: bool = False, **observed: str) -> None:
+        """The outcome of the last call, which told something."""
         record = self._outcome("done")
         if unforeseen:
             record["unforeseen"] = True
         elif observed:
             record["observed"] = observed
-        if result is not None:
-            record["result"] = blake3(b"j" + encode(result), key=self.key).hexdigest()
+        if told is not None:
+            record["result"] = blake3(b"j" + encode(told), key=self.key).hexdigest()
         self._settle(len(self.brute.session), "done", observed, unforeseen)
 
     def failed(self) -> None:

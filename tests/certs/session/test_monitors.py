@@ -80,7 +80,7 @@ def _select(rng: random.Random, size: int, observed: bool = False) -> dict[str, 
 
 def _calls(selection: dict[str, Any]) -> set[int]:
     """Call indices: tool, p, r in order."""
-    bound = {param: values for param, values in selection["where"]}
+    bound = dict(selection["where"])
     return {
         selection["tool"] * 4 + p * 2 + r
         for p in range(2)
