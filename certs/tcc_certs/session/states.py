@@ -108,7 +108,7 @@ class Plans:
             for states, tally in held
         )
 
-    def shown(self, held: Held) -> list[Json]:
+    def shown(self, held: Held) -> Sequence[Json]:
         """The places as a record has them: all their states, each once, -1 for NOWHERE."""
         return sorted({q for states, _ in held for q in states or (-1,)})
 
