@@ -98,9 +98,8 @@ def validate(
         SettingsError: what was given is for runs, and this is a session; or the other way round.
     """
     from tcc_certs.replay import validate as replay
-    from tcc_certs.session import is_session
     from tcc_certs.session import validate as go_through
-    from tcc_certs.verbs.validate import LedgerFile
+    from tcc_certs.verbs.validate import LedgerFile, is_session
 
     chunks = ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger))
     if is_session(chunks):

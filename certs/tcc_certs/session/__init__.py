@@ -3,7 +3,7 @@
 Start at :mod:`tcc_certs.session.validation`: the order of the checks, on one page.
 """
 
-from tcc_certs.session.validation import is_session, validate
+from tcc_certs.session.validation import validate
 from tcc_certs.session.verdict import SessionValidation
 
-__all__ = ["SessionValidation", "is_session", "validate"]
+__all__ = ["SessionValidation", "validate"]

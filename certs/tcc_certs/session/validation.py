@@ -24,7 +24,6 @@ from collections.abc import Iterable
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.limits import MAX_LINE_BYTES
 from tcc_certs.replay.findings import Findings
 from tcc_certs.session.header import check_version, read_header
 from tcc_certs.session.records import check_record
@@ -59,21 +58,6 @@ def validate(
     except Rejected as refusal:
         replay.findings.refuse(refusal, replay.line)
     return conclude(replay.findings, replay.session, reader)
-
-
-def is_session(ledger: bytes | Iterable[bytes]) -> bool:
-    """Whether a ledger says in its first line that it is one of a session.
-
-    Args:
-        ledger: as of :func:`validate`; no more of it is read than its first line.
-    """
-    first = b""
-    for chunk in (ledger,) if isinstance(ledger, bytes) else ledger:
-        first += chunk[: MAX_LINE_BYTES - len(first)]
-        if b"\n" in chunk or len(first) >= MAX_LINE_BYTES:
-            break
-    # Inside a text its quotes would be escaped.
-    return b'"schema":"tcc.session/' in first.partition(b"\n")[0]
 
 
 class _Replay:

@@ -8,11 +8,12 @@ ledger is read in chunks, and never held whole.
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcc_certs.formats.codec import Json
+from tcc_certs.limits import MAX_LINE_BYTES
 from tcc_certs.verbs.answer import Answer, regular
 
 if TYPE_CHECKING:
@@ -36,6 +37,21 @@ class LedgerFile:
         with self._path.open("rb") as handle:
             while chunk := handle.read(_CHUNK):
                 yield chunk
+
+
+def is_session(ledger: bytes | Iterable[bytes]) -> bool:
+    """Whether a ledger says in its first line that it is one of a session.
+
+    Args:
+        ledger: the whole, or chunks of it; no more is read than those of its first line.
+    """
+    first = b""
+    for chunk in (ledger,) if isinstance(ledger, bytes) else ledger:
+        first += chunk[: MAX_LINE_BYTES - len(first)]
+        if b"\n" in chunk or len(first) >= MAX_LINE_BYTES:
+            break
+    # Inside a text its quotes would be escaped.
+    return b'"schema":"tcc.session/' in first.partition(b"\n")[0]
 
 
 def add(parser: ArgumentParser) -> None:
@@ -69,15 +85,14 @@ def run(arguments: Namespace) -> Answer:
     Raises:
         OSError: a file cannot be read.
     """
-    from tcc_certs.replay import validate
-    from tcc_certs.session import is_session
-
     session = is_session(LedgerFile(regular(arguments.ledger)))
     stray = [name for name in (_OF_RUNS if session else _OF_SESSIONS) if getattr(arguments, name)]
     if stray:
         return _misused(stray, "a session" if session else "a run")
     if session:
         return _of_session(arguments)
+    from tcc_certs.replay import validate
+
     found = validate(
         LedgerFile(regular(arguments.ledger)),
         regular(arguments.artifact).read_bytes(),
