@@ -88,14 +88,19 @@ class Grammar:
     said: list[Said] = field(default_factory=list)
 
 
-def random_open_grammar(seed: int) -> Grammar:
-    """A grammar of version 1.1."""
-    return _Writer(random.Random(seed)).grammar()
+def random_open_grammar(seed: int, *, strict: bool = True) -> Grammar:
+    """A grammar of version 1.1.
+
+    Args:
+        strict: whether tools may be strict, which takes plans away.
+    """
+    return _Writer(random.Random(seed), strict).grammar()
 
 
 class _Writer:
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, strict: bool) -> None:
         self.rng = rng
+        self.strict = strict
         self.tools: list[Tool] = []
         self.said: list[Said] = []
 
@@ -136,7 +141,7 @@ class _Writer:
         if observed:
             text += f" gives ({', '.join(map(self._written, observed))})"
         block = ["errors mean failed"] * (self.rng.random() < 0.2)
-        block += ["strict"] * bool(observed and self.rng.random() < 0.3)
+        block += ["strict"] * bool(observed and self.rng.random() < 0.3 and self.strict)
         block += ["price 2"] * (self.rng.random() < 0.5)
         return f"{text} {{ {' '.join(block)} }}" if block else text
 

@@ -15,7 +15,8 @@ from tcc_certs.core.reader import read_core
 from tcc_certs.formats.codec import encode
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.imports.attributes import parse_call
-from tests.oracle.plans import meets_all
+from tests.compiler.compiling import compiled, words
+from tests.oracle.plans import meets_all, plans
 from tests.property.open_grammars import (
     Grammar,
     Pattern,
@@ -88,6 +89,17 @@ def test_what_is_written_out_says_what_the_statement_says(seed: int) -> None:
         held = all(_holds(core, grammar, said, word) for said in grammar.said)
         # Other statements of the text say nothing about words of this length.
         assert meets_all(core, word) == held, (grammar.text, [core.calls[c].text for c in word])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_artifact_has_the_plans_of_the_core(seed: int) -> None:
+    text = random_open_grammar(seed, strict=False).text
+    most = 3 if len(_core(text).calls) <= 10 else 2
+    front = read_grammar_text(f"{text}plan = any{{0,{most}}}\n")
+    assert front.core is not None
+    core = read_core(front.core)
+    expected = {"".join(core.calls[call].text for call in word) for word in plans(core, most)}
+    assert words(compiled(front.core)) == expected
 
 
 def _arguments(core: Core, call: Call) -> dict[str, str]:
