@@ -15,7 +15,7 @@ from tcc_compiler.language.syntax.words import BLOCK_WORDS
 
 
 def declared_name(name: Word, taken: Container[str], report: Report) -> bool:
-    """Whether a parameter of a tool may have this name, and none of `taken` has it; else reported."""
+    """Whether a parameter may have this name, which none of `taken` has; else it is reported."""
     if name.text in BLOCK_WORDS and not name.quoted:
         message = f"{quote(name.text)} begins an attribute, and cannot name a parameter"
         report.error("TCC208", name.region, message, f'write "{name.text}" in quotes')

@@ -1,6 +1,7 @@
 """Monitors: statements over open parameters, which a gate holds; their texts and core JSON.
 
-Normative text: docs/spec/language.md, section 7; docs/spec/core.md, section 1.  Cost: constant each.
+Normative text: docs/spec/language.md, section 7; docs/spec/core.md, section 1.
+Cost: constant each.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def _check_label(currency: CurrencyStatement, report: Report) -> None:
         message = f"the label holds U+{ord(hidden):04X}, a control or hidden character"
     else:
         return
-    report.error("TCC315", label.region, message, "say what one unit of price is: \"EUR/1000\"")
+    report.error("TCC315", label.region, message, 'say what one unit of price is: "EUR/1000"')
 
 
 def _defined(statements: Sequence[_D], what: str, report: Report) -> dict[str, _D]:

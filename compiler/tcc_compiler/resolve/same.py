@@ -150,9 +150,7 @@ def _kind(kind: OpenType | None) -> str:
             return "listed"
 
 
-def _unobserved(
-    pairs: Sequence[Pair], sides: Sequence[tuple[Side, Side]], report: Report
-) -> bool:
+def _unobserved(pairs: Sequence[Pair], sides: Sequence[tuple[Side, Side]], report: Report) -> bool:
     """Whether a monitor compares nothing that is known only after a call; else reported."""
     sound = True
     for pair, both in zip(pairs, sides, strict=True):

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tcc_certs.errors import Code, Rejected
-from tcc_certs.values.numbers import exact
+from tcc_certs.formats.decimals import is_decimal
 from tcc_certs.values.types import JsonType, NumberType
 from tcc_compiler.language.ast import (
     ForbidStatement,
@@ -142,9 +141,7 @@ class _Reader:
             self.report.error("TCC308", number.region, "this sum is negative")
         elif present(side, parameter, self.report):
             text = decimal_text(number.value)
-            try:
-                exact(text, "limit", Code.CORE_SCHEMA)
-            except Rejected:
+            if not is_decimal(text):
                 message = "this limit has more digits than a number may have"
                 self.report.error("TCC307", number.region, message)
                 return
@@ -175,8 +172,9 @@ class _Reader:
         """``require A before B``, ``before each B`` or ``after B``."""
         self.report.tick()
         patterns = (statement.first, statement.second)
-        first, second = self.scope.selection(statement.first), self.scope.selection(
-            statement.second
+        first, second = (
+            self.scope.selection(statement.first),
+            self.scope.selection(statement.second),
         )
         if first is None or second is None:
             return

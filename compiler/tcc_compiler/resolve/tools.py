@@ -123,7 +123,9 @@ def _observes(statement: ToolStatement, strict: Strict, report: Report) -> bool:
 
 
 def _single(
-    attributes: Sequence[Doc | Quotes | Strict | Errors | BindMcp | BindPython], what: str, report: Report
+    attributes: Sequence[Doc | Quotes | Strict | Errors | BindMcp | BindPython],
+    what: str,
+    report: Report,
 ) -> bool:
     for other in attributes[1:]:
         report.error(
