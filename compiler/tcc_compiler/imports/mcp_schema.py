@@ -76,7 +76,7 @@ def domain_of(schema: object) -> Domain | None:
     inner = _not_null(schema)
     if inner is not None:
         found = domain_of(inner)
-        return None if found is None else _with(found, "null is refused: leave it out")
+        return None if found is None else _with(found, "null is refused")
     return _by_type(schema)
 
 
