@@ -23,6 +23,7 @@ from tcc_certs.core.model import (
 from tcc_certs.core.selections import Owned, read_selection, selection_text
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.decimals import is_decimal
 from tcc_certs.formats.names import written
 from tcc_certs.formats.schema import (
     as_list,
@@ -34,7 +35,6 @@ from tcc_certs.formats.schema import (
 )
 from tcc_certs.limits import MAX_CALLS
 from tcc_certs.values.kinds import FlagType, JsonType, NumberType, OpenType, TextType
-from tcc_certs.values.numbers import exact
 
 _SCHEMA = Code.CORE_SCHEMA
 _ORDERS = {"require": ("before", "each"), "forbid": ("before", "with")}
@@ -153,7 +153,7 @@ def _sum(value: Json, path: str, tools: Sequence[Tool]) -> SumMonitor:
     if not isinstance(of, NumberType) or of.low is None or of.low.startswith("-"):
         raise Rejected(_SCHEMA, f"{path}.param", "a number of at least 0", name)
     most = as_text(item["value"], f"{path}.value", _SCHEMA)
-    exact(most, f"{path}.value", _SCHEMA)
+    ensure(is_decimal(most), _SCHEMA, f"{path}.value", "a canonical decimal", most)
     ensure(not most.startswith("-"), _SCHEMA, f"{path}.value", "at least 0", most)
     text = f"limit sum({written(tools[number].name)}.{written(name)}) <= {most}"
     return SumMonitor(tool=number, parameter=name, value=most, text=text)

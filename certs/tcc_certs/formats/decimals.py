@@ -7,6 +7,7 @@ import re
 from tcc_certs.errors import Code, Rejected
 
 _EXACT = re.compile(r"-?(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
+_LONG = re.compile(r"-?(0|[1-9][0-9]{0,399})(\.[0-9]{0,399}[1-9])?")
 
 
 def divide_nearest(numerator: int, denominator: int) -> int:
@@ -50,3 +51,15 @@ def nano_of(text: str) -> int | None:
         return None
     nano = int(whole + part.ljust(9, "0"))
     return nano if nano < 1 << 64 else None
+
+
+def is_decimal(text: str) -> bool:
+    """Whether `text` is an exact decimal in canonical text; long enough for every double."""
+    return _LONG.fullmatch(text) is not None and text != "-0"
+
+
+def scaled(*texts: str) -> tuple[int, ...]:
+    """Canonical decimals as integers of one unit: they compare and add up as the decimals do."""
+    parts = [text.partition(".")[::2] for text in texts]
+    places = max(len(part) for _, part in parts)
+    return tuple(int(whole + part.ljust(places, "0")) for whole, part in parts)

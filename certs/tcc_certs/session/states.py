@@ -115,7 +115,7 @@ class Plans:
         On a nondeterministic artifact sets of states, each a list.
         """
         if self._deterministic:
-            return sorted({states[0] if states else -1 for states, _ in held})
+            return [*sorted({states[0] if states else -1 for states, _ in held})]
         return [list(states) for states in sorted({states for states, _ in held})]
 
     def _look(self, held: Held, offer: Offer) -> tuple[Code | None, Held]:

@@ -11,7 +11,8 @@ import tcc
 from tcc import screen
 from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.files import same_file
-from tcc.opening import artifact_argument, digest_option, input_option, open_artifact, refuse
+from tcc.opening import artifact_argument, input_option, open_artifact, refuse
+from tcc.options import digest_option
 from tcc.servers import WithServer, required
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact

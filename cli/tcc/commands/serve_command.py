@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 import tcc
-from tcc.opening import artifact_argument, digest_option, open_artifact
+from tcc.opening import artifact_argument, open_artifact
+from tcc.options import digest_option
 from tcc.planning import Planner
 from tcc_runtime.mcp.serving import serve
 
