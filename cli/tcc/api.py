@@ -85,7 +85,7 @@ def compile_file(
         timeout: most seconds.
         count_bits: most bits of the number of plans.
         relax: statements to leave to the run: ``price``, ``latency``, ``cost``, ``epsilon``,
-            ``uses``, ``depth``, ``require``, ``forbid``, or canonical texts of limits; and
+            ``uses``, ``sum``, ``depth``, ``require``, ``forbid``, or canonical texts of limits; and
             ``auto``: past one of the limits above, compile to bounds in place of counts.
             Nothing is relaxed that is not asked for here.
         round_counts: round race counts up to so many bits, 1 .. 63.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tcc import screen
+from tcc.declared import declared, declared_rows
 from tcc_certs.core.enforced import enforced, shortened
 from tcc_certs.formats.decimals import format_decimal
 from tcc_runtime.artifact.load import Artifact, Diagnostic
@@ -39,7 +40,10 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
         "round_counts": manifest.round_counts,
         "relaxed": list(where.run),
         "enforced": {"automaton": list(where.automaton), "run": list(where.run)},
+        **declared(artifact.core),
     }
+    if "monitors" in fields:
+        fields["enforced"]["gate"] = fields["monitors"]
     if artifact.diagnostics:
         fields["diagnostics"] = [diagnostic_fields(said) for said in artifact.diagnostics]
     if by_depth or depth * manifest.edges <= _CHEAP:
@@ -91,6 +95,12 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
             if fields["relaxed"]
             else []
         ),
+        *(
+            [("", f"by a gate alone: {shortened(tuple(fields['monitors']))}")]
+            if "monitors" in fields
+            else []
+        ),
+        *declared_rows(fields),
         ("calls", f"{fields['calls']}, at most {fields['max_depth']} in a plan"),
         ("cheapest", least),
         ("race", f"tilt {fields['tilt']}, beta {fields['beta']}"),

@@ -101,7 +101,7 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--relax",
             metavar="NAME",
             multiple=True,
-            help="leave statements to the run: price, latency, cost, epsilon, uses, depth, "
+            help="leave statements to the run: price, latency, cost, epsilon, uses, sum, depth, "
             "require, forbid, or one limit such as 'uses(search)<=2'; auto: what it takes to stay "
             "within the limits above; repeatable. Nothing is relaxed unasked",
         ),

@@ -7,6 +7,7 @@ from typing import Any
 
 from tcc import screen
 from tcc.forecast import estimate_fields, text
+from tcc_certs.core.enforced import shortened
 from tcc_certs.formats.decimals import format_decimal
 from tcc_runtime.outcome import Run
 from tcc_runtime.terms.estimate import Estimate
@@ -38,6 +39,7 @@ def run_fields(
             **({} if p.cost_high is None else {"cost_high": p.cost_high}),
             "value": p.value,
             "leaf_id": p.leaf_id,
+            **({"assumed": list(p.assumed)} if p.assumed else {}),
         }
         for p in run.plans
     ]
@@ -90,6 +92,8 @@ def print_run(
         screen.say(f"{place:>3}. {' '.join(plan.calls) or nothing}")
         cost = plan.cost if plan.cost_high is None else f"{plan.cost} .. {plan.cost_high}"
         screen.say(f"     value {plan.value}, cost {cost}", dim=True)
+        if plan.assumed:
+            screen.say(f"     assumes the answers in {shortened(plan.assumed)}", dim=True)
     if not run.plans:
         screen.say("no plan was found")
     screen.print_fields(_rows(run, ledger, predicted))

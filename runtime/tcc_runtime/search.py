@@ -14,6 +14,7 @@ from typing import TypeAlias
 from tcc_certs.formats.fixed import format_q64
 from tcc_runtime.artifact.constraints import constraints_of
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.artifact.observed import observed_calls
 from tcc_runtime.asking.quotes import Quoter
 from tcc_runtime.asking.refine import refinement_of
 from tcc_runtime.checks import Asking, Capped, Counted, Deep, Timed
@@ -144,6 +145,7 @@ class _Run:
         self._constraints = constraints_of(
             artifact, terms.truncate if terms.cut else None, terms.root.held
         )
+        self._observed = observed_calls(artifact)
         self._uniforms = Uniforms(race_key_of(artifact, terms))
         self._rung = rung_of(
             numbers,
@@ -299,6 +301,7 @@ class _Run:
         calls = calls_of(leaf)
         texts = [call.text for call in calls]
         if self._refinement is None:
-            return plan(texts, sum([call.cost_low for call in calls]), -minus_value, name)
+            low = sum([call.cost_low for call in calls])
+            return plan(texts, low, -minus_value, name, observed=self._observed)
         low, high = self._refinement.costs(leaf)
-        return plan(texts, low, -minus_value, name, high)
+        return plan(texts, low, -minus_value, name, high, self._observed)

@@ -7,6 +7,7 @@ look at one whole word.  It knows nothing of automata, residuals or states.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 from tcc_certs.core.model import (
     Alt,
@@ -15,6 +16,7 @@ from tcc_certs.core.model import (
     Diff,
     Empty,
     Expr,
+    ForbidBefore,
     ForbidNext,
     OneCall,
     Repeat,
@@ -100,6 +102,14 @@ def _limit_holds(core, limit, word) -> bool:
     if limit.kind == "uses":
         used = sum(index in set(members(limit.calls)) for index in word)
         return used >= limit.value if limit.least else used <= limit.value
+    if limit.kind == "sum":
+        tool, place = limit.parameter
+        texts = [
+            core.tools[tool].parameters[place].values[call.values[place]]
+            for call in calls
+            if call.tool == tool
+        ]
+        return sum(Fraction(text or "0") for text in texts) * 10**9 <= limit.value
     amount = {
         "depth": len(calls),
         "price": sum(call.price for call in calls),
@@ -113,6 +123,10 @@ def _limit_holds(core, limit, word) -> bool:
 def _require_holds(core, statement, word) -> bool:
     first = set(members(core.patterns[statement.first]))
     second = set(members(core.patterns[statement.second]))
+    marks = [at for at, call in enumerate(word) if call in second]
+    if statement.order == "each":
+        gaps = zip([-1, *marks], marks, strict=False)
+        return all(first.intersection(word[before + 1 : at]) for before, at in gaps)
     for at, call in enumerate(word):
         others = word[:at] if statement.order == "before" else word[at + 1 :]
         if call in second and not first.intersection(others):
@@ -127,6 +141,10 @@ def _forbid_holds(core, statement, word) -> bool:
         return not any(all(word[at + i] in chain[i] for i in range(len(chain))) for at in starts)
     first = set(members(core.patterns[statement.first]))
     second = set(members(core.patterns[statement.second]))
+    if isinstance(statement, ForbidBefore):
+        return not any(
+            call in second and first.intersection(word[:at]) for at, call in enumerate(word)
+        )
     return not (first.intersection(word) and second.intersection(word))
 
 

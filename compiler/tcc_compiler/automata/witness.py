@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.core.model import Core
+from tcc_certs.core.model import Call, Core
+from tcc_compiler.automata.amounts import value_amounts
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.machine import Machine, components
 from tcc_compiler.resources.refusal import Refused
@@ -92,7 +93,23 @@ def cuts(core: Core, letters: Letters, cycle: Sequence[int]) -> list[str]:
         "epsilon": sum(call.epsilon for call in calls),
         "cost": sum(call.cost_high for call in calls),
     }
-    return limits + [f"`limit {kind} <= X`" for kind, total in sums.items() if total > 0]
+    limits += [f"`limit {kind} <= X`" for kind, total in sums.items() if total > 0]
+    return limits + [f"`limit sum({text}) <= X`" for text in _added_up(core, calls)[:2]]
+
+
+def _added_up(core: Core, calls: Sequence[Call]) -> list[str]:
+    """The parameters, as `tool.parameter`, whose values add up to more than 0 over the calls."""
+    known: dict[tuple[int, int], list[int]] = {}
+    found = {}
+    for call in calls:
+        tool = core.tools[call.tool]
+        for place, value in enumerate(call.values):
+            key = call.tool, place
+            if key not in known:
+                known[key] = value_amounts(tool.parameters[place]) or []
+            if value < len(known[key]) and known[key][value]:
+                found[f"{tool.name}.{tool.parameters[place].name}"] = True
+    return list(found)
 
 
 def word_to(machine: Machine, state: int) -> list[int]:

@@ -18,12 +18,14 @@ from tcc_certs.core.model import (
     Call,
     CallSet,
     Core,
+    Forbid,
+    ForbidBefore,
     ForbidNext,
-    ForbidWith,
     Limit,
     Require,
 )
-from tcc_certs.errors import Code, Rejected
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.decimals import parse_decimal
 from tcc_runtime.artifact.call_sets import CallRanges, NamedBy
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.statements import (
@@ -32,10 +34,14 @@ from tcc_runtime.artifact.statements import (
     AtLeast,
     AtMost,
     Before,
+    Each,
     Never,
     NoMoreThan,
+    NotBefore,
     Statement,
 )
+
+_PLACES = 9
 
 Held: TypeAlias = "tuple[tuple[int, int], ...]"  # statement and what it has seen, if not 0
 
@@ -109,7 +115,7 @@ def _relaxed(artifact: Artifact) -> Sequence[Statement]:
     calls = [core.calls[index] for index in indices]
     chosen = _Chosen(indices, core)
     return [
-        *(_limit(limit, calls, chosen) for limit in limits),
+        *(_limit(limit, calls, chosen, core) for limit in limits),
         *(_require(core.requires[i], chosen) for i in named.requires),
         *(_forbid(core.forbids[i], chosen) for i in named.forbids),
     ]
@@ -143,28 +149,48 @@ _AMOUNT: dict[str, Callable[[Call], int]] = {
 
 def _strictest(limits: Sequence[Limit]) -> list[Limit]:
     """Of the limits on one sum, or on the uses of one set of calls, the one that implies all."""
-    found: dict[tuple[str, bool, CallSet | None], Limit] = {}
+    found: dict[tuple[object, ...], Limit] = {}
     for limit in sorted(limits, key=lambda limit: limit.value, reverse=True):
-        what = (limit.kind, limit.least, limit.calls)
+        what = (limit.kind, limit.least, limit.calls, limit.parameter)
         if not limit.least or what not in found:
             found[what] = limit
     return list(found.values())
 
 
-def _limit(limit: Limit, calls: Sequence[Call], chosen: _Chosen) -> Statement:
+def _limit(limit: Limit, calls: Sequence[Call], chosen: _Chosen, core: Core) -> Statement:
     if limit.calls is not None:
         counted = chosen.by_set(limit.calls)
         return AtLeast(counted, limit.value) if limit.least else NoMoreThan(counted, limit.value)
+    if limit.parameter is not None:
+        return AtMost(_added(*limit.parameter, calls, core), limit.value)
     amount = _AMOUNT[limit.kind]
     return AtMost([amount(call) for call in calls], limit.value)
 
 
+def _added(tool: int, place: int, calls: Sequence[Call], core: Core) -> list[int]:
+    """What each call adds to the sum of a parameter, in nano-units; an absent one adds nothing."""
+    values = [_nano(text) for text in core.tools[tool].parameters[place].values]
+    return [values[call.values[place]] if call.tool == tool else 0 for call in calls]
+
+
+def _nano(text: str) -> int:
+    if not text:
+        return 0
+    number, places = parse_decimal(text, "value", Code.CORE_SCHEMA)
+    ensure(places <= _PLACES, Code.CORE_SCHEMA, "value", "nine decimal places at most", text)
+    return number * int(10 ** (_PLACES - places))
+
+
+_REQUIRE: dict[str, type[Before | After | Each]] = {"before": Before, "after": After, "each": Each}
+
+
 def _require(statement: Require, chosen: _Chosen) -> Statement:
-    kind = Before if statement.order == "before" else After
+    kind = _REQUIRE[statement.order]
     return kind(chosen.by_pattern(statement.first), chosen.by_pattern(statement.second))
 
 
-def _forbid(statement: ForbidNext | ForbidWith, chosen: _Chosen) -> Statement:
+def _forbid(statement: Forbid, chosen: _Chosen) -> Statement:
     if isinstance(statement, ForbidNext):
         return Never([chosen.by_pattern(p) for p in statement.patterns])
-    return Apart(chosen.by_pattern(statement.first), chosen.by_pattern(statement.second))
+    kind = NotBefore if isinstance(statement, ForbidBefore) else Apart
+    return kind(chosen.by_pattern(statement.first), chosen.by_pattern(statement.second))
