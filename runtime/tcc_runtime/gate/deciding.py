@@ -63,6 +63,9 @@ def decision(
     def find() -> tuple[list[Reason], tuple[Allowed, ...]]:
         nothing = closed or under_way or code is Code.NOT_WRITTEN
         allowed = () if nothing else session.policy.allowed(places)
-        return ([] if code is None else reasons(session, made, code, place, asked)), allowed
+        if code is None:
+            return [], allowed
+        group = None if asked is None else asked.group
+        return reasons(session, made, code, place, group), allowed
 
     return Decision(code, place, find)

@@ -10,10 +10,11 @@ call.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
@@ -30,6 +31,10 @@ from tcc_runtime.gate.remaining import remaining
 from tcc_runtime.gate.session import Outcome, Session
 from tcc_runtime.gate.shared import Shared
 from tcc_runtime.gate.turns import Ticket
+
+if TYPE_CHECKING:
+    from tcc_runtime.asking.quotes import Quoter
+    from tcc_runtime.outcome import Run
 
 
 class Gate:
@@ -134,6 +139,30 @@ class Gate:
         """The head of the ledger, hex; whoever has it can tell whether a record was changed."""
         self._looked_at()
         return self._shared.journal.head.hex()
+
+    def plan(
+        self, *, seed: bytes | None = None, quoter: Quoter | None = None, **settings: Any
+    ) -> Run:
+        """The best ways on from here, certified (see :func:`tcc.search`); it has no effect.
+
+        Args:
+            seed: 32 bytes; None draws one.
+            quoter, settings: as of :func:`tcc.search`; ``after`` is the session's.
+
+        Raises:
+            ValueError: an outcome is unknown, so it is not known where the session is.
+            SettingsError: a setting is out of its range.
+        """
+        session = self._looked_at()
+        word = None if session is None else session.word()
+        if word is None:
+            raise ValueError("a search begins where the session is: resolve what is unknown first")
+        from tcc_runtime.search import search
+        from tcc_runtime.terms.settings import Settings
+
+        texts = [self.artifact.texts[call] for call in word]
+        drawn = os.urandom(32) if seed is None else seed
+        return search(self.artifact, Settings(seed=drawn, after=texts, **settings), quoter=quoter)
 
     @property
     def artifact(self) -> Artifact:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 from tcc_certs.core.model import Core, OrderMonitor, Selection, SumMonitor, UsesMonitor
+from tcc_certs.formats.decimals import format_decimal
 
 Indices: TypeAlias = "tuple[int, ...]"
 _PLACES: Final = 340  # more decimal places than any double's shortest text has
@@ -214,11 +215,12 @@ class _Uses:
 class Memory:
     """What all monitors remember of one session."""
 
-    __slots__ = ("_named", "monitors")
+    __slots__ = ("_named", "_texts", "monitors")
 
     def __init__(self, plan: MonitorPlan) -> None:
         self.monitors = plan.fresh()
         self._named = plan.by_tool
+        self._texts = plan.texts
 
     def forbids(self, seen: Seen) -> int | None:
         """The number of the first monitor that forbids the call."""
@@ -231,6 +233,14 @@ class Memory:
         """The call was made; `observed` None: its outcome is unknown."""
         for at in self._named.get(seen.tool, ()):
             self.monitors[at].note(seen, observed)
+
+    def left_of_sums(self) -> list[tuple[str, str]]:
+        """For each sum its text and what may still be added, a canonical decimal."""
+        return [
+            (text, format_decimal(monitor.left, _PLACES))
+            for text, monitor in zip(self._texts, self.monitors, strict=True)
+            if isinstance(monitor, _Sum)
+        ]
 
 
 class MonitorPlan:

@@ -6,6 +6,7 @@ Cost: of a decision a few look-ups; of a tool's table its calls, once.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from tcc_certs.core.model import Core
@@ -67,17 +68,14 @@ class Policy:
         """The group that a call of the artifact is in."""
         found = self._groups.get(call)
         if found is None:
-            text = self.artifact.texts[call]
-            self.table(self._tool_of(text))
+            self.table(self.core.calls[self.core_call(call)].tool)
             found = self._groups[call]
         return found
 
-    def _tool_of(self, text: str) -> int:
-        from bisect import bisect_left
-
-        calls = self.core.calls
-        at = bisect_left(calls, text.encode(), key=lambda call: call.text.encode())
-        return calls[at].tool
+    def core_call(self, call: int) -> int:
+        """The number in the core of a call of the artifact."""
+        text = self.artifact.texts[call].encode()
+        return bisect_left(self.core.calls, text, key=lambda one: one.text.encode())
 
     def by_text(self, text: str) -> Group | None:
         """The group with that canonical text; all tools are made for it."""

@@ -129,6 +129,15 @@ class Session:
         accepts = self.policy.walk.accepts
         return not self.unforeseen and all(accepts(place) for place in self.known_places())
 
+    def word(self) -> list[int] | None:
+        """The calls of the artifact that were made; None where that is not known."""
+        if self.under_way or len(self.places) != 1 or self.unforeseen:
+            return None
+        done = [made for made in self.made if made.outcome != "failed"]
+        if any(made.outcome == "unknown" for made in done):
+            return None
+        return [made.group.by_observed[made.observed or ()] for made in done]
+
     def begin(self, group: Group, seen: Seen | None) -> Made:
         """A call is made; what comes of it is told to :meth:`settle`."""
         made = Made(group=group, seen=seen)
