@@ -21,6 +21,7 @@ COMMANDS = {
     "check": "verify the certificates of an artifact",
     "inspect": "show what is in an artifact",
     "run": "search an artifact for its best plans, with a certificate",
+    "exec": "do the best plan, call by call, through a gate",
     "batch": "make many runs over one artifact, on all processors",
     "validate": "verify a ledger against its artifact",
     "test": "check a grammar's examples and expectations",

@@ -166,3 +166,16 @@ class ResumeError(ValueError):
         self.expected = str(expected)[:200]
         self.found = str(found)[:200]
         super().__init__(f"{path}: expected {self.expected}, found {self.found}")
+
+
+class BindingError(ValueError):
+    """Nothing can be called for a tool.
+
+    Args:
+        name: of the tool, or of a server.
+        what: why.
+    """
+
+    def __init__(self, name: str, what: str) -> None:
+        self.name = name
+        super().__init__(f"{name[:80]!r}: {what}")
