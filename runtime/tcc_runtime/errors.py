@@ -179,3 +179,19 @@ class BindingError(ValueError):
     def __init__(self, name: str, what: str) -> None:
         self.name = name
         super().__init__(f"{name[:80]!r}: {what}")
+
+
+class ServerError(RuntimeError):
+    """A server of the Model Context Protocol that cannot be started, or is not understood."""
+
+
+class ServerDrift(RuntimeError):
+    """A server's tools are not those that were locked, or not those that the grammar names.
+
+    Args:
+        findings: one sentence for each tool.
+    """
+
+    def __init__(self, findings: tuple[str, ...]) -> None:
+        self.findings = findings
+        super().__init__("; ".join(findings))

@@ -13,11 +13,11 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.decimals import is_decimal, scaled
 
 Number: TypeAlias = "int | float | Decimal"
 
 _PRINTED = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:e([+-][0-9]+))?")
-_CANONICAL = re.compile(r"(?!-0$)-?(0|[1-9][0-9]{0,399})(\.[0-9]{0,399}[1-9])?")
 
 
 def canonical_number(value: object, path: str = "value") -> str:
@@ -37,21 +37,9 @@ def canonical_number(value: object, path: str = "value") -> str:
     return text
 
 
-def exact(text: str, path: str, code: Code) -> tuple[int, int]:
-    """A canonical decimal as ``(numerator, places)``: its value is ``numerator / 10**places``.
-
-    Raises:
-        Rejected: `code` at `path` where the text is not canonical.
-    """
-    ensure(_CANONICAL.fullmatch(text) is not None, code, path, "a canonical decimal", text)
-    whole, _, part = text.partition(".")
-    return int(whole + part), len(part)
-
-
 def compare(one: str, other: str) -> int:
     """-1, 0 or 1: how two canonical decimals compare."""
-    (a, x), (b, y) = (exact(text, "number", Code.NO_VALUE) for text in (one, other))
-    left, right = int(a * 10 ** max(0, y - x)), int(b * 10 ** max(0, x - y))
+    left, right = scaled(one, other)
     return (left > right) - (left < right)
 
 
@@ -62,7 +50,7 @@ def ensure_survives(text: str, path: str, code: Code) -> None:
         Rejected: `code` at `path`: it is not canonical, or its nearest double prints back as
             another value.
     """
-    exact(text, path, code)
+    ensure(is_decimal(text), code, path, "a canonical decimal", text)
     try:
         canonical_number(Decimal(text))
     except Rejected as refusal:

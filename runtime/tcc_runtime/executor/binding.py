@@ -30,6 +30,10 @@ class Failed(Exception):
 class Remote(Protocol):
     """Tools that are elsewhere."""
 
+    def has(self, server: str) -> bool:
+        """Whether there is a server of that name."""
+        ...
+
     def call(self, server: str, tool: str, arguments: dict[str, Any], key: str) -> Awaitable[Any]:
         """What a call gives back.
 
@@ -63,7 +67,7 @@ class Bindings:
     Args:
         tools: the caller's functions by the names of tools; they come before the grammar's.
         once: names of tools that do nothing twice for one key.
-        remote: of tools that are bound to servers; None: there are none.
+        remote: of tools that are bound to servers; None: there is none.
     """
 
     def __init__(
@@ -117,7 +121,7 @@ class Bindings:
 
     def _served(self, name: str, server: str, tool: str) -> Bound:
         remote = self._remote
-        if remote is None:
+        if remote is None or not remote.has(server):
             raise BindingError(name, f"no command was given for the server {server!r}")
 
         async def call(key: str, arguments: dict[str, Any]) -> Any:

@@ -149,6 +149,16 @@ class Course:
             return Stop(kind="failed", reason=f"{self._failures} calls in a row have failed")
         return self._step()
 
+    def tools(self) -> list[str]:
+        """The tools of the plan that is followed, as far as it is ahead."""
+        policy, found = policy_of(self._artifact), list[str]()
+        for plan in self._fitting()[:1]:
+            for call in plan.calls[len(self._made) - len(self.runs[-1].after) :]:
+                index = self._artifact.call_index(call)
+                if index is not None:
+                    found.append(policy.table(policy.group_of(index).tool).tool.name)
+        return found
+
     def refuse(self, step: Step) -> None:
         """The gate does not let it through: another plan of the run is taken, if one fits."""
         self._refused.add(step.call)

@@ -138,6 +138,7 @@ class _Doing:
         self._arguments, self._deadline = arguments, deadline
         self._left = retries  # times that calls are made again
         self._reason = ""
+        self._bound = 0  # runs whose tools were looked up
 
     async def to_the_end(self, resolve: Resolve | None) -> Stop:
         """Call by call, until there is no next one."""
@@ -152,6 +153,11 @@ class _Doing:
             step = self._course.next()
             if isinstance(step, Stop):
                 return step
+            if self._bound < len(self._course.runs):
+                # Before the first call of a plan: it is no use to find out half-way.
+                self._bound = len(self._course.runs)
+                for tool in self._course.tools():
+                    self._bindings.of(tool)
             await self._make(step)
 
     async def _make(self, step: Step) -> None:

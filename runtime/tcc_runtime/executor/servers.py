@@ -48,17 +48,20 @@ class Servers:
     ) -> None:
         await self._stack.aclose()
 
+    def has(self, server: str) -> bool:
+        """Whether there is a server of that name."""
+        return server in self._clients
+
     async def call(self, server: str, tool: str, arguments: dict[str, Any], key: str) -> Any:
         """What a call gives back: its structured content, else the text of its content.
 
         Raises:
             ToolError: the server answered with an error.
-            BindingError: there is no such server.
+            KeyError: there is no such server.
         """
-        client = self._clients.get(server)
-        if client is None:
-            raise BindingError(server, "no command was given for this server")
-        answer = await client.call_tool(tool, arguments, meta={"tcc/idempotency-key": key})
+        answer = await self._clients[server].call_tool(
+            tool, arguments, meta={"tcc/idempotency-key": key}
+        )
         texts = [part.text for part in answer.content if getattr(part, "type", "") == "text"]
         if answer.is_error:
             raise ToolError(f"{tool}: {' '.join(texts)[:200]}")
