@@ -1,7 +1,7 @@
 """The one error of the trusted kernel, and the codes that it can carry.
 
 A code's first letter says what was being read: ``B`` bytes and container, ``M`` manifest,
-``C1``..``C8`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``S`` the
+``C1``..``C9`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``S`` the
 ledger of a session, ``Q`` a book of quotes, ``R`` a call at a gate, ``D`` a decline.  Codes are
 stable: a released code keeps its meaning for ever, and is never used again.
 """
@@ -36,7 +36,8 @@ class Code(StrEnum):
     CALL_WEIGHT = "M302"
     TOOL_TABLE = "M303"
 
-    # C1 partition, C2 finiteness, C3 plans, C4 race counts, C5 bounds, C6 minimal, C7 leaf ids.
+    # C1 partition, C2 finiteness, C3 plans, C4 race counts, C5 bounds, C6 minimal, C7 leaf ids,
+    # C8 source, C9 strict.
     EDGE_RANGE = "C101"
     EDGE_ORDER = "C102"
     ACCEPT_VALUE = "C103"
@@ -61,6 +62,8 @@ class Code(StrEnum):
     CORE_SCHEMA = "C801"
     CORE_MISMATCH = "C802"
     RELAXED = "C803"
+    STRICT_ANSWER = "C901"
+    STRICT_FEATURE = "C902"
 
     # G: the automaton against its core, and the core against its source.
     CORE_ACCEPT = "G101"
@@ -120,22 +123,24 @@ class Code(StrEnum):
     SESSION_ID = "S102"
     SESSION_MONITORS = "S103"
     SESSION_KEY = "S104"
-    SESSION_ORDER = "S201"
-    SESSION_SEQ = "S202"
-    SESSION_CALL = "S203"
-    SESSION_OPEN = "S204"
-    SESSION_VALUE = "S205"
+    SESSION_SEQ = "S201"
+    SESSION_CALL = "S202"
+    SESSION_OPEN = "S203"
+    SESSION_VALUE = "S204"
+    SESSION_DIGEST = "S205"
     SESSION_STATES = "S206"
-    SESSION_KEYED = "S207"
-    SESSION_OUTCOME = "S208"
-    SESSION_OBSERVED = "S209"
-    SESSION_REFUSAL = "S210"
-    SESSION_RESOLVE = "S211"
+    SESSION_CALL_KEY = "S207"
+    SESSION_REPEATED = "S208"
+    SESSION_OUTCOME = "S209"
+    SESSION_OBSERVED = "S210"
+    SESSION_REFUSAL = "S211"
+    SESSION_RESOLVE = "S212"
     SESSION_PLANS = "S301"
     SESSION_MONITOR = "S302"
-    SESSION_LEFT = "S303"
-    SESSION_UNKNOWNS = "S304"
+    SESSION_STATEMENT = "S303"
+    SESSION_PLACES = "S304"
     SESSION_FINISH = "S305"
+    SESSION_UNFORESEEN = "S306"
 
     # R: a gate's refusals of a call, an end or a value.
     UNKNOWN_TOOL = "R101"

@@ -1,6 +1,6 @@
 """What the tools of a core declare beside their listed parameters, and the monitors, for people.
 
-Open parameters are texts as a grammar has them.  Nothing is shown of a core that has none of this.
+Open parameters are texts as a grammar has them; nothing is shown of a core that has none of this.
 Cost: linear in the tools.
 """
 
@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tcc_certs.core.enforced import shortened
+from tcc_certs.core.enforced import shortened, type_text
 from tcc_certs.core.model import Core, Tool
-from tcc_certs.formats.codec import encode
-from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenParameter, TextType
-
-_MOST = 65536  # unless a grammar says otherwise
+from tcc_certs.formats.names import written
+from tcc_certs.values.types import OpenParameter
 
 
 def declared(core: Core) -> dict[str, Any]:
@@ -26,25 +24,24 @@ def declared(core: Core) -> dict[str, Any]:
 
 
 def declared_rows(fields: Mapping[str, Any]) -> list[tuple[str, object]]:
-    """The same as rows for people, without the monitors."""
+    """The same as rows for people, without what a gate holds to: that has a row of its own."""
     tools = fields.get("tools", ())
-    opened = [f"{tool['name']}({', '.join(tool['open'])})" for tool in tools if "open" in tool]
     observed = [_observed_text(tool) for tool in tools if "observed" in tool]
-    failing = [tool["name"] for tool in tools if "errors" in tool]
-    rows = [("open", opened), ("observed", observed), ("errors mean failed", failing)]
+    failing = [f"mean failed of {written(tool['name'])}" for tool in tools if "errors" in tool]
+    rows = [("observed", observed), ("errors", failing)]
     return [(name, shortened(tuple(texts))) for name, texts in rows if texts]
 
 
 def _observed_text(tool: Mapping[str, Any]) -> str:
     strict = ", strict" if "strict" in tool else ""
-    return f"{tool['name']}({', '.join(tool['observed'])}){strict}"
+    return f"{written(tool['name'])}({', '.join(tool['observed'])}){strict}"
 
 
 def _tool(tool: Tool) -> dict[str, Any]:
-    observed = [f"{p.name}: {' | '.join(p.values)}" for p in tool.parameters if p.observed]
+    observed = [f"{written(p.name)}: {' | '.join(p.values)}" for p in tool.parameters if p.observed]
     fields: dict[str, Any] = {"name": tool.name}
     if tool.opened:
-        fields["open"] = [open_text(parameter) for parameter in tool.opened]
+        fields["open"] = [_open_text(parameter) for parameter in tool.opened]
     if observed:
         fields["observed"] = observed
     if tool.strict:
@@ -54,24 +51,6 @@ def _tool(tool: Tool) -> dict[str, Any]:
     return fields
 
 
-def open_text(parameter: OpenParameter) -> str:
-    """An open parameter as a grammar has it; limits that hold unless said are left out."""
+def _open_text(parameter: OpenParameter) -> str:
     optional = "?" if parameter.optional else ""
-    return f"{parameter.name}{optional}: {_type_text(parameter)}"
-
-
-def _type_text(parameter: OpenParameter) -> str:
-    match parameter.type:
-        case TextType(least=least, most=most, pattern=pattern):
-            words = ["text"]
-            words += [f"min {least}"] if least else []
-            words += [f"max {most}"] if most != _MOST else []
-            words += [f"~ {encode(pattern).decode()}"] if pattern is not None else []
-            return " ".join(words)
-        case NumberType(whole=whole, low=low, high=high):
-            kind = "integer" if whole else "number"
-            return kind if low is None else f"{kind} {low} .. {high}"
-        case FlagType():
-            return "flag"
-        case JsonType(most=most):
-            return "json" if most == _MOST else f"json max {most}"
+    return f"{written(parameter.name)}{optional}: {type_text(parameter.type)}"

@@ -39,11 +39,13 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
         "nondeterministic": manifest.nondeterministic,
         "round_counts": manifest.round_counts,
         "relaxed": list(where.run),
-        "enforced": {"automaton": list(where.automaton), "run": list(where.run)},
+        "enforced": {
+            "automaton": list(where.automaton),
+            "gate": list(where.gate),
+            "run": list(where.run),
+        },
         **declared(artifact.core),
     }
-    if "monitors" in fields:
-        fields["enforced"]["gate"] = fields["monitors"]
     if artifact.diagnostics:
         fields["diagnostics"] = [diagnostic_fields(said) for said in artifact.diagnostics]
     if by_depth or depth * manifest.edges <= _CHEAP:
@@ -84,6 +86,7 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
         least = f"at least {fields['min_cost']}"
     else:
         least = f"{fields['min_cost']}: {' '.join(cheapest) or '(the empty plan)'}"
+    gate = fields["enforced"]["gate"]
     rows: list[tuple[str, object]] = [
         ("grammar", f"{fields['grammar']} {fields['version']}"),
         ("plans", f"at most {plans}" if bounds_plans(artifact) else plans),
@@ -95,11 +98,7 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
             if fields["relaxed"]
             else []
         ),
-        *(
-            [("", f"by a gate alone: {shortened(tuple(fields['monitors']))}")]
-            if "monitors" in fields
-            else []
-        ),
+        *([("", f"where calls are made: {shortened(tuple(gate))}")] if gate else []),
         *declared_rows(fields),
         ("calls", f"{fields['calls']}, at most {fields['max_depth']} in a plan"),
         ("cheapest", least),

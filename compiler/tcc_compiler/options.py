@@ -54,8 +54,8 @@ class Options:
         default=(),
         metadata={
             "about": "leave statements to the run: price, latency, cost, epsilon, uses, sum, "
-            "depth, require, forbid, or one limit such as 'uses(search)<=2'; auto: what it takes to stay "
-            "within the limits above; repeatable. Nothing is relaxed unasked",
+            "depth, require, forbid, or one limit such as 'uses(search)<=2'; auto: what it "
+            "takes to stay within the limits above; repeatable. Nothing is relaxed unasked",
             "metavar": "NAME",
         },
     )

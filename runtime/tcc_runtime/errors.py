@@ -166,3 +166,32 @@ class ResumeError(ValueError):
         self.expected = str(expected)[:200]
         self.found = str(found)[:200]
         super().__init__(f"{path}: expected {self.expected}, found {self.found}")
+
+
+class BindingError(ValueError):
+    """Nothing can be called for a tool.
+
+    Args:
+        name: of the tool, or of a server.
+        what: why.
+    """
+
+    def __init__(self, name: str, what: str) -> None:
+        self.name = name
+        super().__init__(f"{name[:80]!r}: {what}")
+
+
+class ServerError(RuntimeError):
+    """A server of the Model Context Protocol that cannot be started, or is not understood."""
+
+
+class ServerDrift(RuntimeError):
+    """A server's tools are not those that were locked, or not those that the grammar names.
+
+    Args:
+        findings: one sentence for each tool.
+    """
+
+    def __init__(self, findings: tuple[str, ...]) -> None:
+        self.findings = findings
+        super().__init__("; ".join(findings))

@@ -210,7 +210,14 @@ def test_takes_recursion_that_consumes_a_call(body: Any) -> None:
 
 @pytest.mark.parametrize(
     ("version", "code"),
-    [([1, 1], "C801"), ([1, 2], "D102"), ([2, 0], "D102"), ([0, 9], "D102"), ([1, -1], "C801"), ([1], "C801")],
+    [
+        ([1, 1], "C801"),
+        ([1, 2], "D102"),
+        ([2, 0], "D102"),
+        ([0, 9], "D102"),
+        ([1, -1], "C801"),
+        ([1], "C801"),
+    ],
 )
 def test_declines_other_versions(version: list[int], code: str) -> None:
     assert code_of(changed(version=version)) == code

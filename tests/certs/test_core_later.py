@@ -54,7 +54,6 @@ def later_core() -> Document:
         call(0, [a, p, o]) for a in range(3) for p in range(5) for o in range(2)
     ]  # fmt: skip
     calls += [call(1, [k]) for k in range(2)]
-    core = decode(make_core(tools=tools, calls=calls, plan=["empty"]), "core")
     texts = {encode(c): text for c, text in zip(calls, _texts(tools, calls), strict=True)}
     calls = sorted(calls, key=lambda c: texts[encode(c)].encode())
     ask, do, yes = _sets(calls)
@@ -85,7 +84,10 @@ def monitors() -> list[Any]:
             "kind": "require", "order": "each", "first": SELECT_A, "second": whole,
             "same": [["f", "f"], ["i", "n"], ["plan", "k"]],
         },
-        {"kind": "forbid", "order": "before", "first": do, "second": SELECT_A, "same": [["n", "i"]]},
+        {
+            "kind": "forbid", "order": "before", "first": do, "second": SELECT_A,
+            "same": [["n", "i"]],
+        },
         {"kind": "forbid", "order": "with", "first": SELECT_A, "second": do, "same": [["n", "n"]]},
         {"kind": "sum", "tool": 1, "param": "n", "value": "100.25"},
         {"kind": "uses", "of": do, "per": "t", "value": 2},
@@ -264,7 +266,8 @@ REFUSED: list[tuple[Change, str]] = [
     (opened(0, min=True), f"{OPEN}[0].min"),
     (opened(0, max=2**20 + 1), f"{OPEN}[0].max"),
     (opened(0, pattern=1), f"{OPEN}[0].pattern"),
-    (opened(0, pattern="("), f"{OPEN}[0].pattern"),
+    (opened(0, pattern="("), f"{OPEN}[0].pattern character 2"),
+    (opened(0, pattern="(ab){501}"), f"{OPEN}[0].pattern"),
     (opened(0, low="0"), f"{OPEN}[0]"),
     (opened(1, low=None), f"{OPEN}[1].high"),
     (opened(1, high=None), f"{OPEN}[1].high"),

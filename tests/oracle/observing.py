@@ -1,5 +1,5 @@
 """Random cores of version 1.1: listed, optional, numeric and observed parameters, strict tools, and
-the statements that speak of them; and what is left of a set of plans where tools are strict.
+the statements that speak of them.
 
 The shape of a core is that of one over letters (:mod:`tests.oracle.cores`); its calls are then
 those of other tools.
@@ -17,7 +17,6 @@ from tcc_certs.core.model import Call, Core, Parameter, Tool
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tests.oracle.cores import _calls, _expression, _pattern, call, depth, make_core
-from tests.oracle.plans import Word
 
 # name -> (listed parameters, observed parameters, optional ones); values in declared order.
 SHAPES: dict[str, tuple[dict[str, list[str]], dict[str, list[str]]]] = {
@@ -153,31 +152,6 @@ def _sums(rng: random.Random, tools: list[Tool], likely: float) -> list[dict[str
 def without_strict(core: Core) -> Core:
     """The core with no tool strict."""
     return replace(core, tools=tuple([replace(tool, strict=False) for tool in core.tools]))
-
-
-def strict_part(core: Core, plans: Iterable[Word]) -> frozenset[Word]:
-    """The largest set of `plans` in which after every prefix a strict call has all its sisters.
-
-    The greatest fixpoint of leaving out the plans that pass a call with a sister that leads to no
-    plan that is left.
-    """
-    left = frozenset(plans)
-    while True:
-        prefixes = {plan[:at] for plan in left for at in range(len(plan) + 1)}
-        fine = frozenset(plan for plan in left if _is_answered(core, plan, prefixes))
-        if fine == left:
-            return left
-        left = fine
-
-
-def _is_answered(core: Core, plan: Word, prefixes: set[Word]) -> bool:
-    for at, number in enumerate(plan):
-        tool = core.tools[core.calls[number].tool]
-        if tool.strict and not all(
-            (*plan[:at], sister) in prefixes for sister in sisters(core, number)
-        ):
-            return False
-    return True
 
 
 def sisters(core: Core, number: int) -> list[int]:

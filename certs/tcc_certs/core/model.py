@@ -16,7 +16,7 @@ from tcc_certs.core.monitor_model import OrderMonitor as OrderMonitor
 from tcc_certs.core.monitor_model import Selection as Selection
 from tcc_certs.core.monitor_model import SumMonitor as SumMonitor
 from tcc_certs.core.monitor_model import UsesMonitor as UsesMonitor
-from tcc_certs.values.types import OpenParameter
+from tcc_certs.values.kinds import OpenParameter
 
 CallSet: TypeAlias = "tuple[tuple[int, int], ...]"
 

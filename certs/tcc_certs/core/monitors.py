@@ -20,10 +20,10 @@ from tcc_certs.core.model import (
     Tool,
     UsesMonitor,
 )
-from tcc_certs.core.opened import read_decimal
 from tcc_certs.core.selections import Owned, read_selection, selection_text
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.decimals import is_decimal
 from tcc_certs.formats.names import written
 from tcc_certs.formats.schema import (
     as_list,
@@ -34,7 +34,7 @@ from tcc_certs.formats.schema import (
     ensure_increasing,
 )
 from tcc_certs.limits import MAX_CALLS
-from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
+from tcc_certs.values.kinds import FlagType, JsonType, NumberType, OpenType, TextType
 
 _SCHEMA = Code.CORE_SCHEMA
 _ORDERS = {"require": ("before", "each"), "forbid": ("before", "with")}
@@ -152,7 +152,8 @@ def _sum(value: Json, path: str, tools: Sequence[Tool]) -> SumMonitor:
     of = _open_type(tools[number], name, f"{path}.param")
     if not isinstance(of, NumberType) or of.low is None or of.low.startswith("-"):
         raise Rejected(_SCHEMA, f"{path}.param", "a number of at least 0", name)
-    most = read_decimal(item["value"], f"{path}.value")
+    most = as_text(item["value"], f"{path}.value", _SCHEMA)
+    ensure(is_decimal(most), _SCHEMA, f"{path}.value", "a canonical decimal", most)
     ensure(not most.startswith("-"), _SCHEMA, f"{path}.value", "at least 0", most)
     text = f"limit sum({written(tools[number].name)}.{written(name)}) <= {most}"
     return SumMonitor(tool=number, parameter=name, value=most, text=text)

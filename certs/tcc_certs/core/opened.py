@@ -11,10 +11,9 @@ from collections.abc import Mapping
 
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import Json
-from tcc_certs.formats.decimals import is_decimal, scaled
 from tcc_certs.formats.names import read_name
 from tcc_certs.formats.schema import as_flag, as_list, as_object, as_text, as_whole
-from tcc_certs.values.types import (
+from tcc_certs.values.kinds import (
     FlagType,
     JsonType,
     NumberType,
@@ -22,6 +21,8 @@ from tcc_certs.values.types import (
     OpenType,
     TextType,
 )
+from tcc_certs.values.numbers import compare, ensure_survives
+from tcc_certs.values.text_source import read_tree
 
 _SCHEMA = Code.CORE_SCHEMA
 MAX_SIZE = 1 << 20  # code points of a text, bytes of a JSON value
@@ -76,12 +77,8 @@ def _text(item: Mapping[str, Json], path: str) -> TextType:
     if "pattern" not in item:
         return TextType(least=least, most=most)
     pattern = as_text(item["pattern"], f"{path}.pattern", _SCHEMA)
-    _check_pattern(pattern, f"{path}.pattern")
+    read_tree(pattern, f"{path}.pattern")
     return TextType(least=least, most=most, pattern=pattern)
-
-
-def _check_pattern(source: str, path: str) -> None:
-    """The source of a pattern is one of the dialect."""
 
 
 def _number(item: Mapping[str, Json], whole: bool, path: str) -> NumberType:
@@ -89,24 +86,13 @@ def _number(item: Mapping[str, Json], whole: bool, path: str) -> NumberType:
     if "low" not in item:
         return NumberType(whole=whole)
     low, high = (_end(item[name], whole, f"{path}.{name}") for name in ("low", "high"))
-    least, most = scaled(low, high)
-    ensure(least <= most, _SCHEMA, f"{path}.high", f"at least {low}", high)
+    ensure(compare(low, high) <= 0, _SCHEMA, f"{path}.high", f"at least {low}", high)
     return NumberType(whole=whole, low=low, high=high)
 
 
 def _end(value: Json, whole: bool, path: str) -> str:
     """An end of a range: canonical, and a value of the type."""
-    text = read_decimal(value, path)
-    ensure(not whole or "." not in text, _SCHEMA, path, "a whole number", text)
-    return text
-
-
-def read_decimal(value: Json, path: str) -> str:
-    """The canonical text of an exact decimal that a value can be.
-
-    Raises:
-        Rejected: C801.
-    """
     text = as_text(value, path, _SCHEMA)
-    ensure(is_decimal(text), _SCHEMA, path, "an exact decimal in canonical text", text)
+    ensure_survives(text, path, _SCHEMA)
+    ensure(not whole or "." not in text, _SCHEMA, path, "a whole number", text)
     return text

@@ -5,14 +5,13 @@ Normative text: docs/spec/core.md, section 2.  Cost: linear in the texts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from tcc_certs.core.model import Model, Parameter, Tool
 from tcc_certs.core.opened import read_opened
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.formats.codec import Json, decode
-from tcc_certs.formats.names import RESERVED, is_bare, is_identifier, read_name
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.names import read_name
 from tcc_certs.formats.schema import (
     as_flag,
     as_list,
@@ -22,11 +21,10 @@ from tcc_certs.formats.schema import (
     as_unsigned,
     ensure_increasing,
 )
+from tcc_certs.values.listed import json_of
 
 _SCHEMA = Code.CORE_SCHEMA
 _OPTIONAL = ["bind", "doc", "errors", "in", "models", "open", "out", "quotes", "strict"]
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?")
-_CONSTANTS = frozenset(("true", "false", "null"))  # bare they are JSON's values, and no texts
 _ABSENT = ""
 
 
@@ -92,22 +90,12 @@ def _parameter(value: Json, path: str) -> Parameter:
 
 
 def _value_text(value: Json, path: str) -> str:
-    """A bare word, a number in shortest exact form, or a string as canonical JSON.
-
-    A text that may stand bare has no other form: one JSON value is one value.
-    """
+    """The canonical text of a value; one JSON value has one."""
     text = as_text(value, path, _SCHEMA)
-    if text.startswith('"'):
-        try:
-            inside = decode(text.encode(), path)
-        except Rejected as refusal:
-            raise Rejected(_SCHEMA, path, refusal.expected, refusal.found) from None
-        bare = isinstance(inside, str) and is_bare(inside) and inside not in _CONSTANTS
-        ensure(not bare, _SCHEMA, path, "a word without quotes", text)
-        return text
-    number = _NUMBER.fullmatch(text) is not None and text != "-0"
-    ensure(number or is_identifier(text), _SCHEMA, path, "a value", text)
-    ensure(text not in RESERVED, _SCHEMA, path, "a reserved word in quotes", text)
+    try:
+        json_of(text)
+    except Rejected as refusal:
+        raise Rejected(_SCHEMA, path, refusal.expected, refusal.found) from None
     return text
 
 

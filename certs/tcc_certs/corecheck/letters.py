@@ -2,18 +2,20 @@
 
 Every limit is a meter, the sum over a plan of one weight a call, at most a bound: ``depth`` weighs
 every call 1, ``uses(P) >= n`` weighs calls of P -1 against -n.  Two calls are one letter when they
-are in the same patterns, weigh the same on every meter and have the same signature.
+are in the same patterns, weigh the same on every meter and have the same signature; calls of strict
+tools when moreover their sisters are alike, letter by letter.
 Cost: linear in the sizes of the patterns and in calls times limits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tcc_certs.core.amounts import summed_parameter
 from tcc_certs.core.model import Call, CallSet, Core, Limit, Tool, members
 from tcc_certs.corecheck.budget import Budget
+from tcc_certs.corecheck.sisters import with_sisters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,8 @@ class Letter:
         group: letters of one group are in the same patterns.
         weights: one for each meter.
         takes, gives: the signature of their tools.
+        sisters: of a strict call the letters of all answers that it may get, its own among them,
+            increasing; none where the core has not all of these calls.  None of another call.
     """
 
     calls: tuple[int, ...]
@@ -32,6 +36,7 @@ class Letter:
     weights: tuple[int, ...]
     takes: str | None
     gives: str | None
+    sisters: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,7 @@ class Alphabet:
         groups: for each pattern the groups in it.
         bounds: for each meter the most that its sum may be; None is without end.  The first meter
             is the depth.
+        strict: whether a tool is strict.
     """
 
     letters: tuple[Letter, ...]
@@ -52,6 +58,7 @@ class Alphabet:
     by_group: tuple[tuple[int, ...], ...]
     groups: tuple[frozenset[int], ...]
     bounds: tuple[int | None, ...]
+    strict: bool
 
 
 def alphabet_of(core: Core, budget: Budget) -> Alphabet:
@@ -76,8 +83,8 @@ def alphabet_of(core: Core, budget: Budget) -> Alphabet:
         tool = core.tools[call.tool]
         amounts = tuple(weight[index] for weight in weights)
         keys.append((group_of[index], amounts, tool.takes, tool.gives))
-    letter_of = _numbered(keys)
-    letters = _letters(letter_of, keys)
+    letter_of, sisters = with_sisters(core, _numbered(keys))
+    letters = _letters(letter_of, keys, sisters)
     by_group: list[list[int]] = [[] for _ in range(max(group_of, default=-1) + 1)]
     for number, letter in enumerate(letters):
         by_group[letter.group].append(number)
@@ -89,6 +96,7 @@ def alphabet_of(core: Core, budget: Budget) -> Alphabet:
             frozenset(group_of[call] for call in members(pattern)) for pattern in core.patterns
         ),
         bounds=(min(depths, default=None), *map(_bound, limits)),
+        strict=bool(sisters),
     )
 
 
@@ -110,6 +118,7 @@ def _numbered(keys: Sequence[object]) -> list[int]:
 def _letters(
     letter_of: Sequence[int],
     keys: Sequence[tuple[int, tuple[int, ...], str | None, str | None]],
+    sisters: Mapping[int, tuple[int, ...]],
 ) -> tuple[Letter, ...]:
     calls: list[list[int]] = [[] for _ in range(max(letter_of, default=-1) + 1)]
     for call, letter in enumerate(letter_of):
@@ -121,8 +130,9 @@ def _letters(
             weights=keys[alike[0]][1],
             takes=keys[alike[0]][2],
             gives=keys[alike[0]][3],
+            sisters=sisters.get(number),
         )
-        for alike in calls
+        for number, alike in enumerate(calls)
     )
 
 

@@ -13,11 +13,11 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.decimals import is_decimal, scaled
 
 Number: TypeAlias = "int | float | Decimal"
 
 _PRINTED = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:e([+-][0-9]+))?")
-_CANONICAL = re.compile(r"(?!-0$)-?(0|[1-9][0-9]{0,399})(\.[0-9]{0,399}[1-9])?")
 
 
 def canonical_number(value: object, path: str = "value") -> str:
@@ -43,15 +43,14 @@ def exact(text: str, path: str, code: Code) -> tuple[int, int]:
     Raises:
         Rejected: `code` at `path` where the text is not canonical.
     """
-    ensure(_CANONICAL.fullmatch(text) is not None, code, path, "a canonical decimal", text)
+    ensure(is_decimal(text), code, path, "a canonical decimal", text)
     whole, _, part = text.partition(".")
     return int(whole + part), len(part)
 
 
 def compare(one: str, other: str) -> int:
     """-1, 0 or 1: how two canonical decimals compare."""
-    (a, x), (b, y) = (exact(text, "number", Code.NO_VALUE) for text in (one, other))
-    left, right = int(a * 10 ** max(0, y - x)), int(b * 10 ** max(0, x - y))
+    left, right = scaled(one, other)
     return (left > right) - (left < right)
 
 

@@ -15,14 +15,12 @@ from bisect import bisect_right
 from functools import lru_cache, reduce
 from operator import or_
 
-from tcc_certs.errors import Code, ensure
+from tcc_certs.values.text_source import read_tree
 from tcc_certs.values.text_syntax import (
-    MAX_POSITIONS,
     Chars,
     Either,
     Join,
     Node,
-    Parser,
     Ranges,
     Times,
 )
@@ -37,11 +35,7 @@ def parse(source: str, path: str = "pattern") -> Pattern:
     Raises:
         Rejected: C801 it is none of the dialect, or has more than 1,000 positions.
     """
-    tree = Parser(source, path).parse()
-    size = _size(tree)
-    most = f"at most {MAX_POSITIONS} positions"
-    ensure(size <= MAX_POSITIONS, Code.CORE_SCHEMA, path, most, size)
-    return Pattern(_Positions(tree))
+    return Pattern(_Positions(read_tree(source, path)))
 
 
 @lru_cache(maxsize=64)
@@ -213,14 +207,3 @@ class _Positions:
         while before and after:
             self.follow[before.bit_length() - 1] |= after
             before &= (1 << before.bit_length() - 1) - 1
-
-
-def _size(node: Node) -> int:
-    """How many positions a tree has once its repeats are written out."""
-    match node:
-        case Chars():
-            return 1
-        case Join(items) | Either(items):
-            return sum([_size(item) for item in items])
-        case Times(body, low, high):
-            return _size(body) * (max(low, 1) if high is None else high)

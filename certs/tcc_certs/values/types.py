@@ -1,4 +1,4 @@
-"""The types of open parameters: what a value of one may be, and what stands for it in digests.
+"""Values of open parameters: which a type allows, and what stands for them in digests.
 
 Normative text: docs/spec/core.md, section 2; canonical bytes: docs/spec/session.md, section 2.
 Cost: linear in the value.
@@ -8,54 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, json_text, json_value, utf8
+from tcc_certs.values.kinds import FlagType as FlagType
+from tcc_certs.values.kinds import JsonType as JsonType
+from tcc_certs.values.kinds import NumberType as NumberType
+from tcc_certs.values.kinds import OpenParameter as OpenParameter
+from tcc_certs.values.kinds import OpenType as OpenType
+from tcc_certs.values.kinds import TextType as TextType
 from tcc_certs.values.numbers import canonical_number, compare, ensure_survives
 from tcc_certs.values.text_pattern import pattern_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextType:
-    """A text of `least` to `most` code points; all of it matches `pattern`, if there is one."""
-
-    least: int = 0
-    most: int = 65536
-    pattern: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumberType:
-    """A number, or a whole one; `low` and `high` are canonical decimals, both or neither."""
-
-    whole: bool
-    low: str | None = None
-    high: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FlagType:
-    """True or false."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonType:
-    """Any JSON value whose canonical text has at most `most` bytes."""
-
-    most: int = 65536
-
-
-OpenType: TypeAlias = TextType | NumberType | FlagType | JsonType
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenParameter:
-    """An open parameter of a tool: checked when a call is made, no part of the call's identity."""
-
-    name: str
-    type: OpenType
-    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +54,19 @@ def encoded(kind: OpenType, value: object) -> tuple[bytes, bytes]:
             return FLAG, b"true" if value else b"false"
         case JsonType(most=most):
             return JSON, json_text(value, most=most)
+
+
+def type_byte(kind: OpenType) -> bytes:
+    """The type byte of every value of the type."""
+    match kind:
+        case TextType():
+            return TEXT
+        case NumberType():
+            return NUMBER
+        case FlagType():
+            return FLAG
+        case JsonType():
+            return JSON
 
 
 def check_text(kind: OpenType, text: str) -> None:

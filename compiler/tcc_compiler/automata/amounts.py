@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tcc_certs.core.model import Core, Limit, Parameter
-from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.decimals import parse_decimal
-
-_PLACES = 9
+from tcc_certs.formats.decimals import nano_of
 
 
 def call_amounts(core: Core, limit: Limit, chosen: Iterable[int]) -> list[int]:
@@ -41,14 +38,6 @@ def value_amounts(parameter: Parameter) -> list[int] | None:
         None where some value is no number, is below 0, or has more than nine decimal places: then
         nothing is added up.
     """
-    amounts = [0 if text == "" else _nano(text) for text in parameter.values]
-    known = [amount for amount in amounts if amount is not None and amount >= 0]
+    amounts = [0 if text == "" else nano_of(text) for text in parameter.values]
+    known = [amount for amount in amounts if amount is not None]
     return known if len(known) == len(amounts) else None
-
-
-def _nano(text: str) -> int | None:
-    try:
-        number, places = parse_decimal(text, "value", Code.CORE_SCHEMA)
-    except Rejected:
-        return None
-    return None if places > _PLACES else number * 10 ** (_PLACES - places)

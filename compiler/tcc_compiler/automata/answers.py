@@ -7,9 +7,8 @@ Specification: docs/spec/core.md, sections 2 and 5.  Cost: linear in the calls o
 
 from __future__ import annotations
 
-from math import prod
-
 from tcc_certs.core.model import Call, Core, Tool
+from tcc_certs.limits import MAX_CALLS
 
 
 def is_observed(tool: Tool) -> bool:
@@ -18,8 +17,12 @@ def is_observed(tool: Tool) -> bool:
 
 
 def possible_answers(tool: Tool) -> int:
-    """How many answers a call of `tool` may get."""
-    return prod(len(p.values) for p in tool.parameters if p.observed)
+    """How many answers a call of `tool` may get; past MAX_CALLS only that there are too many."""
+    found = 1
+    for parameter in tool.parameters:
+        if parameter.observed and found <= MAX_CALLS:
+            found *= len(parameter.values)
+    return found
 
 
 def question(tool: Tool, call: Call) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcc_certs.core.model import Call, Core
+from tcc_certs.formats.names import written
 from tcc_compiler.automata.amounts import value_amounts
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.machine import Machine, components
@@ -85,7 +86,7 @@ def cuts(core: Core, letters: Letters, cycle: Sequence[int]) -> list[str]:
     """The limits that would make the repetitions of a cycle finite."""
     calls = [core.calls[letters.calls[letter][0]] for letter in cycle]
     limits = ["`limit depth <= N`"]
-    tools = list(dict.fromkeys(core.tools[call.tool].name for call in calls))
+    tools = list(dict.fromkeys(written(core.tools[call.tool].name) for call in calls))
     limits += [f"`limit uses({name}) <= N`" for name in tools[:2]]
     sums = {
         "price": sum(call.price for call in calls),
@@ -108,7 +109,8 @@ def _added_up(core: Core, calls: Sequence[Call]) -> list[str]:
             if key not in known:
                 known[key] = value_amounts(tool.parameters[place]) or []
             if value < len(known[key]) and known[key][value]:
-                found[f"{tool.name}.{tool.parameters[place].name}"] = True
+                name = written(tool.parameters[place].name)
+                found[f"{written(tool.name)}.{name}"] = True
     return list(found)
 
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 
 from tcc_certs.core.model import Core, Limit, Tool
 from tcc_certs.formats.manifest import MAX_ROUND_BITS, Relaxed
+from tcc_certs.formats.names import written
 from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.automata.letters import partition
 from tcc_compiler.options import Options
@@ -137,8 +138,8 @@ def check_exact(core: Core, attempt: Attempt) -> None:
         return
     raise Refused(
         "TCC415",
-        f"nothing can be relaxed beside the strict tool `{tool.name}`: only the exact automaton "
-        "shows which answers lead on",
+        f"nothing can be relaxed beside the strict tool `{written(tool.name)}`: only the "
+        "exact automaton shows which answers lead on",
         hint="leave --relax out, or take `strict` away",
         place=f"tool {tool.name}",
     )

@@ -54,11 +54,12 @@ def parameters_of(tool: ToolStatement, report: Report) -> tuple[Parameter, ...] 
     for place, declared in enumerate((*tool.parameters, *tool.observed)):
         name = declared.name
         sound &= declared_name(name, parameters, report)
+        observed = place >= len(tool.parameters)
         values = _values(declared.domain, report)
-        if values is None or _type_alone(declared, report):
+        if values is None or _type_alone(declared, observed, report):
             sound = False
             continue
-        parameters[name.text] = _parameter(declared, values, place >= len(tool.parameters))
+        parameters[name.text] = _parameter(declared, values, observed)
     for declared in tool.observed:
         if declared.optional:
             message = f"{quote(declared.name.text)} is observed, and cannot be left out"
@@ -82,19 +83,23 @@ def _parameter(
     )
 
 
-def _type_alone(declared: ParameterDeclaration, report: Report) -> bool:
+def _type_alone(declared: ParameterDeclaration, observed: bool, report: Report) -> bool:
     """Whether the name of a type stands where values are listed; that is reported."""
     values = declared.domain.values
     if len(values) != 1 or values[0].quoted or values[0].text not in OTHER_TYPES:
         return False
-    name, value = declared.name.text, values[0].text
+    name, value = written(declared.name.text), values[0].text
     kind = OTHER_TYPES[value]
+    mend = f"for any value of a type write it behind a semicolon: (..; {name}: {kind})"
+    if observed:
+        mend = f"list the values that may be observed: gives ({name}: yes | no)"
+    elif kind == "flag":
+        mend += f", or list both values: {name}: true | false"
     report.error(
         "TCC316",
         values[0].region,
-        f"{quote(value)} is a type here, and would be the only value of {quote(name)}",
-        f"for any value of a type write it behind a semicolon: (..; {written(name)}: {kind}); "
-        f'if the one value {value} is meant, write "{value}"',
+        f"{quote(value)} is the name of a type, and would be the only value of {quote(name)}",
+        f'{mend}; if the one value {value} is meant, write "{value}"',
     )
     return True
 

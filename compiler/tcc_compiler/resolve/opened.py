@@ -30,6 +30,7 @@ from tcc_compiler.language.ast import (
 )
 from tcc_compiler.language.decimals import decimal_text
 from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.syntax.words import OTHER_TYPES
 from tcc_compiler.resolve.declared import declared_name
 
 MAX_LENGTH = 1 << 20
@@ -73,6 +74,12 @@ def opened_of(
 
 def _report_listed(declared: ParameterDeclaration, report: Report) -> None:
     name = written(declared.name.text)
+    values = declared.domain.values
+    if len(values) == 1 and values[0].text in OTHER_TYPES:
+        meant = OTHER_TYPES[values[0].text]
+        message = f"no type is called {quote(values[0].text)} here"
+        report.error("TCC317", declared.domain.region, message, f"write `{meant}`")
+        return
     hint = f"move it before the semicolon: ({name}: ..; ..)"
     if declared.domain.ends is not None:
         low, high = (decimal_text(end.value) for end in declared.domain.ends)
@@ -145,11 +152,15 @@ def _pattern(part: TypePart | None, report: Report) -> tuple[str | None, bool]:
     try:
         parse(source)
     except Rejected as refusal:
-        message = f"this pattern of text is none: expected {refusal.expected}"
+        message = f"this pattern of text is none: {_reason(refusal)}"
         hint = "the whole value has to match; there is no look-around and no back reference"
         report.error("TCC318", part.text.region, message, hint)
         return None, False
     return source, True
+
+
+def _reason(refusal: Rejected) -> str:
+    return f"expected {refusal.expected}, found {refusal.found}"
 
 
 def _number(whole: bool, part: TypePart | None, report: Report) -> NumberType | None:

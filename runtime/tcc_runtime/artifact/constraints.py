@@ -24,8 +24,8 @@ from tcc_certs.core.model import (
     Limit,
     Require,
 )
-from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.decimals import parse_decimal
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.decimals import nano_of
 from tcc_runtime.artifact.call_sets import CallRanges, NamedBy
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.statements import (
@@ -40,8 +40,6 @@ from tcc_runtime.artifact.statements import (
     NotBefore,
     Statement,
 )
-
-_PLACES = 9
 
 Held: TypeAlias = "tuple[tuple[int, int], ...]"  # statement and what it has seen, if not 0
 
@@ -169,16 +167,8 @@ def _limit(limit: Limit, calls: Sequence[Call], chosen: _Chosen, core: Core) -> 
 
 def _added(tool: int, place: int, calls: Sequence[Call], core: Core) -> list[int]:
     """What each call adds to the sum of a parameter, in nano-units; an absent one adds nothing."""
-    values = [_nano(text) for text in core.tools[tool].parameters[place].values]
+    values = [nano_of(text) or 0 for text in core.tools[tool].parameters[place].values]
     return [values[call.values[place]] if call.tool == tool else 0 for call in calls]
-
-
-def _nano(text: str) -> int:
-    if not text:
-        return 0
-    number, places = parse_decimal(text, "value", Code.CORE_SCHEMA)
-    ensure(places <= _PLACES, Code.CORE_SCHEMA, "value", "nine decimal places at most", text)
-    return number * int(10 ** (_PLACES - places))
 
 
 _REQUIRE: dict[str, type[Before | After | Each]] = {"before": Before, "after": After, "each": Each}

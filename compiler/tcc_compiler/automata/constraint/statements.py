@@ -18,6 +18,7 @@ from tcc_certs.core.model import (
     Limit,
     Require,
 )
+from tcc_certs.formats.names import written
 from tcc_compiler.automata.constraint.product import Constraint
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.resources.place import Statement
@@ -182,6 +183,8 @@ def pattern_text(core: Core, pattern: int) -> str:
 
 def call_set_text(core: Core, calls: CallSet) -> str:
     """A call set in messages; see :func:`pattern_text`."""
+    if not calls:
+        return "(no call)"
     low, high = calls[0]
     size = sum(end - start for start, end in calls)
     tool = core.calls[low].tool
@@ -189,5 +192,5 @@ def call_set_text(core: Core, calls: CallSet) -> str:
         high == len(core.calls) or core.calls[high].tool != tool
     )
     if len(calls) == 1 and whole and core.calls[high - 1].tool == tool:
-        return core.tools[tool].name
+        return written(core.tools[tool].name)
     return core.calls[low].text if size == 1 else f"{core.calls[low].text}|...({size} calls)"

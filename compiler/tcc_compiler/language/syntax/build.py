@@ -7,19 +7,18 @@ in grammar.lark.  Cost: linear in the tokens (an operand list is joined once for
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
 from lark import Transformer, v_args
 
-from tcc_certs.formats.names import is_bare
 from tcc_compiler.language import ast
 from tcc_compiler.language.decimals import decimal_text, parse_decimal
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.lexemes import Lexeme
 from tcc_compiler.language.syntax.tokens import MAX_NESTING
+from tcc_compiler.language.values import string_value
 
 
 class TooDeep(Exception):
@@ -82,7 +81,7 @@ class Builder(Transformer[Any, ast.Statement]):
         return ast.Value(str(name), None, name.region)
 
     def string_value(self, string: Lexeme) -> ast.Value:
-        return ast.Value(_string_value(str(string)), None, string.region, True)
+        return ast.Value(string_value(str(string)), None, string.region, True)
 
     def number_value(self, number: ast.Number) -> ast.Value:
         return ast.Value(decimal_text(number.value), number.value, number.region)
@@ -427,14 +426,6 @@ class Builder(Transformer[Any, ast.Statement]):
     ) -> ast.Statement:
         region = keyword.region.to(number.region)
         return ast.ExpectStatement(str(what), str(op), number, region)
-
-
-def _string_value(text: str) -> str:
-    """The canonical text of a string as a value: a name stands bare, the rest in quotes."""
-    # `true`, `false` and `null` are other values of JSON than the strings of that spelling.
-    if is_bare(text) and text not in ("true", "false", "null"):
-        return text
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _amount(

@@ -22,7 +22,7 @@ from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.build import Builder, TooDeep
 from tcc_compiler.language.syntax.lexemes import Lexeme, lexeme
 from tcc_compiler.language.syntax.tokens import MAX_NESTING, Chunk, split
-from tcc_compiler.language.syntax.words import OPENERS, RESERVED, expectation
+from tcc_compiler.language.syntax.words import OPENERS, RESERVED, TYPES, expectation
 
 
 @lru_cache(maxsize=1)
@@ -147,11 +147,15 @@ def _report_unexpected(
     hint = None if misspelled is None else _other_keyword(chunk.tokens[misspelled])
     if at < len(chunk.tokens):
         token = chunk.tokens[at]
-        if "NAME" in expected and token.type != "STRING" and str(token) in RESERVED:
+        if token.type == "ANY" and _after_colon(chunk.tokens, at):
+            message = "'any' is a reserved word, and no value"
+            hint = "for any value write a type behind a semicolon: (..; name: json)"
+            report.error("TCC316", token.region, message, hint)
+        elif "NAME" in expected and token.type != "STRING" and str(token) in RESERVED:
             _report_reserved(token, expected, report)
         else:
             message = f"found {_shown(token)}; expected {wanted}"
-            report.error("TCC101", token.region, message, hint or _hint(token, expected))
+            report.error("TCC101", token.region, message, hint or _hint(chunk.tokens, at, expected))
         return _broken(chunk, misspelled=misspelled)
     last = chunk.tokens[-1].region
     if following is not None and "NAME" in expected and _same_line(source, last, following.region):
@@ -179,15 +183,25 @@ def _same_line(source: Source, one: Region, other: Region) -> bool:
     return source.place(one.end)[0] == source.place(other.start)[0]
 
 
-def _hint(token: Lexeme, expected: set[str]) -> str | None:
+def _hint(tokens: Sequence[Lexeme], at: int, expected: set[str]) -> str | None:
     """A hint for some common mistakes."""
+    token = tokens[at]
     if token.type == "_EQUAL" and "EQEQ" in expected:
         return "write '=='"
     if token.type == "EQEQ" and "_EQUAL" in expected:
         return "write '='"
     if token.type == "NUMBER" and "UNIT" in expected:
         return "write the unit, 'ms' or 's', after the number"
+    if _after_colon(tokens, at - 1) and str(tokens[at - 1]) in TYPES:
+        return "a parameter with a type stands behind a semicolon: (..; name: type)"
+    if str(token) == "same" and tokens[0].type == "REQUIRE":
+        return "`same` goes with `before` and `before each`, and with no `after`"
     return None
+
+
+def _after_colon(tokens: Sequence[Lexeme], at: int) -> bool:
+    """Whether the token number `at` begins what a parameter of a tool may be."""
+    return at > 1 and tokens[0].type == "TOOL" and tokens[at - 1].type == "_COLON"
 
 
 def _misspelled(tokens: Sequence[Lexeme], source: Source) -> int | None:

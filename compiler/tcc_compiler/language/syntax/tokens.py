@@ -98,6 +98,7 @@ class _Scanner:
             if count > MAX_TOKENS:
                 self._error("TCC107", match, f"the file has more than {MAX_TOKENS} tokens")
                 self.chunks.clear()
+                self.place = Place(self.text)
                 self.place.add(lexeme("WRONG", "", self._region(match)))
                 break
             self._take(kind, match)
