@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import tcc
+from tcc_certs.formats.container import write_container
 from tcc_runtime.artifact.load import Artifact
 
 ORDERED = 'grammar g version "1"\ntool a\ntool b\ntool c\nplan = a b c | a c\n'
@@ -26,12 +27,15 @@ limit sum(refund.amount) <= 700
 limit uses(refund) per order <= 2
 limit price <= 100
 """
+_made: list[Artifact] = []
 
 
 @cache
 def artifact(text: str) -> Artifact:
     """The artifact of a grammar."""
-    return tcc.compile_text(text)
+    found = tcc.compile_text(text)
+    _made.append(found)
+    return found
 
 
 def gate(text: str = SHOP, **options: Any) -> tcc.Gate:
@@ -43,3 +47,13 @@ def do(session: tcc.Gate, tool: str, arguments: Any = None, **told: Any) -> None
     """A call that is made."""
     with session.call(tool, arguments) as permit:
         permit.done(**told)
+
+
+def known() -> dict[str, Artifact]:
+    """The artifacts of this file that were used, by their digests."""
+    return {found.digest.hex(): found for found in _made}
+
+
+def bytes_of(found: Artifact) -> bytes:
+    """The file of an artifact."""
+    return write_container(found.file.columns)
