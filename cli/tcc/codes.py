@@ -57,6 +57,10 @@ TEXTS: Mapping[Code, str] = {
     Code.CORE_SCHEMA: "The core is not a core (docs/spec/core.md).",
     Code.CORE_MISMATCH: "Calls, costs, prices, names or texts of limits are not those of the core.",
     Code.RELAXED: "The statements that were left to the run are not statements of the core.",
+    Code.STRICT_ANSWER: "A call of a strict tool has an edge, and not every answer that it may get "
+    "has one.",
+    Code.STRICT_FEATURE: "A tool is strict, and the automaton is relaxed or nondeterministic: what "
+    "strict promises is not shown by the edges of such an automaton.",
     Code.CORE_ACCEPT: "After the calls shown the automaton may stop and the core may not, or the "
     "other way round: the artifact is not the automaton of its grammar.",
     Code.CORE_NEXT_CALL: "After the calls shown a call is allowed by the automaton alone or by the "
