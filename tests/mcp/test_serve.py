@@ -16,6 +16,7 @@ from mcp.client.stdio import stdio_client
 import tcc
 from tcc.planning import Planner
 from tcc.planning_tools import TOOLS
+from tcc_runtime.gate.gate import Gate
 from tests.mcp.speaking import environment
 
 CASE = {"tool": "open_case", "arguments": {"id": "c-1"}}
@@ -79,7 +80,18 @@ def test_validate_takes_the_text_of_a_ledger(
     assert (
         told(planner, "validate", ledger=text.replace('"top":1', '"top":2'))["verdict"] == "INVALID"
     )
-    assert told(planner, "validate", ledger="\ud800")["verdict"] == "INVALID"
+    assert told(planner, "validate", ledger="\ud800\n")["verdict"] == "INVALID"
+
+
+def test_validate_takes_a_session_too(planner: Planner, artifact: Path, tmp_path: Path) -> None:
+    path = tmp_path / "s.ledger"
+    gate = Gate(tcc.load(artifact), ledger=path)
+    with gate.call("open_case", {"id": "c-1"}) as permit:
+        permit.done()
+    gate.finish()
+    gate.close()
+    found = told(planner, "validate", ledger=path.read_text("utf-8"))
+    assert (found["verdict"], found["claim_type"]) == ("VALID", "Conformant")
 
 
 def test_explain(planner: Planner) -> None:
