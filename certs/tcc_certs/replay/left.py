@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
+from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.arrivals import WORD, child_masses
 from tcc_certs.replay.language import Language, States
 
@@ -55,10 +56,14 @@ class Children:
 
 
 class Listing:
-    """The children of sets of states, each listed when it is first asked for."""
+    """The children of sets of states, each listed when it is first asked for.
+
+    Attributes:
+        language: what they are read of.
+    """
 
     def __init__(self, language: Language) -> None:
-        self._language = language
+        self.language = language
         self._found: dict[States, Children] = {}
         self._kept = 0
 
@@ -75,7 +80,7 @@ class Listing:
         return found
 
     def _listed(self, states: States) -> Children:
-        language = self._language
+        language = self.language
         weight, bits, steps = language.weight, language.fraction_bits, language.steps(states)
         seen: dict[States, tuple[int, int]] = {}  # n of a target
         for _, to in steps:
@@ -89,6 +94,14 @@ class Listing:
         running = tuple(accumulate(masses))
         total <<= finest - unit
         return Children(steps=steps, masses=masses, running=running, total=total, unit=finest)
+
+
+def listing_of(artifact: CheckedArtifact, language: Language) -> Listing:
+    """The listing of a language; that of the last one stays with the artifact."""
+    found = artifact.kept.get("listing")
+    if not isinstance(found, Listing) or found.language is not language:
+        found = artifact.kept["listing"] = Listing(language)
+    return found
 
 
 class Taken:

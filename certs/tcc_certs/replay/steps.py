@@ -24,7 +24,7 @@ from tcc_certs.replay.header import Header, read_header
 from tcc_certs.replay.kappa import Kappa, handed_counts, own_counts
 from tcc_certs.replay.kinds import KINDS
 from tcc_certs.replay.language import Language, language_of
-from tcc_certs.replay.left import Listing
+from tcc_certs.replay.left import listing_of
 from tcc_certs.replay.literal import Literal
 from tcc_certs.replay.opening import check_header, check_version
 from tcc_certs.replay.policy import Policy
@@ -145,7 +145,7 @@ class Replay:
             key=key,
             kappa=_kappa(trust, language),
             findings=self.findings,
-            listing=Listing(language),
+            listing=listing_of(trust.artifact, language),
         )
 
     def _record(self, run: Run, line: Line) -> None:

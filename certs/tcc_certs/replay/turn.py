@@ -71,7 +71,8 @@ def next_turn(
     if top.states is not None:
         if capped(header, expansions):
             return Turn.CAP
-        if policy.uses_counts and too_wide(header, language.count_bits(top.states)):
+        limited = policy.uses_counts and header.count_bits > 0
+        if limited and too_wide(header, language.count_bits(top.states)):
             return Turn.DOWNGRADE
     if refinement is not None and refinement.due(top) is not None:
         return Turn.BUDGET
