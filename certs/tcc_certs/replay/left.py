@@ -69,15 +69,15 @@ class Listing:
 
     def children(self, states: States) -> Children:
         """The children of a node at `states`."""
-        found = self._found.get(states)
-        if found is None:
-            found = self._listed(states)
-            if self._kept + found.room > MAX_KEPT:
+        listed = self._found.get(states)
+        if listed is None:
+            listed = self._listed(states)
+            if self._kept + listed.room > MAX_KEPT:
                 self._found.clear()
                 self._kept = 0
-            self._found[states] = found
-            self._kept += found.room
-        return found
+            self._found[states] = listed
+            self._kept += listed.room
+        return listed
 
     def _listed(self, states: States) -> Children:
         language = self.language
@@ -98,10 +98,10 @@ class Listing:
 
 def listing_of(artifact: CheckedArtifact, language: Language) -> Listing:
     """The listing of a language; that of the last one stays with the artifact."""
-    found = artifact.kept.get("listing")
-    if not isinstance(found, Listing) or found.language is not language:
-        found = artifact.kept["listing"] = Listing(language)
-    return found
+    listing = artifact.kept.get("listing")
+    if not isinstance(listing, Listing) or listing.language is not language:
+        listing = artifact.kept["listing"] = Listing(language)
+    return listing
 
 
 class Taken:

@@ -23,7 +23,7 @@ from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import Header
 from tcc_certs.replay.refinement import ranged
 
-Rule: TypeAlias = "tuple[str, bool, object]"  # field, whether it holds, what is due
+Rule: TypeAlias = "tuple[str, bool, object]"  # field, whether it holds, what is expected
 
 _ASKS = ("leaf", "node", "never")
 _KNOWN: Mapping[str, tuple[str, ...]] = {
@@ -68,17 +68,17 @@ def check_header(
     run_id = uuid7(size(record, "started_ms"), blake(body))
     _compare(record, "run_id", run_id, Code.RUN_ID, findings)
     digest = artifact.file.digest.hex()
-    found = text(record, "artifact")
-    ensure(found == digest, Code.LEDGER_ARTIFACT, "artifact", digest, found)
+    named = text(record, "artifact")
+    ensure(named == digest, Code.LEDGER_ARTIFACT, "artifact", digest, named)
     manifest = artifact.file.manifest
-    due: dict[str, Json] = {
+    written: dict[str, Json] = {
         "grammar": manifest.grammar,
         "grammar_version": manifest.version,
         "root_state": manifest.root.hex(),
         "tilt": manifest.tilt,
         "beta": format_decimal(*manifest.beta),
     }
-    for name, value in due.items():
+    for name, value in written.items():
         _compare(record, name, value, Code.LEDGER_HEADER, findings)
     rank = artifact.automaton.rank[artifact.automaton.root]
     for name, holds, expected in _rules(header, manifest.counts, manifest.tilt, rank):
@@ -92,9 +92,9 @@ def check_header(
         findings.add(Code.GUARD, 1, "guards", "no field", record["guards"])
 
 
-def _compare(record: Record, name: str, due: Json, code: Code, findings: Findings) -> None:
-    if record[name] != due:
-        findings.add(code, 1, name, due, record[name])
+def _compare(record: Record, name: str, expected: Json, code: Code, findings: Findings) -> None:
+    if record[name] != expected:
+        findings.add(code, 1, name, expected, record[name])
 
 
 def _rules(header: Header, counts: str, tilt: int, rank: int) -> Iterator[Rule]:

@@ -65,7 +65,7 @@ class Replay:
         trust: None until the artifact has been passed.
         run: None until the header has.
         claim: the claim that the ledger makes, as far as it was read.
-        line: of the record in hand; 0 before the first.
+        line: of the current record; 0 before the first.
     """
 
     def __init__(self, findings: Findings, shortcut: Shortcut | None = None) -> None:
@@ -96,9 +96,9 @@ class Replay:
         shortcut, run, trust = self._shortcut, self.run, self.trust
         if shortcut is None or run is None or trust is None or not self._protocol.lets_pass(run):
             return next(lines, None)
-        found = shortcut.follow(trust.artifact, run, reader, lines)
+        line = shortcut.follow(trust.artifact, run, reader, lines)
         self.line = reader.records + 1
-        return found
+        return line
 
     def step(self, record: Line, line: int) -> None:
         """One line whose chain holds.
