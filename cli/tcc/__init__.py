@@ -29,16 +29,30 @@ if TYPE_CHECKING:
     )
     from tcc.documents import to_json
     from tcc_runtime.artifact.load import Artifact
+    from tcc_runtime.errors import BindingError
+    from tcc_runtime.executor.binding import Failed
+    from tcc_runtime.executor.execute import Execution, execute, execute_in_task
+    from tcc_runtime.gate.gate import Gate
+    from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Refused
     from tcc_runtime.outcome import Run
 
 __all__ = [
+    "Allowed",
+    "AlreadyDone",
     "Artifact",
+    "BindingError",
     "CompileError",
+    "Execution",
+    "Failed",
+    "Gate",
+    "Refused",
     "Run",
     "check",
     "compile_file",
     "compile_text",
     "estimate",
+    "execute",
+    "execute_in_task",
     "load",
     "predict",
     "runs",
@@ -49,6 +63,15 @@ __all__ = [
 ]
 
 _HOME = {
+    "Allowed": "tcc_runtime.gate.refusals",
+    "AlreadyDone": "tcc_runtime.gate.refusals",
+    "BindingError": "tcc_runtime.errors",
+    "Execution": "tcc_runtime.executor.execute",
+    "Failed": "tcc_runtime.executor.binding",
+    "execute": "tcc_runtime.executor.execute",
+    "execute_in_task": "tcc_runtime.executor.execute",
+    "Gate": "tcc_runtime.gate.gate",
+    "Refused": "tcc_runtime.gate.refusals",
     "Artifact": "tcc_runtime.artifact.load",
     "Run": "tcc_runtime.outcome",
     "to_json": "tcc.documents",

@@ -41,6 +41,7 @@ class SettingsByName(TypedDict, total=False):
     opening_salt: bytes | None
     beacon: bytes | None
     client_nonce: bytes | None
+    after: Sequence[str]
 
 
 class OptionsByName(TypedDict, total=False):
@@ -79,4 +80,6 @@ def _kinds(option: Option) -> tuple[type, ...]:
     """The types of an option's values; texts where they are names of something, too."""
     several = {float: (int, float), tuple: (Sequence,)}
     kinds: tuple[type, ...] = several.get(option.kind, (option.kind,))
+    if option.calls:  # one text is no sequence of calls
+        kinds = (list, tuple)
     return (*kinds, type(None)) if option.optional else kinds

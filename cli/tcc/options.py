@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import click
 
+from tcc.prefixes import calls_in
 from tcc_compiler.options import Options
 from tcc_runtime.terms.settings import TABLE as SETTINGS
 from tcc_runtime.terms.table import Option, table_of
@@ -21,12 +22,23 @@ Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 COMPILING: Final = table_of(Options)
 # A run takes the bits of counts from the option of the compiler: it is one limit to whoever asks.
+DOING: Final = tuple(
+    option
+    for option in SETTINGS
+    if option.name not in ("after", "beacon", "client_nonce", "count_bits", "opening_salt", "ask")
+    and not option.asking
+)
 RUNNING: Final = tuple(option for option in SETTINGS if option.name != "count_bits")
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a run."""
     return _all(RUNNING, command)
+
+
+def doing_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of the searches of an execution: where each begins, its session says."""
+    return _all(DOING, command)
 
 
 def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,6 +76,14 @@ def _click_option(option: Option) -> Decorator:
     if option.kind is bytes:
         of_bytes = digest_option if option.least == option.most else bytes_option
         return of_bytes(flag(option), option.about, option.name)
+    if option.calls:
+        return click.option(
+            flag(option),
+            option.name,
+            metavar=option.metavar,
+            help=option.about,
+            callback=lambda _ctx, _parameter, value: calls_in(value or ""),
+        )
     more: dict[str, Any] = {"multiple": True} if option.kind is tuple else {}
     if option.kind is float:
         more["callback"] = _finite

@@ -1,7 +1,7 @@
 """The requests of a batch: one JSON object a line, the settings of a run by their names.
 
 ``seed`` (64 hexadecimal digits) has to be there; ``opening_salt``, ``beacon`` and ``nonce`` are
-hexadecimal too, exact decimals are texts, all else is as the table of
+hexadecimal too, exact decimals are texts, `after` is a list of calls, all else is as the table of
 :class:`tcc_runtime.terms.settings.Settings` has it, but for what is about asking.
 Cost: linear in the file.
 """
@@ -93,6 +93,10 @@ def _read(name: str, item: Any) -> tuple[str, Any]:
         if not isinstance(item, str) or _HEX.fullmatch(item) is None:
             raise TypeError(f"{name}: pairs of hexadecimal digits are needed")
         return option.name, bytes.fromhex(item)
+    if option.calls:
+        if not isinstance(item, list) or not all(isinstance(part, str) for part in item):
+            raise TypeError(f"{name}: a list of texts is needed")
+        return option.name, item
     kinds, expected = _KINDS[option.kind]
     if type(item) not in kinds:  # True is no number
         raise TypeError(f"{name}: {expected}")

@@ -53,9 +53,9 @@ class Options:
     relax: tuple[str, ...] = field(
         default=(),
         metadata={
-            "about": "leave statements to the run: price, latency, cost, epsilon, uses, depth, "
-            "require, forbid, or one limit such as 'uses(search)<=2'; auto: what it takes to stay "
-            "within the limits above; repeatable. Nothing is relaxed unasked",
+            "about": "leave statements to the run: price, latency, cost, epsilon, uses, sum, "
+            "depth, require, forbid, or one limit such as 'uses(search)<=2'; auto: what it "
+            "takes to stay within the limits above; repeatable. Nothing is relaxed unasked",
             "metavar": "NAME",
         },
     )

@@ -9,6 +9,7 @@ are all read from it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final, Literal, TypeAlias
@@ -42,7 +43,7 @@ class Settings:
             arrival of its own; ``literal``: the printed surrogate race, which certifies nothing.
             None is rest, where it is known: not with anchored keys and not in fallback.
         inflate: race counts are made this many times as great, an exact decimal >= 1.
-        truncate: look at plans of at most that many calls; None is all.
+        truncate: look at plans of at most that many calls, from the root of the run; None is all.
         tau: of the fallback's heuristic value, an exact decimal > 0.
         alpha, eta: of the potential Phi, exact decimals, alpha >= 0, 0 < eta <= 1.
         max_expansions: stop before one more than that; None is no cap.
@@ -60,6 +61,7 @@ class Settings:
             `beacon` and `client_nonce`, where given).
         opening_salt: opens the seed commitment, 32 bytes; None derives it from the seed.
         beacon, client_nonce: public randomness and the client's, mixed into the race's key.
+        after: calls that were made already, canonical texts: the run looks for the best ways on.
 
     Raises:
         SettingsError: one of them is out of its range.
@@ -161,8 +163,18 @@ class Settings:
             "short": "nonce",
         },
     )
+    after: Sequence[str] = field(
+        default=(),
+        metadata={
+            "about": "calls that were made already, spaces between them: find the best ways on",
+            "metavar": "CALLS",
+            "calls": True,
+        },
+    )
 
     def __post_init__(self) -> None:
+        if not isinstance(self.after, str) and isinstance(self.after, Sequence):
+            object.__setattr__(self, "after", tuple(self.after))
         for option in _BYTES:
             _check(option, getattr(self, option.name))
         # Of many runs all but the seed is often the same, and is looked at once.
@@ -224,6 +236,9 @@ def _check(option: Option, value: Any) -> None:
         return
     if option.choices:
         _hold(value in option.choices, option, " or ".join(option.choices), value)
+    elif option.calls:
+        calls = isinstance(value, tuple) and all(isinstance(call, str) for call in value)
+        _hold(calls, option, "a list of calls", value)
     elif option.kind is bytes:
         _hold(option.holds(len(value)), option, option.range, f"{len(value)} bytes")
     elif option.kind is str:

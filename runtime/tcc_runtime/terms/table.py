@@ -3,14 +3,14 @@
 A field's type says what its values are, its default what holds where nothing is said, and its
 metadata the rest: ``about`` (a line of help), ``least``, ``above`` and ``most`` (the range of a
 number; of bytes how many), ``places`` (the most of a decimal), ``short`` (its name on a command
-line and in a request, where that is another), ``metavar`` (what help calls a value), and ``asking``
-(whether it is about asking what calls cost).
+line and in a request, where that is another), ``metavar`` (what help calls a value), ``asking``
+(whether it is about asking what calls cost), and ``calls`` (whether it is a sequence of calls).
 Cost: once for each dataclass, well below a millisecond.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
@@ -35,6 +35,7 @@ class Option:
         short: its name where people write it, with underscores.
         metavar: what help calls a value; None leaves it to the type.
         asking: whether it is about asking what calls cost.
+        calls: whether its texts are calls one after the other: one text on a command line.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Option:
     short: str
     metavar: str | None = None
     asking: bool = False
+    calls: bool = False
 
     def holds(self, number: float, one: int = 1) -> bool:
         """Whether `number / one` is in range."""
@@ -81,12 +83,19 @@ def _row(at: Field[Any], hint: Any) -> Option:
     first = next(leaf for leaf in leaves if leaf is not NoneType)
     return Option(
         name=at.name,
-        kind=str if _texts(first) else get_origin(first) or first,
+        kind=_kind(first),
         choices=tuple(text for leaf in leaves for text in _texts(leaf)),
         optional=NoneType in leaves,
         default=None if at.default is MISSING else at.default,
         **{"short": at.name, **at.metadata},
     )
+
+
+def _kind(leaf: Any) -> type:
+    if _texts(leaf):
+        return str
+    origin = get_origin(leaf)
+    return tuple if origin is Sequence else origin or leaf
 
 
 def _leaves(hint: Any) -> Iterator[Any]:
