@@ -60,7 +60,7 @@ def test_the_options_of_a_command_are_the_rows_of_the_table(
         at = found[option.name]
         assert (at.opts, at.help) == ([flag(option)], option.about)
         assert (said[option.name] or None) == (option.default or None)
-        assert at.required is False and at.multiple is (option.kind is tuple)
+        assert at.required is False and at.multiple is (option.kind is tuple and not option.calls)
         if isinstance(at.type, click.IntRange):
             assert (at.type.min, at.type.max) == (option.least, option.most)
         if isinstance(at.type, click.Choice):
@@ -91,6 +91,7 @@ def test_a_request_has_every_setting_but_those_of_asking() -> None:
 
 
 RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
+    "after": ("a list of calls", [(), ("a",), ("a", "b(k=1)")], ["a", ("a", 1), None]),
     "seed": ("32 bytes", [bytes(32)], [bytes(31), bytes(33)]),
     "opening_salt": ("32 bytes", [None, bytes(32)], [b"", bytes(33)]),
     "beacon": ("1 to 65536 bytes", [b"a", bytes(1 << 16)], [b"", bytes((1 << 16) + 1)]),
