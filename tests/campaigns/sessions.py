@@ -60,7 +60,7 @@ def rechained(rng: Random, records: Sequence[Any]) -> bytes:
 
     head = records[0] if records else {}
     if isinstance(head, dict) and rng.random() < 0.9:
-        with suppress(TypeError, ValueError, LookupError, AttributeError):
+        with suppress(TypeError, ValueError, LookupError, AttributeError, OverflowError):
             records = [named(head), *records[1:]]
     return b"".join(chained(records, 0))
 
