@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn, TypeAlias
@@ -113,6 +113,16 @@ def read_json(data: bytes) -> Any:
     return value
 
 
+def is_deeper(value: Any, most: int) -> bool:
+    """Whether a value is nested more than `most` deep."""
+    level = [value]
+    for _ in range(most):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
+
+
 def write_line(message: Mapping[str, Any], result: str | None = None) -> bytes:
     """The line of a message; `result` is the JSON text of one that is written already."""
     if result is None:
@@ -123,6 +133,12 @@ def write_line(message: Mapping[str, Any], result: str | None = None) -> bytes:
 def dumps(value: object) -> str:
     """JSON on one line, in ASCII."""
     return _encoder.encode(value)
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _request(identity: Id | None, values: Mapping[str, Any], members: Mapping[str, Any]) -> Request:
