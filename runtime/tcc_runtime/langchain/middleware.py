@@ -1,0 +1,122 @@
+"""Middleware that tells a model what its gate allows: comfort, not the guard.
+
+The guard stands inside the tools (:mod:`tcc_runtime.langchain.guard`).  This hides the tools that
+no plan allows now, tells the model which calls are allowed, and keeps the head of the session's
+ledger in the graph's state, so that a checkpoint of another session, or of a ledger that was
+replaced, is refused.
+Text: docs/langgraph.md.  Cost: one listing of the allowed calls for each call of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware.types import (
+    AgentState,
+    ModelRequest,
+    ModelResponse,
+    PrivateStateAttr,
+)
+from langchain_core.messages import SystemMessage
+from langchain_core.tools import BaseTool
+from langgraph.runtime import Runtime
+from typing_extensions import NotRequired
+
+from tcc_runtime.gate import Gate
+from tcc_runtime.langchain.calls import allowed_text
+
+
+class ForeignHead(RuntimeError):
+    """The head in a checkpoint is none that this session's ledger ever had."""
+
+
+def check_head(gate: Gate, head: str | None) -> None:
+    """Refuse a head that is no ancestor of the head of the gate's ledger.
+
+    Args:
+        head: what a graph's state kept, hex; None where it kept nothing yet.
+
+    Raises:
+        ForeignHead: the checkpoint belongs to another session.
+    """
+    if head is not None and not gate.is_ancestor(head):
+        raise ForeignHead(
+            "this checkpoint belongs to another session: its head is not in the ledger;"
+            " open the gate on the ledger of that session, or start a new thread"
+        )
+
+
+class GatedState(AgentState[Any]):
+    """The state of an agent, and the head of its session's ledger."""
+
+    tcc_head: NotRequired[Annotated[str, PrivateStateAttr]]
+
+
+class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
+    """Masks tools, tells the model what is allowed, keeps the ledger's head in the state.
+
+    Args:
+        gate: the session that the agent's tools are guarded by.
+        mask: whether tools that no plan allows now are hidden from the model.
+        tell: whether a system message lists the calls that are allowed now, and whether the plan
+            may end here.
+    """
+
+    state_schema = GatedState
+
+    def __init__(self, gate: Gate, *, mask: bool = True, tell: bool = True) -> None:
+        super().__init__()
+        self._gate = gate
+        self._mask = mask
+        self._tell = tell
+
+    def before_model(self, state: GatedState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Refuse a foreign checkpoint, and keep the head of the ledger as it is now."""
+        check_head(self._gate, state.get("tcc_head"))
+        return {"tcc_head": self._gate.head}
+
+    async def abefore_model(
+        self, state: GatedState, runtime: Runtime[Any]
+    ) -> dict[str, Any] | None:
+        """As :meth:`before_model`."""
+        return self.before_model(state, runtime)
+
+    def wrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
+    ) -> ModelResponse[Any]:
+        """Call the model with the tools and the words of this moment."""
+        return handler(self._narrowed(request))
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        """As :meth:`wrap_model_call`."""
+        return await handler(self._narrowed(request))
+
+    def _narrowed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        allowed = self._gate.allowed()
+        changes: dict[str, Any] = {}
+        if self._mask:
+            names = {one.tool for one in allowed}
+            known = frozenset(self._gate.names())
+            changes["tools"] = [
+                tool
+                for tool in request.tools
+                if not isinstance(tool, BaseTool) or tool.name in names or tool.name not in known
+            ]
+        if self._tell:
+            told = f"{allowed_text(allowed)} {_end_text(self._gate.may_finish)}"
+            before = request.system_message
+            text = told if before is None else f"{before.text}\n\n{told}"
+            changes["system_message"] = SystemMessage(content=text)
+        return request.override(**changes)
+
+
+def _end_text(may_finish: bool) -> str:
+    return "You may stop here." if may_finish else "You may not stop here: the plan is not at its end."
