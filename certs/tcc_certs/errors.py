@@ -1,9 +1,9 @@
 """The one error of the trusted kernel, and the codes that it can carry.
 
 A code's first letter says what was being read: ``B`` bytes and container, ``M`` manifest,
-``C1``..``C8`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``Q`` a
-book of quotes, ``D`` a decline.  Codes are stable: a released code keeps its meaning for ever, and
-is never used again.
+``C1``..``C9`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``S`` the
+ledger of a session, ``Q`` a book of quotes, ``R`` a call at a gate, ``D`` a decline.  Codes are
+stable: a released code keeps its meaning for ever, and is never used again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Code(StrEnum):
     CALL_WEIGHT = "M302"
     TOOL_TABLE = "M303"
 
-    # C1 partition, C2 finiteness, C3 plans, C4 race counts, C5 bounds, C6 minimal, C7 leaf ids.
+    # C1 partition, C2 finiteness, C3 plans, C4 race counts, C5 bounds, C6 minimal, C7 leaf ids,
+    # C8 source, C9 strict.
     EDGE_RANGE = "C101"
     EDGE_ORDER = "C102"
     ACCEPT_VALUE = "C103"
@@ -61,6 +62,8 @@ class Code(StrEnum):
     CORE_SCHEMA = "C801"
     CORE_MISMATCH = "C802"
     RELAXED = "C803"
+    STRICT_ANSWER = "C901"
+    STRICT_FEATURE = "C902"
 
     # G: the automaton against its core, and the core against its source.
     CORE_ACCEPT = "G101"
@@ -114,6 +117,48 @@ class Code(StrEnum):
     QUOTES = "Q101"
     QUOTED_TWICE = "Q102"
     QUOTED_UNKNOWN = "Q103"
+
+    # S: ledgers of sessions.
+    SESSION_HEADER = "S101"
+    SESSION_ID = "S102"
+    SESSION_MONITORS = "S103"
+    SESSION_KEY = "S104"
+    SESSION_SEQ = "S201"
+    SESSION_CALL = "S202"
+    SESSION_OPEN = "S203"
+    SESSION_VALUE = "S204"
+    SESSION_DIGEST = "S205"
+    SESSION_STATES = "S206"
+    SESSION_CALL_KEY = "S207"
+    SESSION_REPEATED = "S208"
+    SESSION_OUTCOME = "S209"
+    SESSION_OBSERVED = "S210"
+    SESSION_REFUSAL = "S211"
+    SESSION_RESOLVE = "S212"
+    SESSION_PLANS = "S301"
+    SESSION_MONITOR = "S302"
+    SESSION_STATEMENT = "S303"
+    SESSION_PLACES = "S304"
+    SESSION_FINISH = "S305"
+    SESSION_UNFORESEEN = "S306"
+
+    # R: a gate's refusals of a call, an end or a value.
+    UNKNOWN_TOOL = "R101"
+    UNDECLARED_ARGUMENT = "R102"
+    MISSING_ARGUMENT = "R103"
+    UNLISTED_VALUE = "R104"
+    OPEN_VALUE = "R105"
+    NO_VALUE = "R106"
+    NOT_PLANNED = "R201"
+    MONITOR_FORBIDS = "R202"
+    STATEMENT_FORBIDS = "R203"
+    MAY_NOT_FINISH = "R204"
+    MANY_STATES = "R301"
+    UNFORESEEN = "R302"
+    ENDED = "R303"
+    ALREADY_DONE = "R304"
+    NESTED_CALL = "R305"
+    NOT_WRITTEN = "R306"
 
     # D: declined, neither valid nor invalid.
     UNKNOWN_FEATURE = "D101"

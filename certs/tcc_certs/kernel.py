@@ -18,6 +18,7 @@ from tcc_certs.formats.automaton import Automaton, view
 from tcc_certs.rules.calls import CallTable, check_calls
 from tcc_certs.rules.counts import RoundedCounts, check_widths
 from tcc_certs.rules.source import check_leaf_ids, check_relaxed, check_source, check_tools
+from tcc_certs.rules.strict import check_strict
 from tcc_certs.states import check_states
 
 
@@ -71,6 +72,7 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     check_states(file, automaton, table, plans, race_count)
     check_widths(file, plans, race_count)
     core, core_calls = check_documents(file, table)
+    check_strict(file.manifest, automaton, core, core_calls)
     return CheckedArtifact(
         file=file,
         automaton=automaton,

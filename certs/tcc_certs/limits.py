@@ -20,3 +20,5 @@ MAX_WRITTEN_BYTES = 1400 * 1024 * 1024
 # Steps over an edge that the tail of a cut run may take: so many, and so many for each edge.
 FREE_TAIL_STEPS = 1 << 17
 TAIL_STEPS_PER_EDGE = 8
+# Calls of a session that are gone through again, all told, as outcomes become known late.
+MAX_REFOLDED = 1 << 20

@@ -41,12 +41,13 @@ class Report:
         findings: none where it is VALID, else the first rule that failed; or, where exactness was
             asked for and every certificate holds, each thing that is relaxed.
         checked: how many states, edges, calls, counts and bounds hold; with a core check also how
-            many pairs of a state and a residual agree, and how many residuals have no plan.
+            many pairs of a state and a residual agree, how many residuals have no plan, and, where
+            a tool is strict, how many have one and stand behind calls that were cut.
             Empty unless VALID.
         digest: the artifact digest, hex; empty unless VALID.
         lines: the verdict in plain words.
-        enforced: what the automaton holds, and what is left to a run; None unless every
-            certificate holds.
+        enforced: what the automaton holds, what is left to a run, and what to whoever makes the
+            calls; None unless every certificate holds.
     """
 
     verdict: int
@@ -175,10 +176,13 @@ def _valid(
         lines.append(
             f"left to the run: {shortened(where.run)}; the automaton itself has plans that break it"
         )
+    if where.gate:
+        lines.append(f"left to whoever makes the calls: {shortened(where.gate)}")
     if compared is None:
         lines.append("consistent; that it is the automaton of its core was not asked")
     else:
         counted |= {"pairs": compared.pairs, "dead": compared.dead}
+        counted |= {} if compared.cut is None else {"cut": compared.cut}
         lines.append(_compared(compared, manifest.nondeterministic))
     if sourced:
         lines.append("its core is that of the source")
@@ -198,7 +202,8 @@ def _compared(compared: CoreReport, nondeterministic: bool) -> str:
             f"it is the graph of its core's partial derivatives: {compared.pairs} residuals make"
             f" it, {compared.dead} have no plan"
         )
+    cut = "" if compared.cut is None else f", {compared.cut} stand behind calls that strict cut"
     return (
         f"it is the automaton of its core: {compared.pairs} pairs of a state and a residual"
-        f" agree, {compared.dead} residuals have no plan"
+        f" agree, {compared.dead} residuals have no plan{cut}"
     )

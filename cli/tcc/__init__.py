@@ -29,11 +29,17 @@ if TYPE_CHECKING:
     )
     from tcc.documents import to_json
     from tcc_runtime.artifact.load import Artifact
+    from tcc_runtime.gate.gate import Gate
+    from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Refused
     from tcc_runtime.outcome import Run
 
 __all__ = [
+    "Allowed",
+    "AlreadyDone",
     "Artifact",
     "CompileError",
+    "Gate",
+    "Refused",
     "Run",
     "check",
     "compile_file",
@@ -49,6 +55,10 @@ __all__ = [
 ]
 
 _HOME = {
+    "Allowed": "tcc_runtime.gate.refusals",
+    "AlreadyDone": "tcc_runtime.gate.refusals",
+    "Gate": "tcc_runtime.gate.gate",
+    "Refused": "tcc_runtime.gate.refusals",
     "Artifact": "tcc_runtime.artifact.load",
     "Run": "tcc_runtime.outcome",
     "to_json": "tcc.documents",

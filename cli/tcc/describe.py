@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tcc import screen
+from tcc.declared import declared, declared_rows
 from tcc_certs.core.enforced import enforced, shortened
 from tcc_certs.formats.decimals import format_decimal
 from tcc_runtime.artifact.load import Artifact, Diagnostic
@@ -38,7 +39,12 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
         "nondeterministic": manifest.nondeterministic,
         "round_counts": manifest.round_counts,
         "relaxed": list(where.run),
-        "enforced": {"automaton": list(where.automaton), "run": list(where.run)},
+        "enforced": {
+            "automaton": list(where.automaton),
+            "gate": list(where.gate),
+            "run": list(where.run),
+        },
+        **declared(artifact.core),
     }
     if artifact.diagnostics:
         fields["diagnostics"] = [diagnostic_fields(said) for said in artifact.diagnostics]
@@ -80,6 +86,7 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
         least = f"at least {fields['min_cost']}"
     else:
         least = f"{fields['min_cost']}: {' '.join(cheapest) or '(the empty plan)'}"
+    gate = fields["enforced"]["gate"]
     rows: list[tuple[str, object]] = [
         ("grammar", f"{fields['grammar']} {fields['version']}"),
         ("plans", f"at most {plans}" if bounds_plans(artifact) else plans),
@@ -91,6 +98,8 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
             if fields["relaxed"]
             else []
         ),
+        *([("", f"where calls are made: {shortened(tuple(gate))}")] if gate else []),
+        *declared_rows(fields),
         ("calls", f"{fields['calls']}, at most {fields['max_depth']} in a plan"),
         ("cheapest", least),
         ("race", f"tilt {fields['tilt']}, beta {fields['beta']}"),

@@ -1,39 +1,36 @@
-"""What a run may be told by name: the keyword arguments of :func:`tcc.search` and its like.
+"""What a run and a compilation may be told by name: keyword arguments of the library.
 
-They are the fields of :class:`~tcc_runtime.terms.settings.Settings`, which says what they mean,
-without the seed; a test holds the two together.
+They are the options of the tables, :class:`tcc_runtime.terms.settings.Settings` without the seed
+and :class:`tcc_compiler.options.Options`, which say what they mean.  Here they stand again because
+a checker of types reads no table; a test holds them together.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from functools import cache
-from types import UnionType
-from typing import Literal, TypedDict, Union, get_args, get_origin, get_type_hints
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, TypedDict
 
 from tcc_runtime.terms.settings import Ask, Keys, Mode, Race
+from tcc_runtime.terms.table import Option
 
 
 class SettingsByName(TypedDict, total=False):
     """Settings of a run by name; what is left out keeps its default."""
 
     mode: Mode | None
-    race: Race | None
-    keys: Keys | None
-    recipe: Literal["r1", "r2"]
     top: int
+    recipe: Literal["r1", "r2"]
+    keys: Keys | None
+    race: Race | None
     inflate: str
     truncate: int | None
     tau: str
+    alpha: str
+    eta: str
     max_expansions: int | None
     max_seconds: float | None
     count_bits: int
-    alpha: str
-    eta: str
-    opening_salt: bytes | None
-    beacon: bytes | None
-    client_nonce: bytes | None
     ask: Ask | None
     price_cap: int | None
     sla_ms: int | None
@@ -41,35 +38,48 @@ class SettingsByName(TypedDict, total=False):
     price_weight: str
     latency_weight: str
     epsilon_weight: str
+    opening_salt: bytes | None
+    beacon: bytes | None
+    client_nonce: bytes | None
+    after: Sequence[str]
 
 
-def require_known(function: str, told: Mapping[str, object]) -> None:
-    """Every name is that of a setting, and every value of its type; ranges are for the settings.
+class OptionsByName(TypedDict, total=False):
+    """Options of a compilation by name; what is left out keeps its default."""
+
+    beta: str
+    tilt: int
+    max_states: int
+    timeout: float | None
+    count_bits: int | None
+    relax: Sequence[str]
+    round_counts: int | None
+
+
+def require_known(function: str, told: Mapping[str, object], table: Iterable[Option]) -> None:
+    """Every name is that of an option, and every value of its type; ranges are for others.
 
     Raises:
         TypeError: it names the nearest name, or the types that are taken.
     """
-    kinds = _kinds()
+    options = {option.name: option for option in table}
     for name, value in told.items():
-        if name not in kinds:
-            near = difflib.get_close_matches(name, kinds, n=1)
+        if name not in options:
+            near = difflib.get_close_matches(name, options, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"{function}() has no setting {name!r}{hint}")
+        kinds = _kinds(options[name])
         # A bool is an int to Python, and never what is meant here.
-        if isinstance(value, bool) or not isinstance(value, kinds[name]):
-            due = " or ".join(kind.__name__.replace("NoneType", "None") for kind in kinds[name])
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            expected = " or ".join(kind.__name__.replace("NoneType", "None") for kind in kinds)
             found = type(value).__name__
-            raise TypeError(f"{function}() takes {due} for {name!r}, not {found}")
+            raise TypeError(f"{function}() takes {expected} for {name!r}, not {found}")
 
 
-@cache
-def _kinds() -> Mapping[str, tuple[type, ...]]:
-    """For each setting the types of its values: names of modes and the like are texts."""
-    found = {}
-    for name, hint in get_type_hints(SettingsByName).items():
-        kinds: list[type] = []
-        for part in get_args(hint) if get_origin(hint) is UnionType else (hint,):
-            for leaf in get_args(part) if get_origin(part) is Union else (part,):
-                kinds.append(str if get_origin(leaf) is Literal else leaf)
-        found[name] = (int, *kinds) if float in kinds else tuple(kinds)
-    return found
+def _kinds(option: Option) -> tuple[type, ...]:
+    """The types of an option's values; texts where they are names of something, too."""
+    several = {float: (int, float), tuple: (Sequence,)}
+    kinds: tuple[type, ...] = several.get(option.kind, (option.kind,))
+    if option.calls:  # one text is no sequence of calls
+        kinds = (list, tuple)
+    return (*kinds, type(None)) if option.optional else kinds

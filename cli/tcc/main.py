@@ -17,10 +17,13 @@ from tcc import screen
 from tcc.exits import BAD_USAGE, CLEAN, DECLINED, INTERNAL
 
 COMMANDS = {
+    "import": "make a grammar from the tools of an MCP server",
     "compile": "compile a grammar to a certified artifact",
     "check": "verify the certificates of an artifact",
     "inspect": "show what is in an artifact",
     "run": "search an artifact for its best plans, with a certificate",
+    "gate": "hold an MCP server to a grammar",
+    "serve": "answer an agent that plans, as an MCP server",
     "batch": "make many runs over one artifact, on all processors",
     "validate": "verify a ledger against its artifact",
     "test": "check a grammar's examples and expectations",

@@ -5,8 +5,6 @@ Whatever is wrong with it is shown, and the command ends with the exit code that
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +16,7 @@ from click.core import ParameterSource
 from tcc import screen
 from tcc.exits import DECLINED, FINDINGS
 from tcc.files import is_regular
+from tcc.options import COMPILING, digest_option, flag, taken
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact, load
 
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
 
-COMPILE_OPTIONS = (
-    "beta", "tilt", "max_states", "timeout", "count_bits", "relax", "round_counts",
-)  # fmt: skip
 # Of a run this is an option, too.
 _RUN_OPTIONS = ("count_bits",)
 GRAMMAR_ENDINGS = {".tcg", ".graphml", ".json"}
@@ -37,12 +33,6 @@ def _regular(ctx: click.Context, parameter: click.Parameter, value: Path | None)
     # A pipe or a device may never end, and is read more than once.
     if value is not None and not is_regular(value):
         raise click.BadParameter(f"{str(value)!r} is not a regular file", ctx, parameter)
-    return value
-
-
-def _seconds(ctx: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not (math.isfinite(value) and value >= 0):
-        raise click.BadParameter("a number of seconds is needed", ctx, parameter)
     return value
 
 
@@ -57,90 +47,29 @@ def input_option(name: str, text: str, **more: Any) -> Callable[..., Any]:
     return click.option(name, type=INPUT, callback=_regular, help=text, **more)
 
 
-def digest_option(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """An option of 64 hexadecimal digits, handed to the command as 32 bytes."""
-    return click.option(name, metavar="HEX64", help=text, callback=_thirty_two_bytes)
+def options_of(given: dict[str, Any]) -> Options:
+    """Compiler options from what the command line says, which is taken out of `given`.
 
-
-def bytes_option(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """An option of hexadecimal digits of any number of bytes."""
-    return click.option(name, metavar="HEX", help=text, callback=_any_bytes)
-
-
-def _any_bytes(ctx: click.Context, parameter: click.Parameter, value: str | None) -> bytes | None:
-    if value is None:
-        return None
-    if re.fullmatch(r"([0-9a-fA-F]{2})+", value) is None:
-        raise click.BadParameter("pairs of hexadecimal digits are needed", ctx, parameter)
-    return bytes.fromhex(value)
-
-
-def _thirty_two_bytes(
-    ctx: click.Context, parameter: click.Parameter, value: str | None
-) -> bytes | None:
-    if value is None:
-        return None
-    if re.fullmatch(r"[0-9a-fA-F]{64}", value) is None:
-        raise click.BadParameter("64 hexadecimal digits are needed", ctx, parameter)
-    return bytes.fromhex(value)
-
-
-def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of every command that compiles."""
-    for option in (
-        click.option("--beta", default="1", show_default=True, help="inverse temperature"),
-        click.option(
-            "--tilt", default=8, show_default=True, type=click.IntRange(0, 64), help="weight bits"
-        ),
-        click.option("--max-states", type=click.IntRange(1), help="most states on the way"),
-        click.option(
-            "--timeout", type=float, callback=_seconds, help="most seconds for the compilation"
-        ),
-        click.option("--count-bits", type=click.IntRange(1), help="most bits of the plan count"),
-        click.option(
-            "--relax",
-            metavar="NAME",
-            multiple=True,
-            help="leave statements to the run: price, latency, cost, epsilon, uses, depth, "
-            "require, forbid, or one limit such as 'uses(search)<=2'; auto: what it takes to stay "
-            "within the limits above; repeatable. Nothing is relaxed unasked",
-        ),
-        click.option(
-            "--round-counts",
-            metavar="BITS",
-            type=click.IntRange(1, 63),
-            help="round race counts up to so many bits",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def options_of(
-    beta: str,
-    tilt: int,
-    max_states: int | None,
-    timeout: float | None,
-    count_bits: int | None,
-    relax: tuple[str, ...],
-    round_counts: int | None,
-) -> Options:
-    """Compiler options from what the command line says.
+    What is compiled is checked by the fast kernel: the pure one would take longer than the compiler
+    itself.
 
     Raises:
         click.ClickException: beta is no exact decimal of at least 0.
     """
-    from tcc import api
     from tcc_certs.errors import Code
     from tcc_certs.formats.decimals import parse_decimal
+    from tcc_compiler.options import Options
+    from tcc_runtime.fastcheck.kernel import check as fast
 
+    chosen = taken(COMPILING, given)
+    beta = chosen["beta"]
     try:
         numerator, _ = parse_decimal(beta, "beta", Code.MANIFEST_VALUE)
     except Rejected:
         numerator = -1
     if numerator < 0:
         raise click.BadParameter(f"{beta!r} is no decimal such as 0.5", param_hint="--beta")
-    return api.options_of(beta, tilt, max_states, timeout, count_bits, relax, round_counts)
+    return Options(check=fast, **chosen)
 
 
 def show_or_exit(
@@ -156,7 +85,7 @@ def show_or_exit(
     if compiled.diagnostics and not (keep_warnings and compiled.artifact is not None):
         print_diagnostics(command, compiled.diagnostics, compiled.sources, output_format)
     if compiled.artifact is None:
-        from tcc.api import only_guards
+        from tcc.compilation import only_guards
 
         guarded = only_guards(compiled.diagnostics)
         click.get_current_context().exit(DECLINED if guarded else FINDINGS)
@@ -202,7 +131,7 @@ def open_artifact(
     elif checked is not None or no_verify:
         raise click.UsageError("--checked and --no-verify are for artifacts, and this is a grammar")
     else:
-        from tcc.api import check_for_use, opened
+        from tcc.compilation import check_for_use, opened
         from tcc_compiler.options import Options
         from tcc_compiler.pipeline import compile_file
 
@@ -236,12 +165,11 @@ def refuse_grammar(path: Path) -> None:
 def _refuse_compile_options(but: Sequence[str]) -> None:
     """An artifact is compiled already: an option of the compiler would do nothing."""
     ctx = click.get_current_context()
-    for option in COMPILE_OPTIONS:
-        given = ctx.get_parameter_source(option) not in (None, ParameterSource.DEFAULT)
-        if given and option not in but:
-            name = option.replace("_", "-")
+    for option in COMPILING:
+        given = ctx.get_parameter_source(option.name) not in (None, ParameterSource.DEFAULT)
+        if given and option.name not in but:
             raise click.UsageError(
-                f"--{name} is for compiling a grammar, and this is an artifact", ctx
+                f"{flag(option)} is for compiling a grammar, and this is an artifact", ctx
             )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tcc import screen
 from tcc.forecast import estimate_fields, text
+from tcc_certs.core.enforced import shortened
 from tcc_certs.formats.decimals import format_decimal
 from tcc_runtime.outcome import Run
 from tcc_runtime.terms.estimate import Estimate
@@ -38,6 +39,7 @@ def run_fields(
             **({} if p.cost_high is None else {"cost_high": p.cost_high}),
             "value": p.value,
             "leaf_id": p.leaf_id,
+            **({"assumed": list(p.assumed)} if p.assumed else {}),
         }
         for p in run.plans
     ]
@@ -46,6 +48,7 @@ def run_fields(
         "claim_type": run.claim_type,
         "law": run.law,
         "stop": str(run.stop),
+        "after": list(run.after) or None,
         "plans": plans,
         "expansions": run.expansions,
         "predicted_expansions": known,
@@ -82,10 +85,15 @@ def print_run(
     Args:
         top: how many plans were asked for; None where that is not known.
     """
+    nothing = "(nothing more)" if run.after else "(the empty plan)"
+    if run.after:
+        screen.say(f"after {' '.join(run.after)}:")
     for place, plan in enumerate(run.plans, 1):
-        screen.say(f"{place:>3}. {' '.join(plan.calls) or '(the empty plan)'}")
+        screen.say(f"{place:>3}. {' '.join(plan.calls) or nothing}")
         cost = plan.cost if plan.cost_high is None else f"{plan.cost} .. {plan.cost_high}"
         screen.say(f"     value {plan.value}, cost {cost}", dim=True)
+        if plan.assumed:
+            screen.say(f"     assumes the answers in {shortened(plan.assumed)}", dim=True)
     if not run.plans:
         screen.say("no plan was found")
     screen.print_fields(_rows(run, ledger, predicted))
@@ -103,6 +111,8 @@ def claim_text(run: Run, top: int | None) -> str:
     """
     found = len(run.plans)
     short = " this short" if run.claim_type == "TruncationOnly" else ""
+    if run.after:
+        short += " after these calls" if len(run.after) > 1 else " after this call"
     # A run that has certified fewer plans than it was asked for has seen every one that there is.
     all_seen = top is not None and found < top
     if found == 0:

@@ -1,8 +1,9 @@
 """The requests of a batch: one JSON object a line, the settings of a run by their names.
 
 ``seed`` (64 hexadecimal digits) has to be there; ``opening_salt``, ``beacon`` and ``nonce`` are
-hexadecimal too, exact decimals are texts, all else is as
-:class:`tcc_runtime.terms.settings.Settings` has it.  Cost: linear in the file.
+hexadecimal too, exact decimals are texts, `after` is a list of calls, all else is as the table of
+:class:`tcc_runtime.terms.settings.Settings` has it, but for what is about asking.
+Cost: linear in the file.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.terms.settings import TABLE, Settings
 
-_BYTES = ("seed", "opening_salt", "beacon", "nonce")
-_WHOLE = ("top", "truncate", "max_expansions", "count_bits")
-_TEXTS = ("mode", "race", "keys", "recipe", "inflate", "tau", "alpha", "eta")
+# A batch has nobody to ask, so what is about asking is no member.
+_MEMBERS = {option.short: option for option in TABLE if not option.asking}
+_KINDS = {
+    int: ((int,), "a whole number is needed"),
+    float: ((int, float), "a number is needed"),
+    str: ((str,), "a text is needed"),
+}
 _HEX = re.compile(r"([0-9a-fA-F]{2})+")
 _MOST_LINE = 1 << 20
 
@@ -56,7 +61,7 @@ def _request(number: int, line: bytes) -> Settings:
     if not isinstance(value, dict) or "seed" not in value:
         raise RequestError(number, "an object with a seed is needed")
     try:
-        return Settings(**{_field(name): _read(name, item) for name, item in value.items()})
+        return Settings(**dict(_read(name, item) for name, item in value.items()))
     except (SettingsError, TypeError) as error:
         raise RequestError(number, str(error)) from None
 
@@ -75,29 +80,24 @@ def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _field(name: str) -> str:
-    return "client_nonce" if name == "nonce" else name
-
-
-def _read(name: str, item: Any) -> Any:
-    """A member as the setting has it.
+def _read(name: str, item: Any) -> tuple[str, Any]:
+    """A member as the setting has it, and the setting's name.
 
     Raises:
         TypeError: there is no such setting, or it is of another type.
     """
-    if name in _BYTES:
+    option = _MEMBERS.get(name)
+    if option is None:
+        raise TypeError(f"there is no setting {name[:40]!r}")
+    if option.kind is bytes:
         if not isinstance(item, str) or _HEX.fullmatch(item) is None:
             raise TypeError(f"{name}: pairs of hexadecimal digits are needed")
-        return bytes.fromhex(item)
-    if name in _WHOLE:
-        if type(item) is not int:
-            raise TypeError(f"{name}: a whole number is needed")
-    elif name == "max_seconds":
-        if type(item) not in (int, float):
-            raise TypeError(f"{name}: a number is needed")
-    elif name in _TEXTS:
-        if not isinstance(item, str):
-            raise TypeError(f"{name}: a text is needed")
-    else:
-        raise TypeError(f"there is no setting {name[:40]!r}")
-    return item
+        return option.name, bytes.fromhex(item)
+    if option.calls:
+        if not isinstance(item, list) or not all(isinstance(part, str) for part in item):
+            raise TypeError(f"{name}: a list of texts is needed")
+        return option.name, item
+    kinds, expected = _KINDS[option.kind]
+    if type(item) not in kinds:  # True is no number
+        raise TypeError(f"{name}: {expected}")
+    return option.name, item

@@ -26,11 +26,9 @@ from tcc_compiler.language.spans import Region, Span
 from tcc_compiler.resolve.core import core_bytes
 from tcc_compiler.resolve.examples import Example, Expect
 from tcc_compiler.resolve.files import gather
-from tcc_compiler.resolve.limits import limit_text
 from tcc_compiler.resolve.program import Program, program_of
 from tcc_compiler.resolve.resolved import Resolved
 from tcc_compiler.resolve.resolver import resolve
-from tcc_compiler.resources.place import forbid_place, require_place
 
 __all__ = ["Example", "Expect", "Frontend", "read_grammar", "read_grammar_text"]
 
@@ -135,17 +133,5 @@ def _places(program: Program, resolved: Resolved, report: Report) -> Mapping[str
     places |= {f"rule {name}": report.span(rule.region) for name, rule in program.rules.items()}
     if program.plan is not None:
         places["plan"] = report.span(program.plan.region)
-    for statement, (order, first, second) in zip(program.requires, resolved.requires, strict=True):
-        places[require_place(order, first, second)] = report.span(statement.region)
-    chains, pairs = iter(resolved.chains), iter(resolved.pairs)
-    for forbid in program.forbids:
-        place = (
-            forbid_place("with", sorted(next(pairs)))
-            if forbid.together
-            else forbid_place("next", next(chains))
-        )
-        places[place] = report.span(forbid.region)
-    tools = resolved.call_list.tools
-    for bound, limit in zip(program.limits, resolved.limits, strict=True):
-        places[f"limit {limit_text(limit, tools)}"] = report.span(bound.region)
+    places |= {place: report.span(region) for place, region in resolved.places.items()}
     return places

@@ -1,10 +1,15 @@
-"""What a caller may set for one compilation."""
+"""What a caller may set for one compilation.
+
+The fields that have an ``about`` are the one table of these options: the options of the commands
+and their help, and the keywords of the library, are read from it.  What is out of range is for the
+pipeline, which says so in a diagnostic.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tcc_certs.kernel import CheckedArtifact, check
 
@@ -34,13 +39,35 @@ class Options:
         progress: called with the pass and its states so far, a few times a second at most.
     """
 
-    beta: str = "1"
-    tilt: int = 8
-    max_states: int = 2_000_000
-    timeout: float | None = None
-    count_bits: int | None = None
-    relax: tuple[str, ...] = ()
-    round_counts: int | None = None
+    beta: str = field(default="1", metadata={"about": "inverse temperature"})
+    tilt: int = field(default=8, metadata={"about": "weight bits", "least": 0, "most": MAX_TILT})
+    max_states: int = field(
+        default=2_000_000, metadata={"about": "most states on the way", "least": 1}
+    )
+    timeout: float | None = field(
+        default=None, metadata={"about": "most seconds for the compilation"}
+    )
+    count_bits: int | None = field(
+        default=None, metadata={"about": "most bits of the plan count", "least": 1}
+    )
+    relax: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "about": "leave statements to the run: price, latency, cost, epsilon, uses, sum, "
+            "depth, require, forbid, or one limit such as 'uses(search)<=2'; auto: what it "
+            "takes to stay within the limits above; repeatable. Nothing is relaxed unasked",
+            "metavar": "NAME",
+        },
+    )
+    round_counts: int | None = field(
+        default=None,
+        metadata={
+            "about": "round race counts up to so many bits",
+            "least": 1,
+            "most": 63,
+            "metavar": "BITS",
+        },
+    )
     clock: Callable[[], float] = time.monotonic
     check: Callable[[bytes], CheckedArtifact | None] = check
     progress: Callable[[str, int], None] | None = None

@@ -8,6 +8,7 @@ its own:
     letters             `automata.letters`: calls that no statement tells apart become one letter
     explore             `automata.regular`: the plan expression becomes an automaton
     constrain           `automata.constraint`: each statement, then trim and minimise, one by one
+    strict              `automata.strict`: what goes on after every answer of a strict tool
     count, bound        `counting`: plans, race counts, least cost and best residual to go
     certify, emit       `artifact`: digests, numbering, bytes
     check               the kernel of `tcc_certs` checks every certificate, once
@@ -37,6 +38,7 @@ from tcc_compiler.automata.letters import Letters, partition
 from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.explore import explore, explore_partial
 from tcc_compiler.automata.regular.joined_calls import join_calls
+from tcc_compiler.automata.strict import keep_strict
 from tcc_compiler.automata.table import Table, as_deterministic, ranked
 from tcc_compiler.automata.witness import find_cycle, infinite
 from tcc_compiler.counting.bounds import bound
@@ -49,7 +51,14 @@ from tcc_compiler.language.source import Source
 from tcc_compiler.messages import no_plan_diagnostics, refusal_diagnostic, relaxed_diagnostic
 from tcc_compiler.options import MAX_TILT, Options
 from tcc_compiler.relax.alternatives import with_alternatives
-from tcc_compiler.relax.attempts import GUARDED, Attempt, NextAttempt, first_attempt, next_attempt
+from tcc_compiler.relax.attempts import (
+    GUARDED,
+    Attempt,
+    NextAttempt,
+    check_exact,
+    first_attempt,
+    next_attempt,
+)
 from tcc_compiler.relax.names import explain, named, without
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.refusal import Refused
@@ -202,11 +211,14 @@ def run_passes(
             number is out of range.
     """
     # The automaton: the plan expression, then every statement that is not left to the run.
+    check_exact(core, attempt)
     kept = join_calls(without(core, attempt.relaxed))
     letters = partition(kept)
     guard.enter("the plan expression", "plan")
     machine = (explore_partial if attempt.nondeterministic else explore)(kept, letters, guard)
     table = _finite(kept, letters, constrain(kept, letters, machine, guard))
+    if any(tool.strict for tool in kept.tools):
+        table = _finite(kept, letters, keep_strict(kept, letters, table, guard))
     # What is counted over it.
     guard.enter("the counts")
     weights = weigh(core, used_calls(table, letters), beta, options.tilt, guard)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 
 
 class SettingsError(ValueError):
@@ -22,6 +23,34 @@ class SettingsError(ValueError):
 
     def __reduce__(self) -> tuple[type[SettingsError], tuple[str, str, str]]:
         return SettingsError, (self.field, self.expected, self.found)
+
+
+class AfterRefused(SettingsError):
+    """The calls that a run is to go on from are no prefix of a plan.
+
+    Args:
+        place: of the first one that may not stand there, from 1.
+        call: that one.
+        allowed: some calls that might, in order.
+        number: how many there are.
+
+    Attributes:
+        code: of the catalogue of diagnostics.
+    """
+
+    code = "TCC901"
+
+    def __init__(self, place: int, call: str, allowed: Sequence[str], number: int) -> None:
+        self.place = place
+        self.call = call
+        self.allowed = tuple(allowed)
+        self.number = number
+        listed = ", ".join(self.allowed) + (", .." if number > len(self.allowed) else "")
+        due = f"one of {listed}" if number else "no further call"
+        super().__init__("after", f"{due} as call {place} ({self.code})", call)
+
+    def __reduce__(self) -> tuple[type[AfterRefused], tuple[int, str, Sequence[str], int]]:  # type: ignore[override]
+        return AfterRefused, (self.place, self.call, self.allowed, self.number)
 
 
 class AnswerError(ValueError):
@@ -137,3 +166,19 @@ class ResumeError(ValueError):
         self.expected = str(expected)[:200]
         self.found = str(found)[:200]
         super().__init__(f"{path}: expected {self.expected}, found {self.found}")
+
+
+class ServerError(RuntimeError):
+    """A server of the Model Context Protocol that cannot be started, or is not understood."""
+
+
+class ServerDrift(RuntimeError):
+    """A server's tools are not those that were locked, or not those that the grammar names.
+
+    Args:
+        findings: one sentence for each tool.
+    """
+
+    def __init__(self, findings: tuple[str, ...]) -> None:
+        self.findings = findings
+        super().__init__("; ".join(findings))

@@ -5,7 +5,7 @@ Text: docs/spec/race.md, section 9.  Values, keys and gaps are Q64.64 text; cost
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 from tcc_certs.formats.decimals import format_decimal
@@ -22,6 +22,8 @@ class Found:
     """A plan that the run found: canonical calls, cost, value, and L in hex.
 
     `cost_high` is above the cost where that of a call was never known, only its range; else None.
+    `assumed` are those of its calls that have observed values, in their order: the plan goes on
+    so where the world answers so.
     """
 
     calls: tuple[str, ...]
@@ -29,6 +31,7 @@ class Found:
     value: str
     leaf_id: str
     cost_high: str | None = None
+    assumed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,7 @@ class Run:
         seed: hex.
         ledger_head: hex head of the ledger's chain; None where nothing was recorded.
         spent: what asking has taken; None where every cost is a point.
+        after: the calls before the run; those of `plans`, and their costs, are what follows them.
     """
 
     mode: str
@@ -96,15 +100,31 @@ class Run:
     seed: str
     ledger_head: str | None
     spent: Spending | None = None
+    after: tuple[str, ...] = ()
+
+    @property
+    def assumed(self) -> tuple[tuple[str, ...], ...]:
+        """For each plan its calls with observed values, which the run chose for the world."""
+        return tuple([found.assumed for found in self.plans])
 
 
 def plan(
-    calls: Iterable[str], cost: int, value: int, name: bytes, cost_high: int | None = None
+    calls: Sequence[str],
+    cost: int,
+    value: int,
+    name: bytes,
+    cost_high: int | None = None,
+    observed: Container[str] = (),
 ) -> Found:
-    """A plan that costs `cost` nano-units, or up to `cost_high` where that is more."""
+    """A plan that costs `cost` nano-units, or up to `cost_high` where that is more.
+
+    Args:
+        observed: the calls with observed values, of which `calls` may be some.
+    """
     high = cost if cost_high is None else cost_high
     return Found(
         calls=tuple(calls),
+        assumed=tuple([call for call in calls if call in observed]) if observed else (),
         cost=format_decimal(cost, _NANO_PLACES),
         value=format_q64(value),
         leaf_id=name.hex(),

@@ -158,6 +158,7 @@ def _settings(header: Mapping[str, Json], seed: bytes, salt: bytes | None) -> Se
     for name in ("beacon", "client_nonce"):
         if name in header:
             told[name] = bytes.fromhex(str(header[name]))
+    told["after"] = header.get("after", ())
     limits: Any = header["run_limits"]
     for name in ("max_expansions", "price_cap", "sla_ms", "epsilon_cap"):
         told[name] = limits.get(name)

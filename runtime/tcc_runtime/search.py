@@ -14,6 +14,7 @@ from typing import TypeAlias
 from tcc_certs.formats.fixed import format_q64
 from tcc_runtime.artifact.constraints import constraints_of
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.artifact.observed import observed_calls
 from tcc_runtime.asking.quotes import Quoter
 from tcc_runtime.asking.refine import refinement_of
 from tcc_runtime.checks import Asking, Capped, Counted, Deep, Timed
@@ -141,7 +142,10 @@ class _Run:
         self._numbers = numbers
         self._tables = tables_of(artifact, settings.recipe, settings.inflate)
         self._refinement = refinement_of(artifact, terms, quoter, clock)
-        self._constraints = constraints_of(artifact, terms.truncate if terms.cut else None)
+        self._constraints = constraints_of(
+            artifact, terms.truncate if terms.cut else None, terms.root.held
+        )
+        self._observed = observed_calls(artifact)
         self._uniforms = Uniforms(race_key_of(artifact, terms))
         self._rung = rung_of(
             numbers,
@@ -159,7 +163,7 @@ class _Run:
             search.opening = self._weigh_longer
         search.clamping = numbers == "mpfr" or terms.mode == "fallback"
         if settings.alpha != "0":
-            search.potential = Potential(settings, artifact.rank(artifact.root))
+            search.potential = Potential(settings, terms.root.rank)
         search.guarded = search.clamping or search.potential is not None
         self._hand_in_checks(recorder)
 
@@ -175,11 +179,12 @@ class _Run:
         if terms.mode == "fallback":
             return self._fallback()
         if terms.race == "rest":
-            return Rest(*told)
+            return Rest(*told, root=terms.root)
         if terms.keys == "finalized":
-            return Coupled(*told)
+            return Coupled(*told, root=terms.root)
         kind = LiteralRace if terms.race == "literal" else Anchored
-        return kind(*told, None if self._refinement is None else self._refinement.low)
+        cost_of = None if self._refinement is None else self._refinement.low
+        return kind(*told, cost_of, root=terms.root)
 
     def _fallback(self) -> Fallback:
         return Fallback(
@@ -190,6 +195,7 @@ class _Run:
             self._terms.settings.tau,
             self._engine.precision,
             exact=self._numbers == "mpfr",
+            root=self._terms.root,
         )
 
     def _fall_back(self) -> None:
@@ -226,7 +232,7 @@ class _Run:
         if settings.max_expansions is not None:
             node.append(Capped(search, settings.max_expansions))
         if not artifact.verified:
-            node.append(Deep(search, artifact.rank(artifact.root)))
+            node.append(Deep(search, self._terms.root.rank))
         counts = self._engine.counts
         if counts is not None or settings.count_bits or not artifact.verified:
             bits = settings.count_bits
@@ -261,13 +267,15 @@ class _Run:
             seed=terms.settings.seed.hex(),
             ledger_head=None,
             spent=None if refinement is None else refinement.controller.spent,
+            after=tuple(terms.settings.after),
         )
 
     def _weigh_longer(self) -> Stop | None:
         """T_K, before anything is popped: a run that has no time for it has none for a claim."""
         self._interrupts.hold()
         try:
-            self._tail = tail_lse(self._artifact, self._terms.truncate, self._is_over)
+            terms = self._terms
+            self._tail = tail_lse(self._artifact, terms.truncate, self._is_over, terms.root.members)
         except Ended:
             if self._interrupts.pressed:
                 return Stop.INTERRUPTED
@@ -293,6 +301,7 @@ class _Run:
         calls = calls_of(leaf)
         texts = [call.text for call in calls]
         if self._refinement is None:
-            return plan(texts, sum([call.cost_low for call in calls]), -minus_value, name)
+            low = sum([call.cost_low for call in calls])
+            return plan(texts, low, -minus_value, name, observed=self._observed)
         low, high = self._refinement.costs(leaf)
-        return plan(texts, low, -minus_value, name, high)
+        return plan(texts, low, -minus_value, name, high, self._observed)

@@ -9,6 +9,7 @@ random trees of three children a node, where the printed claim fails more often 
 
     python -m tests.campaigns.soundness --runs 100000 --processes 2
     python -m tests.campaigns.soundness --runs 50000 --first 10000 --trees 0    its second half
+    python -m tests.campaigns.soundness --behind --trees 0    each run after a prefix of a plan
 
 A trial follows from its number alone, so a campaign can be done in parts, on any machines.
 """
@@ -21,6 +22,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
 from math import exp, lgamma, log, log1p
 
 from tcc_certs.errors import Code
@@ -34,6 +37,7 @@ from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
 from tests.differential.tree_oracle import Oracle, Plan, Tree
 from tests.runtime.graphs import free_core, named_rows, opened, random_network, random_rows
+from tests.runtime.prefixes import drawn_prefix
 from tests.runtime.relaxing import random_relaxed
 
 RUNS_EACH = 5  # runs over one automaton
@@ -52,17 +56,25 @@ def violations(run: Run, leaves: Leaves, top: int) -> int:
     return sum(best is None or value > best for value in outside)
 
 
-def trial(number: int) -> Counter[str]:
-    """`RUNS_EACH` runs over the automaton of that number."""
+def trial(number: int, behind: bool = False) -> Counter[str]:
+    """`RUNS_EACH` runs over the automaton of that number.
+
+    Args:
+        behind: each begins after a random prefix of a plan.
+    """
     rng = random.Random(number)
     artifact, tree = automaton(rng)
     found: Counter[str] = Counter()
     allowed = tree.allowed
     for at in range(RUNS_EACH):
         told = settings(rng, artifact)
+        if behind:
+            drawn = random.Random(f"behind/{number}/{at}")
+            told = replace(told, after=drawn_prefix(drawn, artifact))
         run = search(artifact, told) if (number + at) % 2 else recorded(artifact, told, found)
         tree.inflate = told.inflate
-        most = told.truncate
+        tree.after = tuple(told.after)
+        most = None if told.truncate is None else told.truncate + len(tree.after)
         tree.allowed = lambda plan, most=most: (most is None or len(plan) <= most) and allowed(plan)
         oracle = Oracle(tree, told.seed, races=(told.race,), digits=DIGITS)
         leaves = oracle.numbers.rest if told.race == "rest" else oracle.numbers.coupled
@@ -71,6 +83,7 @@ def trial(number: int) -> Counter[str]:
         found["certified"] += run.claim_type != "NoCert"
         found[run.claim_type] += 1
         found["plans"] += len(leaves)
+        found["behind"] += len(tree.after) > 0
         found["expansions"] += run.expansions
         found["violations"] += violations(run, leaves, told.top) > 0
         found["differing"] += given(run) != leaves[: told.top]
@@ -228,12 +241,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=100_000)
     parser.add_argument("--first", type=int, default=0, help="number of the first automaton")
     parser.add_argument("--trees", type=int, default=TREES, help="literal runs at each depth")
+    parser.add_argument("--behind", action="store_true", help="each run after a random prefix")
     parser.add_argument("--processes", type=int, default=2)
     told = parser.parse_args(arguments)
     trials = -(-told.runs // RUNS_EACH)
-    numbers = range(told.first, told.first + trials)
+    numbers, each = range(told.first, told.first + trials), partial(trial, behind=told.behind)
     with ProcessPoolExecutor(told.processes) as pool:
-        ours = summed(pool.map(trial, numbers, chunksize=20), 500, "automata", trials)
+        ours = summed(pool.map(each, numbers, chunksize=20), 500, "automata", trials)
         report(ours)
         sys.stdout.flush()
         for depth in DEPTHS if told.trees else ():

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.core import statements
+from tcc_certs.core import limits as limits_reader
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode, encode
@@ -43,7 +43,10 @@ def test_writes_limits_canonically_and_finds_their_calls() -> None:
     tools = [
         {
             "name": "b",
-            "params": [{"name": "k", "values": ["1", "2"]}, {"name": "m", "values": ["x", '"y"']}],
+            "params": [
+                {"name": "k", "values": ["1", "2"]},
+                {"name": "m", "values": ["x", '"y z"']},
+            ],
         }
     ]
     calls = [call(0, [k, m]) for k in range(2) for m in (1, 0)]
@@ -56,7 +59,7 @@ def test_writes_limits_canonically_and_finds_their_calls() -> None:
     ]
     core = read_core(make_core(tools=tools, calls=calls, plan=A, limits=limits))
     assert [c.text for c in core.calls] == [
-        'b(k=1,m="y")', "b(k=1,m=x)", 'b(k=2,m="y")', "b(k=2,m=x)",
+        'b(k=1,m="y z")', "b(k=1,m=x)", 'b(k=2,m="y z")', "b(k=2,m=x)",
     ]  # fmt: skip
     assert core.limit_texts == (
         "cost<=-0.5", "epsilon<=0.000000001", "latency<=80", "uses(b(k=1,m=x))>=1", "uses(b)<=2",
@@ -207,7 +210,14 @@ def test_takes_recursion_that_consumes_a_call(body: Any) -> None:
 
 @pytest.mark.parametrize(
     ("version", "code"),
-    [([1, 1], "D102"), ([2, 0], "D102"), ([0, 9], "D102"), ([1, -1], "C801"), ([1], "C801")],
+    [
+        ([1, 1], "C801"),
+        ([1, 2], "D102"),
+        ([2, 0], "D102"),
+        ([0, 9], "D102"),
+        ([1, -1], "C801"),
+        ([1], "C801"),
+    ],
 )
 def test_declines_other_versions(version: list[int], code: str) -> None:
     assert code_of(changed(version=version)) == code
@@ -235,7 +245,7 @@ def test_reads_long_chains_of_rules_and_finds_their_cycles() -> None:
 
 
 def test_declines_uses_limits_that_would_take_hours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statements, "MAX_CALLS", 1000)
+    monkeypatch.setattr(limits_reader, "MAX_CALLS", 1000)
     size = 100
     tools = [{"name": "t", "params": [{"name": "k", "values": [str(i) for i in range(size)]}]}]
     calls = sorted((call(0, [i]) for i in range(size)), key=lambda c: f"t(k={c[1][0]})")
@@ -245,7 +255,7 @@ def test_declines_uses_limits_that_would_take_hours(monkeypatch: pytest.MonkeyPa
     ]
     assert code_of(make_core(tools=tools, calls=calls, plan=A, limits=limits)) == "D201"
     for most, code in ((25, "valid"), (24, "D201")):  # four times as many calls may be looked at
-        monkeypatch.setattr(statements, "MAX_CALLS", most)
+        monkeypatch.setattr(limits_reader, "MAX_CALLS", most)
         one = make_core(tools=tools, calls=calls, plan=A, limits=limits[:1])
         assert code_of(one) == code
 
@@ -281,7 +291,7 @@ def full_core() -> dict[str, Any]:
             "bind": {"kind": "mcp", "server": "s", "tool": "t"},
             "models": [{"name": "m", "price": 1, "latency_ms": 1, "epsilon": 1, "adapter": "q"}],
         },
-        {"name": "b", "params": [{"name": "k", "values": ["1", "x", '"s"']}],
+        {"name": "b", "params": [{"name": "k", "values": ["1", "x", '"s t"']}],
          "bind": {"kind": "python", "target": "m:f"}},
     ]  # fmt: skip
     some = ["call", {0, 1}]

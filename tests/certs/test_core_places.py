@@ -51,7 +51,7 @@ ALL = ["call", 1]
 REFUSED: list[tuple[str, Any, str]] = [
     ("tools", tool(params=[{"name": "k", "values": ["1"]}] * 2), "core.tools[2].params"),
     ("tools", tool(name="b"), "core.tools[2]"),
-    ("tools", tool(name="c d"), "core.tools[2].name"),
+    ("tools", tool(name="c d"), "core.version"),
     ("tools", tool(more=1), "core.tools[2]"),
     ("tools", tool(params={}), "core.tools[2].params"),
     ("tools", tool(**{"in": "x"}), "core.tools[2].out"),
@@ -67,7 +67,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("tools", params('"a'), "core.tools[2].params[0].values[0]"),
     ("tools", params(1), "core.tools[2].params[0].values[0]"),
     ("tools", tool(params=[{"name": "k"}]), "core.tools[2].params[0]"),
-    ("tools", tool(params=[{"name": "1", "values": ["1"]}]), "core.tools[2].params[0].name"),
+    ("tools", tool(params=[{"name": "1", "values": ["1"]}]), "core.version"),
     ("tools", tool(doc=1), "core.tools[2].doc"),
     ("tools", tool(quotes="other"), "core.tools[2].quotes"),
     ("tools", tool(bind={"kind": "x", "server": "s", "tool": "t"}), "core.tools[2].bind.kind"),
@@ -197,7 +197,7 @@ def test_is_read(member: str, value: Any) -> None:
 
 def test_calls_past_their_number_are_declined(monkeypatch: pytest.MonkeyPatch) -> None:
     for most, declined in ((4, False), (3, True)):
-        monkeypatch.setattr("tcc_certs.core.tools.MAX_CALLS", most)
+        monkeypatch.setattr("tcc_certs.core.calls.MAX_CALLS", most)
         if declined:
             with pytest.raises(Rejected, match=r"D201 at core\.calls"):
                 read_core(encode(full_core()))

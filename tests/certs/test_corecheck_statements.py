@@ -34,9 +34,10 @@ SHAPES: dict[str, Any] = {
     "a run, then the other": ["seq", [["repeat", A, 0, 2], ["repeat", B, 0, 2]]],
     "either kind alone": ["alt", [["repeat", A, 0, 3], ["repeat", B, 0, 3]]],
 }
+ORDERS = ("before", "after", "each")
 STATEMENTS: list[tuple[str, Any]] = [
-    *(("requires", [order, x, y]) for order in ("before", "after") for x in SETS for y in SETS),
-    *(("forbids", ["with", x, y]) for x in SETS for y in SETS),
+    *(("requires", [order, x, y]) for order in ORDERS for x in SETS for y in SETS),
+    *(("forbids", [kind, x, y]) for kind in ("before", "with") for x in SETS for y in SETS),
     *(("forbids", ["next", list(chain)]) for k in (1, 2, 3) for chain in product(SETS, repeat=k)),
     *(("limits", uses(0, op, n)) for op in ("<=", ">=") for n in range(4)),
 ]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tcc
-import tcc.api
+import tcc.compilation
 import tcc_certs.kernel
 import tcc_runtime.artifact.load
 from tcc_compiler.options import Options
@@ -51,15 +51,15 @@ def test_what_is_compiled_is_checked_by_the_kernel_once(
 def test_large_artifacts_are_checked_by_the_fast_kernel_before_use(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert tcc.api.LARGE == tcc_runtime.artifact.load._LARGE
+    assert tcc.compilation.LARGE == tcc_runtime.artifact.load._LARGE
     data = compile_text(GRAMMAR, Options()).artifact
     assert data is not None
     called = []
     for module in (tcc_certs.kernel, fast):
         monkeypatch.setattr(module, "check", lambda _, name=module.__name__: called.append(name))
-    tcc.api.check_for_use(data)
-    monkeypatch.setattr(tcc.api, "LARGE", len(data))
-    tcc.api.check_for_use(data)
+    tcc.compilation.check_for_use(data)
+    monkeypatch.setattr(tcc.compilation, "LARGE", len(data))
+    tcc.compilation.check_for_use(data)
     assert called == ["tcc_certs.kernel", "tcc_runtime.fastcheck.kernel"]
 
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from pathlib import Path
-from typing import get_type_hints
 
 import click
 import pytest
 
 import tcc as library
 from tcc import codes
-from tcc.keywords import SettingsByName
 from tcc_certs.errors import Code
 from tcc_compiler.language.catalogue import CATALOGUE
-from tcc_runtime.terms.settings import Settings
 from tests.cli.conftest import Tcc
 
 
@@ -97,35 +93,3 @@ def test_results_become_plain_json(grammar: Path, tmp_path: Path, tcc: Tcc) -> N
 def test_the_version_is_that_of_the_package() -> None:
     assert isinstance(library.__version__, str) and library.__version__[0].isdigit()
     assert "__version__" in dir(library)
-
-
-def test_what_a_search_may_be_told_are_the_settings() -> None:
-    due = {name: kind for name, kind in get_type_hints(Settings).items() if name != "seed"}
-    due = {field.name: due[field.name] for field in fields(Settings) if field.name != "seed"}
-    assert get_type_hints(SettingsByName) == due
-
-
-def test_a_setting_that_there_is_not_is_a_type_error(grammar: Path) -> None:
-    artifact = library.compile_file(grammar)
-    for name, more in (("search", ()), ("predict", ()), ("runs", ([],))):
-        with pytest.raises(TypeError, match=rf"^{name}\(\) has no setting 'topp'; .* 'top'\?$"):
-            getattr(library, name)(artifact, *more, topp=3)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "due"),
-    [
-        ("top", "3", "int for 'top', not str"),
-        ("top", True, "int for 'top', not bool"),
-        ("tau", 1, "str for 'tau', not int"),
-        ("beacon", "x", "bytes or None for 'beacon', not str"),
-        ("max_seconds", "1", "int or float or None for 'max_seconds', not str"),
-        ("mode", 5, "str or None for 'mode', not int"),
-    ],
-)
-def test_a_value_of_another_type_is_a_type_error(
-    grammar: Path, name: str, value: object, due: str
-) -> None:
-    artifact = library.compile_file(grammar)
-    with pytest.raises(TypeError, match=f"^search\\(\\) takes {due}$"):
-        getattr(library, "search")(artifact, **{name: value})  # noqa: B009 - past the type checker

@@ -290,7 +290,7 @@ def test_a_ledger_that_one_began_is_taken_up_by_the_other(tmp_path, race, engine
 
 def lettered(beta="1"):
     """Texts that are escaped, cut and beyond ASCII."""
-    values = ['"æ\\"\\\\\\n"', '"' + "ü" * 30 + '"', '"\u2028\x7f😀"', '"b"']
+    values = ['"æ\\"\\\\\\n"', '"' + "ü" * 30 + '"', '"\u2028\x7f😀"', '"b c"']
     core = make_core(
         tools=[{"name": "t", "params": [{"name": "p", "values": values}]}],
         calls=[call(0, (i,), 10**9) for i in sorted(range(4), key=lambda i: values[i].encode())],

@@ -21,6 +21,7 @@ from tcc_certs.replay.constraints import Constraints
 from tcc_certs.replay.coupled import Coupled as Definition
 from tcc_certs.replay.language import Language, read_language
 from tcc_certs.replay.left import Listing
+from tcc_certs.replay.root import root_of
 from tcc_certs.replay.tree import Node, below, child_digest, root_node, slots
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.item import ORDER, VIEW, WON, WORD, Item
@@ -95,7 +96,7 @@ def agree_on_a_path(
         return extreme(salt, purpose, identity)
 
     fast = race.root()
-    slow = compared_node(race, fast, definition, root_node(language, FREE, None), word)
+    slow = compared_node(race, fast, definition, root_node(root_of(checked), FREE, None), word)
     compared = 1
     while fast[VIEW] is not None and slow.states is not None:
         _, _, _, pushed, _, _ = race.expand(fast)

@@ -38,6 +38,7 @@ class Tree:
     inflate: str = "1"
     round_bits: int | None = None
     allowed: Callable[[Plan], bool] = lambda plan: True
+    after: Plan = ()  # calls before the race; those of its plans are what follows
 
 
 @dataclass
@@ -85,6 +86,11 @@ class Oracle:
         }
         text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         self.root = blake3(b"tcc.ctx.root.v1\0" + text.encode()).digest()
+        self.start: States = (len(tree.rows) - 1,)
+        for made in tree.after:
+            edges = [edge for q in self.start for edge in tree.rows[q][1]]
+            self.start = tuple(sorted({target for call, target in edges if call == made}))
+            self.root = blake3(b"\x01" + self.root + made.encode()).digest()
         extracted = hmac.new(self.root, seed, hashlib.sha256).digest()
         self.key = hmac.new(extracted, b"tcc.race.v1\x01", hashlib.sha256).digest()
         with localcontext(Context(prec=digits, Emin=-(10**9), Emax=10**9)):
@@ -161,7 +167,7 @@ class Oracle:
         return -self.tail_of(purpose, identity).ln()
 
     def _walk(self) -> None:
-        states = (len(self.tree.rows) - 1,)
+        states = self.start
         first = self.exponential(1, self.root) / real(self.count(states))
         self._publish(self.root, 0, states, first, None)
         todo = [((), 0, self.root, states, first, first)]
@@ -195,7 +201,7 @@ class Oracle:
 
     def _walk_rest(self) -> None:
         """The rest race: every child of every node, in order of arrival."""
-        states = (len(self.tree.rows) - 1,)
+        states = self.start
         first = self.exponential(1, self.root) / real(self.count(states))
         self._note_rest(self.root, 0, states, first)
         todo = [((), 0, self.root, states, first)]
@@ -243,7 +249,7 @@ class Oracle:
     def _rest_leaf(self, prefix, cost, digest, t) -> None:
         self.numbers.rest_log[digest] = near(-t.ln())
         self.numbers.rest_keys[digest] = value = near(self.score(cost) - t.ln())
-        if self.tree.allowed(prefix):
+        if self.tree.allowed((*self.tree.after, *prefix)):
             self.numbers.rest.append((value, digest, prefix))
 
     def _children(self, digest: bytes, states: States):
@@ -277,7 +283,7 @@ class Oracle:
         numbers.neg_log_t[digest] = near(-arrival.ln())
         numbers.finalized[digest] = value = near(score - arrival.ln())
         numbers.anchored[digest] = near(score - anchor.ln())
-        if not self.tree.allowed(prefix):
+        if not self.tree.allowed((*self.tree.after, *prefix)):
             return
         numbers.coupled.append((value, digest, prefix))
         if "literal" in self.races:

@@ -58,6 +58,9 @@ def runs() -> dict[str, Run]:
         "rest exhausted": (tiny(), {"race": "rest", "top": 40}),
         "top3": (small(), {"top": 3, "recipe": "r1"}),
         "exhausted": (tiny(), {"top": 40, "max_expansions": 50}),
+        "after": (small(), {"after": ("b",), "top": 3, "alpha": "2", "eta": "0.5"}),
+        "after relaxed": (relaxed(), {"race": "rest", "after": ("a",), "top": 3}),
+        "after sets": (relaxed(8, 5), {"after": ("b",), "truncate": 1, "top": 9}),
     }
 
 
@@ -85,6 +88,7 @@ def forged_run(name: str) -> tuple[CheckedArtifact, list[dict[str, Any]]]:
 RUNS_ON = {"L601", "L602", "L604", "L606", "L607", "L610"}  # another setting, another run
 RACES = {"L501", "L502", "L503", "L504", "L505"} | RUNS_ON
 FIELD_CODES: dict[str, set[str]] = {
+    "after": {"L201", "L402", "L609"},
     "kind": {"L104", "L601", "L602", "L604", "L607", "D101"},
     "schema": {"D102"},
     "run_id": {"L203"},
@@ -196,6 +200,45 @@ def forge_fields(name: str, stride: int) -> None:
     assert tried * stride > 900
     assert not wrong, wrong
     assert len(honest) <= 20, honest
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+def test_a_prefix_is_no_part_of_the_header_that_can_be_changed(race: str) -> None:
+    told = {"race": race, "top": 2}
+    without, behind = (reference_records(small(), after=a, **told) for a in ((), ("a",)))
+    for records, after, due in (
+        (without, ["a"], "L201"),  # `truncate` is that of the artifact's root
+        (without, ["z"], "L201"),
+        (without, ["a", "a", "a"], "L201"),
+        (without, [], "L103"),
+        (without, "a", "L103"),
+        (behind, ["b"], "L401"),
+        (behind, ["a", "a"], "L201"),
+        (behind, ["A"], "L201"),
+        (behind, [1], "L103"),
+        (behind, None, "L609"),  # `truncate` would be a cut
+    ):
+        header = {name: value for name, value in records[0].items() if name != "after"}
+        if after is not None:
+            header["after"] = after
+        assert refused_by(header, records) == due, after
+    # The other settings in keeping with it, too.
+    for after, rank in ((["a"], 1), (["b", "c"], 0)):
+        header = {**without[0], "after": after, "truncate": rank}
+        assert refused_by(header, without) == "L401"
+    header = {name: value for name, value in behind[0].items() if name != "after"}
+    assert refused_by({**header, "truncate": 2}, behind) == "L401"
+
+
+def refused_by(header: dict[str, Any], records: list[dict[str, Any]]) -> str:
+    """The code that refuses these records behind another header; the root's id follows from D."""
+    found = validate(chained([with_run_id(header), *records[1:]]), small())
+    assert found.verdict == 1
+    codes = [(finding.code.value, finding.field) for finding in found.findings]
+    if codes[0] == ("L402", "node_id"):
+        assert codes[1] == ("L401", "ctx_digest")
+        return "L401"
+    return codes[0][0]
 
 
 def forge_lines(name: str, stride: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any
 
 from tcc_certs.core.model import Core
@@ -78,7 +79,31 @@ def make_core(
         "forbids": _unique([_ordered(forbid) for forbid in numbered["forbids"]]),
         **ends,
     }
-    return encode(document)
+    return encode({**document, "version": [1, int(is_new(document))]})
+
+
+WORDS = frozenset(
+    (
+        "grammar", "use", "tool", "rule", "plan", "start", "goal", "limit", "require", "forbid",
+        "accept", "reject", "expect", "version", "any", "when", "before", "after", "with",
+    )
+)  # fmt: skip
+
+
+def is_new(document: dict[str, Any]) -> bool:
+    """Whether a core has something that version 1.0 does not know."""
+    tools = document["tools"]
+    params = [param for tool in tools for param in tool["params"]]
+    names = [item["name"] for item in (*tools, *params)]
+    return (
+        "monitors" in document
+        or any({"open", "strict", "errors"} & set(tool) for tool in tools)
+        or any("observed" in param or param["values"][0] == "" for param in params)
+        or any(name in WORDS or not (name.isascii() and name.isidentifier()) for name in names)
+        or any(limit["kind"] == "sum" for limit in document["limits"])
+        or any(require[0] == "each" for require in document["requires"])
+        or any(forbid[0] == "before" for forbid in document["forbids"])
+    )
 
 
 def _map_sets(value: Any, change: Any) -> Any:
@@ -208,3 +233,78 @@ def _expression(rng: random.Random, size: int, names: Sequence[str], deep: int) 
             return ["repeat", part(), *bounds]
         case kind:
             return [kind, [part(kind) for _ in range(rng.randint(2, 3))]]
+
+
+def random_later_core(rng: random.Random, most: int = 3) -> tuple[bytes, Core]:
+    """A random core of version 1.1, of at most `most` calls a plan; it may have no plan at all.
+
+    Some tools are strict, some parameters observed or optional, some statements those of 1.1.
+    """
+    while True:
+        try:
+            data = _draw_later(rng, most)
+            return data, read_core(data)
+        except Rejected:
+            continue  # left-recursive, or nothing of 1.1 is left
+
+
+def _draw_later(rng: random.Random, most: int) -> bytes:
+    tools = [_later_tool(rng, name) for name in ("a", "b-b", "c")[: rng.randint(1, 3)]]
+    calls = [
+        call(number, values, cost=rng.choice((0, 10**9)), price=rng.randint(0, 1))
+        for number, tool in enumerate(tools)
+        for values in product(*(range(len(param["values"])) for param in tool["params"]))
+    ]
+    if len(calls) > 2 and rng.random() < 0.1:
+        calls.pop(rng.randrange(len(calls)))  # of a strict call one answer may be no call at all
+    calls.sort(key=lambda made: _later_text(tools, made).encode())
+    size = len(calls)
+    plan = _expression(rng, size, (), 3)
+    if rng.random() < 0.5:
+        plan = ["alt", [["repeat", ["call", set(range(size))], 0], ["seq", [plan, plan]]]]
+        if plan[1][1][1][0][0] == "seq":
+            plan = plan[1][0]
+    found = _statements(rng, size, most)
+    found["limits"] = [limit for limit in found["limits"] if limit["kind"] != "uses"]
+    for number, tool in enumerate(tools):
+        for place, param in enumerate(tool["params"]):
+            if param["name"] == "n" and rng.random() < 0.7:
+                of = {"tool": number, "param": place}
+                value = rng.choice((0, 10**9, 25 * 10**8))
+                found["limits"].append({"kind": "sum", "of": of, "op": "<=", "value": value})
+    found["limits"].sort(key=lambda limit: _later_limit_text(tools, limit))
+    for _ in range(rng.choice((0, 0, 1, 2))):
+        found["requires"].append(["each", _calls(rng, size), _calls(rng, size)])
+    for _ in range(rng.choice((0, 0, 1, 2))):
+        found["forbids"].append(["before", _calls(rng, size), _calls(rng, size)])
+    return make_core(tools=tools, calls=calls, plan=plan, **found)
+
+
+def _later_tool(rng: random.Random, name: str) -> dict[str, Any]:
+    params: list[dict[str, Any]] = []
+    if rng.random() < 0.4:
+        params.append(
+            {"name": "n", "values": rng.choice((["", "1"], ["0.5", "2"], ["", "1", "2"]))}
+        )
+    tool: dict[str, Any] = {"name": name, "params": params}
+    if rng.random() < 0.7:
+        values = ["x", "y"] if rng.random() < 0.8 else ["x", "y", "z"]
+        params.append({"name": "o", "observed": True, "values": values})
+        if rng.random() < 0.7:
+            tool["strict"] = True
+    return tool
+
+
+def _later_text(tools: Sequence[Any], made: Sequence[Any]) -> str:
+    tool = tools[made[0]]
+    pairs = zip(tool["params"], made[1], strict=True)
+    inside = ",".join(f"{p['name']}={p['values'][v]}" for p, v in pairs if p["values"][v])
+    name = '"b-b"' if tool["name"] == "b-b" else tool["name"]
+    return f"{name}({inside})" if inside else name
+
+
+def _later_limit_text(tools: Sequence[Any], limit: dict[str, Any]) -> str:
+    if limit["kind"] != "sum":
+        return _limit_text(limit)
+    name = tools[limit["of"]["tool"]]["name"]
+    return f'sum("{name}".n' if name == "b-b" else f"sum({name}.n"

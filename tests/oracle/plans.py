@@ -6,7 +6,9 @@ look at one whole word.  It knows nothing of automata, residuals or states.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from itertools import product
 
 from tcc_certs.core.model import (
     Alt,
@@ -15,6 +17,7 @@ from tcc_certs.core.model import (
     Diff,
     Empty,
     Expr,
+    ForbidBefore,
     ForbidNext,
     OneCall,
     Repeat,
@@ -37,7 +40,44 @@ def plans(core: Core, max_len: int) -> list[Word]:
             break
         rules = now
     found = words(core, core.plan, rules, max_len)
-    return sorted(word for word in found if meets_all(core, word))
+    return sorted(strict_part(core, [word for word in found if meets_all(core, word)]))
+
+
+def strict_part(core: Core, found: Iterable[Word]) -> set[Word]:
+    """The largest part of the words in which every answer to a strict call goes on.
+
+    While there is a word with a strict call of which some answer begins no word of the part, that
+    word is taken out: what is left when there is none is the largest such part.
+    """
+    part = set(found)
+    while True:
+        begun = {word[:at] for word in part for at in range(len(word) + 1)}
+        keep = {
+            word
+            for word in part
+            if all(
+                (*word[:at], answer) in begun
+                for at, call in enumerate(word)
+                for answer in answers(core, call)
+            )
+        }
+        if keep == part:
+            return part
+        part = keep
+
+
+def answers(core: Core, call: int) -> list[int]:
+    """The calls that a call may turn out to be; -1 stands for one that the core does not have."""
+    made = core.calls[call]
+    tool = core.tools[made.tool]
+    if not tool.strict:
+        return [call]
+    number = {(c.tool, c.values): index for index, c in enumerate(core.calls)}
+    choices = [
+        range(len(param.values)) if param.observed else [value]
+        for param, value in zip(tool.parameters, made.values, strict=True)
+    ]
+    return [number.get((made.tool, values), -1) for values in product(*choices)]
 
 
 def words(core: Core, expr: Expr, rules: Mapping[str, Words], most: int) -> Words:
@@ -100,6 +140,8 @@ def _limit_holds(core, limit, word) -> bool:
     if limit.kind == "uses":
         used = sum(index in set(members(limit.calls)) for index in word)
         return used >= limit.value if limit.least else used <= limit.value
+    if limit.kind == "sum":
+        return sum(_value(core, call, limit.parameter) for call in calls) <= limit.value
     amount = {
         "depth": len(calls),
         "price": sum(call.price for call in calls),
@@ -110,11 +152,22 @@ def _limit_holds(core, limit, word) -> bool:
     return amount <= limit.value
 
 
+def _value(core, call, of) -> Fraction:
+    tool, place = of
+    text = (
+        core.tools[tool].parameters[place].values[call.values[place]] if call.tool == tool else ""
+    )
+    return Fraction(text or "0") * 10**9
+
+
 def _require_holds(core, statement, word) -> bool:
     first = set(members(core.patterns[statement.first]))
     second = set(members(core.patterns[statement.second]))
     for at, call in enumerate(word):
-        others = word[:at] if statement.order == "before" else word[at + 1 :]
+        others = word[at + 1 :] if statement.order == "after" else word[:at]
+        if statement.order == "each":
+            since = max((i for i in range(at) if word[i] in second), default=-1)
+            others = word[since + 1 : at]
         if call in second and not first.intersection(others):
             return False
     return True
@@ -127,6 +180,10 @@ def _forbid_holds(core, statement, word) -> bool:
         return not any(all(word[at + i] in chain[i] for i in range(len(chain))) for at in starts)
     first = set(members(core.patterns[statement.first]))
     second = set(members(core.patterns[statement.second]))
+    if isinstance(statement, ForbidBefore):
+        return not any(
+            word[at] in second and first.intersection(word[:at]) for at in range(len(word))
+        )
     return not (first.intersection(word) and second.intersection(word))
 
 

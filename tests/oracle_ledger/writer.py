@@ -58,6 +58,7 @@ class Plan:
     inflate: str = "1"
     tau: str = "1"
     truncate: int | None = None
+    after: tuple[str, ...] = ()  # calls before the run
     beacon: bytes | None = None
     nonce: bytes | None = None
     top: int = 1
@@ -116,19 +117,32 @@ class Reference:
         self.cheapest = list(columns["cost_to_go"].items())
         self.rank = self.masses.rank
         self.bits = manifest.fraction_bits
-        self.longest = self.rank[artifact.automaton.root]
+        self.root = root_context(manifest.root_document)
+        self.before, self.start = self.led(plan.after)
+        self.longest = max(self.rank[q] for q in self.start)
         self.truncate = self.longest if plan.truncate is None else min(plan.truncate, self.longest)
         residuals = [
             call_residual(manifest.beta, cost, weight, self.bits)
             for cost, weight in zip(self.low, columns["call_weight"].items(), strict=True)
         ]
         self.step = max([0, *residuals])
-        self.root = root_context(manifest.root_document)
         self.header = self.make_header()
         self.key = race_key(plan.seed, self.race_salt())
         self.regime = "fallback" if mode == "fallback" else plan.race
         self.claim = self.header["claim_type"]
         self.records: list[dict[str, Any]] = [self.header]
+
+    def led(self, after: tuple[str, ...]) -> tuple[Word, States]:
+        """The calls before the run by number, and where they lead; folds the root's context."""
+        word: list[int] = []
+        states = set(self.masses.root)
+        for text in after:
+            call = self.artifact.calls.index(text)
+            edges = [edge for q in states for edge in self.artifact.automaton.edges(q)]
+            states = {target for other, target in edges if other == call}
+            self.root = child_context(self.root, text.encode())
+            word.append(call)
+        return tuple(word), tuple(sorted(states))
 
     # What the numbers are.
 
@@ -279,8 +293,8 @@ class Reference:
         return found
 
     def allowed(self, item: Item, call: int | None) -> bool:
-        after = self.after(item, call)
-        return self.plan.allow_all or self.masses.allows(after, call is None, self.truncate)
+        word, most = self.before + self.after(item, call), len(self.before) + self.truncate
+        return self.plan.allow_all or self.masses.allows(word, call is None, most)
 
     def draw(self, item: Item, left: Left, record: dict[str, Any]) -> list[Item]:
         children = self.masses.children(item.states)
@@ -393,7 +407,7 @@ class Reference:
     # The search.
 
     def run(self) -> list[dict[str, Any]]:
-        root = Item(digest=self.root, calls=(), states=self.masses.root, key=0)
+        root = Item(digest=self.root, calls=(), states=self.start, key=0)
         self.frontier, self.leaves = [self.push(root, 0)], []
         self.expansions = pops = over = 0
         while True:
@@ -501,6 +515,8 @@ class Reference:
             record["beacon"] = plan.beacon.hex()
         if plan.nonce is not None:
             record["client_nonce"] = plan.nonce.hex()
+        if plan.after:
+            record["after"] = list(plan.after)
         return with_run_id({**record, **dict(plan.header)})
 
     def race_salt(self) -> bytes:
@@ -548,7 +564,8 @@ class Reference:
 
     def longer(self) -> list[Fraction]:
         """The scores of the derivations of more calls than the cut, one by one."""
-        found, todo = [], [(self.artifact.automaton.root, ())]
+        found: list[Fraction] = []
+        todo: list[tuple[int, Word]] = [(state, ()) for state in self.start]
         while todo:
             state, calls = todo.pop()
             if self.artifact.automaton.accept[state] and len(calls) > self.truncate:
@@ -561,6 +578,7 @@ class Reference:
 def opening_of(header: dict[str, Any]) -> bytes:
     """O, of a header."""
     names = "artifact beta inflate keys mode race recipe seed_commitment tau tilt top truncate"
+    names += " after" if "after" in header else ""
     return blake(b"tcc.open.v1\x00" + encode({name: header[name] for name in names.split()}))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tcc_certs.core.model import Core
@@ -47,10 +48,18 @@ class Relaxed:
         )
 
 
-def random_relaxed(rng: random.Random, most: int = 120) -> Relaxed:
-    """A core with at least one statement that is left out; it may have no plan itself."""
+def random_relaxed(
+    rng: random.Random,
+    most: int = 120,
+    draw: Callable[[random.Random, int], tuple[bytes, Core]] = random_core,
+) -> Relaxed:
+    """A core with at least one statement that is left out; it may have no plan itself.
+
+    Args:
+        draw: a random core whose plans have at most so many calls.
+    """
     while True:
-        data, core = random_core(rng, LONGEST)
+        data, core = draw(rng, LONGEST)
         named = {
             "limits": [i for i, limit in enumerate(core.limits) if _may_go(core, limit, rng)],
             "requires": [i for i in range(len(core.requires)) if rng.random() < 0.8],

@@ -17,6 +17,7 @@ from tcc_certs.replay.constraints import residual_constraints
 from tcc_certs.replay.kappa import Kappa, handed_counts, own_counts
 from tcc_certs.replay.language import read_language
 from tcc_certs.replay.left import MAX_KEPT, Listing
+from tcc_certs.replay.root import root_of
 from tcc_certs.replay.tree import slots
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
@@ -139,7 +140,7 @@ def test_handed_counts_cost_a_search_a_child():
     def prepare(n):
         checked = check(_wide(n))
         language = read_language(checked)
-        kappa = Kappa(language, handed_counts(checked, checked, language))
+        kappa = Kappa(language, handed_counts(checked, checked, language), root_of(checked))
         listed = Listing(language).children(language.root)
         children = slots(listed, residual_constraints(checked, 3), ())
         return lambda: [kappa.step(kappa.root, child) for child in children]

@@ -10,9 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tcc_certs.core.model import CallSet, Core, ForbidNext, ForbidWith, Limit, Require
+from tcc_certs.core.model import (
+    CallSet,
+    Core,
+    Forbid,
+    ForbidBefore,
+    ForbidNext,
+    ForbidWith,
+    Limit,
+    Require,
+)
 from tcc_certs.errors import clip
+from tcc_certs.formats.codec import encode
 from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.names import written
+from tcc_certs.values.kinds import FlagType, JsonType, NumberType, OpenType, TextType
 
 _SHOWN = 8
 _WIDEST = 200
@@ -25,10 +37,13 @@ class Enforced:
     Attributes:
         automaton: no walk over the artifact breaks these; ``plan`` stands for the plan expression.
         run: these are kept by a run alone, or by who looks them up with the artifact's help.
+        gate: these are kept where a call is made, and by no automaton: monitors, and the types of
+            open parameters.
     """
 
     automaton: tuple[str, ...]
     run: tuple[str, ...]
+    gate: tuple[str, ...] = ()
 
 
 def enforced(core: Core, relaxed: Relaxed | None) -> Enforced:
@@ -38,6 +53,7 @@ def enforced(core: Core, relaxed: Relaxed | None) -> Enforced:
     held = ["plan"]
     if core.start is not None:
         held += [f"start {core.start}", f"goal {' | '.join(core.goals)}"]
+    held += [f"strict {written(tool.name)}" for tool in core.tools if tool.strict]
     run: list[str] = []
     for statements, indices in (
         (core.limits, left.limits),
@@ -47,7 +63,33 @@ def enforced(core: Core, relaxed: Relaxed | None) -> Enforced:
         chosen = frozenset(indices)
         for at, statement in enumerate(statements):
             (run if at in chosen else held).append(texts.of(statement))
-    return Enforced(automaton=tuple(held), run=tuple(run))
+    gate = [*(monitor.text for monitor in core.monitors), *_open_types(core)]
+    return Enforced(automaton=tuple(held), run=tuple(run), gate=tuple(gate))
+
+
+def _open_types(core: Core) -> Iterator[str]:
+    for tool in core.tools:
+        for parameter in tool.opened:
+            name = written(parameter.name) + "?" * parameter.optional
+            yield f"{written(tool.name)}.{name}: {type_text(parameter.type)}"
+
+
+def type_text(of: OpenType) -> str:
+    """A type as a grammar writes it, what goes without saying left out."""
+    match of:
+        case TextType(least=least, most=most, pattern=pattern):
+            words = ["text"]
+            words += [f"min {least}"] * (least != TextType().least)
+            words += [f"max {most}"] * (most != TextType().most)
+            words += [f"~ {encode(pattern).decode()}"] if pattern is not None else []
+            return " ".join(words)
+        case NumberType(whole=whole, low=low, high=high):
+            kind = "integer" if whole else "number"
+            return kind if low is None else f"{kind} {low} .. {high}"
+        case FlagType():
+            return "flag"
+        case JsonType(most=most):
+            return "json" if most == JsonType().most else f"json max {most}"
 
 
 class _Texts:
@@ -57,16 +99,19 @@ class _Texts:
         self._core = core
         self._patterns: dict[int, str] = {}
 
-    def of(self, statement: Limit | Require | ForbidNext | ForbidWith) -> str:
+    def of(self, statement: Limit | Require | Forbid) -> str:
         """A limit's canonical text; others as a grammar has them, with call sets shortened."""
         match statement:
             case Limit():
                 return statement.text
             case Require(order, first, second):
-                return f"require {self._pattern(first)} {order} {self._pattern(second)}"
+                words = "before each" if order == "each" else order
+                return f"require {self._pattern(first)} {words} {self._pattern(second)}"
             case ForbidNext(patterns):
                 shown = " ".join([self._pattern(pattern) for pattern in patterns[:_SHOWN]])
                 return f"forbid {shown}{' ...' if len(patterns) > _SHOWN else ''}"
+            case ForbidBefore(first, second):
+                return f"forbid {self._pattern(first)} before {self._pattern(second)}"
             case ForbidWith(first, second):
                 return f"forbid {self._pattern(first)} with {self._pattern(second)}"
 
@@ -85,7 +130,7 @@ def _call_set_text(core: Core, number: int) -> str:
     low, _ = calls[0]
     tool = core.calls[low].tool
     if _is_whole(core, calls, tool):
-        return core.tools[tool].name
+        return written(core.tools[tool].name)
     size = sum(end - start for start, end in calls)
     return core.calls[low].text if size == 1 else f"{core.calls[low].text}|...({size} calls)"
 

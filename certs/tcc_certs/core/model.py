@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from tcc_certs.values.types import OpenParameter
+from tcc_certs.core.monitor_model import Monitor as Monitor
+from tcc_certs.core.monitor_model import OrderMonitor as OrderMonitor
+from tcc_certs.core.monitor_model import Selection as Selection
+from tcc_certs.core.monitor_model import SumMonitor as SumMonitor
+from tcc_certs.core.monitor_model import UsesMonitor as UsesMonitor
+from tcc_certs.values.kinds import OpenParameter
 
 CallSet: TypeAlias = "tuple[tuple[int, int], ...]"
 
@@ -213,60 +218,6 @@ class ForbidBefore:
 
 
 Forbid: TypeAlias = ForbidNext | ForbidWith | ForbidBefore
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """The calls of a tool that have one of the given values for each bound parameter.
-
-    Attributes:
-        tool: index into ``Core.tools``.
-        where: pairs of a parameter's place and the indices of its values; both increase.
-    """
-
-    tool: int
-    where: tuple[tuple[int, tuple[int, ...]], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderMonitor:
-    """A `require` or `forbid` between calls that agree in open parameters; a gate holds it.
-
-    Attributes:
-        kind: ``require`` with order ``before`` or ``each``; ``forbid`` with ``before`` or ``with``.
-        same: pairs of a parameter of `first` and one of `second` that have the same value.
-        text: as a grammar writes it.
-    """
-
-    kind: Literal["require", "forbid"]
-    order: Literal["before", "each", "with"]
-    first: Selection
-    second: Selection
-    same: tuple[tuple[str, str], ...]
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SumMonitor:
-    """The values of an open parameter add up to at most `value` (canonical decimal text)."""
-
-    tool: int
-    parameter: str
-    value: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsesMonitor:
-    """At most `value` calls of `calls` agree in their open parameter `per`."""
-
-    calls: Selection
-    per: str
-    value: int
-    text: str
-
-
-Monitor: TypeAlias = OrderMonitor | SumMonitor | UsesMonitor
 
 
 @dataclass(frozen=True, kw_only=True)

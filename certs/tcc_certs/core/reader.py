@@ -2,17 +2,22 @@
 
 Normative text: docs/spec/core.md.  One grammar has one core, so a reader that took a second form
 of it would make two digests of one thing; hence every order, every derived text and every "no
-others" of the specification is held to here.  Cost: linear in the bytes.
+others" of the specification is held to here, and the version, which follows from what is
+used.  Cost: linear in the bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from tcc_certs.core.calls import read_calls
 from tcc_certs.core.expressions import check_rules, read_expression, walk
-from tcc_certs.core.model import Core, Expr, ForbidNext, ForbidWith, OneCall, Require
-from tcc_certs.core.statements import read_forbids, read_limits, read_patterns, read_requires
-from tcc_certs.core.tools import read_calls, read_tools
+from tcc_certs.core.features import minor_version
+from tcc_certs.core.limits import read_limits
+from tcc_certs.core.model import Core, Expr, Forbid, ForbidNext, OneCall, Require
+from tcc_certs.core.monitors import check_shadows, read_monitors
+from tcc_certs.core.statements import read_forbids, read_patterns, read_requires
+from tcc_certs.core.tools import read_tools
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import Json, decode
 from tcc_certs.formats.schema import (
@@ -54,7 +59,7 @@ def decode_core(data: bytes) -> Mapping[str, Json]:
 def core_of(value: Mapping[str, Json]) -> Core:
     """The core that a JSON object writes down; errors as in :func:`read_core`."""
     _check_version(value)
-    top = as_object(value, "core", _SCHEMA, _MEMBERS, ["start", "goals"])
+    top = as_object(value, "core", _SCHEMA, _MEMBERS, ["start", "goals", "monitors"])
     grammar = as_object(top["grammar"], "core.grammar", _SCHEMA, ["name", "version"])
     version = as_text(grammar["version"], "core.grammar.version", _SCHEMA)
     ensure_version(version, "core.grammar.version", _SCHEMA)
@@ -68,7 +73,9 @@ def core_of(value: Mapping[str, Json]) -> Core:
     requires = read_requires(top["requires"], len(patterns))
     forbids = read_forbids(top["forbids"], len(patterns))
     _check_used([plan, *rules.values()], requires, forbids, len(patterns))
-    return Core(
+    monitors = read_monitors(top["monitors"], tools) if "monitors" in top else ()
+    check_shadows(monitors, tools, calls, patterns, requires)
+    core = Core(
         name=as_name(grammar["name"], "core.grammar.name", _SCHEMA),
         version=version,
         tools=tools,
@@ -81,7 +88,10 @@ def core_of(value: Mapping[str, Json]) -> Core:
         limits=read_limits(top["limits"], tools, calls),
         requires=requires,
         forbids=forbids,
+        monitors=monitors,
     )
+    require([1, minor_version(core)], top["version"], _SCHEMA, "core.version")
+    return core
 
 
 def _check_version(top: Mapping[str, Json]) -> None:
@@ -89,9 +99,8 @@ def _check_version(top: Mapping[str, Json]) -> None:
     version = top.get("version")
     if not isinstance(version, list) or [type(part) for part in version] != [int, int]:
         raise Rejected(_SCHEMA, "core.version", "two integers", version)
-    known = version[0] == 1 and version[1] <= 0
-    ensure(known, Code.UNKNOWN_VERSION, "core.version", "1.0", version)
-    require([1, 0], version, _SCHEMA, "core.version")
+    known = version[0] == 1 and version[1] <= 1
+    ensure(known, Code.UNKNOWN_VERSION, "core.version", "1.0 or 1.1", version)
 
 
 def _rules(value: Json, patterns: int) -> Mapping[str, Expr]:
@@ -122,7 +131,7 @@ def _ends(top: Mapping[str, Json]) -> tuple[str | None, tuple[str, ...]]:
 def _check_used(
     expressions: Iterable[Expr],
     requires: Iterable[Require],
-    forbids: Iterable[ForbidNext | ForbidWith],
+    forbids: Iterable[Forbid],
     patterns: int,
 ) -> None:
     used: set[int] = set()

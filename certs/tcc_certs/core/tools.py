@@ -1,30 +1,31 @@
-"""The tools of a core, and its calls: schema, canonical texts, order.
+"""The tools of a core: schema and canonical texts of names and values.
 
-Normative text: docs/spec/core.md, sections 1 and 2.  Cost: linear in the texts.
+Normative text: docs/spec/core.md, section 2.  Cost: linear in the texts.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from tcc_certs.core.model import Call, Model, Parameter, Tool
+from tcc_certs.core.model import Model, Parameter, Tool
+from tcc_certs.core.opened import read_opened
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.formats.codec import Json, decode, read_large
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.names import read_name
 from tcc_certs.formats.schema import (
+    as_flag,
     as_list,
     as_name,
     as_object,
     as_text,
-    as_whole,
+    as_unsigned,
     ensure_increasing,
 )
-from tcc_certs.limits import MAX_CALLS
+from tcc_certs.values.listed import json_of
 
 _SCHEMA = Code.CORE_SCHEMA
-_OPTIONAL = ["bind", "doc", "in", "models", "out", "quotes"]
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?")
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OPTIONAL = ["bind", "doc", "errors", "in", "models", "open", "out", "quotes", "strict"]
+_ABSENT = ""
 
 
 def read_tools(value: Json) -> tuple[Tool, ...]:
@@ -41,44 +42,60 @@ def read_tools(value: Json) -> tuple[Tool, ...]:
 
 def _tool(value: Json, path: str) -> Tool:
     item = as_object(value, path, _SCHEMA, ["name", "params"], _OPTIONAL)
-    params = [
-        _parameter(param, f"{path}.params[{i}]")
-        for i, param in enumerate(as_list(item["params"], f"{path}.params", _SCHEMA))
-    ]
-    names = [param.name for param in params]
+    params = _parameters(item["params"], f"{path}.params")
+    opened = read_opened(item["open"], f"{path}.open") if "open" in item else ()
+    names = [*(param.name for param in params), *(param.name for param in opened)]
     ensure(len(set(names)) == len(names), _SCHEMA, f"{path}.params", "distinct names", names)
     require("in" in item, "out" in item, _SCHEMA, f"{path}.out")
     _check_extras(item, path)
     signed = "in" in item
+    strict = as_flag(item, "strict", path, _SCHEMA)
+    answers = any(param.observed for param in params)
+    ensure(answers or not strict, _SCHEMA, f"{path}.strict", "an observed parameter", "none")
     return Tool(
-        name=as_name(item["name"], f"{path}.name", _SCHEMA),
-        parameters=tuple(params),
+        name=read_name(item["name"], f"{path}.name", _SCHEMA),
+        parameters=params,
         takes=as_name(item["in"], f"{path}.in", _SCHEMA) if signed else None,
         gives=as_name(item["out"], f"{path}.out", _SCHEMA) if signed else None,
         models=_models(item, path),
         quotes_same="quotes" in item,
+        opened=opened,
+        strict=strict,
+        errors_failed="errors" in item,
     )
 
 
+def _parameters(value: Json, path: str) -> tuple[Parameter, ...]:
+    """The parameters that are part of a call, the observed ones after all others."""
+    items = as_list(value, path, _SCHEMA)
+    params = tuple(_parameter(item, f"{path}[{i}]") for i, item in enumerate(items))
+    for i in range(1, len(params)):
+        late = params[i - 1].observed and not params[i].observed
+        ensure(not late, _SCHEMA, f"{path}[{i}]", "observed parameters last", params[i].name)
+    return params
+
+
 def _parameter(value: Json, path: str) -> Parameter:
-    item = as_object(value, path, _SCHEMA, ["name", "values"])
+    item = as_object(value, path, _SCHEMA, ["name", "values"], ["observed"])
     values = as_list(item["values"], f"{path}.values", _SCHEMA, 1)
-    texts = tuple(_value_text(text, f"{path}.values[{i}]") for i, text in enumerate(values))
+    observed = as_flag(item, "observed", path, _SCHEMA)
+    optional = values[0] == _ABSENT and not observed and len(values) > 1
+    texts = tuple(
+        _ABSENT if optional and i == 0 else _value_text(text, f"{path}.values[{i}]")
+        for i, text in enumerate(values)
+    )
     ensure(len(set(texts)) == len(texts), _SCHEMA, f"{path}.values", "distinct values", "a repeat")
-    return Parameter(name=as_name(item["name"], f"{path}.name", _SCHEMA), values=texts)
+    name = read_name(item["name"], f"{path}.name", _SCHEMA)
+    return Parameter(name=name, values=texts, observed=observed)
 
 
 def _value_text(value: Json, path: str) -> str:
-    """An identifier, a number in shortest exact form, or a string as canonical JSON."""
+    """The canonical text of a value; one JSON value has one."""
     text = as_text(value, path, _SCHEMA)
-    if text.startswith('"'):
-        try:
-            decode(text.encode(), path)
-        except Rejected as refusal:
-            raise Rejected(_SCHEMA, path, refusal.expected, refusal.found) from None
-        return text
-    number = _NUMBER.fullmatch(text) is not None and text != "-0"
-    ensure(number or _WORD.fullmatch(text) is not None, _SCHEMA, path, "a value", text)
+    try:
+        json_of(text)
+    except Rejected as refusal:
+        raise Rejected(_SCHEMA, path, refusal.expected, refusal.found) from None
     return text
 
 
@@ -88,6 +105,8 @@ def _check_extras(item: Mapping[str, Json], path: str) -> None:
         as_text(item["doc"], f"{path}.doc", _SCHEMA)
     if "quotes" in item:
         require("same", item["quotes"], _SCHEMA, f"{path}.quotes")
+    if "errors" in item:
+        require("failed", item["errors"], _SCHEMA, f"{path}.errors")
     if "bind" in item:
         _check_bind(item["bind"], f"{path}.bind")
 
@@ -115,65 +134,7 @@ def _model(value: Json, path: str) -> Model:
         as_text(item["adapter"], f"{path}.adapter", _SCHEMA)
     return Model(
         name=as_name(item["name"], f"{path}.name", _SCHEMA),
-        price=_amount(item["price"], f"{path}.price"),
-        latency=_amount(item["latency_ms"], f"{path}.latency_ms"),
-        epsilon=_amount(item["epsilon"], f"{path}.epsilon"),
+        price=as_unsigned(item["price"], f"{path}.price", _SCHEMA),
+        latency=as_unsigned(item["latency_ms"], f"{path}.latency_ms", _SCHEMA),
+        epsilon=as_unsigned(item["epsilon"], f"{path}.epsilon", _SCHEMA),
     )
-
-
-def _amount(value: Json, path: str) -> int:
-    """An unsigned number of 64 bits."""
-    number = read_large(value, path, _SCHEMA)
-    ensure(number >= 0, _SCHEMA, path, "at least 0", number)
-    return number
-
-
-def _cost(value: Json, path: str) -> int:
-    """A signed number of 64 bits."""
-    number = read_large(value, path, _SCHEMA)
-    ensure(-(1 << 63) <= number < 1 << 63, _SCHEMA, path, "64 bits, signed", number)
-    return number
-
-
-def read_calls(value: Json, tools: Sequence[Tool]) -> tuple[Call, ...]:
-    """The calls, strictly increasing by the bytes of their texts.
-
-    Raises:
-        Rejected: C801; D201 too many of them.
-    """
-    items = as_list(value, "core.calls", _SCHEMA)
-    ensure(len(items) <= MAX_CALLS, Code.LIMIT, "core.calls", f"{MAX_CALLS} at most", len(items))
-    calls = tuple(_call(item, f"core.calls[{i}]", tools) for i, item in enumerate(items))
-    ensure_increasing([call.text for call in calls], "core.calls", _SCHEMA)
-    return calls
-
-
-def _call(value: Json, path: str, tools: Sequence[Tool]) -> Call:
-    item = as_list(value, path, _SCHEMA)
-    require(7, len(item), _SCHEMA, f"{path} members")
-    number = as_whole(item[0], path, _SCHEMA, len(tools))
-    parameters = tools[number].parameters
-    chosen = as_list(item[1], path, _SCHEMA)
-    require(len(parameters), len(chosen), _SCHEMA, f"{path} values")
-    values = tuple(
-        as_whole(index, path, _SCHEMA, len(param.values))
-        for index, param in zip(chosen, parameters, strict=True)
-    )
-    low, high = _cost(item[2], path), _cost(item[3], path)
-    ensure(low <= high, _SCHEMA, path, f"cost_high of at least {low}", high)
-    return Call(
-        text=_call_text(tools[number], values),
-        tool=number,
-        values=values,
-        cost_low=low,
-        cost_high=high,
-        price=_amount(item[4], path),
-        latency=_amount(item[5], path),
-        epsilon=_amount(item[6], path),
-    )
-
-
-def _call_text(tool: Tool, values: Sequence[int]) -> str:
-    pairs = zip(tool.parameters, values, strict=True)
-    inside = ",".join(f"{param.name}={param.values[index]}" for param, index in pairs)
-    return f"{tool.name}({inside})" if tool.parameters else tool.name

@@ -6,9 +6,11 @@ may stop or neither (G101), when every call with an edge goes on to a pair that 
 call without an edge can still finish (G102); the residuals after such calls are searched until none
 is left, and none of them may stop.  The automaton is finite, its states are alive and distinct (C1
 to C6), so when all pairs agree its plans are the core's, no more and no fewer; that calls cost the
-same is C8.  Statements that the artifact relaxed are left out of the core.  A nondeterministic
-artifact is the graph of the core's partial derivatives: that graph is made again, and its root must
-have the same digest (G103).  Cost: pairs times letters; past a bound the check declines (D201).
+same is C8.  Where a tool is strict, a call may lack an edge although it could finish, if that is
+just what strict asks for (:mod:`tcc_certs.corecheck.cut`).  Statements that the artifact relaxed
+are left out of the core.  A nondeterministic artifact is the graph of the core's partial
+derivatives: that graph is made again, and its root must have the same digest (G103).
+Cost: pairs times letters; past a bound the check declines (D201).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import TypeAlias, TypeVar
 
 from tcc_certs.core.model import Core
 from tcc_certs.corecheck.budget import Budget
+from tcc_certs.corecheck.cut import Cut
 from tcc_certs.corecheck.letters import Alphabet
 from tcc_certs.corecheck.network import network_of
 from tcc_certs.corecheck.residuals import Moves, Residuals
@@ -38,10 +41,14 @@ class CoreReport:
     """What was compared: pairs of a state and a residual, and residuals shown to have no plan.
 
     Of a nondeterministic artifact: residuals with a plan, of which its graph is made, and others.
+
+    Attributes:
+        cut: residuals with a plan, behind calls that strict cut; None where no tool is strict.
     """
 
     pairs: int
     dead: int
+    cut: int | None = None
 
 
 def check_core(
@@ -112,6 +119,7 @@ class _Walk:
         dead: dict[int, int] = {}  # residual -> the pair that it was met from
         spans = Spans(residuals, states)
         spans.add(root, first)
+        cut = Cut(residuals) if self._alphabet.strict else None
         for at, pair in enumerate(todo):  # grows as it is read
             residual, q = divmod(pair, states)
             if spans.inside(q, residual):
@@ -139,8 +147,12 @@ class _Walk:
                         spans.add(target, following)
             if followed < len(row):
                 raise self._superfluous(q, at, left, moves)
+            if cut is not None:
+                cut.note(residual, row, at)
             self._count(len(todo) + len(dead), 1 + len(moves))
-        return CoreReport(pairs=len(todo), dead=self._search_dead(dead, states, todo))
+        if cut is None:
+            return CoreReport(pairs=len(todo), dead=self._search_dead(dead, states, todo))
+        return self._search_cut(cut, states, todo)
 
     def _search_dead(self, found: dict[int, int], states: int, pairs: Sequence[int]) -> int:
         """All that the `found` residuals lead to; none may stop."""
@@ -148,9 +160,7 @@ class _Walk:
         for residual in todo:  # grows as it is read
             origin = found[residual]
             if self._residuals.stops[residual]:
-                due = "an edge: the core has a plan by a call that has none"
-                path = self._place(pairs[origin] % states, origin)
-                raise Rejected(Code.CORE_NEXT_CALL, path, due, "no edge")
+                raise self._lacking(pairs[origin] % states, origin)
             left = self._residuals.left[residual]
             moves = self._residuals.moves(residual)
             for _, arrivals in moves:
@@ -160,6 +170,18 @@ class _Walk:
                     todo.append(following)
             self._count(len(pairs) + len(todo), 1 + len(moves))
         return len(todo)
+
+    def _search_cut(self, cut: Cut, states: int, pairs: Sequence[int]) -> CoreReport:
+        """All that the calls without an edge lead to: behind each of them one has no plan left."""
+        cut.explore(lambda met, steps: self._count(len(pairs) + met, steps))
+        origin = cut.unjustified()
+        if origin is not None:
+            raise self._lacking(pairs[origin] % states, origin)
+        return CoreReport(pairs=len(pairs), dead=cut.dead, cut=cut.live)
+
+    def _lacking(self, q: int, at: int) -> Rejected:
+        due = "an edge: the core has a plan by a call that has none"
+        return Rejected(Code.CORE_NEXT_CALL, self._place(q, at), due, "no edge")
 
     def _count(self, met: int, steps: int) -> None:
         self._budget.spend(steps)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tcc_certs.core.model import Core, ForbidNext, ForbidWith, Require
+from tcc_certs.core.model import Core, Forbid, ForbidBefore, ForbidNext, ForbidWith, Require
 from tcc_certs.corecheck.letters import Alphabet
 
 BROKEN = -1
@@ -58,6 +58,25 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
+class Each:
+    """1 while there was a call of `first` since the last one of `second`, or since the start."""
+
+    first: Pattern
+    second: Pattern
+
+    def step(self, state: int, letter: int) -> int:
+        if letter in self.second.letters:
+            return 0 if state else BROKEN
+        return 1 if letter in self.first.letters else state
+
+    def settle(self, state: int, touched: int) -> int:
+        return state if touched & self.second.bit else 0
+
+    def met(self, state: int) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
 class After:
     """1 while a call of `second` waits for one of `first`."""
 
@@ -74,6 +93,25 @@ class After:
 
     def met(self, state: int) -> bool:
         return state == 0
+
+
+@dataclass(frozen=True, slots=True)
+class NotBefore:
+    """1 once a call of `first` was there, while one of `second` can still come."""
+
+    first: Pattern
+    second: Pattern
+
+    def step(self, state: int, letter: int) -> int:
+        if state and letter in self.second.letters:
+            return BROKEN
+        return 1 if letter in self.first.letters else state
+
+    def settle(self, state: int, touched: int) -> int:
+        return state if touched & self.second.bit else 0
+
+    def met(self, state: int) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +152,7 @@ class Next:
         return True
 
 
-def patterns_of(statement: Require | ForbidNext | ForbidWith) -> Sequence[int]:
+def patterns_of(statement: Require | Forbid) -> Sequence[int]:
     """The patterns of a statement."""
     if isinstance(statement, ForbidNext):
         return statement.patterns
@@ -140,12 +178,16 @@ def flags_of(core: Core, alphabet: Alphabet) -> tuple[Flag, ...]:
     )
 
 
-def _flag(statement: Require | ForbidNext | ForbidWith, patterns: Sequence[Pattern]) -> Flag:
+def _flag(statement: Require | Forbid, patterns: Sequence[Pattern]) -> Flag:
     match statement:
         case Require("before"):
             return Before(*patterns)
+        case Require("each"):
+            return Each(*patterns)
         case Require():
             return After(*patterns)
+        case ForbidBefore():
+            return NotBefore(*patterns)
         case ForbidWith():
             return With(*patterns)
         case ForbidNext():

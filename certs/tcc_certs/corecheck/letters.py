@@ -2,17 +2,20 @@
 
 Every limit is a meter, the sum over a plan of one weight a call, at most a bound: ``depth`` weighs
 every call 1, ``uses(P) >= n`` weighs calls of P -1 against -n.  Two calls are one letter when they
-are in the same patterns, weigh the same on every meter and have the same signature.
+are in the same patterns, weigh the same on every meter and have the same signature; calls of strict
+tools when moreover their sisters are alike, letter by letter.
 Cost: linear in the sizes of the patterns and in calls times limits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tcc_certs.core.model import Call, CallSet, Core, Limit, members
+from tcc_certs.core.amounts import summed_parameter
+from tcc_certs.core.model import Call, CallSet, Core, Limit, Tool, members
 from tcc_certs.corecheck.budget import Budget
+from tcc_certs.corecheck.sisters import with_sisters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,8 @@ class Letter:
         group: letters of one group are in the same patterns.
         weights: one for each meter.
         takes, gives: the signature of their tools.
+        sisters: of a strict call the letters of all answers that it may get, its own among them,
+            increasing; none where the core has not all of these calls.  None of another call.
     """
 
     calls: tuple[int, ...]
@@ -31,6 +36,7 @@ class Letter:
     weights: tuple[int, ...]
     takes: str | None
     gives: str | None
+    sisters: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +50,7 @@ class Alphabet:
         groups: for each pattern the groups in it.
         bounds: for each meter the most that its sum may be; None is without end.  The first meter
             is the depth.
+        strict: whether a tool is strict.
     """
 
     letters: tuple[Letter, ...]
@@ -51,6 +58,7 @@ class Alphabet:
     by_group: tuple[tuple[int, ...], ...]
     groups: tuple[frozenset[int], ...]
     bounds: tuple[int | None, ...]
+    strict: bool
 
 
 def alphabet_of(core: Core, budget: Budget) -> Alphabet:
@@ -64,7 +72,10 @@ def alphabet_of(core: Core, budget: Budget) -> Alphabet:
     limits = [limit for limit in core.limits if limit.kind != "depth"]
     budget.spend(len(core.calls) * (len(limits) + 1))
     depths = [limit.value for limit in core.limits if limit.kind == "depth"]
-    weights = [[1] * len(core.calls), *(_weights(limit, core.calls) for limit in limits)]
+    weights = [
+        [1] * len(core.calls),
+        *(_weights(limit, core.tools, core.calls) for limit in limits),
+    ]
     inside = _memberships(core.patterns, len(core.calls))
     group_of = _numbered(inside)
     keys = []
@@ -72,8 +83,8 @@ def alphabet_of(core: Core, budget: Budget) -> Alphabet:
         tool = core.tools[call.tool]
         amounts = tuple(weight[index] for weight in weights)
         keys.append((group_of[index], amounts, tool.takes, tool.gives))
-    letter_of = _numbered(keys)
-    letters = _letters(letter_of, keys)
+    letter_of, sisters = with_sisters(core, _numbered(keys))
+    letters = _letters(letter_of, keys, sisters)
     by_group: list[list[int]] = [[] for _ in range(max(group_of, default=-1) + 1)]
     for number, letter in enumerate(letters):
         by_group[letter.group].append(number)
@@ -85,6 +96,7 @@ def alphabet_of(core: Core, budget: Budget) -> Alphabet:
             frozenset(group_of[call] for call in members(pattern)) for pattern in core.patterns
         ),
         bounds=(min(depths, default=None), *map(_bound, limits)),
+        strict=bool(sisters),
     )
 
 
@@ -106,6 +118,7 @@ def _numbered(keys: Sequence[object]) -> list[int]:
 def _letters(
     letter_of: Sequence[int],
     keys: Sequence[tuple[int, tuple[int, ...], str | None, str | None]],
+    sisters: Mapping[int, tuple[int, ...]],
 ) -> tuple[Letter, ...]:
     calls: list[list[int]] = [[] for _ in range(max(letter_of, default=-1) + 1)]
     for call, letter in enumerate(letter_of):
@@ -117,18 +130,21 @@ def _letters(
             weights=keys[alike[0]][1],
             takes=keys[alike[0]][2],
             gives=keys[alike[0]][3],
+            sisters=sisters.get(number),
         )
-        for alike in calls
+        for number, alike in enumerate(calls)
     )
 
 
-def _weights(limit: Limit, calls: Sequence[Call]) -> list[int]:
+def _weights(limit: Limit, tools: Sequence[Tool], calls: Sequence[Call]) -> list[int]:
     """What each call weighs on the meter of a limit."""
     if limit.calls is not None:
         weights = [0] * len(calls)
         for index in members(limit.calls):
             weights[index] = -1 if limit.least else 1
         return weights
+    if limit.parameter is not None:
+        return summed_parameter(tools, calls, limit.parameter)
     match limit.kind:
         case "price":
             return [call.price for call in calls]

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from tcc_certs.core.model import Core
 from tcc_certs.corecheck.budget import KEPT, Budget
+from tcc_certs.corecheck.graph import Edges, reaching, targets_first
 from tcc_certs.corecheck.residuals import Residuals
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.hashes import call_digest, state_digest
 
 _PLACE = "state_digest of the root"
-Edges = list[list[tuple[int, int]]]  # by residual, pairs of a letter and a residual
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +43,12 @@ def network_of(core: Core, most: int, budget: Budget) -> Network:
     residuals = Residuals(core, budget, in_parts=True)
     edges = _explore(residuals, most, budget)
     stops = residuals.stops
-    live = _reaching(stops, edges)
+    live = reaching(stops, edges)
     if not live[:1] or not live[0]:
         raise Rejected(Code.CORE_DERIVATIVES, _PLACE, "a core with a plan", "none")
-    order = _targets_first(edges, live)
+    order = targets_first(edges, live)
+    if len(order) < sum(live):
+        raise Rejected(Code.CORE_DERIVATIVES, _PLACE, "finitely many plans", "a cycle")
     digests = _digests(core, residuals, edges, stops, order, budget)
     return Network(root=digests[0], live=len(order), dead=len(edges) - len(order))
 
@@ -66,43 +68,6 @@ def _explore(residuals: Residuals, most: int, budget: Budget) -> Edges:
         budget.spend(KEPT * len(row))
         found.append(row)
     return found
-
-
-def _reaching(stops: Sequence[bool], edges: Edges) -> list[bool]:
-    """Which residuals reach one where a plan may stop."""
-    sources: list[list[int]] = [[] for _ in edges]
-    for source, row in enumerate(edges):
-        for _, target in row:
-            sources[target].append(source)
-    live = list(stops)
-    todo = [residual for residual, stop in enumerate(stops) if stop]
-    while todo:
-        fresh = [source for source in sources[todo.pop()] if not live[source]]
-        for source in fresh:
-            if not live[source]:
-                live[source] = True
-                todo.append(source)
-    return live
-
-
-def _targets_first(edges: Edges, live: Sequence[bool]) -> list[int]:
-    """The live residuals, each after all that it leads to; what is not live loses its edges."""
-    waits = [0] * len(edges)
-    sources: list[list[int]] = [[] for _ in edges]
-    for source, row in enumerate(edges):
-        row[:] = [(letter, target) for letter, target in row if live[source] and live[target]]
-        waits[source] = len(row)
-        for _, target in row:
-            sources[target].append(source)
-    order = [residual for residual, wait in enumerate(waits) if live[residual] and not wait]
-    for residual in order:  # grows as it is read
-        for source in sources[residual]:
-            waits[source] -= 1
-            if not waits[source]:
-                order.append(source)
-    if len(order) < sum(live):
-        raise Rejected(Code.CORE_DERIVATIVES, _PLACE, "finitely many plans", "a cycle")
-    return order
 
 
 def _digests(

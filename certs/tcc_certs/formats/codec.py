@@ -1,8 +1,9 @@
 """Canonical JSON, and a reader that takes nothing else.
 
-One value has one byte string: keys sorted, no spaces, UTF-8 unescaped, no floats, no null,
-integers within 2^53 (RFC 8785 for these types).  The reader parses, writes again and requires the
-same bytes, so a duplicate key, an escape, white space or a float cannot get through.
+One value has one byte string: keys sorted by code point, no spaces, UTF-8 unescaped, no floats, no
+null, integers within 2^53 (RFC 8785 for these types and keys of ASCII).  The reader parses, writes
+again and requires the same bytes, so a duplicate key, an escape, white space or a float cannot get
+through.
 Cost: linear in the bytes.
 """
 
@@ -35,12 +36,13 @@ def encode(value: Json) -> bytes:
     return _encoder.encode(value).encode("utf-8")
 
 
-def decode(data: bytes, path: str) -> Json:
+def decode(data: bytes, path: str, *, ascii_keys: bool = True) -> Json:
     """The value that `data` is the canonical text of.
 
     Args:
         data: the bytes to read, from anywhere.
         path: how an error names the place.
+        ascii_keys: whether keys are names of this format's own, and so of ASCII.
 
     Raises:
         Rejected: B101 not JSON, B102 not canonical, B103 a value that is not allowed, D201 nested
@@ -55,7 +57,7 @@ def decode(data: bytes, path: str) -> Json:
         raise Rejected(Code.LIMIT, path, "nesting that the stack holds", "deeper") from None
     except ValueError as error:
         raise Rejected(Code.JSON_SYNTAX, path, "JSON in UTF-8", error) from None
-    _check_values(value, path)
+    _check_values(value, path, ascii_keys)
     try:
         again = encode(value)
     except UnicodeEncodeError:
@@ -125,7 +127,7 @@ def _check_depth(data: bytes, path: str) -> None:
             depth -= 1
 
 
-def _check_values(value: Json, path: str) -> None:
+def _check_values(value: Json, path: str, ascii_keys: bool) -> None:
     todo: list[list[Json]] = [[value]]
     while todo:
         items = todo.pop()
@@ -135,6 +137,6 @@ def _check_values(value: Json, path: str) -> None:
             if isinstance(item, list):
                 todo.append(item)
             elif isinstance(item, dict):
-                if not all(map(str.isascii, item)):
+                if ascii_keys and not all(map(str.isascii, item)):
                     raise Rejected(Code.JSON_VALUE, path, "ASCII keys", sorted(item))
                 todo.append(list(item.values()))

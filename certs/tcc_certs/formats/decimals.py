@@ -1,4 +1,4 @@
-"""Exact decimals and their canonical text, and division to the nearest integer."""
+"""Exact decimals and their canonical text, nano-units, and division to the nearest integer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from tcc_certs.errors import Code, Rejected
 
 _EXACT = re.compile(r"-?(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
+_LONG = re.compile(r"-?(0|[1-9][0-9]{0,399})(\.[0-9]{0,399}[1-9])?")
 
 
 def divide_nearest(numerator: int, denominator: int) -> int:
@@ -35,3 +36,30 @@ def format_decimal(numerator: int, places: int) -> str:
     digits = f"{part:0{places}d}".rstrip("0") if places else ""
     sign = "-" if numerator < 0 else ""
     return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"
+
+
+def nano_of(text: str) -> int | None:
+    """The whole number of nano-units, unsigned 64 bits, that `text` is; None where it is none.
+
+    Args:
+        text: of any length; canonical text alone is a number.
+    """
+    if len(text) > 40 or _EXACT.fullmatch(text) is None or text.startswith("-"):
+        return None
+    whole, _, part = text.partition(".")
+    if len(part) > 9:
+        return None
+    nano = int(whole + part.ljust(9, "0"))
+    return nano if nano < 1 << 64 else None
+
+
+def is_decimal(text: str) -> bool:
+    """Whether `text` is an exact decimal in canonical text; long enough for every double."""
+    return _LONG.fullmatch(text) is not None and text != "-0"
+
+
+def scaled(*texts: str) -> tuple[int, ...]:
+    """Canonical decimals as integers of one unit: they compare and add up as the decimals do."""
+    parts = [text.partition(".")[::2] for text in texts]
+    places = max(len(part) for _, part in parts)
+    return tuple(int(whole + part.ljust(places, "0")) for whole, part in parts)

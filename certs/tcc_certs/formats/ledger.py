@@ -176,7 +176,7 @@ def parsed(line: bytes, number: int, *, linked: bool = False) -> Record:
     path = f"line {number}"
     ensure(not line.endswith(b"\r"), Code.LEDGER_LINE, path, "LF alone at its end", "CR LF")
     try:
-        value = decode(line, path)
+        value = decode(line, path, ascii_keys=False)
     except Rejected as refusal:
         if refusal.code.declines:
             raise

@@ -81,6 +81,10 @@ def _is_guards(value: Json) -> bool:
     return len(names) == len(value) and names == sorted(set(names))
 
 
+def _is_calls(value: Json) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(c, str) for c in value)
+
+
 def _is_plan(value: Json) -> bool:
     return (
         isinstance(value, dict)
@@ -107,6 +111,7 @@ SIZE: Format = ("an integer of at least 0", _is_size)
 POSITIVE: Format = ("an integer of at least 1", lambda value: _is_size(value) and value != 0)
 PUBLIC = _matching("1 to 65536 bytes in lower-case hex", "([0-9a-f]{2}){1,65536}")
 STATES: Format = ("a state, or a list of states, strictly increasing, not empty", _is_states)
+CALLS: Format = ("a list of calls, not empty", _is_calls)
 TRUE: Format = ("true", lambda value: value is True)
 TIME: Format = (
     "milliseconds below 2^48",
@@ -159,7 +164,8 @@ _REQUIRED: Mapping[str, Mapping[str, Format]] = {
 }  # fmt: skip
 _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "open": {
-        "beacon": PUBLIC, "client_nonce": PUBLIC, "controller": CONTROLLER, "guards": GUARD_LIST,
+        "after": CALLS, "beacon": PUBLIC, "client_nonce": PUBLIC, "controller": CONTROLLER,
+        "guards": GUARD_LIST,
     },
     "node": {
         "parent_id": UUID, "call": TEXT, "state": STATES, "N": WORD, "Nub": WORD, "U": WORD,

@@ -6,15 +6,13 @@ Cost: constant a value, linear in an object's members.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import Json
+from tcc_certs.formats.codec import Json, read_large
+from tcc_certs.formats.names import is_identifier
 from tcc_certs.limits import MAX_VERSION_BYTES
 from tcc_certs.plain import is_plain
-
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def as_object(
@@ -47,7 +45,7 @@ def as_text(value: Json, path: str, code: Code) -> str:
 def as_name(value: Json, path: str, code: Code) -> str:
     """An identifier."""
     text = as_text(value, path, code)
-    ensure(_IDENTIFIER.fullmatch(text) is not None, code, path, "an identifier", text)
+    ensure(is_identifier(text), code, path, "an identifier", text)
     return text
 
 
@@ -70,3 +68,18 @@ def ensure_increasing(keys: Sequence[object], path: str, code: Code) -> None:
     for i in range(1, len(keys)):
         low, high = keys[i - 1], keys[i]
         ensure(low < high, code, f"{path}[{i}]", f"greater than {low}", high)  # type: ignore[operator]
+
+
+def as_unsigned(value: Json, path: str, code: Code) -> int:
+    """An unsigned number of 64 bits."""
+    number = read_large(value, path, code)
+    ensure(number >= 0, code, path, "at least 0", number)
+    return number
+
+
+def as_flag(item: Mapping[str, Json], name: str, path: str, code: Code) -> bool:
+    """Whether an object has a member that may be ``true`` and nothing else."""
+    if name not in item:
+        return False
+    ensure(item[name] is True, code, f"{path}.{name}", "true", item[name])
+    return True

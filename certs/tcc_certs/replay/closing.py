@@ -57,7 +57,7 @@ def check_coverage(run: Run) -> None:
         Rejected: L608 they do not.
     """
     language = run.language
-    root = share_of(1, *language.rate(language.root))
+    root = share_of(1, *language.rate(run.root.states))
     covered = (run.outside + run.frontier.covered(language)) % PRIME
     require(root, covered, Code.COVERAGE, "coverage")
 
@@ -91,8 +91,10 @@ def close_record(run: Run, stop: str, seed: Seed | None, tail: bool) -> dict[str
             record["gap"] = format_q64(clamp(top.key - incumbent))
     if run.policy.counts_leaves:
         record["materialised"] = run.leaf_nodes
-    if run.header.truncate < run.root_rank and (tail or claim != NO_CERT):
-        record["tail_lse"] = format_q64(tail_lse(run.language, run.header.truncate))
+    if run.header.truncate < run.root.rank and (tail or claim != NO_CERT):
+        record["tail_lse"] = format_q64(
+            tail_lse(run.language, run.header.truncate, run.root.states)
+        )
     if stop in _STOP_GUARD:
         record["guards"] = [_STOP_GUARD[stop]]
     if seed is not None:

@@ -17,8 +17,9 @@ _OPENED = (
 
 
 def opening(header: Record) -> bytes:
-    """O, of the settings in `open`."""
-    return blake(b"tcc.open.v1\x00" + encode({name: header[name] for name in _OPENED}))
+    """O, of the settings in `open`; of the calls before the run, where it has any."""
+    names = ("after", *_OPENED) if "after" in header else _OPENED
+    return blake(b"tcc.open.v1\x00" + encode({name: header[name] for name in names}))
 
 
 def race_salt(header: Record, root: bytes) -> bytes:

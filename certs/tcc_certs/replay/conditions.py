@@ -117,6 +117,29 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Each:
+    """Between a call of `second` and the one before it, or the start, there is one of `first`."""
+
+    first: Reach
+    second: Reach
+
+    @property
+    def reach(self) -> Sequence[Reach]:
+        """See :class:`Constraint`."""
+        return (self.first, self.second)
+
+    def after(self, tally: int, call: int) -> int | None:
+        """See :class:`Constraint`; 1 is a call of `first` since the last one of `second`."""
+        if call in self.second:
+            return 0 if tally else None
+        return 1 if call in self.first else tally
+
+    def may_stop(self, tally: int) -> bool:
+        """See :class:`Constraint`."""
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class After:
     """Each call of `second` has one of `first` strictly after it; 1 is one that has none yet."""
 
@@ -157,6 +180,29 @@ class NeverNext:
             if ready >> at & 1 and call in chosen:
                 found |= 1 << at
         return None if found >> len(self.chain) - 1 else found
+
+    def may_stop(self, tally: int) -> bool:
+        """See :class:`Constraint`."""
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeverBefore:
+    """No call of `first` strictly before one of `second`; 1: there was one of `first`."""
+
+    first: Reach
+    second: Reach
+
+    @property
+    def reach(self) -> Sequence[Reach]:
+        """See :class:`Constraint`."""
+        return (self.first, self.second)
+
+    def after(self, tally: int, call: int) -> int | None:
+        """See :class:`Constraint`."""
+        if tally and call in self.second:
+            return None
+        return 1 if call in self.first else tally
 
     def may_stop(self, tally: int) -> bool:
         """See :class:`Constraint`."""

@@ -11,10 +11,11 @@ Cost: constant for each of those constraints, and what the search for them takes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from tcc_certs.core.model import CallSet, Core, ForbidNext, ForbidWith, Limit, Require
+from tcc_certs.core.amounts import summed_parameter
+from tcc_certs.core.model import CallSet, Core, Forbid, ForbidBefore, ForbidNext, Limit, Require
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.replay.conditions import (
     After,
@@ -22,6 +23,8 @@ from tcc_certs.replay.conditions import (
     AtMost,
     Before,
     Constraint,
+    Each,
+    NeverBefore,
     NeverNext,
     NeverWith,
     NoMoreOf,
@@ -29,6 +32,13 @@ from tcc_certs.replay.conditions import (
 from tcc_certs.replay.reach import Reach, Reaching
 
 Tally: TypeAlias = "tuple[tuple[int, int], ...]"  # constraint and its integer, where that is not 0
+# Of a limit its kind, whether it is one from below, its calls or its parameter.
+_Key: TypeAlias = "tuple[str, bool, CallSet | None, tuple[int, int] | None]"
+_ORDERS: Mapping[str, type[Before] | type[After] | type[Each]] = {
+    "before": Before,
+    "after": After,
+    "each": Each,
+}
 
 
 class Constraints:
@@ -36,14 +46,14 @@ class Constraints:
 
     Attributes:
         items: the constraints, by number.
-        start: the tally of the empty prefix.
+        start: the tally at the root of the run.
     """
 
     __slots__ = ("_everywhere", "_owed", "_reaching", "items", "start")
 
-    def __init__(self, *, items: Sequence[Constraint]) -> None:
+    def __init__(self, *, items: Sequence[Constraint], start: Tally = ()) -> None:
         self.items = items
-        self.start: Tally = ()
+        self.start = start
         self._everywhere = [at for at, item in enumerate(items) if item.reach is None]
         self._reaching = Reaching(
             (at, reach) for at, item in enumerate(items) for reach in item.reach or ()
@@ -82,8 +92,17 @@ class Constraints:
         return not self._owed or self._owed <= {number for number, _ in tally}
 
 
-def residual_constraints(artifact: CheckedArtifact, truncate: int) -> Constraints:
-    """What the artifact leaves to a run whose plans have at most `truncate` calls."""
+def residual_constraints(
+    artifact: CheckedArtifact, truncate: int | None, rank: int | None = None, start: Tally = ()
+) -> Constraints:
+    """What the artifact leaves to a run whose plans have at most `truncate` calls.
+
+    Args:
+        truncate: None is no cut.
+        rank: of the run's root; None: it is the artifact's.
+        start: what the statements have seen there.  The cut is the last of the constraints and
+            counts from the root, so what stands for the others does not depend on it.
+    """
     core, calls = artifact.core, artifact.core_calls
     items: list[Constraint] = []
     relaxed = artifact.file.manifest.relaxed
@@ -92,9 +111,11 @@ def residual_constraints(artifact: CheckedArtifact, truncate: int) -> Constraint
         items += _limits([core.limits[i] for i in relaxed.limits], chosen)
         items += [_require(core.requires[i], chosen) for i in relaxed.requires]
         items += [_forbid(core.forbids[i], chosen) for i in relaxed.forbids]
-    if truncate < artifact.automaton.rank[artifact.automaton.root]:
+    if rank is None:
+        rank = artifact.automaton.rank[artifact.automaton.root]
+    if truncate is not None and truncate < rank:
         items.append(AtMost(amount=[1] * len(calls), most=truncate))
-    return Constraints(items=items)
+    return Constraints(items=items, start=start)
 
 
 class _Chosen:
@@ -117,6 +138,11 @@ class _Chosen:
             found = self._known[number] = self.of(self._patterns[number])
         return found
 
+    def summed(self, parameter: tuple[int, int]) -> list[int]:
+        """What each call adds to a limit on a parameter."""
+        amounts = summed_parameter(self.core.tools, self.core.calls, parameter)
+        return [amounts[index] for index in self._calls]
+
     def amounts(self, kind: str) -> list[int]:
         """What each call adds to the limits of a kind."""
         of = [self.core.calls[index] for index in self._calls]
@@ -135,13 +161,15 @@ class _Chosen:
 
 def _limits(limits: Sequence[Limit], chosen: _Chosen) -> Iterator[Constraint]:
     """The strictest of the limits on each sum and on each set of calls."""
-    strictest: dict[tuple[str, bool, CallSet | None], int] = {}
+    strictest: dict[_Key, int] = {}
     for limit in limits:
-        key = (limit.kind, limit.least, limit.calls)
+        key = (limit.kind, limit.least, limit.calls, limit.parameter)
         known = strictest.get(key, limit.value)
         strictest[key] = (max if limit.least else min)(known, limit.value)
-    for (kind, least, calls), value in strictest.items():
-        if calls is None:
+    for (kind, least, calls, parameter), value in strictest.items():
+        if parameter is not None:
+            yield AtMost(amount=chosen.summed(parameter), most=value)
+        elif calls is None:
             yield AtMost(amount=chosen.amounts(kind), most=value)
         elif least:
             yield AtLeast(chosen=chosen.of(calls), least=value)
@@ -150,12 +178,13 @@ def _limits(limits: Sequence[Limit], chosen: _Chosen) -> Iterator[Constraint]:
 
 
 def _require(statement: Require, chosen: _Chosen) -> Constraint:
-    kind = Before if statement.order == "before" else After
-    return kind(first=chosen.pattern(statement.first), second=chosen.pattern(statement.second))
+    return _ORDERS[statement.order](
+        first=chosen.pattern(statement.first), second=chosen.pattern(statement.second)
+    )
 
 
-def _forbid(statement: ForbidNext | ForbidWith, chosen: _Chosen) -> Constraint:
+def _forbid(statement: Forbid, chosen: _Chosen) -> Constraint:
     if isinstance(statement, ForbidNext):
         return NeverNext(chain=tuple([chosen.pattern(p) for p in statement.patterns]))
-    first = chosen.pattern(statement.first)
-    return NeverWith(first=first, second=chosen.pattern(statement.second))
+    kind = NeverBefore if isinstance(statement, ForbidBefore) else NeverWith
+    return kind(first=chosen.pattern(statement.first), second=chosen.pattern(statement.second))

@@ -23,9 +23,8 @@ from tcc_certs.replay.tree import Node
 
 def push_first(language: Language, recipe: str, root: Node, word: Word) -> Pushed:
     """The root of any race, with its first arrival."""
-    states = language.root
     x = word(FIRST_ARRIVAL, root.digest, "U")
-    count, unit = language.rate(states)
+    count, unit = (1, 0) if root.states is None else language.rate(root.states)
     arrival = arrive(parent=None, weight=1, fraction_bits=0, x=x, count=count, unit=unit)
     return _pushed(language, recipe, root, arrival, x)
 

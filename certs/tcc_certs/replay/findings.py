@@ -47,6 +47,8 @@ class Validation:
     Attributes:
         verdict: 0 valid, 1 invalid, 2 declined or incomplete.
         claim_type: the claim that the ledger makes; empty where it was not read that far.
+        after: the calls before the run, which its claim takes as made; none where it was not read
+            that far.
         claim_upheld: True where the verdict is 0 and the claim is more than NoCert.
         findings: in the order of the lines, at most 100.
         checked: records, nodes, expansions, leaves that were replayed.
@@ -64,6 +66,7 @@ class Validation:
     kappa: Mapping[str, int | str]
     head: str
     summary: str
+    after: tuple[str, ...] = ()
 
     @property
     def word(self) -> str:

@@ -30,6 +30,7 @@ class Header:
 
     Attributes:
         started_ms: for node ids.
+        after: the calls before the root of the run.
         seed_commitment: 32 bytes.
         mode, race, keys, recipe: as in the record.
         claim_type: what it says that a certified stop claims.
@@ -45,6 +46,7 @@ class Header:
     """
 
     started_ms: int
+    after: tuple[str, ...]
     seed_commitment: bytes
     mode: str
     race: str
@@ -85,8 +87,10 @@ def read_header(record: Record) -> Header:
     limits = record["run_limits"]
     cap = limits.get("max_expansions") if isinstance(limits, dict) else None
     caps = _caps(limits)
+    after = record.get("after")
     return Header(
         started_ms=size(record, "started_ms"),
+        after=tuple(map(str, after)) if isinstance(after, list) else (),
         seed_commitment=bytes.fromhex(text(record, "seed_commitment")),
         mode=text(record, "mode"),
         race=text(record, "race"),

@@ -21,6 +21,7 @@ from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.numbers import log_enclosure
 from tcc_certs.replay.enclosed import Enclosed, enclosed, enclosed_counts
 from tcc_certs.replay.language import Language, States
+from tcc_certs.replay.root import Root
 from tcc_certs.replay.tree import Slot
 
 _BITS = 96
@@ -61,9 +62,19 @@ class Exact:
         """The state of a child, its parent's for `stop`; None: no plan is there."""
         if slot.call is None or slot.states is None:
             return state if self.automaton.accept[state] else None
+        return slot.states[0] if self.call is None else self._led(state, self.call[slot.call])
+
+    def root(self, root: Root) -> int | None:
+        """The state of a run's root."""
         if self.call is None:
-            return slot.states[0]
-        wanted, rows = self.call[slot.call], self.automaton
+            return root.states[0]
+        state: int | None = self.automaton.root
+        for call in root.after:
+            state = None if state is None else self._led(state, self.call[call])
+        return state
+
+    def _led(self, state: int, wanted: int) -> int | None:
+        rows = self.automaton
         end = rows.edge_start[state + 1]
         at = bisect_left(rows.edge_call, wanted, rows.edge_start[state], end)
         return rows.edge_target[at] if at < end and rows.edge_call[at] == wanted else None
@@ -102,18 +113,18 @@ def handed_counts(exact: CheckedArtifact, artifact: CheckedArtifact, language: L
 
 
 class Kappa:
-    """The figure of a run, made up as its nodes are pushed."""
+    """The figure of a run, made up as its nodes are pushed.
 
-    def __init__(self, language: Language, exact: Exact | None) -> None:
+    Attributes:
+        root: the exact state of the run's root; None: there is none.
+    """
+
+    def __init__(self, language: Language, exact: Exact | None, root: Root) -> None:
         self._language = language
         self._exact = exact
+        self.root = None if exact is None else exact.root(root)
         self._same = exact is not None and exact.own is language.race_count
         self._nodes = self._tightened = self._sum = 0
-
-    @property
-    def root(self) -> int | None:
-        """The root's exact state."""
-        return None if self._exact is None else self._exact.automaton.root
 
     @property
     def beside(self) -> bool:

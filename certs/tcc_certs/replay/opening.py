@@ -22,6 +22,7 @@ from tcc_certs.replay.budgets import Caps
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import Header
 from tcc_certs.replay.refinement import ranged
+from tcc_certs.replay.root import Root, root_of
 
 Rule: TypeAlias = "tuple[str, bool, object]"  # field, whether it holds, what is due
 
@@ -53,8 +54,8 @@ def check_version(record: Record) -> None:
 
 def check_header(
     record: Record, header: Header, artifact: CheckedArtifact, findings: Findings
-) -> None:
-    """The header names this artifact, and its settings go together.
+) -> Root:
+    """The header names this artifact, and its settings go together; the root of the run.
 
     Args:
         record: `open`, its fields in their form.
@@ -80,7 +81,8 @@ def check_header(
     }
     for name, value in due.items():
         _compare(record, name, value, Code.LEDGER_HEADER, findings)
-    rank = artifact.automaton.rank[artifact.automaton.root]
+    root = root_of(artifact, header.after)
+    rank = root.rank
     for name, holds, expected in _rules(header, manifest.counts, manifest.tilt, rank):
         ensure(holds, Code.LEDGER_HEADER, name, expected, record[name])
     for name, holds, expected in _asking_rules(header, ranged(artifact)):
@@ -90,6 +92,7 @@ def check_header(
         findings.add(Code.CLAIM, 1, "claim_type", " or ".join(claims), header.claim_type)
     if "guards" in record:
         findings.add(Code.GUARD, 1, "guards", "no field", record["guards"])
+    return root
 
 
 def _compare(record: Record, name: str, due: Json, code: Code, findings: Findings) -> None:

@@ -40,6 +40,7 @@ def conclude(findings: Findings, replay: Replay, reader: LedgerReader) -> Valida
         kappa=NO_KAPPA if run is None else run.kappa.document(),
         head=reader.head.hex(),
         summary=_summary(findings, replay, reader, upheld),
+        after=() if run is None else run.header.after,
     )
 
 
@@ -67,6 +68,8 @@ def _summary(findings: Findings, replay: Replay, reader: LedgerReader, upheld: b
 def _claim_text(run: Run, claim: str) -> str:
     incumbent, found = run.best.incumbent, len(run.best.ranked)
     within = f" of at most {run.header.truncate} calls" if claim == TRUNCATION_ONLY else ""
+    if made := len(run.header.after):
+        within += " after the call made" if made == 1 else f" after the {made} calls made"
     if incumbent is None and found == 0:
         return f"claim upheld: there is no plan{within}"
     if incumbent is None and found == 1:

@@ -35,6 +35,7 @@ from tcc_certs.replay.left import Left, Listing
 from tcc_certs.replay.policy import Policy, Word
 from tcc_certs.replay.records import guarded, hold_against, pop_of, popped_item
 from tcc_certs.replay.refinement import Ask, Refinement
+from tcc_certs.replay.root import Root
 from tcc_certs.replay.shares import share_of
 from tcc_certs.replay.tree import Node, Slot
 from tcc_certs.replay.turn import Turn, at_cost, next_turn, refuser
@@ -45,6 +46,7 @@ class Run:
     """The state of a run between two records.
 
     Attributes:
+        root: where it begins.
         frontier: what was pushed and not popped.
         best: the leaves found.
         policy: the race and the keys in force.
@@ -63,6 +65,7 @@ class Run:
         self,
         *,
         language: Language,
+        root: Root,
         constraints: Constraints,
         header: Header,
         policy: Policy,
@@ -73,6 +76,7 @@ class Run:
         listing: Listing | None = None,
     ) -> None:
         self.language = language
+        self.root = root
         self.constraints = constraints
         self.header = header
         self.policy = policy
@@ -84,8 +88,7 @@ class Run:
         self.findings = findings
         self.frontier = Frontier()
         self.best = Best(header.top)
-        self.root_rank = language.rank(language.root)
-        self.claim = header.first_claim(self.root_rank)
+        self.claim = header.first_claim(root.rank)
         self.nodes = self.leaf_nodes = self.expansions = self.outside = 0
         self.parent: Node | None = None
         self.won: int | None = None

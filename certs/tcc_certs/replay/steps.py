@@ -21,7 +21,7 @@ from tcc_certs.replay.coupled import Coupled
 from tcc_certs.replay.fallback import Fallback
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import Header, read_header
-from tcc_certs.replay.kappa import Kappa, handed_counts, own_counts
+from tcc_certs.replay.kappa import Exact, Kappa, handed_counts, own_counts
 from tcc_certs.replay.kinds import KINDS
 from tcc_certs.replay.language import Language, language_of
 from tcc_certs.replay.left import Listing
@@ -31,6 +31,7 @@ from tcc_certs.replay.policy import Policy
 from tcc_certs.replay.protocol import Protocol
 from tcc_certs.replay.records import looked_into
 from tcc_certs.replay.refinement import Refinement, read_asking
+from tcc_certs.replay.root import Root
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.seeds import Seed
 from tcc_certs.replay.shortcut import Shortcut
@@ -126,7 +127,7 @@ class Replay:
         if trust is None:
             raise Rejected(Code.LEDGER_ARTIFACT, "artifact", "an artifact", "none")
         header = read_header(record)
-        check_header(record, header, trust.artifact, self.findings)
+        root = check_header(record, header, trust.artifact, self.findings)
         self.claim = header.claim_type
         check_public(record, opened=trust.opening, beacon=trust.beacon, nonce=trust.nonce)
         language = language_of(trust.artifact, header.inflate, header.recipe)
@@ -135,15 +136,18 @@ class Replay:
             refinement = Refinement(language, read_asking(trust.artifact), header.rule)
         if trust.seed is not None:
             trust.seed.check(header.seed_commitment)
-            key = Uniforms(race_key(trust.seed.seed, race_salt(record, language.root_digest)))
+            key = Uniforms(race_key(trust.seed.seed, race_salt(record, root.digest)))
         self.run = Run(
             language=language,
-            constraints=residual_constraints(trust.artifact, header.truncate),
+            root=root,
+            constraints=residual_constraints(
+                trust.artifact, header.truncate, root.rank, root.tally
+            ),
             header=header,
             policy=policy_of(header, language),
             refinement=refinement,
             key=key,
-            kappa=_kappa(trust, language),
+            kappa=_kappa(trust, language, root),
             findings=self.findings,
             listing=Listing(language),
         )
@@ -202,7 +206,9 @@ def policy_of(header: Header, language: Language) -> Policy:
     )
 
 
-def _kappa(trust: Trust, language: Language) -> Kappa:
+def _kappa(trust: Trust, language: Language, root: Root) -> Kappa:
     if trust.counts is not None:
-        return Kappa(language, handed_counts(trust.counts, trust.artifact, language))
-    return Kappa(language, own_counts(trust.artifact, language))
+        exact: Exact | None = handed_counts(trust.counts, trust.artifact, language)
+    else:
+        exact = own_counts(trust.artifact, language)
+    return Kappa(language, exact, root)

@@ -27,7 +27,7 @@ from tcc_certs.race.numbers import (
     multiple_of_log_two,
 )
 from tcc_certs.race.weights import enclose_fraction, score
-from tcc_certs.replay.language import Language
+from tcc_certs.replay.language import Language, States
 
 Scaled: TypeAlias = "tuple[int, int, int]"  # low, high, exponent: low <= value / 2^exponent <= high
 
@@ -38,26 +38,30 @@ _GRAIN = 32
 _PRECISIONS = (2 * WORD, 8 * WORD, MAX_PRECISION_BITS)
 
 
-def tail_lse(language: Language, calls: int) -> int:
+def tail_lse(language: Language, calls: int, root: States | None = None) -> int:
     """The least Q64.64 number that is not below T_K, K = `calls`, less than the root's rank.
+
+    Args:
+        root: the states that the run begins at; None: the artifact's root.
 
     Raises:
         Rejected: D201 it takes too many steps, D202 there is no such number.
     """
-    cost = _only_cost(language, calls)
+    root = language.root if root is None else root
+    cost = _only_cost(language, calls, root)
     if cost is not None:
         numerator, denominator = score(language.beta, cost)
         return _within(-(-(numerator << WORD) // denominator))
 
     fewest = _fewest(language.automaton)
-    steps = tail_steps(language.automaton, fewest, calls)
+    steps = tail_steps(language.automaton, fewest, calls, root)
     most = FREE_TAIL_STEPS + TAIL_STEPS_PER_EDGE * len(language.automaton.edge_call)
     if steps > most:
         raise Rejected(Code.LIMIT, "tail_lse", f"a tail of at most {most} steps", steps)
     ends = 0, 1
     for bits in _PRECISIONS:
         if ends[0] != ends[1]:
-            low, high = _log(_total(language, fewest, calls, bits + _SPARE), bits)
+            low, high = _log(_total(language, fewest, calls, root, bits + _SPARE), bits)
             ends = -(-low >> bits - WORD), -(-high >> bits - WORD)
     # Undecided still, one plan dominates the sum, which lies above the number it is so near to.
     return _within(ends[1])
@@ -78,17 +82,21 @@ def _fewest(automaton: Automaton) -> list[int]:
     return found
 
 
-def tail_steps(automaton: Automaton, fewest: Sequence[int], calls: int) -> int:
+def tail_steps(
+    automaton: Automaton, fewest: Sequence[int], calls: int, root: States | None = None
+) -> int:
     """How many edges the tail goes through at most, each as often as it does.
 
     A state is gone through once for each number j of calls that may lead to it and leave it open
     whether a plan is longer than K: from the fewest that do to the most, j + s <= K < j + d.
     """
-    root, rank = automaton.root, automaton.rank
-    span = {root: (0, 0)}
+    rank = automaton.rank
+    span = dict.fromkeys((automaton.root,) if root is None else root, (0, 0))
     steps = 0
-    for q in range(root, -1, -1):
-        first, last = span.pop(q, (0, 0))  # the kernel has shown that every state is reached
+    for q in range(max(span), -1, -1):
+        if q not in span:  # only behind a prefix; from the artifact's root every state is reached
+            continue
+        first, last = span.pop(q)
         edges = list(automaton.edges(q))
         open_first, open_last = max(first, calls - rank[q] + 1), min(last, calls - fewest[q])
         if open_first <= open_last:
@@ -99,13 +107,17 @@ def tail_steps(automaton: Automaton, fewest: Sequence[int], calls: int) -> int:
     return steps
 
 
-def _only_cost(language: Language, calls: int) -> int | None:
+def _only_cost(language: Language, calls: int, root: States) -> int | None:
     """The cost of the one plan of more than K calls; None where there are more.
 
     A state of rank d has a plan of d calls.  So a step can be part of a longer plan exactly where
     the rank of its target is great enough, and two that can make two plans.
     """
-    automaton, state, cost = language.automaton, language.automaton.root, 0
+    automaton, cost = language.automaton, 0
+    longer = [q for q in root if automaton.rank[q] > calls]
+    if len(longer) != 1:
+        return None
+    (state,) = longer
     for done in range(automaton.rank[state] + 1):
         ways = [
             (language.cost_low[call], target)
@@ -122,7 +134,9 @@ def _only_cost(language: Language, calls: int) -> int | None:
     return cost
 
 
-def _total(language: Language, fewest: Sequence[int], calls: int, bits: int) -> Scaled:
+def _total(
+    language: Language, fewest: Sequence[int], calls: int, root: States, bits: int
+) -> Scaled:
     """The sum over plans of more than K calls."""
     automaton = language.automaton
     by_cost = {cost: _power(language, cost, bits) for cost in set(language.cost_low)}
@@ -133,7 +147,7 @@ def _total(language: Language, fewest: Sequence[int], calls: int, bits: int) -> 
         for call, target in automaton.edges(q):
             value = _sum(value, _product(weight[call], below[target], bits), bits)
         below.append(value)
-    total, level, done = _ZERO, {automaton.root: _ONE}, 0
+    total, level, done = _ZERO, dict.fromkeys(root, _ONE), 0
     while level:
         done += 1
         after: dict[int, Scaled] = {}

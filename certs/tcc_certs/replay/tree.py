@@ -16,6 +16,7 @@ from tcc_certs.race.digest import child_context, leaf_digest
 from tcc_certs.replay.constraints import Constraints, Tally
 from tcc_certs.replay.language import Language, States
 from tcc_certs.replay.left import Children, Left
+from tcc_certs.replay.root import Root
 from tcc_certs.replay.shares import after_call, share_of
 
 STOP = "stop"
@@ -120,13 +121,13 @@ def child_digest(language: Language, parent: bytes, slot: Slot) -> bytes:
     return child_context(parent, language.texts[slot.call].encode())
 
 
-def root_node(language: Language, constraints: Constraints, exact: int | None) -> Node:
-    """The root."""
+def root_node(root: Root, constraints: Constraints, exact: int | None) -> Node:
+    """The root of a run: costs and depth begin here."""
     return Node(
-        digest=language.root_digest,
+        digest=root.digest,
         parent=None,
         call="",
-        states=language.root,
+        states=root.states,
         depth=0,
         cost_low=0,
         cost_high=0,

@@ -1,51 +1,113 @@
-"""The types of open parameters: what a value of one may be.
+"""Values of open parameters: which a type allows, and what stands for them in digests.
 
-Normative text: docs/spec/core.md, section 2.
+Normative text: docs/spec/core.md, section 2; canonical bytes: docs/spec/session.md, section 2.
+Cost: linear in the value.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from decimal import Decimal
+
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.values.canonical import FLAG, JSON, NUMBER, TEXT, json_text, json_value, utf8
+from tcc_certs.values.kinds import FlagType as FlagType
+from tcc_certs.values.kinds import JsonType as JsonType
+from tcc_certs.values.kinds import NumberType as NumberType
+from tcc_certs.values.kinds import OpenParameter as OpenParameter
+from tcc_certs.values.kinds import OpenType as OpenType
+from tcc_certs.values.kinds import TextType as TextType
+from tcc_certs.values.numbers import canonical_number, compare, ensure_survives
+from tcc_certs.values.text_pattern import pattern_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextType:
-    """A text of `least` to `most` code points; all of it matches `pattern`, if there is one."""
+class Finding:
+    """Why a value is none of its type: R105 another type or outside its limits, R106 no value."""
 
-    least: int = 0
-    most: int = 65536
-    pattern: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumberType:
-    """A number, or a whole one; `low` and `high` are canonical decimals, both or neither."""
-
-    whole: bool
-    low: str | None = None
-    high: str | None = None
+    code: Code
+    expected: str
 
 
-@dataclass(frozen=True, slots=True)
-class FlagType:
-    """True or false."""
+def check(kind: OpenType, value: object) -> Finding | None:
+    """None where `value` is a JSON value of the type, else why it is not."""
+    try:
+        encoded(kind, value)
+    except Rejected as refusal:
+        return Finding(code=refusal.code, expected=refusal.expected)
+    return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonType:
-    """Any JSON value whose canonical text has at most `most` bytes."""
+def encoded(kind: OpenType, value: object) -> tuple[bytes, bytes]:
+    """Type byte and canonical bytes of a value of the type.
 
-    most: int = 65536
+    Raises:
+        Rejected: R105 it is of another type or outside its limits, R106 it is no value.
+    """
+    match kind:
+        case TextType():
+            return TEXT, _text(kind, value)
+        case NumberType():
+            return NUMBER, _number(kind, value).encode()
+        case FlagType():
+            _ensure(isinstance(value, bool), "true or false", type(value).__name__)
+            return FLAG, b"true" if value else b"false"
+        case JsonType(most=most):
+            return JSON, json_text(value, most=most)
 
 
-OpenType: TypeAlias = TextType | NumberType | FlagType | JsonType
+def type_byte(kind: OpenType) -> bytes:
+    """The type byte of every value of the type."""
+    match kind:
+        case TextType():
+            return TEXT
+        case NumberType():
+            return NUMBER
+        case FlagType():
+            return FLAG
+        case JsonType():
+            return JSON
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenParameter:
-    """An open parameter of a tool: checked when a call is made, no part of the call's identity."""
+def check_text(kind: OpenType, text: str) -> None:
+    """The text is that of canonical bytes which :func:`encoded` may give.
 
-    name: str
-    type: OpenType
-    optional: bool = False
+    Raises:
+        Rejected: R105, R106 it is not.
+    """
+    match kind:
+        case TextType():
+            _text(kind, text)
+        case NumberType():
+            ensure_survives(text, "value", Code.OPEN_VALUE)
+            _number(kind, Decimal(text))
+        case FlagType():
+            _ensure(text in ("true", "false"), "true or false", text)
+        case JsonType(most=most):
+            same = json_text(json_value(text), most=most) == utf8(text, "value")
+            _ensure(same, "canonical JSON", text)
+
+
+def _text(kind: TextType, value: object) -> bytes:
+    if not isinstance(value, str):
+        raise Rejected(Code.OPEN_VALUE, "value", "a text", type(value).__name__)
+    _ensure(kind.least <= len(value), f"at least {kind.least} characters", len(value))
+    _ensure(len(value) <= kind.most, f"at most {kind.most} characters", len(value))
+    data = utf8(value, "value")
+    if kind.pattern is not None:
+        matches = pattern_of(kind.pattern).matches(value)
+        _ensure(matches, f"a text that matches {kind.pattern}", "another")
+    return data
+
+
+def _number(kind: NumberType, value: object) -> str:
+    text = canonical_number(value)
+    _ensure(not (kind.whole and "." in text), "a whole number", text)
+    if kind.low is not None and kind.high is not None:
+        within = compare(kind.low, text) <= 0 <= compare(kind.high, text)
+        _ensure(within, f"{kind.low} .. {kind.high}", text)
+    return text
+
+
+def _ensure(holds: bool, expected: str, found: object) -> None:
+    ensure(holds, Code.OPEN_VALUE, "value", expected, found)

@@ -52,9 +52,10 @@ def document(report: Report) -> dict[str, Json]:
         for finding in report.findings
     ]
     where = report.enforced
-    enforced: dict[str, Json] = (
-        {} if where is None else {"automaton": list(where.automaton), "run": list(where.run)}
-    )
+    enforced: dict[str, Json] = {}
+    if where is not None:
+        lists = {"automaton": where.automaton, "gate": where.gate, "run": where.run}
+        enforced = {name: list(texts) for name, texts in lists.items()}
     return {
         "format": f"tcc.{VERB}",
         "format_version": "1.0",

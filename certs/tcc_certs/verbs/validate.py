@@ -87,6 +87,7 @@ def document(found: Validation) -> dict[str, Json]:
         "format_version": "1.0",
         "verdict": found.word,
         "claim_type": found.claim_type,
+        **({"after": list(found.after)} if found.after else {}),
         "claim_upheld": found.claim_upheld,
         "findings": [
             {

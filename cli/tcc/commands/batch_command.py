@@ -17,7 +17,6 @@ from tcc.files import ledger_name, same_file
 from tcc.forecast import warn_of_relaxed
 from tcc.opening import (
     artifact_argument,
-    compile_options,
     input_option,
     json_option,
     open_artifact,
@@ -25,6 +24,7 @@ from tcc.opening import (
     refuse,
     trust_options,
 )
+from tcc.options import compile_options
 from tcc.outcome import run_fields
 from tcc.requests import RequestError, read_requests
 from tcc_certs.errors import Rejected
@@ -76,7 +76,7 @@ def command(
     opened = open_artifact(
         artifact,
         command="batch",
-        options=options_of(**given),
+        options=options_of(given),
         checked=checked,
         no_verify=no_verify,
         read=inputs,

@@ -8,16 +8,17 @@ from typing import Literal
 import click
 
 from tcc import screen
-from tcc.api import CompileError, check
+from tcc.compilation import CompileError
 from tcc.documents import to_json
 from tcc.exits import CLEAN, FINDINGS
 from tcc.opening import (
     artifact_argument,
-    digest_option,
     input_option,
     json_option,
     refuse_grammar,
 )
+from tcc.options import digest_option
+from tcc.verification import check
 
 
 @click.command("check")

@@ -13,7 +13,8 @@ from tcc import screen
 from tcc.describe import describe, print_description
 from tcc.files import same_file
 from tcc.findings import as_json as as_object
-from tcc.opening import compile_options, json_option, options_of, show_or_exit
+from tcc.opening import json_option, options_of, show_or_exit
+from tcc.options import compile_options
 from tcc.progress import compile_line
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.outputs import write_whole
@@ -42,7 +43,7 @@ def command(
 
     started = time.perf_counter()
     shown = "json" if as_json and output_format == "text" else output_format
-    options = options_of(**given)
+    options = options_of(given)
     with compile_line(quiet=as_json) as progress:
         compiled = compile_file(grammar, replace(options, progress=progress))
     show_or_exit(compiled, command="compile", output_format=shown, keep_warnings=as_json)

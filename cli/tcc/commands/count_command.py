@@ -11,11 +11,11 @@ from tcc import screen
 from tcc.describe import bounds_plans, left_to_run
 from tcc.opening import (
     artifact_argument,
-    compile_options,
     json_option,
     open_artifact,
     options_of,
 )
+from tcc.options import compile_options
 from tcc_runtime.artifact.plans import plans_by_depth
 
 
@@ -26,7 +26,7 @@ from tcc_runtime.artifact.plans import plans_by_depth
 @json_option
 def command(artifact: Path, by_depth: bool, as_json: bool, **given: Any) -> None:
     """Count the plans of ARTIFACT (or of a grammar): exactly, or at most so many."""
-    opened = open_artifact(artifact, command="count", options=options_of(**given))
+    opened = open_artifact(artifact, command="count", options=options_of(given))
     plans = screen.decimal(opened.plans(opened.root))
     depths = [screen.decimal(n) for n in plans_by_depth(opened)] if by_depth else None
     if as_json:

@@ -13,11 +13,11 @@ from tcc.describe import bounds_plans, left_to_run
 from tcc.exits import DECLINED
 from tcc.opening import (
     artifact_argument,
-    compile_options,
     json_option,
     open_artifact,
     options_of,
 )
+from tcc.options import compile_options
 from tcc_runtime.artifact.plans import enumerate_plans
 
 _DEFAULT = 1000
@@ -42,7 +42,7 @@ def command(
 
     Without --limit a list that was cut at the default ends with exit code 2.
     """
-    opened = open_artifact(artifact, command="enumerate", options=options_of(**given))
+    opened = open_artifact(artifact, command="enumerate", options=options_of(given))
     wanted = _DEFAULT if limit is None else limit
     found = enumerate_plans(opened)
     first = islice(found, wanted)

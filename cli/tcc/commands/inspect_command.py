@@ -11,11 +11,11 @@ from tcc import screen
 from tcc.describe import describe, print_description
 from tcc.opening import (
     artifact_argument,
-    compile_options,
     json_option,
     open_artifact,
     options_of,
 )
+from tcc.options import compile_options
 
 
 @click.command("inspect")
@@ -26,7 +26,7 @@ from tcc.opening import (
 @json_option
 def command(artifact: Path, core: bool, by_depth: bool, as_json: bool, **given: Any) -> None:
     """Show what is in ARTIFACT (or in a grammar, compiled on the spot)."""
-    opened = open_artifact(artifact, command="inspect", options=options_of(**given))
+    opened = open_artifact(artifact, command="inspect", options=options_of(given))
     if core:
         screen.say_json(bytes(opened.file.columns["core"].data).decode("utf-8"))
         return

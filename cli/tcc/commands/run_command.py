@@ -16,9 +16,6 @@ from tcc.files import same_file
 from tcc.forecast import announce, forecast, warn_of_relaxed
 from tcc.opening import (
     artifact_argument,
-    bytes_option,
-    compile_options,
-    digest_option,
     input_option,
     json_option,
     open_artifact,
@@ -26,6 +23,7 @@ from tcc.opening import (
     refuse,
     trust_options,
 )
+from tcc.options import RUNNING, compile_options, flag, run_options, taken
 from tcc.outcome import print_run, run_fields
 from tcc.progress import OnExpand, live_line
 from tcc_certs.errors import Rejected
@@ -38,55 +36,19 @@ from tcc_runtime.outcome import Run
 from tcc_runtime.resume import resume
 from tcc_runtime.search import search
 from tcc_runtime.terms.opening import opening_digest
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.terms.settings import TABLE, Settings
 
 
 @click.command("run")
 @artifact_argument
-@click.option(
-    "--mode",
-    type=click.Choice(("exact", "surrogate", "fallback")),
-    help="by default the best that the counts allow",
-)
-@click.option("--top", default=1, show_default=True, type=click.IntRange(1), help="how many plans")
-@click.option("--recipe", type=click.Choice(("r1", "r2")), default="r2", show_default=True)
-@click.option("--keys", type=click.Choice(("finalized", "anchored")))
-@click.option(
-    "--race",
-    type=click.Choice(("coupled", "rest", "literal")),
-    help="by default rest, children drawn one at a time; coupled with anchored keys or in fallback",
-)
-@click.option("--inflate", default="1", show_default=True, help="stress: counts that many times up")
-@click.option("--truncate", type=click.IntRange(0), help="only plans of at most that many calls")
-@click.option("--tau", default="1", show_default=True, help="of the fallback's value, a decimal")
-@click.option("--alpha", default="0", show_default=True, help="of the potential, a decimal")
-@click.option("--eta", default="1", show_default=True, help="of the potential, a decimal")
-@click.option("--max-expansions", type=click.IntRange(1), help="stop there, with the gap")
-@click.option("--max-seconds", type=float, help="stop then, with the gap")
+@run_options
 @input_option("--quotes", "a book of quotes: what calls cost whose cost is a range")
-@click.option(
-    "--ask",
-    type=click.Choice(("leaf", "node", "never")),
-    help="about the calls of a plan before it counts, or already about that of each node",
-)
-@click.option("--price-cap", type=click.IntRange(0), help="most cents that asking may take")
-@click.option("--sla-ms", type=click.IntRange(0), help="most milliseconds that asking may take")
-@click.option("--epsilon-cap", help="most epsilon that asking may take, a decimal")
-@click.option("--price-weight", default="1", show_default=True, help="of a cent, against a gain")
-@click.option(
-    "--latency-weight", default="0.001", show_default=True, help="of a millisecond, against a gain"
-)
-@click.option("--epsilon-weight", default="1", show_default=True, help="of one epsilon")
 @click.option(
     "--predict/--no-predict",
     "asked",
     default=None,
     help="say first how many expansions are predicted; by default for small artifacts",
 )
-@digest_option("--seed", "drawn where it is not given")
-@digest_option("--opening-salt", "of the seed's commitment; derived where it is not given")
-@bytes_option("--beacon", "public randomness, mixed into the race")
-@bytes_option("--nonce", "the client's randomness, mixed into the race")
 @click.option("--opening-only", is_flag=True, help="print the opening of this run, and do not run")
 @click.option("--withhold-seed", is_flag=True, help="leave the seed out of the ledger")
 @click.option("--ledger", type=click.Path(dir_okay=False, path_type=Path), help="a new file")
@@ -120,7 +82,7 @@ def command(
     settings, predicted = _settings(given), None
     trust = {name: given.pop(name) for name in ("checked", "no_verify")}
     inputs = [quotes] if quotes else []
-    options = options_of(**given)
+    options = options_of(given)
     opened = open_artifact(artifact, command="run", options=options, read=inputs, **trust)
     if ledger is not None and same_file(ledger, inputs):
         raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
@@ -159,43 +121,14 @@ def command(
     ctx.exit(DECLINED if run.claim_type == "NoCert" else CLEAN)
 
 
-_SETTINGS = (
-    "mode",
-    "top",
-    "recipe",
-    "keys",
-    "race",
-    "inflate",
-    "truncate",
-    "tau",
-    "alpha",
-    "eta",
-    "max_expansions",
-    "max_seconds",
-    "opening_salt",
-    "beacon",
-    "ask",
-    "price_cap",
-    "sla_ms",
-    "epsilon_cap",
-    "price_weight",
-    "latency_weight",
-    "epsilon_weight",
-)
-
-
 def _settings(given: dict[str, Any]) -> Settings:
     """The settings among the options; what is left in `given` is for the compiler."""
-    chosen = {name: given.pop(name) for name in _SETTINGS}
+    chosen = taken(RUNNING, given)
     # One option for both: what a run does with a count that is too wide is to go without it.
     bits, given["count_bits"] = given["count_bits"], None
+    chosen["seed"] = chosen["seed"] or os.urandom(32)
     try:
-        return Settings(
-            seed=given.pop("seed") or os.urandom(32),
-            client_nonce=given.pop("nonce"),
-            count_bits=bits or 0,
-            **chosen,
-        )
+        return Settings(count_bits=bits or 0, **chosen)
     except SettingsError as error:
         raise _bad_setting(error) from None
 
@@ -210,10 +143,8 @@ def _book(path: Path, artifact: Artifact) -> QuoteBook:
 
 
 def _bad_setting(error: SettingsError) -> click.BadParameter:
-    return click.BadParameter(
-        f"expected {error.expected}, found {error.found}",
-        param_hint=f"--{error.field.replace('_', '-').replace('client-', '')}",
-    )
+    named = next((flag(option) for option in TABLE if option.name == error.field), error.field)
+    return click.BadParameter(f"expected {error.expected}, found {error.found}", param_hint=named)
 
 
 def _resume(

@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from tcc import screen
-from tcc.api import only_guards
+from tcc.compilation import only_guards
 from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.findings import FORMATS, print_diagnostics
 from tcc.findings import as_json as as_object
-from tcc.opening import compile_options, json_option, options_of
+from tcc.opening import json_option, options_of
+from tcc.options import compile_options
 
 
 @click.command("test")
@@ -32,7 +33,7 @@ def command(
     """Check the accept, reject and expect lines of GRAMMARS; exit 1 when one does not hold."""
     from tcc_compiler.pipeline import compile_file
 
-    options = options_of(**given)
+    options = options_of(given)
     results, worst = [], CLEAN
     for path in grammars:
         compiled = compile_file(path, options)

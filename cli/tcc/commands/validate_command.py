@@ -8,17 +8,16 @@ from typing import Any
 import click
 
 from tcc import screen
-from tcc.api import validate
 from tcc.documents import to_json
 from tcc.exits import CLEAN
 from tcc.opening import (
-    bytes_option,
-    digest_option,
     input_option,
     json_option,
     ledger_argument,
     refuse_grammar,
 )
+from tcc.options import bytes_option, digest_option
+from tcc.verification import validate
 
 
 @click.command("validate")

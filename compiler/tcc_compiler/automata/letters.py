@@ -2,7 +2,8 @@
 
 The automata are over letters; calls return when the artifact is written.  Two calls have the same
 letter if they belong to the same patterns (of those that are used) and the same `uses` limits, have
-the same signature, and have equal amounts of each kind that a limit bounds.
+the same signature, and have equal amounts of each sum that a limit bounds.  Of a strict tool, they
+have to have the same letters among their answers, too: what is kept of one is then kept of both.
 Cost: linear in the calls and in the members of the patterns.
 """
 
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 
 from tcc_certs.core.expressions import walk
 from tcc_certs.core.model import CallSet, Core, ForbidNext, Limit, OneCall, members
+from tcc_compiler.automata.amounts import call_amounts
+from tcc_compiler.automata.answers import answers_of, possible_answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +46,38 @@ def partition(core: Core) -> Letters:
     if core.start is not None:
         ends = [(core.tools[call.tool].takes, core.tools[call.tool].gives) for call in core.calls]
         _split(classes, enumerate(ends))
-    for kind in sorted({limit.kind for limit in core.limits} - {"depth", "uses"}):
-        _split(classes, enumerate(call_amounts(core, kind)))
+    _split_sums(core, classes)
+    _split_answers(core, classes)
     return _number(core, classes)
+
+
+def _split_sums(core: Core, classes: list[int]) -> None:
+    """Part the calls by what they add to each sum that is limited."""
+    added = [limit for limit in core.limits if limit.kind not in ("depth", "uses")]
+    sums = {(limit.kind, limit.parameter): limit for limit in added}
+    owned: dict[int, list[int]] = {limit.parameter[0]: [] for limit in added if limit.parameter}
+    for number, call in enumerate(core.calls):
+        if call.tool in owned:
+            owned[call.tool].append(number)
+    for (_, parameter), limit in sums.items():
+        chosen = range(len(core.calls)) if parameter is None else owned[parameter[0]]
+        marks = zip(chosen, call_amounts(core, limit, chosen), strict=True)
+        # What adds nothing stays with the calls of other tools.
+        _split(classes, (mark for mark in marks if parameter is None or mark[1]))
+
+
+def _split_answers(core: Core, classes: list[int]) -> None:
+    """Part the calls of strict tools by the classes that their possible answers have.
+
+    Then the answers to a call of one letter have the same letters as those to any other of it.
+    """
+    marks = []
+    for tool, groups in answers_of(core, strict=True).items():
+        whole = possible_answers(core.tools[tool])
+        for calls in groups:
+            mark = frozenset([classes[call] for call in calls]), len(calls) == whole
+            marks += [(call, mark) for call in calls]
+    _split(classes, marks)
 
 
 def _sets(core: Core) -> Iterable[CallSet]:
@@ -88,25 +120,9 @@ def _number(core: Core, classes: list[int]) -> Letters:
     return Letters(calls=tuple(tuple(group) for group in calls), letter=letter, patterns=patterns)
 
 
-def call_amounts(core: Core, kind: str) -> list[int]:
-    """What each call adds to a limit of this kind, in the limit's unit."""
-    match kind:
-        case "price":
-            return [call.price for call in core.calls]
-        case "latency":
-            return [call.latency for call in core.calls]
-        case "epsilon":
-            return [call.epsilon for call in core.calls]
-        case "cost":
-            return [call.cost_high for call in core.calls]
-        case _:
-            return [1] * len(core.calls)
-
-
 def letter_amounts(core: Core, letters: Letters, limit: Limit) -> list[int]:
     """What each letter adds to `limit`."""
     if limit.calls is not None:
         counted = letters.of(limit.calls)
         return [1 if letter in counted else 0 for letter in range(len(letters.calls))]
-    amounts = call_amounts(core, limit.kind)
-    return [amounts[group[0]] for group in letters.calls]
+    return call_amounts(core, limit, [group[0] for group in letters.calls])

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.core.model import Core
+from tcc_certs.core.model import Call, Core
+from tcc_certs.formats.names import written
+from tcc_compiler.automata.amounts import value_amounts
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.machine import Machine, components
 from tcc_compiler.resources.refusal import Refused
@@ -84,7 +86,7 @@ def cuts(core: Core, letters: Letters, cycle: Sequence[int]) -> list[str]:
     """The limits that would make the repetitions of a cycle finite."""
     calls = [core.calls[letters.calls[letter][0]] for letter in cycle]
     limits = ["`limit depth <= N`"]
-    tools = list(dict.fromkeys(core.tools[call.tool].name for call in calls))
+    tools = list(dict.fromkeys(written(core.tools[call.tool].name) for call in calls))
     limits += [f"`limit uses({name}) <= N`" for name in tools[:2]]
     sums = {
         "price": sum(call.price for call in calls),
@@ -92,7 +94,24 @@ def cuts(core: Core, letters: Letters, cycle: Sequence[int]) -> list[str]:
         "epsilon": sum(call.epsilon for call in calls),
         "cost": sum(call.cost_high for call in calls),
     }
-    return limits + [f"`limit {kind} <= X`" for kind, total in sums.items() if total > 0]
+    limits += [f"`limit {kind} <= X`" for kind, total in sums.items() if total > 0]
+    return limits + [f"`limit sum({text}) <= X`" for text in _added_up(core, calls)[:2]]
+
+
+def _added_up(core: Core, calls: Sequence[Call]) -> list[str]:
+    """The parameters, as `tool.parameter`, whose values add up to more than 0 over the calls."""
+    known: dict[tuple[int, int], list[int]] = {}
+    found = {}
+    for call in calls:
+        tool = core.tools[call.tool]
+        for place, value in enumerate(call.values):
+            key = call.tool, place
+            if key not in known:
+                known[key] = value_amounts(tool.parameters[place]) or []
+            if value < len(known[key]) and known[key][value]:
+                name = written(tool.parameters[place].name)
+                found[f"{written(tool.name)}.{name}"] = True
+    return list(found)
 
 
 def word_to(machine: Machine, state: int) -> list[int]:

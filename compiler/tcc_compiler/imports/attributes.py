@@ -13,21 +13,23 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
+from tcc_certs.formats.names import MAX_NAME, RESERVED, written
+from tcc_certs.plain import is_plain
 from tcc_compiler.imports.graph import Attributes, GraphRefused
 from tcc_compiler.language.decimals import decimal_text, parse_decimal
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.spans import Region
-from tcc_compiler.language.syntax.words import BLOCK_WORDS, RESERVED
+from tcc_compiler.language.values import string_value
 from tcc_compiler.resolve.amounts import Amounts, in_unit
 
 WHOLE_FILE = Region(0, 0, 0)
 _AMOUNTS = {"cost": "cost", "price": "price", "latency_ms": "latency", "epsilon": "epsilon"}
 _DECIMAL = re.compile(r"(-?)([0-9]{1,400}(?:\.[0-9]{1,400})?)")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
+_QUOTED = r'"(?:[^"\\\x00-\x1f]++|\\.)*+"'
+_NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_]*+|{_QUOTED}")
 _ARGUMENT = re.compile(
-    r"""(?P<open>[(,])(?P<name>[A-Za-z_][A-Za-z0-9_]*+)=
-        (?P<value>[A-Za-z_][A-Za-z0-9_]*+|-?[0-9]{1,400}+(?:\.[0-9]{1,400}+)?
-                 |"(?:[^"\\\x00-\x1f]++|\\.)*+")""",
+    rf"""(?P<open>[(,])(?P<name>[A-Za-z_][A-Za-z0-9_]*+|{_QUOTED})=
+        (?P<value>[A-Za-z_][A-Za-z0-9_]*+|-?[0-9]{{1,400}}+(?:\.[0-9]{{1,400}}+)?|{_QUOTED})""",
     re.VERBOSE,
 )
 
@@ -47,46 +49,60 @@ def parse_call(text: str) -> GraphCall:
         GraphRefused: TCC606.
     """
     name = _NAME.match(text)
-    if name is None or name.group() in RESERVED:
-        raise GraphRefused("TCC606", f"{quote(text)} is not the text of a call")
-    tool = name.group()
+    if name is None:
+        raise _no_call(text)
+    tool = _name(name.group(), text)
     rest = text[name.end() :]
-    if not rest:
-        return GraphCall(tool, tool, ())
-    arguments: list[tuple[str, str]] = []
+    arguments: dict[str, str] = {}
     at = 0
     while at < len(rest) - 1:
         match = _ARGUMENT.match(rest, at)
         if match is None or match["open"] != ("," if arguments else "("):
-            raise GraphRefused("TCC606", f"{quote(text)} is not the text of a call")
-        arguments.append((match["name"], _canonical(match["value"], text)))
+            raise _no_call(text)
+        parameter = _name(match["name"], text)
+        if parameter in arguments:
+            raise _no_call(text)
+        arguments[parameter] = _canonical(match["value"], text)
         at = match.end()
-    names = [parameter for parameter, _ in arguments]
-    wrong = not names or rest[at:] != ")" or len(set(names)) < len(names)
-    if wrong or not RESERVED.isdisjoint(names) or not BLOCK_WORDS.isdisjoint(names):
-        raise GraphRefused("TCC606", f"{quote(text)} is not the text of a call")
-    inside = ",".join(f"{parameter}={value}" for parameter, value in arguments)
-    return GraphCall(f"{tool}({inside})", tool, tuple(arguments))
+    if rest[at:] != (")" if arguments else ""):
+        raise _no_call(text)
+    inside = ",".join(f"{written(parameter)}={value}" for parameter, value in arguments.items())
+    canonical = f"{written(tool)}({inside})" if arguments else written(tool)
+    return GraphCall(canonical, tool, tuple(arguments.items()))
+
+
+def _no_call(text: str) -> GraphRefused:
+    return GraphRefused("TCC606", f"{quote(text)} is not the text of a call")
+
+
+def _name(written_name: str, text: str) -> str:
+    """The name of a tool or of a parameter, out of its quotes."""
+    quoted = written_name.startswith('"')
+    name = _string(written_name, text) if quoted else written_name
+    if not 1 <= len(name) <= MAX_NAME or not is_plain(name) or (not quoted and name in RESERVED):
+        raise _no_call(text)
+    return name
+
+
+def _string(literal: str, text: str) -> str:
+    try:
+        value = str(json.loads(literal))
+        value.encode("utf-8")  # half of a surrogate pair: a UnicodeEncodeError is a ValueError
+    except ValueError:
+        raise GraphRefused("TCC606", f"{quote(text)} has a string that is not JSON") from None
+    return value
 
 
 def _canonical(value: str, text: str) -> str:
-    """The canonical text of a value: of numbers the shortest, of strings that of JSON."""
+    """The canonical text of a value: of numbers the shortest, of strings the bare name or JSON."""
     if value.startswith('"'):
-        try:
-            return json.dumps(_no_surrogates(json.loads(value)), ensure_ascii=False)
-        except ValueError:
-            raise GraphRefused("TCC606", f"{quote(text)} has a string that is not JSON") from None
+        return string_value(_string(value, text))
     if value in RESERVED:
         raise GraphRefused(
             "TCC606", f"{quote(value)} is a reserved word; write it in double quotes"
         )
     number = _decimal(value)
     return value if number is None else decimal_text(number)
-
-
-def _no_surrogates(value: str) -> str:
-    value.encode("utf-8")  # a lone surrogate raises UnicodeEncodeError, which is a ValueError
-    return value
 
 
 def _decimal(text: str) -> Fraction | None:

@@ -273,8 +273,7 @@ def _resolved(
         goals=(),
         limits=limits,
         requires=(),
-        chains=(),
-        pairs=(),
+        forbids=(),
     )
 
 

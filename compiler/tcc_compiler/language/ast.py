@@ -15,10 +15,15 @@ from tcc_compiler.language.spans import Region
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A name as it stands in the text."""
+    """A name: the text that it is, which may stand in quotes.
+
+    Attributes:
+        quoted: whether it does.
+    """
 
     text: str
     region: Region
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +44,16 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of a parameter: its canonical text, and its number where it is one."""
+    """A value of a parameter: its canonical text, and its number where it is one.
+
+    Attributes:
+        quoted: whether it stands in quotes.
+    """
 
     text: str
     number: Fraction | None
     region: Region
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +182,20 @@ class Quotes:
 
 
 @dataclass(frozen=True, slots=True)
+class Strict:
+    """``strict``."""
+
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """``errors mean failed``."""
+
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
 class BindMcp:
     """``bind mcp "server" "tool"``."""
 
@@ -208,7 +232,7 @@ class Model:
     region: Region
 
 
-Attribute: TypeAlias = Amount | Doc | Quotes | BindMcp | BindPython | Model
+Attribute: TypeAlias = Amount | Doc | Quotes | Strict | Errors | BindMcp | BindPython | Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +246,48 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class ParameterDeclaration:
-    """``name: domain``."""
+    """``name: domain``, or ``name?: domain``."""
 
     name: Word
     domain: Domain
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypePart:
+    """What limits a type: ``min n``, ``max n``, ``~ "pattern"`` or ``LOW .. HIGH``.
+
+    Attributes:
+        kind: ``min``, ``max``, ``~`` or ``..``.
+        numbers: one, none, or the two ends.
+    """
+
+    kind: str
+    numbers: tuple[Number, ...]
+    text: Text | None
+    region: Region
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenDeclaration:
+    """``name: type``, or ``name?: type``, behind the semicolon."""
+
+    name: Word
+    optional: bool
+    type: Word
+    parts: tuple[TypePart, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """What stands in the parentheses of a tool.
+
+    Attributes:
+        opened: behind the semicolon; a listed one that stands there has no place in it.
+    """
+
+    listed: tuple[ParameterDeclaration, ...] = ()
+    opened: tuple[OpenDeclaration | ParameterDeclaration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +296,14 @@ class GrammarStatement:
 
     name: Word
     version: Text
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class CurrencyStatement:
+    """``currency "label"``."""
+
+    label: Text
     region: Region
 
 
@@ -247,10 +317,12 @@ class UseStatement:
 
 @dataclass(frozen=True, slots=True)
 class ToolStatement:
-    """``tool NAME(parameters) : takes -> gives { attributes }``."""
+    """``tool NAME(listed; opened) gives (observed) : takes -> gives { attributes }``."""
 
     name: Word
     parameters: tuple[ParameterDeclaration, ...]
+    opened: tuple[OpenDeclaration | ParameterDeclaration, ...]
+    observed: tuple[ParameterDeclaration, ...]
     signature: tuple[Word, Word] | None
     attributes: tuple[Attribute, ...]
     region: Region
@@ -291,7 +363,12 @@ class GoalStatement:
 
 @dataclass(frozen=True, slots=True)
 class LimitStatement:
-    """``limit KIND <= number``; `pattern` for uses, `unit` for latency."""
+    """``limit KIND <= number``; `pattern` for uses, `unit` for latency.
+
+    Attributes:
+        per: the parameter of ``uses(P) per p``.
+        total: the tool and the parameter of ``sum(tool.p)``.
+    """
 
     kind: str
     op: str
@@ -299,25 +376,37 @@ class LimitStatement:
     unit: str | None
     pattern: Pattern | None
     region: Region
+    per: Word | None = None
+    total: tuple[Word, Word] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A pair of ``same``: a parameter of the first pattern, and one of the second."""
+
+    first: Word
+    second: Word
 
 
 @dataclass(frozen=True, slots=True)
 class RequireStatement:
-    """``require A before B`` or ``after``."""
+    """``require A before B``, ``before each B`` (order ``each``) or ``after B``."""
 
     order: str
     first: Pattern
     second: Pattern
     region: Region
+    same: tuple[Pair, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ForbidStatement:
-    """``forbid P1 P2 ..`` (`together` False), or ``forbid A with B``."""
+    """``forbid P1 P2 ..`` (order ``next``), ``forbid A with B`` or ``forbid A before B``."""
 
     patterns: tuple[Pattern, ...]
-    together: bool
+    order: str
     region: Region
+    same: tuple[Pair, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +439,7 @@ class Broken:
 
 Statement: TypeAlias = (
     GrammarStatement
+    | CurrencyStatement
     | UseStatement
     | ToolStatement
     | RuleStatement

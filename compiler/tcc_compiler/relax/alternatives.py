@@ -13,7 +13,7 @@ from dataclasses import replace
 from tcc_certs.core.model import Core, Limit
 from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.options import AUTO, Options
-from tcc_compiler.relax.attempts import GUARDED, Attempt, next_attempt
+from tcc_compiler.relax.attempts import GUARDED, Attempt, first_strict, next_attempt
 from tcc_compiler.relax.names import relaxed_statements
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.refusal import Refused
@@ -44,6 +44,8 @@ def with_alternatives(
     fits, notes = _tried(core, attempt, refusal, guard, options, timer, take)
     if fits is not None:
         on = f"or `--relax auto`: {fits}"
+    elif first_strict(core) is not None and refusal.code != "TCC407":
+        on = "a strict tool leaves nothing to relax (TCC415)"
     elif timer.is_over():
         on = "or `--relax auto`; what that takes was not found out in the time there was"
     else:

@@ -4,7 +4,9 @@ A statement costs as many states as it adds when it is applied
 (:mod:`tcc_compiler.automata.constraint.apply`); for the statement at which the limit was reached,
 the states made so far count.  Each attempt relaxes one statement more, the costliest; limits on
 depth come last, since without them the sums of other limits grow.  Never relaxed is a statement
-that a run cannot enforce, that adds no states, or without which there may be infinitely many plans.
+that a run cannot enforce, that adds no states, or without which there may be infinitely many plans;
+and none at all where a tool is strict: whether an answer leads on is then known of no automaton
+that has other plans too, or several states for one prefix.
 Where the plan expression itself is too large, it becomes a nondeterministic automaton of partial
 derivatives; where that is too large too, it is determinised up to the limit on states.  Where
 counts are too large, race counts are rounded.
@@ -19,8 +21,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tcc_certs.core.model import Core, Limit
+from tcc_certs.core.model import Core, Limit, Tool
 from tcc_certs.formats.manifest import MAX_ROUND_BITS, Relaxed
+from tcc_certs.formats.names import written
 from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.automata.letters import partition
 from tcc_compiler.options import Options
@@ -88,6 +91,8 @@ def next_attempt(
     guard.stopped()
     if refusal.code == "TCC407":
         return _round(attempt, refusal, options.count_bits)
+    if first_strict(core) is not None:
+        return None
     if guard.in_plan and attempt.nondeterministic:
         return _determinise_fully(attempt)
     if guard.in_plan:
@@ -114,6 +119,29 @@ def first_attempt(relaxed: Relaxed | None, options: Options) -> Attempt:
         nondeterministic=False,
         exhaustive=not options.auto_relax,
         round_counts=options.round_counts,
+    )
+
+
+def first_strict(core: Core) -> Tool | None:
+    """A strict tool, None where there is none."""
+    return next((tool for tool in core.tools if tool.strict), None)
+
+
+def check_exact(core: Core, attempt: Attempt) -> None:
+    """Refuse an attempt that leaves open what a strict tool asks for.
+
+    Raises:
+        Refused: TCC415.
+    """
+    tool = first_strict(core)
+    if tool is None or (attempt.relaxed is None and not attempt.nondeterministic):
+        return
+    raise Refused(
+        "TCC415",
+        f"nothing can be relaxed beside the strict tool `{written(tool.name)}`: only the "
+        "exact automaton shows which answers lead on",
+        hint="leave --relax out, or take `strict` away",
+        place=f"tool {tool.name}",
     )
 
 

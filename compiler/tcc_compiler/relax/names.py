@@ -1,7 +1,7 @@
 """The names that `--relax` takes, and the statements of the core that they stand for.
 
-A name is a kind (``price``, ``latency``, ``cost``, ``epsilon``, ``uses``, ``depth``, ``require``,
-``forbid``: all statements of that kind) or the canonical text of one limit.
+A name is a kind (``price``, ``latency``, ``cost``, ``epsilon``, ``uses``, ``sum``, ``depth``,
+``require``, ``forbid``: all statements of that kind) or the canonical text of one limit.
 Specification: docs/spec/artifact.md, section 7.  Cost: linear in the statements.
 """
 
@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from tcc_certs.core.model import Core, ForbidNext, ForbidWith, Limit, Require
+from tcc_certs.core.model import Core, ForbidBefore, ForbidNext, ForbidWith, Limit, Require
 from tcc_certs.formats.manifest import Relaxed
 from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.resources.place import Statement
 from tcc_compiler.resources.refusal import Refused
 
-KINDS = ("price", "latency", "cost", "epsilon", "uses", "depth", "require", "forbid")
+KINDS = ("price", "latency", "cost", "epsilon", "uses", "sum", "depth", "require", "forbid")
 
 
 def named(core: Core, names: Sequence[str]) -> Relaxed | None:
@@ -122,7 +122,7 @@ def _names(statement: Statement) -> tuple[str, ...]:
             return statement.kind, statement.text
         case Require():
             return ("require",)
-        case ForbidNext() | ForbidWith():
+        case ForbidNext() | ForbidWith() | ForbidBefore():
             return ("forbid",)
 
 

@@ -7,7 +7,7 @@ steps for a grammar, counted for each tool before its amounts are computed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -23,13 +23,20 @@ from tcc_compiler.resolve.domains import Parameter
 
 MAX_STEPS = 1 << 21
 MAX_BITS = 4096
-UNITS = {"cost": NANO, "price": 1, "latency": 1, "epsilon": NANO}
+UNITS = {"cost": NANO, "price": 1, "latency": 1, "epsilon": NANO, "sum": NANO}
 UNIT_NAMES = {
     "cost": "nano-units (9 fractional digits)",
     "price": "cents",
     "latency": "milliseconds",
     "epsilon": "nano-units (9 fractional digits)",
+    "sum": "nano-units (9 fractional digits)",
 }
+_SMALLER = {
+    "price": "count prices in a smaller unit everywhere, a tenth of a cent say, and tell readers: "
+    'currency "EUR/1000"',
+    "latency": "round it to whole milliseconds",
+}
+_OPEN = -1  # the place of an open parameter among those that tell calls apart
 MILLISECONDS = {None: 1, "ms": 1, "s": 1000}
 
 
@@ -70,6 +77,7 @@ class _Clause:
 def amounts_of(
     name: Word,
     parameters: Sequence[Parameter],
+    opened: Iterable[str],
     amounts: Sequence[Amount],
     steps: Steps,
     report: Report,
@@ -79,9 +87,11 @@ def amounts_of(
     None after an error.
 
     Args:
+        opened: the names of the open parameters, which no amount depends on.
         steps: the steps that are left; those of this tool are subtracted.
     """
     names = {parameter.name: i for i, parameter in enumerate(parameters)}
+    names |= dict.fromkeys(opened, _OPEN)
     clauses = {kind: _clauses(kind, parameters, names, amounts, report) for kind in AMOUNTS}
     sound = all(clause is not None for kind in AMOUNTS for clause in clauses[kind])
     if not sound or not _affordable(name, parameters, clauses, steps, report):
@@ -174,6 +184,15 @@ def _numeric(
         message = f"the tool has no parameter {quote(word.text)}"
         report.error("TCC204", word.region, message, suggest(word.text, list(names)))
         return None
+    if place == _OPEN:
+        message = f"{quote(word.text)} is open, and no amount depends on it"
+        hint = "list the values that matter before the semicolon, as a parameter of their own"
+        report.error("TCC216", word.region, message, hint)
+        return None
+    if parameters[place].optional:
+        message = f"{quote(word.text)} may be left out, and then there is nothing to reckon with"
+        report.error("TCC319", word.region, message, "choose amounts by 'when' instead")
+        return None
     if not parameters[place].numeric:
         message = f"the values of {quote(word.text)} are not all numbers"
         report.error("TCC305", word.region, message, "choose amounts by 'when' instead")
@@ -194,6 +213,11 @@ def condition_of(
         message = f"the tool has no parameter {quote(name.text)}"
         report.error("TCC204", name.region, message, suggest(name.text, list(names)))
         return None
+    if place == _OPEN:
+        message = f"{quote(name.text)} is open, and no amount depends on it"
+        hint = "list the values that matter before the semicolon, as a parameter of their own"
+        report.error("TCC216", name.region, message, hint)
+        return None
     places = values_of(condition.values, parameters[place], report)
     return None if places is None else (place, frozenset(places))
 
@@ -208,7 +232,7 @@ def values_of(
         place = parameter.index.get(value.text)
         if place is None:
             message = f"{quote(value.text)} is no value of {quote(parameter.name)}"
-            hint = _other_form(value.text, parameter) or suggest(value.text, parameter.values)
+            hint = _other_form(value.text, parameter) or suggest(value.text, list(parameter.index))
             report.error("TCC205", value.region, message, hint)
             sound = False
         elif place in places:
@@ -221,7 +245,7 @@ def values_of(
 
 
 def _other_form(text: str, parameter: Parameter) -> str | None:
-    """A hint where the domain has the value as a string and not as a name, or the reverse."""
+    """A hint where the domain has the value as a string and not bare, or the reverse."""
     other = text[1:-1] if text.startswith('"') else f'"{text}"'
     if other not in parameter.index:
         return None
@@ -321,7 +345,7 @@ def in_unit(
     number = scaled(value, UNITS[kind])
     if number is None:
         message = f"this {kind} is not whole in {UNIT_NAMES[kind]}{case}"
-        report.error("TCC306", region, message)
+        report.error("TCC306", region, message, _SMALLER.get(kind))
         return None
     if number < 0 and kind != "cost":
         report.error("TCC308", region, f"this {kind} is negative{case}")

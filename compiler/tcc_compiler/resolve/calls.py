@@ -12,8 +12,10 @@ from itertools import product
 from typing import NamedTuple
 
 from tcc_certs.core.model import CallSet
+from tcc_certs.formats.names import written
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.resolve.amounts import Amounts
+from tcc_compiler.resolve.domains import Parameter
 from tcc_compiler.resolve.tools import Tool
 
 MAX_MEMBERS = 1 << 20
@@ -51,11 +53,13 @@ def calls_in(tool: Tool) -> int:
 def text_bytes(tool: Tool) -> int:
     """How long the canonical texts of a tool's calls are together, in bytes of UTF-8."""
     count = calls_in(tool)
-    total = count * (len(tool.name) + 2)
+    total = count * (len(written(tool.name).encode()) + 2)
     for parameter in tool.parameters:
+        each = count // len(parameter.values)
         texts = sum(len(text.encode()) for text in parameter.values)
-        total += count * (len(parameter.name) + 2)
-        total += texts * (count // len(parameter.values))
+        given = count - each if parameter.optional else count
+        total += given * (len(written(parameter.name).encode()) + 2)
+        total += texts * each
     return total
 
 
@@ -140,15 +144,14 @@ def call_list_of(tools: Mapping[str, Tool], report: Report) -> CallList:
     """All calls of some tools; their number and their texts are known to be small enough."""
     calls: list[Call] = []
     for tool in tools.values():
-        pieces = [
-            [f"{parameter.name}={text}" for text in parameter.values]
-            for parameter in tool.parameters
-        ]
+        head = written(tool.name)
+        pieces = [_pieces(parameter) for parameter in tool.parameters]
         places = product(*(range(len(piece)) for piece in pieces))
         for values, amounts in zip(places, tool.amounts, strict=True):
             report.tick()
-            inside = ",".join(piece[value] for piece, value in zip(pieces, values, strict=True))
-            text = f"{tool.name}({inside})" if pieces else tool.name
+            given = [piece[value] for piece, value in zip(pieces, values, strict=True)]
+            inside = ",".join(filter(None, given))
+            text = f"{head}({inside})" if inside else head
             calls.append(Call(text, tool.name, values, amounts))
     calls.sort(key=lambda call: call.text.encode())
     places_of: dict[str, list[int]] = {name: [0] * calls_in(tool) for name, tool in tools.items()}
@@ -157,11 +160,17 @@ def call_list_of(tools: Mapping[str, Tool], report: Report) -> CallList:
     return CallList(tools=tools, calls=calls, places=places_of)
 
 
+def _pieces(parameter: Parameter) -> list[str]:
+    """What each value of a parameter adds to the text of a call; nothing where it is left out."""
+    name = written(parameter.name)
+    return [f"{name}={text}" if text else "" for text in parameter.values]
+
+
 def selection_text(tool: Tool, selection: Selection) -> str:
     """The canonical text of a pattern."""
     bound = [
-        f"{tool.parameters[place].name}="
+        f"{written(tool.parameters[place].name)}="
         + "|".join(tool.parameters[place].values[value] for value in values)
         for place, values in selection.where
     ]
-    return f"{tool.name}({','.join(bound)})" if bound else tool.name
+    return f"{written(tool.name)}({','.join(bound)})" if bound else written(tool.name)

@@ -9,10 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tcc_certs.formats.codec import Json, encode, large
+from tcc_certs.formats.names import is_bare
 from tcc_compiler.resolve.calls import Call
+from tcc_compiler.resolve.domains import Parameter
 from tcc_compiler.resolve.limits import limit_json, limit_text
+from tcc_compiler.resolve.monitors import monitor_json
+from tcc_compiler.resolve.opened import opened_json
 from tcc_compiler.resolve.resolved import Resolved
 from tcc_compiler.resolve.tools import Tool
+
+_NEW_EXTRAS = frozenset(("strict", "errors"))
 
 
 def core_bytes(grammar: Resolved) -> bytes:
@@ -23,7 +29,7 @@ def core_bytes(grammar: Resolved) -> bytes:
     limits = {limit_text(limit, tools): limit for limit in grammar.limits}
     members: dict[str, Json] = {
         "format": "tcc.core",
-        "version": [1, 0],
+        "version": [1, 1 if is_new(grammar) else 0],
         "grammar": {"name": grammar.name, "version": grammar.version},
         "tools": [_tool(tools[name]) for name in names],
         "calls": [_call(call, numbers) for call in grammar.call_list.calls],
@@ -34,32 +40,68 @@ def core_bytes(grammar: Resolved) -> bytes:
         "requires": [list(item) for item in sorted(set(grammar.requires))],
         "forbids": _forbids(grammar),
     }
+    monitors = {encode(item): item for item in _monitors(grammar, numbers)}
+    if monitors:
+        members["monitors"] = [monitors[key] for key in sorted(monitors)]
     if grammar.start is not None:
         members["start"] = grammar.start
         members["goals"] = sorted(grammar.goals)
     return encode(members)
 
 
-def _forbids(grammar: Resolved) -> Json:
-    chains: list[Json] = [["next", list(chain)] for chain in sorted(set(grammar.chains))]
-    pairs = sorted({(min(pair), max(pair)) for pair in grammar.pairs})
-    return chains + [["with", one, other] for one, other in pairs]
+def _monitors(grammar: Resolved, numbers: Mapping[str, int]) -> list[Json]:
+    return [monitor_json(monitor, numbers) for monitor in grammar.monitors]
+
+
+def _forbids(grammar: Resolved) -> list[Json]:
+    found = set()
+    for kind, patterns in grammar.forbids:
+        found.add((kind, tuple(sorted(patterns)) if kind == "with" else patterns))
+    return [
+        [kind, list(patterns)] if kind == "next" else [kind, *patterns]
+        for kind, patterns in sorted(found)
+    ]
 
 
 def _tool(tool: Tool) -> Json:
     members: dict[str, Json] = {
         "name": tool.name,
-        "params": [
-            {"name": parameter.name, "values": list(parameter.values)}
-            for parameter in tool.parameters
-        ],
+        "params": [_parameter(parameter) for parameter in tool.parameters],
         **tool.extras,
     }
+    if tool.opened:
+        members["open"] = [opened_json(parameter) for parameter in tool.opened.values()]
     if tool.takes is not None and tool.gives is not None:
         members["in"] = tool.takes
         members["out"] = tool.gives
     return members
 
 
+def _parameter(parameter: Parameter) -> Json:
+    members: dict[str, Json] = {"name": parameter.name, "values": list(parameter.values)}
+    return {**members, "observed": True} if parameter.observed else members
+
+
 def _call(call: Call, numbers: Mapping[str, int]) -> Json:
     return [numbers[call.tool], list(call.values), *(large(amount) for amount in call.amounts)]
+
+
+def is_new(grammar: Resolved) -> bool:
+    """Whether a grammar has something that version 1.0 of the core does not know."""
+    return (
+        bool(grammar.monitors)
+        or any(order == "each" for order, _, _ in grammar.requires)
+        or any(kind == "before" for kind, _ in grammar.forbids)
+        or any(limit.kind == "sum" for limit in grammar.limits)
+        or any(_is_new_tool(tool) for tool in grammar.call_list.tools.values())
+    )
+
+
+def _is_new_tool(tool: Tool) -> bool:
+    names = (tool.name, *(parameter.name for parameter in tool.parameters))
+    return (
+        bool(tool.opened)
+        or not _NEW_EXTRAS.isdisjoint(tool.extras)
+        or any(parameter.optional or parameter.observed for parameter in tool.parameters)
+        or not all(map(is_bare, names))
+    )

@@ -6,13 +6,15 @@ be small enough.  Cost: linear in the values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tcc_compiler.language.ast import Domain, Number, ToolStatement, Value
+from tcc_certs.formats.names import written
+from tcc_compiler.language.ast import Domain, Number, ParameterDeclaration, ToolStatement, Value
 from tcc_compiler.language.diagnostics import Report, quote
-from tcc_compiler.language.syntax.words import BLOCK_WORDS
+from tcc_compiler.language.syntax.words import OTHER_TYPES
+from tcc_compiler.resolve.declared import declared_name
 
 MAX_CALLS = 1 << 16
 
@@ -22,10 +24,12 @@ class Parameter:
     """A parameter with its values.
 
     Attributes:
-        values: canonical texts, in declared order.
+        values: canonical texts, in declared order; the empty text, which may be the first, stands
+            for a parameter that is left out.
         numbers: the same as numbers, None where a value is none.
-        index: the place of each canonical text.
-        numeric: all values are numbers.
+        index: the place of each canonical text that can be written.
+        numeric: all values that can be written are numbers.
+        observed: the world chooses the value, and not who makes the call.
     """
 
     name: str
@@ -33,42 +37,78 @@ class Parameter:
     numbers: tuple[Fraction | None, ...]
     index: Mapping[str, int]
     numeric: bool
+    observed: bool = False
+
+    @property
+    def optional(self) -> bool:
+        """Whether a call may leave this parameter out."""
+        return self.values[0] == ""
 
 
 def parameters_of(tool: ToolStatement, report: Report) -> tuple[Parameter, ...] | None:
-    """The parameters of a tool, None after an error."""
+    """The listed and then the observed parameters of a tool, None after an error."""
     parameters: dict[str, Parameter] = {}
     sound = True
     if not _few_enough(tool, report):
         return None
-    for declared in tool.parameters:
+    for place, declared in enumerate((*tool.parameters, *tool.observed)):
         name = declared.name
-        if name.text in BLOCK_WORDS:
-            message = f"{quote(name.text)} begins an attribute, and cannot name a parameter"
-            report.error("TCC208", name.region, message)
-            sound = False
-        if name.text in parameters:
-            message = f"parameter {quote(name.text)} is declared twice"
-            report.error("TCC201", name.region, message)
-            sound = False
+        sound &= declared_name(name, parameters, report)
+        observed = place >= len(tool.parameters)
         values = _values(declared.domain, report)
-        if values is None:
+        if values is None or _type_alone(declared, observed, report):
             sound = False
             continue
-        parameters[name.text] = Parameter(
-            name=name.text,
-            values=tuple(value.text for value in values),
-            numbers=tuple(value.number for value in values),
-            index={value.text: i for i, value in enumerate(values)},
-            numeric=all(value.number is not None for value in values),
-        )
+        parameters[name.text] = _parameter(declared, values, observed)
+    for declared in tool.observed:
+        if declared.optional:
+            message = f"{quote(declared.name.text)} is observed, and cannot be left out"
+            hint = "list a value for the answer that says nothing, and take the `?` away"
+            report.error("TCC319", declared.name.region, message, hint)
+            sound = False
     return tuple(parameters.values()) if sound else None
+
+
+def _parameter(
+    declared: ParameterDeclaration, values: Sequence[Value], observed: bool
+) -> Parameter:
+    absent = 1 if declared.optional else 0
+    return Parameter(
+        name=declared.name.text,
+        values=("",) * absent + tuple(value.text for value in values),
+        numbers=(None,) * absent + tuple(value.number for value in values),
+        index={value.text: i + absent for i, value in enumerate(values)},
+        numeric=all(value.number is not None for value in values),
+        observed=observed,
+    )
+
+
+def _type_alone(declared: ParameterDeclaration, observed: bool, report: Report) -> bool:
+    """Whether the name of a type stands where values are listed; that is reported."""
+    values = declared.domain.values
+    if len(values) != 1 or values[0].quoted or values[0].text not in OTHER_TYPES:
+        return False
+    name, value = written(declared.name.text), values[0].text
+    kind = OTHER_TYPES[value]
+    mend = f"for any value of a type write it behind a semicolon: (..; {name}: {kind})"
+    if observed:
+        mend = f"list the values that may be observed: gives ({name}: yes | no)"
+    elif kind == "flag":
+        mend += f", or list both values: {name}: true | false"
+    report.error(
+        "TCC316",
+        values[0].region,
+        f"{quote(value)} is the name of a type, and would be the only value of {quote(name)}",
+        f'{mend}; if the one value {value} is meant, write "{value}"',
+    )
+    return True
 
 
 def _few_enough(tool: ToolStatement, report: Report) -> bool:
     """Whether the tool has no more calls than a grammar may have; computed from sizes alone."""
-    sizes = [_domain_size(declared.domain) for declared in tool.parameters]
-    for declared, size in zip(tool.parameters, sizes, strict=True):
+    listed = (*tool.parameters, *tool.observed)
+    sizes = [_domain_size(declared.domain) + declared.optional for declared in listed]
+    for declared, size in zip(listed, sizes, strict=True):
         if size > MAX_CALLS:
             message = f"this domain has {_size(size)} values; a grammar has {MAX_CALLS} calls"
             report.error("TCC303", declared.domain.region, message, "use fewer or coarser values")

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tcc_certs.formats.codec import Json, large
+from tcc_certs.formats.names import written
 from tcc_compiler.language.ast import LimitStatement, Number
 from tcc_compiler.language.decimals import NANO, decimal_text
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.resolve.amounts import MILLISECONDS, in_unit
 from tcc_compiler.resolve.calls import Selection, selection_text
-from tcc_compiler.resolve.patterns import Scope
+from tcc_compiler.resolve.monitors import selection_json
 from tcc_compiler.resolve.tools import Tool
 
 MAX_LIMIT = (1 << 63) - 1
@@ -28,20 +29,26 @@ class ResolvedLimit:
 
     Attributes:
         of: for ``uses`` what is counted.
+        total: for ``sum`` the tool, and the place of the parameter that is added up.
     """
 
     kind: str
     op: str
     value: int
     of: Selection | None = None
+    total: tuple[str, int] | None = None
 
 
-def limit_of(statement: LimitStatement, scope: Scope) -> ResolvedLimit | None:
-    """The resolved limit, None after an error."""
-    report = scope.report
-    selection = scope.selection(statement.pattern) if statement.pattern else None
+def limit_of(
+    statement: LimitStatement, selection: Selection | None, report: Report
+) -> ResolvedLimit | None:
+    """The limit with its value, None after an error; what ``sum`` adds up is left to the caller.
+
+    Args:
+        selection: the pattern of ``uses``, resolved.
+    """
     value = _value(statement, report)
-    if value is None or (statement.pattern and selection is None):
+    if value is None:
         return None
     if not -MAX_LIMIT <= value <= MAX_LIMIT:
         report.error("TCC307", statement.number.region, "this limit does not fit into 63 bits")
@@ -72,7 +79,10 @@ def limit_text(limit: ResolvedLimit, tools: Mapping[str, Tool]) -> str:
     value = str(limit.value)
     if limit.of is not None:
         kind = f"uses({selection_text(tools[limit.of.tool], limit.of)})"
-    elif limit.kind in ("cost", "epsilon"):
+    if limit.total is not None:
+        tool = tools[limit.total[0]]
+        kind = f"sum({written(tool.name)}.{written(tool.parameters[limit.total[1]].name)})"
+    if limit.kind in ("cost", "epsilon", "sum"):
         value = decimal_text(Fraction(limit.value, NANO))
     return f"{kind}{limit.op}{value}"
 
@@ -81,6 +91,7 @@ def limit_json(limit: ResolvedLimit, tool_numbers: Mapping[str, int]) -> Json:
     """The limit object of the core."""
     members: dict[str, Json] = {"kind": limit.kind, "op": limit.op, "value": large(limit.value)}
     if limit.of is not None:
-        where: Json = [[place, list(values)] for place, values in limit.of.where]
-        members["of"] = {"tool": tool_numbers[limit.of.tool], "where": where}
+        members["of"] = selection_json(limit.of, tool_numbers)
+    if limit.total is not None:
+        members["of"] = {"tool": tool_numbers[limit.total[0]], "param": limit.total[1]}
     return members

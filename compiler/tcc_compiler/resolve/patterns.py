@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tcc_compiler.language.ast import Pattern, Reference
+from tcc_compiler.language.ast import Pattern, Reference, Word
 from tcc_compiler.language.diagnostics import Report, quote, suggest
 from tcc_compiler.resolve.amounts import values_of
 from tcc_compiler.resolve.calls import Selection
@@ -67,6 +67,16 @@ class Scope:
             message = f"no tool is named {quote(name.text)}"
             self.report.error("TCC203", name.region, message, suggest(name.text, list(self.tools)))
 
+    def _report_open(self, tool: Tool, name: Word) -> None:
+        self.report.error(
+            "TCC216",
+            name.region,
+            f"{quote(name.text)} of {quote(tool.name)} is open, and no pattern tells its values"
+            " apart",
+            "list the values that matter before the semicolon; narrow the type of the parameter; "
+            "or ask for one value in two calls by `same`",
+        )
+
     def _selection(self, tool: Tool, pattern: Pattern) -> Selection | None:
         if not pattern.arguments:
             return Selection(tool.name, ())
@@ -76,6 +86,10 @@ class Scope:
         for argument in pattern.arguments:
             name = argument.name
             place = places.get(name.text)
+            if name.text in tool.opened:
+                self._report_open(tool, name)
+                sound = False
+                continue
             if place is None:
                 message = f"tool {quote(tool.name)} has no parameter {quote(name.text)}"
                 self.report.error("TCC204", name.region, message, suggest(name.text, list(places)))

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tcc_certs.plain import hidden_in
 from tcc_compiler.language.ast import (
     Broken,
+    CurrencyStatement,
     ExampleStatement,
     ExpectStatement,
     ForbidStatement,
@@ -26,12 +28,15 @@ from tcc_compiler.language.ast import (
 )
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.spans import Region
-from tcc_compiler.language.syntax.words import STATEMENT_WORDS
+from tcc_compiler.language.syntax.words import OPENERS
 from tcc_compiler.resolve.files import Gathered
 from tcc_compiler.resolve.versions import version_fault
 
+MAX_LABEL = 128  # characters of the label of a currency
 _D = TypeVar("_D", ToolStatement, RuleStatement)
-_S = TypeVar("_S", GrammarStatement, PlanStatement, StartStatement, GoalStatement)
+_S = TypeVar(
+    "_S", GrammarStatement, CurrencyStatement, PlanStatement, StartStatement, GoalStatement
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +51,7 @@ class Program:
     """
 
     grammar: GrammarStatement | None
+    currency: CurrencyStatement | None
     tools: Mapping[str, ToolStatement]
     rules: Mapping[str, RuleStatement]
     plan: PlanStatement | None
@@ -78,6 +84,9 @@ def program_of(gathered: Gathered, report: Report) -> Program:
         grammar=_once(
             [s for s in statements if isinstance(s, GrammarStatement)], "grammar", report
         ),
+        currency=_once(
+            [s for s in statements if isinstance(s, CurrencyStatement)], "currency", report
+        ),
         tools=tools,
         rules=rules,
         plan=_once([s for s in statements if isinstance(s, PlanStatement)], "plan", report),
@@ -90,10 +99,25 @@ def program_of(gathered: Gathered, report: Report) -> Program:
         expects=[s for s in statements if isinstance(s, ExpectStatement)],
         broken=frozenset(name.text for statement in broken for name in statement.names),
         gaps=gaps,
-        incomplete=gathered.incomplete or not gaps <= set(STATEMENT_WORDS),
+        incomplete=gathered.incomplete or not gaps <= set(OPENERS),
     )
     _check_head(gathered.root, program, report)
+    if program.currency is not None:
+        _check_label(program.currency, report)
     return program
+
+
+def _check_label(currency: CurrencyStatement, report: Report) -> None:
+    """The label of a currency is shown as it is."""
+    label = currency.label
+    hidden = hidden_in(label.value)
+    if not 1 <= len(label.value) <= MAX_LABEL:
+        message = f"a label has 1 to {MAX_LABEL} characters"
+    elif hidden is not None:
+        message = f"the label holds U+{ord(hidden):04X}, a control or hidden character"
+    else:
+        return
+    report.error("TCC315", label.region, message, 'say what one unit of price is: "EUR/1000"')
 
 
 def _defined(statements: Sequence[_D], what: str, report: Report) -> dict[str, _D]:
@@ -130,7 +154,7 @@ def _check_head(root: Sequence[Statement], program: Program, report: Report) -> 
         if fault is not None:
             report.error("TCC315", version.region, *fault)
         return
-    if isinstance(first, Broken) and first.keyword not in STATEMENT_WORDS:
+    if isinstance(first, Broken) and first.keyword not in OPENERS:
         return
     if program.grammar is not None:
         report.error(

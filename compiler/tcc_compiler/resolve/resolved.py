@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tcc_certs.core.model import CallSet
 from tcc_certs.formats.codec import Json
+from tcc_compiler.language.spans import Region
 from tcc_compiler.resolve.calls import CallList
 from tcc_compiler.resolve.limits import ResolvedLimit
+from tcc_compiler.resolve.monitors import Monitor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,9 +20,9 @@ class Resolved:
     Attributes:
         patterns: the call sets in use, strictly increasing; other members name them by number.
         rules: those that the plan reaches, by name.
-        requires: order (``before``, ``after``) and two patterns.
-        chains: the patterns of each ``forbid P1 P2 ..``.
-        pairs: the patterns of each ``forbid A with B``.
+        requires: order (``after``, ``before``, ``each``) and two patterns.
+        forbids: kind (``before``, ``next``, ``with``) and the patterns.
+        places: the region of each statement, by its place (:mod:`tcc_compiler.resources.place`).
     """
 
     name: str
@@ -33,5 +35,6 @@ class Resolved:
     goals: Sequence[str]
     limits: Sequence[ResolvedLimit]
     requires: Sequence[tuple[str, int, int]]
-    chains: Sequence[tuple[int, ...]]
-    pairs: Sequence[tuple[int, int]]
+    forbids: Sequence[tuple[str, tuple[int, ...]]]
+    monitors: Sequence[Monitor] = ()
+    places: Mapping[str, Region] = field(default_factory=dict)

@@ -13,7 +13,6 @@ from tcc_certs.core.model import CallSet
 from tcc_compiler.language.ast import (
     GoalStatement,
     GrammarStatement,
-    RequireStatement,
     StartStatement,
 )
 from tcc_compiler.language.diagnostics import Report, quote, suggest
@@ -43,21 +42,22 @@ from tcc_compiler.resolve.expressions import (
     plan_json,
     reached_rules,
 )
-from tcc_compiler.resolve.limits import ResolvedLimit, limit_of
+from tcc_compiler.resolve.limits import limit_text
+from tcc_compiler.resolve.monitors import monitor_text
 from tcc_compiler.resolve.patterns import Scope
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.recursion import check_left_recursion
 from tcc_compiler.resolve.resolved import Resolved
+from tcc_compiler.resolve.statements import Stated, stated
 from tcc_compiler.resolve.tools import Tool, tool_of
+from tcc_compiler.resources.place import forbid_place, require_place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """The statements other than rules and plan, resolved; incomplete where there was an error."""
 
-    limits: Sequence[ResolvedLimit]
-    requires: Sequence[tuple[str, Selection, Selection]]
-    forbids: Sequence[tuple[bool, tuple[Selection, ...]]]
+    stated: Stated
     examples: Sequence[tuple[Selection, ...]]
     expects: tuple[Expect, ...]
 
@@ -181,28 +181,13 @@ def _check_known(
 
 
 def _check_statements(program: Program, scope: Scope) -> Checked:
-    limits = [limit_of(statement, scope) for statement in program.limits]
-    requires = [_require(statement, scope) for statement in program.requires]
-    forbids = []
-    for statement in program.forbids:
-        chain = [scope.selection(pattern) for pattern in statement.patterns]
-        forbids.append((statement.together, tuple(s for s in chain if s is not None)))
     examples = [selections_of(statement, scope) for statement in program.examples]
     expects = [expect_of(statement, scope) for statement in program.expects]
     return Checked(
-        limits=[limit for limit in limits if limit is not None],
-        requires=[require for require in requires if require is not None],
-        forbids=forbids,
+        stated=stated(program.limits, program.requires, program.forbids, scope),
         examples=[example for example in examples if example is not None],
         expects=tuple(expect for expect in expects if expect is not None),
     )
-
-
-def _require(statement: RequireStatement, scope: Scope) -> tuple[str, Selection, Selection] | None:
-    first, second = scope.selection(statement.first), scope.selection(statement.second)
-    if first is None or second is None:
-        return None
-    return statement.order, first, second
 
 
 def _assemble(
@@ -224,6 +209,10 @@ def _assemble(
     def number(selection: Selection) -> int:
         return numbers[call_list.calls_of(selection)]
 
+    found = checked.stated
+    requires = [(order, number(a), number(b)) for order, a, b, _ in found.requires]
+    forbids = [(kind, tuple(map(number, chain))) for kind, chain, _ in found.forbids]
+    places = _places(found, requires, forbids, call_list.tools)
     return Resolved(
         name=grammar.name.text,
         version=grammar.version.value,
@@ -236,13 +225,30 @@ def _assemble(
         plan=plan_json(program.plan, scope, call_list, numbers),
         start=program.start.state.text if program.start else None,
         goals=[state.text for state in program.goal.states] if program.goal else [],
-        limits=checked.limits,
-        requires=[(order, number(a), number(b)) for order, a, b in checked.requires],
-        chains=[tuple(map(number, chain)) for together, chain in checked.forbids if not together],
-        pairs=[
-            (number(pair[0]), number(pair[1])) for together, pair in checked.forbids if together
-        ],
+        limits=[limit for limit, _ in found.limits],
+        requires=requires,
+        forbids=forbids,
+        monitors=[monitor for monitor, _ in found.monitors],
+        places=places,
     )
+
+
+def _places(
+    found: Stated,
+    requires: Sequence[tuple[str, int, int]],
+    forbids: Sequence[tuple[str, tuple[int, ...]]],
+    tools: Mapping[str, Tool],
+) -> dict[str, Region]:
+    places: dict[str, Region] = {}
+    for (order, first, second), (*_, region) in zip(requires, found.requires, strict=True):
+        places[require_place(order, first, second)] = region
+    for (kind, patterns), (*_, region) in zip(forbids, found.forbids, strict=True):
+        places[forbid_place(kind, sorted(patterns) if kind == "with" else patterns)] = region
+    for limit, region in found.limits:
+        places[f"limit {limit_text(limit, tools)}"] = region
+    for monitor, region in found.monitors:
+        places[f"monitor {monitor_text(monitor, tools)}"] = region
+    return places
 
 
 def _used_sets(
@@ -260,8 +266,8 @@ def _used_sets(
         used.update(call_sets(program.plan.body, scope, call_list))
     for name in reached:
         used.update(call_sets(program.rules[name].body, scope, call_list))
-    for _, first, second in checked.requires:
+    for _, first, second, _ in checked.stated.requires:
         used.update((call_list.calls_of(first), call_list.calls_of(second)))
-    for _, chain in checked.forbids:
+    for _, chain, _ in checked.stated.forbids:
         used.update(map(call_list.calls_of, chain))
     return used

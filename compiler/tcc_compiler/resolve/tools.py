@@ -7,23 +7,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tcc_certs.formats.codec import Json, large
+from tcc_certs.values.types import OpenParameter
 from tcc_compiler.language.ast import (
     Amount,
     Attribute,
     BindMcp,
     BindPython,
     Doc,
+    Errors,
     Model,
     Quotes,
+    Strict,
     Text,
     ToolStatement,
 )
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.resolve.amounts import MILLISECONDS, Amounts, Steps, amounts_of, in_unit
+from tcc_compiler.resolve.declared import plain_name
 from tcc_compiler.resolve.domains import Parameter, parameters_of
+from tcc_compiler.resolve.opened import opened_of
 
 _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
 
@@ -36,7 +41,8 @@ class Tool:
         takes, gives: the signature, both or neither.
         extras: members of the core's tool object that no plan depends on.
         amounts: of every call, the last parameter fastest.
-        places: of each parameter's name, its number.
+        places: of the name of each parameter that is not open, its number.
+        opened: the open parameters, by name in declared order.
     """
 
     name: str
@@ -46,16 +52,22 @@ class Tool:
     extras: Mapping[str, Json]
     amounts: Sequence[Amounts]
     places: Mapping[str, int]
+    opened: Mapping[str, OpenParameter] = field(default_factory=dict)
 
 
 def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | None:
     """The resolved tool, None after an error in it; its amounts take some of `steps`."""
-    extras = _extras(statement.attributes, report)
+    extras = _extras(statement, report)
+    named = plain_name(statement.name, report)
     parameters = parameters_of(statement, report)
-    if parameters is None:
+    taken = {declared.name.text for declared in (*statement.parameters, *statement.observed)}
+    opened = opened_of(statement, taken, report)
+    if parameters is None or opened is None or not named:
         return None
     clauses = [a for a in statement.attributes if isinstance(a, Amount)]
-    amounts = amounts_of(statement.name, parameters, clauses, steps, report)
+    amounts = amounts_of(
+        statement.name, parameters, [item.name for item in opened], clauses, steps, report
+    )
     if amounts is None or extras is None:
         return None
     takes, gives = statement.signature or (None, None)
@@ -67,13 +79,17 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | No
         extras=extras,
         amounts=amounts,
         places={parameter.name: place for place, parameter in enumerate(parameters)},
+        opened={parameter.name: parameter for parameter in opened},
     )
 
 
-def _extras(attributes: Sequence[Attribute], report: Report) -> Mapping[str, Json] | None:
+def _extras(statement: ToolStatement, report: Report) -> Mapping[str, Json] | None:
+    attributes: Sequence[Attribute] = statement.attributes
     extras: dict[str, Json] = {}
     sound = _single([a for a in attributes if isinstance(a, Doc)], "doc", report)
     sound &= _single([a for a in attributes if isinstance(a, Quotes)], "quotes", report)
+    sound &= _single([a for a in attributes if isinstance(a, Strict)], "strict", report)
+    sound &= _single([a for a in attributes if isinstance(a, Errors)], "errors", report)
     sound &= _single([a for a in attributes if isinstance(a, BindMcp | BindPython)], "bind", report)
     for attribute in attributes:
         match attribute:
@@ -81,6 +97,11 @@ def _extras(attributes: Sequence[Attribute], report: Report) -> Mapping[str, Jso
                 extras["doc"] = attribute.text.value
             case Quotes():
                 extras["quotes"] = "same"
+            case Strict():
+                extras["strict"] = True
+                sound &= _observes(statement, attribute, report)
+            case Errors():
+                extras["errors"] = "failed"
             case BindMcp() | BindPython():
                 binding = _binding(attribute, report)
                 sound &= binding is not None
@@ -91,8 +112,20 @@ def _extras(attributes: Sequence[Attribute], report: Report) -> Mapping[str, Jso
     return extras if sound and models is not None else None
 
 
+def _observes(statement: ToolStatement, strict: Strict, report: Report) -> bool:
+    """Whether a strict tool has something that can be answered in more than one way."""
+    if statement.observed:
+        return True
+    message = f"{quote(statement.name.text)} is strict, and nothing of it is observed"
+    hint = "say what it may answer, as in `gives (result: pass | fail)`; or take `strict` away"
+    report.error("TCC217", strict.region, message, hint)
+    return False
+
+
 def _single(
-    attributes: Sequence[Doc | Quotes | BindMcp | BindPython], what: str, report: Report
+    attributes: Sequence[Doc | Quotes | Strict | Errors | BindMcp | BindPython],
+    what: str,
+    report: Report,
 ) -> bool:
     for other in attributes[1:]:
         report.error(

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from tcc_certs.core.model import ForbidNext, ForbidWith, Limit, Require
+from tcc_certs.core.model import Forbid, ForbidBefore, ForbidNext, ForbidWith, Limit, Require
 
-Statement: TypeAlias = "Limit | Require | ForbidNext | ForbidWith"
+Statement: TypeAlias = Limit | Require | Forbid
 
 
 def place_of(statement: Statement) -> str:
@@ -26,6 +26,8 @@ def place_of(statement: Statement) -> str:
             return forbid_place("next", patterns)
         case ForbidWith(first, second):
             return forbid_place("with", (first, second))
+        case ForbidBefore(first, second):
+            return forbid_place("before", (first, second))
 
 
 def require_place(order: str, first: int, second: int) -> str:
@@ -34,5 +36,5 @@ def require_place(order: str, first: int, second: int) -> str:
 
 
 def forbid_place(kind: str, patterns: Sequence[int]) -> str:
-    """The place of a `forbid`, ``next`` or ``with``."""
+    """The place of a `forbid`: ``next``, ``with`` or ``before``."""
     return f"forbid {kind} {' '.join(map(str, patterns))}"

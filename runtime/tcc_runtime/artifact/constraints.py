@@ -18,12 +18,14 @@ from tcc_certs.core.model import (
     Call,
     CallSet,
     Core,
+    Forbid,
+    ForbidBefore,
     ForbidNext,
-    ForbidWith,
     Limit,
     Require,
 )
 from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.decimals import nano_of
 from tcc_runtime.artifact.call_sets import CallRanges, NamedBy
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.statements import (
@@ -32,8 +34,10 @@ from tcc_runtime.artifact.statements import (
     AtLeast,
     AtMost,
     Before,
+    Each,
     Never,
     NoMoreThan,
+    NotBefore,
     Statement,
 )
 
@@ -44,15 +48,15 @@ class Constraints:
     """All statements that a run enforces itself.
 
     Attributes:
-        start: what is held at the root.
+        start: what is held at the root of the run.
     """
 
     __slots__ = ("_everywhere", "_named", "_statements", "_unmet", "start")
 
-    def __init__(self, statements: Sequence[Statement], calls: int) -> None:
+    def __init__(self, statements: Sequence[Statement], calls: int, start: Held = ()) -> None:
         """Take the statements of an artifact with so many calls."""
         self._statements = statements
-        self.start: Held = ()
+        self.start = start
         named = [(n, chosen) for n, s in enumerate(statements) for chosen in s.names or ()]
         self._named = NamedBy(calls, named)
         self._everywhere = tuple(n for n, s in enumerate(statements) if s.names is None)
@@ -77,11 +81,15 @@ class Constraints:
         return not self._unmet or self._unmet <= dict(held).keys()
 
 
-def constraints_of(artifact: Artifact, truncate: int | None) -> Constraints | None:
+def constraints_of(
+    artifact: Artifact, truncate: int | None, start: Held = ()
+) -> Constraints | None:
     """What a run over `artifact` enforces: what it relaxed, and depth <= `truncate`.
 
     Args:
         truncate: most calls of a plan; None is no cut.
+        start: what the statements that it relaxed have seen before the root of the run.  The cut
+            is the last statement and counts from there, so the others have their numbers without.
 
     Returns:
         None where there is nothing to enforce.
@@ -89,7 +97,7 @@ def constraints_of(artifact: Artifact, truncate: int | None) -> Constraints | No
     found = list(_relaxed(artifact))
     if truncate is not None:
         found.append(AtMost([1] * artifact.manifest.calls, truncate))
-    return Constraints(found, artifact.manifest.calls) if found else None
+    return Constraints(found, artifact.manifest.calls, start) if found else None
 
 
 def _relaxed(artifact: Artifact) -> Sequence[Statement]:
@@ -105,7 +113,7 @@ def _relaxed(artifact: Artifact) -> Sequence[Statement]:
     calls = [core.calls[index] for index in indices]
     chosen = _Chosen(indices, core)
     return [
-        *(_limit(limit, calls, chosen) for limit in limits),
+        *(_limit(limit, calls, chosen, core) for limit in limits),
         *(_require(core.requires[i], chosen) for i in named.requires),
         *(_forbid(core.forbids[i], chosen) for i in named.forbids),
     ]
@@ -139,28 +147,40 @@ _AMOUNT: dict[str, Callable[[Call], int]] = {
 
 def _strictest(limits: Sequence[Limit]) -> list[Limit]:
     """Of the limits on one sum, or on the uses of one set of calls, the one that implies all."""
-    found: dict[tuple[str, bool, CallSet | None], Limit] = {}
+    found: dict[tuple[object, ...], Limit] = {}
     for limit in sorted(limits, key=lambda limit: limit.value, reverse=True):
-        what = (limit.kind, limit.least, limit.calls)
+        what = (limit.kind, limit.least, limit.calls, limit.parameter)
         if not limit.least or what not in found:
             found[what] = limit
     return list(found.values())
 
 
-def _limit(limit: Limit, calls: Sequence[Call], chosen: _Chosen) -> Statement:
+def _limit(limit: Limit, calls: Sequence[Call], chosen: _Chosen, core: Core) -> Statement:
     if limit.calls is not None:
         counted = chosen.by_set(limit.calls)
         return AtLeast(counted, limit.value) if limit.least else NoMoreThan(counted, limit.value)
+    if limit.parameter is not None:
+        return AtMost(_added(*limit.parameter, calls, core), limit.value)
     amount = _AMOUNT[limit.kind]
     return AtMost([amount(call) for call in calls], limit.value)
 
 
+def _added(tool: int, place: int, calls: Sequence[Call], core: Core) -> list[int]:
+    """What each call adds to the sum of a parameter, in nano-units; an absent one adds nothing."""
+    values = [nano_of(text) or 0 for text in core.tools[tool].parameters[place].values]
+    return [values[call.values[place]] if call.tool == tool else 0 for call in calls]
+
+
+_REQUIRE: dict[str, type[Before | After | Each]] = {"before": Before, "after": After, "each": Each}
+
+
 def _require(statement: Require, chosen: _Chosen) -> Statement:
-    kind = Before if statement.order == "before" else After
+    kind = _REQUIRE[statement.order]
     return kind(chosen.by_pattern(statement.first), chosen.by_pattern(statement.second))
 
 
-def _forbid(statement: ForbidNext | ForbidWith, chosen: _Chosen) -> Statement:
+def _forbid(statement: Forbid, chosen: _Chosen) -> Statement:
     if isinstance(statement, ForbidNext):
         return Never([chosen.by_pattern(p) for p in statement.patterns])
-    return Apart(chosen.by_pattern(statement.first), chosen.by_pattern(statement.second))
+    kind = NotBefore if isinstance(statement, ForbidBefore) else Apart
+    return kind(chosen.by_pattern(statement.first), chosen.by_pattern(statement.second))

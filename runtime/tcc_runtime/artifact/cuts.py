@@ -39,16 +39,20 @@ class Cut:
         return self.steps <= self.allowed
 
 
-def cut_of(artifact: Artifact, most: int) -> Cut:
+def cut_of(artifact: Artifact, most: int, members: tuple[int, ...] | None = None) -> Cut:
     """The cut at `most` calls, kept with the artifact.
+
+    Args:
+        members: the states that the run begins at; None: the root of the artifact.
 
     Raises:
         Rejected: an unverified artifact leads out of its ranges.
     """
-    name = f"cut.{most}"
+    members = (artifact.root,) if members is None else members
+    name = f"cut.{most}.{members}"
     found = artifact.kept.get(name)
     if not isinstance(found, Cut):
-        found = artifact.kept[name] = _cut_of(artifact, most)
+        found = artifact.kept[name] = _cut_of(artifact, most, members)
     return found
 
 
@@ -69,12 +73,14 @@ def fewest_calls(artifact: Artifact) -> Sequence[int]:
     return fewest
 
 
-def _cut_of(artifact: Artifact, most: int) -> Cut:
+def _cut_of(artifact: Artifact, most: int, members: tuple[int, ...]) -> Cut:
     states, fewest = artifact.manifest.states, fewest_calls(artifact)
     first, last = [_NEVER] * states, [-1] * states  # fewest and most calls from the root
-    first[-1] = last[-1] = steps = 0
-    for q in range(states - 1, -1, -1):
-        if last[q] < 0:  # an unverified artifact may have states that nothing leads to
+    steps = 0
+    for q in members:
+        first[q] = last[q] = 0
+    for q in range(max(members), -1, -1):
+        if last[q] < 0:  # nothing leads there from where the run begins
             continue
         edges = artifact.edges(q)
         least, greatest = max(first[q], most + 1 - artifact.rank(q)), min(last[q], most - fewest[q])

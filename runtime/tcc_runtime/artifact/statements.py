@@ -108,6 +108,51 @@ class Before:
         return True
 
 
+class Each:
+    """Each call of `second` has one of `first` strictly between it and the one before it.
+
+    Seen: whether one was there since the last call of `second`, or since the start.
+    """
+
+    __slots__ = ("_first", "_second", "names")
+
+    def __init__(self, first: CallRanges, second: CallRanges) -> None:
+        self.names: Sequence[CallRanges] | None = (first, second)
+        self._first = first
+        self._second = second
+
+    def step(self, seen: int, call: int) -> int:
+        """1 once a call of `first` was there; one that is in both sets serves nobody."""
+        if self._second.has(call):
+            return 0 if seen else -1
+        return 1 if seen or self._first.has(call) else 0
+
+    def ends(self, seen: int) -> bool:
+        """Always."""
+        return True
+
+
+class NotBefore:
+    """No call of `first` strictly before one of `second`; seen: whether `first` was there."""
+
+    __slots__ = ("_first", "_second", "names")
+
+    def __init__(self, first: CallRanges, second: CallRanges) -> None:
+        self.names: Sequence[CallRanges] | None = (first,)
+        self._first = first
+        self._second = second
+
+    def step(self, seen: int, call: int) -> int:
+        """1 once a call of `first` was there; then a call of `second` is forbidden."""
+        if seen and self._second.has(call):
+            return -1
+        return 1 if seen or self._first.has(call) else 0
+
+    def ends(self, seen: int) -> bool:
+        """Always."""
+        return True
+
+
 class After:
     """Each call of `second` has one of `first` strictly after it; seen: whether one is owed."""
 

@@ -17,11 +17,9 @@ from tcc_certs.race.digest import uuid7
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.ledger.records import open_record
 from tcc_runtime.terms.modes import Terms
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.terms.settings import options_in
 
-_OWN = ("seed", "opening_salt", "beacon", "client_nonce")
 _TERMS = attrgetter(*(field.name for field in fields(Terms) if field.name != "settings"))
-_OPTIONS = attrgetter(*(field.name for field in fields(Settings) if field.name not in _OWN))
 # Members of the record itself: within a text each quote has a backslash before it.
 _AFTER_ID, _CHANGING = b'"run_limits":', b'"seed_commitment":"","started_ms":0'
 
@@ -40,7 +38,7 @@ class _Common:
 
     def __init__(self, artifact: Artifact, terms: Terms) -> None:
         self.terms: Final[object] = _TERMS(terms)
-        self.options: Final[object] = _OPTIONS(terms.settings)
+        self.options: Final[object] = options_in(terms.settings)
         text, _, self.after = encode(open_record(artifact, terms, b"", 0)).partition(_CHANGING)
         self.before, name, between = text.partition(_AFTER_ID)
         self.between = name + between
@@ -59,7 +57,7 @@ def open_line(artifact: Artifact, terms: Terms, commitment: bytes, started_ms: i
     elif (
         not isinstance(found, _Common)
         or found.terms != _TERMS(terms)
-        or found.options != _OPTIONS(settings)
+        or found.options != options_in(settings)
     ):
         found = artifact.kept["open"] = _Common(artifact, terms)
     changing = f'"seed_commitment":"{commitment.hex()}","started_ms":{started_ms}'

@@ -50,6 +50,7 @@ def open_record(
         "run_limits": _caps(settings),
         "privacy_scope": "post_processing_only",
         **_public(settings),
+        **({"after": list(settings.after)} if settings.after else {}),
         **controller_field(terms),
     }
 

@@ -32,12 +32,18 @@ class Ended(Exception):
     """Whoever wanted the tail wants it no longer."""
 
 
-def tail_lse(artifact: Artifact, most: int, over: Callable[[], bool] | None = None) -> int:
+def tail_lse(
+    artifact: Artifact,
+    most: int,
+    over: Callable[[], bool] | None = None,
+    members: tuple[int, ...] | None = None,
+) -> int:
     """The least Q64.64 number that is no less than ln of the sum of e^(-beta cost) over the plans
     of more than `most` calls; `most` is below the root's rank.  Kept with the artifact.
 
     Args:
         over: is asked time and again; True ends it.
+        members: the states that the run begins at; None: the root of the artifact.
 
     Raises:
         Ended: `over` said so.
@@ -45,19 +51,22 @@ def tail_lse(artifact: Artifact, most: int, over: Callable[[], bool] | None = No
             passed never.
         Rejected: an unverified artifact leads out of its ranges.
     """
-    name = f"tail.{most}"
+    members = (artifact.root,) if members is None else members
+    name = f"tail.{most}.{members}"
     kept = artifact.kept.get(name)
     if isinstance(kept, int):
         return kept
-    found = _tail_lse(artifact, cut_of(artifact, most), over)
+    found = _tail_lse(artifact, cut_of(artifact, most, members), members, over)
     if found > Q64_MAX:
         raise Undecided("the tail is beyond Q64.64")
     artifact.kept[name] = found = max(Q64_MIN, found)
     return found
 
 
-def _tail_lse(artifact: Artifact, cut: Cut, over: Callable[[], bool] | None) -> int:
-    single = _single_cost(artifact, cut.most)
+def _tail_lse(
+    artifact: Artifact, cut: Cut, members: tuple[int, ...], over: Callable[[], bool] | None
+) -> int:
+    single = _single_cost(artifact, cut.most, members)
     if single is not None:
         beta, unit = _score_unit(artifact)
         return -((beta * single << 64) // unit)
@@ -66,7 +75,7 @@ def _tail_lse(artifact: Artifact, cut: Cut, over: Callable[[], bool] | None) -> 
     least, greatest = 0, 1
     for bits in _PRECISIONS:
         if least != greatest:
-            least, greatest = _Tail(artifact, cut, bits, over).ceilings()
+            least, greatest = _Tail(artifact, cut, members, bits, over).ceilings()
     return greatest
 
 
@@ -76,13 +85,16 @@ def _score_unit(artifact: Artifact) -> tuple[int, int]:
     return beta, 10 ** (places + _NANO_PLACES)
 
 
-def _single_cost(artifact: Artifact, most: int) -> int | None:
+def _single_cost(artifact: Artifact, most: int, members: tuple[int, ...]) -> int | None:
     """The cost of the only plan of more than `most` calls; None where there are several.
 
     From every state leads a plan of as many calls as its rank says, so one is the only one where
     it is never joined by another that can still become long enough.
     """
-    q, calls, cost = artifact.root, 0, 0
+    begun = [q for q in members if artifact.rank(q) > most]
+    if len(begun) != 1:
+        return None
+    (q,), calls, cost = begun, 0, 0
     while True:
         long = [step for step in artifact.edges(q) if calls + 1 + artifact.rank(step[1]) > most]
         stops = artifact.accepts(q) and calls > most
@@ -98,9 +110,15 @@ class _Tail:
     """The sum at one precision."""
 
     def __init__(
-        self, artifact: Artifact, cut: Cut, bits: int, over: Callable[[], bool] | None
+        self,
+        artifact: Artifact,
+        cut: Cut,
+        members: tuple[int, ...],
+        bits: int,
+        over: Callable[[], bool] | None,
     ) -> None:
         self._artifact = artifact
+        self._members = members
         self._cut = cut
         self._numbers = Scaled(bits)
         self._over = over
@@ -146,7 +164,7 @@ class _Tail:
         """What the plans of more than K calls weigh together."""
         artifact, numbers, weight = self._artifact, self._numbers, self._weight
         most, rank, fewest = self._cut.most, artifact.automaton.rank, fewest_calls(artifact)
-        total, level, calls = numbers.zero, {artifact.root: numbers.one}, 0
+        total, level, calls = numbers.zero, dict.fromkeys(self._members, numbers.one), 0
         while level:
             calls += 1
             after: dict[int, Number] = {}

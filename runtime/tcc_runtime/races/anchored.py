@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from tcc_certs.race.digest import PER_LEAF, RESIDUAL, WINNER
 from tcc_runtime.artifact.constraints import Constraints
+from tcc_runtime.artifact.root import Root
 from tcc_runtime.item import EDGE, HELD, ID, ORDER, PLACE, SOURCE, VIEW, WON, WORD, Item
 from tcc_runtime.numbers.rung import Rung
 from tcc_runtime.races.coupled import Coupled
@@ -39,8 +40,10 @@ class Anchored(Coupled):
         uniforms: Uniforms,
         constraints: Constraints | None,
         cost_of: Callable[[Item], int] | None,
+        *,
+        root: Root | None = None,
     ) -> None:
-        super().__init__(tables, numbers, uniforms, constraints)
+        super().__init__(tables, numbers, uniforms, constraints, root=root)
         self._cost_of = cost_of
 
     def expand(self, item: Item) -> Step:

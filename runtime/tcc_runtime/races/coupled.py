@@ -11,6 +11,7 @@ from bisect import bisect_right
 from tcc_certs.errors import Code, ensure
 from tcc_certs.race.digest import FIRST_ARRIVAL, RESIDUAL, WINNER
 from tcc_runtime.artifact.constraints import Constraints
+from tcc_runtime.artifact.root import Root, root_of
 from tcc_runtime.item import HELD, ID, VIEW, WON, Item
 from tcc_runtime.numbers.rung import Rung
 from tcc_runtime.races.race import Step, Uniforms, held_after
@@ -27,14 +28,22 @@ class Coupled:
         numbers: makes the items.
         uniforms: the PRF; a test may hand in words of its own.
         constraints: what forbids children besides the automaton; None is nothing.
+        root: where the run begins; None: at the root of the artifact.
     """
 
     late = False
 
     def __init__(
-        self, tables: Tables, numbers: Rung, uniforms: Uniforms, constraints: Constraints | None
+        self,
+        tables: Tables,
+        numbers: Rung,
+        uniforms: Uniforms,
+        constraints: Constraints | None,
+        *,
+        root: Root | None = None,
     ) -> None:
         self._tables = tables
+        self._root = root_of(tables.artifact) if root is None else root
         self._numbers = numbers
         self._word, self._digest = uniforms.word, uniforms.digest
         self._constraints = constraints
@@ -47,13 +56,12 @@ class Coupled:
             Undecided: a rounding stays open at the last precision.
             Rejected: C401, an unverified artifact has no count at its root.
         """
-        artifact = self._tables.artifact
-        state = self._tables.state((artifact.root,))
+        root, state = self._root, self._tables.state(self._root.members)
         ensure(state.count > 0, Code.RACE_COUNT, f"race_count[{state.shown}]", "1 or more", 0)
         held = None if self._constraints is None else self._constraints.start
-        word = self._word(_FIRST + artifact.root_digest)
+        word = self._word(_FIRST + root.digest)
         view = self._numbers.view(state)
-        return self._numbers.first(view, artifact.root_digest, word, held=held)
+        return self._numbers.first(view, root.digest, word, held=held)
 
     def expand(self, item: Item) -> Step:
         """All children that are not forbidden, in canonical order."""

@@ -15,6 +15,7 @@ from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
 from tcc_certs.race.digest import PER_LEAF
 from tcc_runtime.artifact.constraints import Constraints, Held
+from tcc_runtime.artifact.root import Root, root_of
 from tcc_runtime.errors import Undecided
 from tcc_runtime.item import HELD, ID, LEFT, VIEW, WORD, Item, node_of, whole
 from tcc_runtime.numbers.arrivals import DROP, FRACTION, HALF, PART, later, rate
@@ -40,6 +41,7 @@ class Fallback:
         precision: to begin and to end with.
         exact: whether integers of fixed size are not tried first.
         constraints: what forbids children besides the automaton; None is nothing.
+        root: where the run begins; None: at the root of the artifact.
     """
 
     late = False
@@ -53,8 +55,11 @@ class Fallback:
         tau: str,
         precision: Precision,
         exact: bool = False,
+        *,
+        root: Root | None = None,
     ) -> None:
         self._tables = tables
+        self._root = root_of(tables.artifact) if root is None else root
         self._numbers = numbers
         self._word, self._digest = uniforms.word, uniforms.digest
         self._constraints = constraints
@@ -67,11 +72,10 @@ class Fallback:
 
     def root(self) -> Item:
         """The root, by its bound."""
-        artifact = self._tables.artifact
-        view = self._numbers.view(self._tables.state((artifact.root,)))
+        view = self._numbers.view(self._tables.state(self._root.members))
         held = None if self._constraints is None else self._constraints.start
         common = view, None, None, 0, None, None, held
-        return self.recost((0, artifact.root_digest, *common, None, 0), 0)
+        return self.recost((0, self._root.digest, *common, None, 0), 0)
 
     def expand(self, item: Item) -> Step:
         """All children that are not forbidden, the leaf with its value."""

@@ -12,6 +12,7 @@ from bisect import bisect_right
 
 from tcc_certs.race.digest import REST_ARRIVAL, REST_WINNER, WINNER
 from tcc_runtime.artifact.constraints import Constraints
+from tcc_runtime.artifact.root import Root
 from tcc_runtime.item import HELD, ID, LEFT, VIEW, WON, Item, Left, node_of, whole
 from tcc_runtime.numbers.rung import Rung
 from tcc_runtime.races.coupled import Coupled
@@ -26,9 +27,15 @@ class Rest(Coupled):
     """One realised race, drawn child by child; arguments as of `Coupled`."""
 
     def __init__(
-        self, tables: Tables, numbers: Rung, uniforms: Uniforms, constraints: Constraints | None
+        self,
+        tables: Tables,
+        numbers: Rung,
+        uniforms: Uniforms,
+        constraints: Constraints | None,
+        *,
+        root: Root | None = None,
     ) -> None:
-        super().__init__(tables, numbers, uniforms, constraints)
+        super().__init__(tables, numbers, uniforms, constraints, root=root)
         self._won, self._after, self._named = numbers.won, numbers.after, numbers.named
 
     def expand(self, item: Item) -> Step:

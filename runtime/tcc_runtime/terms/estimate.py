@@ -127,7 +127,8 @@ class _Draws:
         self._ground = ground
         self._artifact = artifact
         cut = terms.truncate if terms.cut else None
-        self._statements = constraints_of(artifact, cut) or Constraints((), artifact.manifest.calls)
+        found = constraints_of(artifact, cut, ground.root.held)
+        self._statements = found or Constraints((), artifact.manifest.calls)
         self._words = _words(artifact.digest)
         self._looks = 0
         self.nodes: list[list[_Node]] = []
@@ -140,8 +141,8 @@ class _Draws:
     def _draw(self) -> list[_Node]:
         """One draw; it ends where a statement is broken."""
         ground, held = self._ground, self._statements.start
-        ways: _Ways = {self._artifact.root: 1}
-        weight, whole = 1.0, ground.below[-1]
+        ways: _Ways = dict.fromkeys(ground.root.members, 1)
+        weight, whole = 1.0, ground.whole
         found: list[_Node] = []
         while True:
             rows = self._rows(ways)

@@ -13,6 +13,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_runtime.artifact.counts import written_bytes
 from tcc_runtime.artifact.cuts import cut_of
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.artifact.root import Root, root_of
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.terms.settings import Ask, Keys, Mode, Race, Settings
 
@@ -34,6 +35,7 @@ class Terms:
 
     Attributes:
         settings: as they were given.
+        root: where the run begins.
         mode, race, keys: what the run does.
         truncate: K, at most the root's rank.
         cut: whether K is less than the root's rank.
@@ -42,6 +44,7 @@ class Terms:
     """
 
     settings: Settings
+    root: Root
     mode: Mode
     race: Race
     keys: Keys
@@ -58,6 +61,7 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
         quoted: whether there is somebody to ask.
 
     Raises:
+        AfterRefused: `after` is no prefix of a plan.
         SettingsError: ``exact`` without exact counts or with `inflate`; ``literal`` with another
             mode, other keys or a tilt; ``rest`` with anchored keys; ``rest``, `inflate`,
             `truncate` or ``anchored`` where no race is run; a cut the tail of which takes too
@@ -73,7 +77,8 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
     keys: Keys = settings.keys or ("anchored" if literal else "finalized")
     if mode == "exact" and not exact:
         raise SettingsError("mode", "surrogate or fallback, as counts are bounds", mode)
-    longest = artifact.rank(artifact.root)
+    root = root_of(artifact, settings.after)
+    longest = root.rank
     truncate = longest if settings.truncate is None else min(settings.truncate, longest)
     race: Race = settings.race or (
         "rest" if mode != "fallback" and keys == "finalized" else "coupled"
@@ -85,9 +90,10 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
     if mode == "fallback":
         _require_no_race(settings)
     if truncate < longest:
-        _require_weighable(artifact, truncate, longest)
+        _require_weighable(artifact, truncate, root)
     return Terms(
         settings=settings,
+        root=root,
         mode=mode,
         race=race,
         keys=keys,
@@ -138,10 +144,12 @@ def _require_writable(artifact: Artifact, settings: Settings) -> None:
         raise Rejected(Code.LIMIT, "race_exponent", due, f"{written} bytes")
 
 
-def _require_weighable(artifact: Artifact, truncate: int, longest: int) -> None:
-    cut = cut_of(artifact, truncate)
+def _require_weighable(artifact: Artifact, truncate: int, root: Root) -> None:
+    cut = cut_of(artifact, truncate, root.members)
     if not cut.fits:
-        due = f"no cut, or one nearer to 0 or {longest}, as its tail takes over {cut.allowed} steps"
+        due = (
+            f"no cut, or one nearer to 0 or {root.rank}, as its tail takes over {cut.allowed} steps"
+        )
         raise SettingsError("truncate", due, f"{truncate}, which takes {cut.steps}")
 
 

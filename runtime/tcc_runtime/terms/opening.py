@@ -28,7 +28,7 @@ def opening_digest(artifact: Artifact, settings: Settings) -> bytes:
 def race_key_of(artifact: Artifact, terms: Terms) -> bytes:
     """K, the PRF key of the run."""
     settings = terms.settings
-    root = artifact.root_digest
+    root = terms.root.digest
     if settings.beacon is None and settings.client_nonce is None:
         return race_key(settings.seed, root)
     parts = [settings.beacon or b"", settings.client_nonce or b""]
@@ -53,4 +53,6 @@ def _digest(artifact: Artifact, terms: Terms) -> bytes:
         "top": settings.top,
         "truncate": terms.truncate,
     }
+    if settings.after:
+        document["after"] = list(settings.after)
     return blake(b"tcc.open.v1\x00" + encode(document))

@@ -20,6 +20,7 @@ from typing import TypeAlias
 from tcc_runtime.artifact.counts import race_counts
 from tcc_runtime.artifact.keys import residual_bound
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.artifact.root import root_of
 from tcc_runtime.terms.modes import terms_of
 from tcc_runtime.terms.settings import Settings
 
@@ -92,6 +93,8 @@ class Ground:
         weight: e^(-beta * cost) of each call.
         below: what the plans below each state weigh together; derivations where it is not
             deterministic.
+        root: where the run begins.
+        whole: what the plans below that weigh.
 
     Raises:
         OverflowError: a plan's score is beyond the exponents that floats have.
@@ -104,7 +107,9 @@ class Ground:
         self._step = [beta * cost / unit for cost in artifact.cost_low]  # beta * cost, exact once
         self.weight = [exp(-step) for step in self._step]
         self.edges = [artifact.edges(q) for q in range(artifact.manifest.states)]
+        self.root = root_of(artifact, settings.after)
         self.below = self._weights_below()
+        self.whole = sum([self.below[q] for q in self.root.members])
         self._count = race_counts(artifact, settings.inflate)
         self._residual = residual_bound(artifact, settings.recipe)
 
@@ -126,25 +131,31 @@ class Ground:
                 most = ahead if ahead > most else most
             found.append(total)
             steep.append(most)
-        if steep[-1] > _STEEPEST or not 0 < found[-1] < inf:
+        members = self.root.members
+        if max([steep[q] for q in members]) > _STEEPEST:
+            raise OverflowError
+        if not 0 < sum([found[q] for q in members]) < inf:
             raise OverflowError
         return found
 
     def rate(self, states: Sequence[int]) -> float:
         """n e^g of a set of states, in units of the weight of all plans."""
         bits, rank = self._artifact.manifest.fraction_bits, self._artifact.rank
-        best = max(map(self._residual, states)) / (1 << 32) - log(self.below[-1])
+        best = max(map(self._residual, states)) / (1 << 32) - log(self.whole)
         return sum([exp(log(self._count(q)) - bits * rank(q) * log(2) + best) for q in states])
 
     def sums(self, buckets: int) -> tuple[float, float]:
         """Both ends of the enclosure."""
-        step, weight, whole = self._step, self.weight, self.below[-1]
+        step, weight, whole = self._step, self.weight, self.whole
         gathered: list[list[Bucket]] = [[] for _ in self.below]
-        gathered[-1].append((1.0, 0.0, 0.0))
+        for q in self.root.members:
+            gathered[q].append((1.0, 0.0, 0.0))
         lower = upper = 0.0
-        for q in range(len(gathered) - 1, -1, -1):
+        for q in range(max(self.root.members), -1, -1):
             prefixes = merged(gathered[q], buckets)
             gathered[q] = []
+            if not prefixes:  # nothing leads there from where the run begins
+                continue
             rate = self.rate((q,))
             # With M and n that leave nothing open this is 0, and the cost of a prefix no matter.
             slack = max(0.0, rate - self.below[q] / whole)

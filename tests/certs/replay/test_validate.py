@@ -19,6 +19,7 @@ from tcc_certs.replay.kappa import Kappa
 from tcc_certs.replay.kinds import expand as expand_module
 from tcc_certs.replay.kinds import leaf as leaf_module
 from tcc_certs.replay.language import read_language
+from tcc_certs.replay.root import root_of
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.shares import PRIME, after_call, share_of
 from tcc_certs.replay.steps import policy_of
@@ -287,15 +288,16 @@ def test_the_stop_rule_holds_at_a_key_equal_to_the_incumbent(key, stops):
     constraints = residual_constraints(small(), header.truncate)
     run = Run(
         language=language,
+        root=root_of(small()),
         constraints=constraints,
         header=header,
         policy=policy_of(header, language),
         refinement=None,
         key=None,
-        kappa=Kappa(language, None),
+        kappa=Kappa(language, None, root_of(small())),
         findings=Findings(),
     )
-    root = root_node(language, constraints, None)
+    root = root_node(root_of(small()), constraints, None)
     run.best.add(root, 42)
     run.frontier.push(replace(root, key=key))
     assert (run.turn is Turn.CLOSE) is stops

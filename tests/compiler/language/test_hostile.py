@@ -46,7 +46,7 @@ CASES = {
         HEAD + "tool a(" + ",".join(f"p{i}: 1..60000" for i in range(100)) + ")", "TCC303",
     ),
     "total": (HEAD + "".join(f"tool a{i}(k: 1..60000)\n" for i in range(50)), "TCC303"),
-    "long texts": (HEAD + "tool " + "x" * 100_000 + "(k: 1..60000)", "TCC304"),
+    "long texts": (HEAD + "tool " + "x" * 100_000 + "(k: 1..60000)", "TCC113"),
     "long value": (HEAD + 'tool a(k: 1..60000, s: "' + "x" * 100_000 + '")', "TCC304"),
     "digits": (TOOLS + "limit depth <= " + "9" * 5_000_000, "TCC105"),
     "fraction": (TOOLS + "limit cost <= 0." + "9" * 5000, "TCC105"),

@@ -55,12 +55,12 @@ def test_64_bits_are_the_limit() -> None:
 
 
 def test_calls_are_ordered_by_the_bytes_of_their_texts() -> None:
-    text = HEAD + 'tool b(k: 10 | 9 | -1 | 0.50) tool a(z: x | "\u00e9" | "z" | "a\\n")'
+    text = HEAD + 'tool b(k: 10 | 9 | -1 | 0.50) tool a(z: x | "\u00e9" | "z z" | "a\\n")'
     result = read_grammar_text(text)
     assert result.core is not None
     texts = [call.text for call in read_core(result.core).calls]
     assert texts == sorted(texts, key=str.encode)
-    assert texts[:4] == ['a(z="a\\n")', 'a(z="z")', 'a(z="\u00e9")', "a(z=x)"]
+    assert texts[:4] == ['a(z="a\\n")', 'a(z="z z")', 'a(z="\u00e9")', "a(z=x)"]
     assert texts[4:] == ["b(k=-1)", "b(k=0.5)", "b(k=10)", "b(k=9)"]
 
 

@@ -28,7 +28,7 @@ def replay_expand(run: Run, record: Record, line: int) -> None:
         node = replace(node, arrival=popped.arrival)
     children = run.listing.children(node.states or ())
     made = made_of(run.policy, run.language, run.constraints, node, children, word)
-    phi = potential(run.header, run.root_rank, node)
+    phi = potential(run.header, run.root.rank, node)
     fields = {**popped.fields, **made.fields, **phi.fields}
     expected = popped_record("expand", run.header.started_ms, node, fields)
     guards = [ACYCLICITY] * phi.fails + [CLAMP] * (phi.clamped or popped.clamped)

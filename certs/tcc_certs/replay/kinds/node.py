@@ -21,7 +21,8 @@ def replay_node(run: Run, record: Record, line: int) -> None:
             expected.
     """
     if not run.nodes:
-        _push(run, root_node(run.language, run.constraints, run.kappa.root), record, line, None)
+        root = root_node(run.root, run.constraints, run.kappa.root)
+        _push(run, root, record, line, None)
         return
     parent = run.parent
     if parent is None or not run.pushes:

@@ -24,7 +24,7 @@ from tcc_compiler.automata.witness import infinite, word_to
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.refusal import Refused
 
-_ORDER = ("depth", "uses", "price", "latency", "epsilon", "cost")
+_ORDER = ("depth", "uses", "price", "latency", "epsilon", "sum", "cost")
 
 
 def constrain(core: Core, letters: Letters, machine: Machine, guard: Guard) -> Machine | Table:
@@ -53,7 +53,7 @@ def constrain(core: Core, letters: Letters, machine: Machine, guard: Guard) -> M
 
 
 def in_order(limits: Sequence[Limit], cyclic: bool) -> list[Limit]:
-    """Depth, uses, price, latency, epsilon, cost; within a kind the narrowest first.
+    """Depth, uses, price, latency, epsilon, sum, cost; within a kind the narrowest first.
 
     Without cycles depth is a sum like another, and seldom the narrowest: it comes after uses.
     """

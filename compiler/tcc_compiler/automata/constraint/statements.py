@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tcc_certs.core.model import CallSet, Core, ForbidNext, ForbidWith, Limit, Require
+from tcc_certs.core.model import (
+    CallSet,
+    Core,
+    Forbid,
+    ForbidBefore,
+    ForbidNext,
+    ForbidWith,
+    Limit,
+    Require,
+)
+from tcc_certs.formats.names import written
 from tcc_compiler.automata.constraint.product import Constraint
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.resources.place import Statement
@@ -22,12 +32,12 @@ def constraints(core: Core, letters: Letters) -> Iterator[Constraint]:
         if isinstance(forbid, ForbidNext):
             yield forbid_next(core, letters, forbid)
     for require in core.requires:
-        yield (require_before if require.order == "before" else require_after)(
-            core, letters, require
-        )
+        yield _REQUIRE[require.order](core, letters, require)
     for forbid in core.forbids:
         if isinstance(forbid, ForbidWith):
             yield forbid_with(core, letters, forbid)
+        elif isinstance(forbid, ForbidBefore):
+            yield forbid_before(core, letters, forbid)
 
 
 def signature(core: Core, letters: Letters) -> Constraint:
@@ -81,6 +91,22 @@ def require_after(core: Core, letters: Letters, require: Require) -> Constraint:
     return _constraint(core, require, step, accepts=lambda state: state == 0)
 
 
+def require_each(core: Core, letters: Letters, require: Require) -> Constraint:
+    """State 1 once an A was seen since the last B.  A call in both is a B, and serves nobody."""
+    first = frozenset(letters.patterns[require.first])
+    second = frozenset(letters.patterns[require.second])
+
+    def step(state: int, letter: int) -> int | None:
+        if letter in second:
+            return 0 if state else None
+        return 1 if letter in first else state
+
+    return _constraint(core, require, step)
+
+
+_REQUIRE = {"before": require_before, "after": require_after, "each": require_each}
+
+
 def forbid_next(core: Core, letters: Letters, forbid: ForbidNext) -> Constraint:
     """Bit i of the state: the last i + 1 calls match the first i + 1 patterns."""
     holds = [0] * len(letters.calls)
@@ -110,9 +136,22 @@ def forbid_with(core: Core, letters: Letters, forbid: ForbidWith) -> Constraint:
     return _constraint(core, forbid, step)
 
 
+def forbid_before(core: Core, letters: Letters, forbid: ForbidBefore) -> Constraint:
+    """State 1 once an A was seen.  One call in both may stand, a second one not."""
+    first = frozenset(letters.patterns[forbid.first])
+    second = frozenset(letters.patterns[forbid.second])
+
+    def step(state: int, letter: int) -> int | None:
+        if state and letter in second:
+            return None
+        return 1 if letter in first else state
+
+    return _constraint(core, forbid, step)
+
+
 def _constraint(
     core: Core,
-    statement: Require | ForbidNext | ForbidWith,
+    statement: Require | Forbid,
     step: Callable[[int, int], int | None],
     accepts: Callable[[int], bool] = lambda _: True,
 ) -> Constraint:
@@ -126,12 +165,15 @@ def statement_text(core: Core, statement: Statement) -> str:
         case Limit():
             return f"limit {statement.text}"
         case Require(order, first, second):
-            return f"require {pattern_text(core, first)} {order} {pattern_text(core, second)}"
+            words = "before each" if order == "each" else order
+            return f"require {pattern_text(core, first)} {words} {pattern_text(core, second)}"
         case ForbidNext(patterns):
             shown = " ".join(pattern_text(core, pattern) for pattern in patterns[:8])
             return f"forbid {shown}{' ...' if len(patterns) > 8 else ''}"
         case ForbidWith(first, second):
             return f"forbid {pattern_text(core, first)} with {pattern_text(core, second)}"
+        case ForbidBefore(first, second):
+            return f"forbid {pattern_text(core, first)} before {pattern_text(core, second)}"
 
 
 def pattern_text(core: Core, pattern: int) -> str:
@@ -148,5 +190,5 @@ def call_set_text(core: Core, calls: CallSet) -> str:
         high == len(core.calls) or core.calls[high].tool != tool
     )
     if len(calls) == 1 and whole and core.calls[high - 1].tool == tool:
-        return core.tools[tool].name
+        return written(core.tools[tool].name)
     return core.calls[low].text if size == 1 else f"{core.calls[low].text}|...({size} calls)"

@@ -2,7 +2,7 @@
 
 A code keeps its meaning for ever.  TCC1xx syntax, 2xx names and files, 3xx values and limits, 4xx
 the language of plans, 5xx examples and expectations, 6xx imported graphs, 8xx files that are
-written; 7xx are for lints.
+written, 9xx runs; 7xx are for lints.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tcc_compiler.language.catalogue.imports import IMPORTS
 from tcc_compiler.language.catalogue.language import EXAMPLES, LANGUAGE
 from tcc_compiler.language.catalogue.names import NAMES
 from tcc_compiler.language.catalogue.outputs import OUTPUTS
+from tcc_compiler.language.catalogue.runs import RUNS
 from tcc_compiler.language.catalogue.syntax import SYNTAX
 from tcc_compiler.language.catalogue.values import VALUES
 
@@ -25,6 +26,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Examples and expectations": EXAMPLES,
     "Imported graphs": IMPORTS,
     "Files that are written": OUTPUTS,
+    "Runs": RUNS,
 }
 CATALOGUE: Mapping[str, Entry] = {
     code: entry for section in SECTIONS.values() for code, entry in section.items()

@@ -82,11 +82,11 @@ LANGUAGE: Mapping[str, Entry] = {
     ),
     "TCC412": Entry(
         "a statement that cannot be relaxed",
-        "`--relax` takes `auto`, a kind (price, latency, cost, epsilon, uses, depth, require,\n"
-        "forbid) or the canonical text of one limit, such as `uses(search)<=2`. It must name a\n"
-        "statement of the grammar; without it there must still be finitely many plans; and a\n"
-        "limit on cost can only be relaxed where no call costs less than nothing, since a run\n"
-        "adds up costs and could not tell a sum that comes back.",
+        "`--relax` takes `auto`, a kind (price, latency, cost, epsilon, uses, sum, depth,\n"
+        "require, forbid) or the canonical text of one limit, such as `uses(search)<=2`. It\n"
+        "must name a statement of the grammar; without it there must still be finitely many\n"
+        "plans; and a limit on cost can only be relaxed where no call costs less than nothing,\n"
+        "since a run adds up costs and could not tell a sum that comes back.",
     ),
     "TCC413": Entry(
         "no plan statement",
@@ -94,6 +94,20 @@ LANGUAGE: Mapping[str, Entry] = {
         "calls that the other statements allow is a plan. Write a `plan`, or `plan = any*`\n"
         "where this is meant.",
         _HEAD + "tool a\nlimit depth <= 2\n",
+    ),
+    "TCC414": Entry(
+        "no plan goes on after every answer",
+        "The world chooses what a call of a tool with `gives` answers. A tool that is `strict`\n"
+        "may be called only where, whatever it answers, a plan goes on, and then goes on so;\n"
+        "every other call of it is cut. Here nothing is left. The message shows the nearest\n"
+        "call with an answer that leads nowhere: say what follows that answer, or take `strict`\n"
+        "away; then a gate asks for nothing but that some answer leads on.",
+    ),
+    "TCC415": Entry(
+        "strict, and relaxed",
+        "Whether every answer of a strict tool leads on is known of the exact automaton alone.\n"
+        "Where statements are left to a run, or derivations are counted, there are states that\n"
+        "only seem to lead on. Leave `--relax` out, or take `strict` away.",
     ),
 }
 EXAMPLES: Mapping[str, Entry] = {

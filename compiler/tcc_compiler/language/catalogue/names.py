@@ -35,8 +35,8 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC205": Entry(
         "value outside the domain",
-        'A parameter takes the values of its domain and no others. `abc` and `"abc"` are\n'
-        "different values, `5` and `5.0` are the same.",
+        'A parameter takes the values of its domain and no others. `abc` and `"abc"` are the\n'
+        'same value, and so are `5` and `5.0`; `5` and `"5"` are not.',
         _TOOLS + "plan = search(k=7)\n",
     ),
     "TCC206": Entry(
@@ -55,7 +55,8 @@ NAMES: Mapping[str, Entry] = {
     "TCC208": Entry(
         "parameter named by a word of the block",
         "`cost price latency epsilon quotes doc bind model adapter` begin the attributes of a\n"
-        "tool, so no parameter can be named by one of them.",
+        "tool, so a parameter with such a name has it in double quotes, here and in the\n"
+        'attributes: `tool a("model": small | large)`.',
         _HEAD + "tool a(model: small | large)\n",
     ),
     "TCC209": Entry(
@@ -98,6 +99,37 @@ NAMES: Mapping[str, Entry] = {
         "held from the `start` state to a `goal` state; without these two statements it would\n"
         "hold nothing, and a call could come first whatever it takes.",
         _HEAD + "tool read_secret : user -> user\nplan = read_secret\n",
+    ),
+    "TCC216": Entry(
+        "open parameter where calls are told apart",
+        "An open parameter, one behind the semicolon of its tool, is no part of what tells\n"
+        "calls apart: no pattern names it, and no cost depends on it. Values that the plans\n"
+        "depend on are listed before the semicolon. What a gate should refuse is said by the\n"
+        "type: a range, a length, a pattern of text. That two calls have one value is said by\n"
+        "`same`.",
+        _HEAD + "tool pay(; order: text)\nplan = pay(order=x)\n",
+    ),
+    "TCC217": Entry(
+        "strict tool that answers nothing",
+        "`strict` cuts a grammar down to plans that go on whatever a tool answers. It goes\n"
+        "with `gives`, which lists what may be answered.",
+        _HEAD + "tool check { strict }\n",
+    ),
+    "TCC219": Entry(
+        "values that cannot be compared",
+        "`same` and `per` compare values: of two listed parameters, or of two open ones of one\n"
+        "type (text, flag, or numbers, where integer and number go together). A listed\n"
+        "parameter is not compared with an open one, and values of the type json not at all.",
+        _HEAD + "tool a(k: 1 | 2)\ntool b(; k: integer)\nrequire a before b same k\n",
+    ),
+    "TCC220": Entry(
+        "observed parameter where a gate decides",
+        "What a tool answers is known when the call was made. A statement that a gate decides\n"
+        "by, one about open parameters, can look back at the answer of a call before: the first\n"
+        "pattern of a `require` may name it, and nothing else.",
+        _HEAD
+        + "tool ask(; id: text) gives (ok: yes | no)\ntool act(; id: text)\n"
+        + "forbid ask(ok=no) with act same id\n",
     ),
     "TCC221": Entry(
         "used file cannot be read",

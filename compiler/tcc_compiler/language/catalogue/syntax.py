@@ -65,13 +65,20 @@ SYNTAX: Mapping[str, Entry] = {
     "TCC111": Entry(
         "reserved word as a name",
         "The words that begin statements, and `version any when before after with`, are\n"
-        "keywords everywhere and name nothing. That is what makes the end of a statement\n"
-        "plain without punctuation. As a value of a parameter such a word can stand in double\n"
-        "quotes.",
+        "keywords everywhere. That is what makes the end of a statement plain without\n"
+        "punctuation. The name of a tool or of a parameter, and a value, can be such a word in\n"
+        "double quotes; a rule, a state or a model cannot.",
         'grammar g version "1"\ntool goal\n',
     ),
     "TCC112": Entry(
         "more errors than are shown",
         "The first 200 errors are shown. Mend some of them, and look again.",
+    ),
+    "TCC113": Entry(
+        "name that cannot be one",
+        "The name of a tool or of a parameter has 1 to 128 characters, none of them a control\n"
+        "or hidden character: names are shown on terminals and in logs. A name that is no\n"
+        "identifier, or is a reserved word, stands in double quotes.",
+        'grammar g version "1"\ntool ""\n',
     ),
 }

@@ -12,7 +12,7 @@ VALUES: Mapping[str, Entry] = {
     "TCC301": Entry(
         "value twice in a domain",
         "The values of a domain differ. Numbers are compared as numbers: `5` and `5.0` are\n"
-        "one value.",
+        'one value. A name in quotes is that name: `fast` and `"fast"` are one value.',
         _HEAD + "tool a(k: 5 | 10 | 5.0)\n",
     ),
     "TCC302": Entry(
@@ -38,7 +38,9 @@ VALUES: Mapping[str, Entry] = {
     "TCC306": Entry(
         "amount that is not whole in its unit",
         "Costs and epsilons are whole nano-units (9 fractional digits), prices whole cents,\n"
-        "latencies whole milliseconds. Nothing is rounded.",
+        "latencies whole milliseconds. Nothing is rounded. Where cents are too large, let one\n"
+        "unit be less: write all prices in tenths of a cent, say, and tell people so by the\n"
+        'statement `currency "EUR/1000"`. It is a label: nothing is computed from it.',
         _HEAD + "tool a { price 0.5 }\n",
     ),
     "TCC307": Entry(
@@ -87,11 +89,61 @@ VALUES: Mapping[str, Entry] = {
         "large domains.",
     ),
     "TCC315": Entry(
-        "version that cannot be shown",
+        "version or label that cannot be shown",
         "The text of a version takes at most 1024 bytes in UTF-8: it stands in the artifact's\n"
         "manifest and in the first line of every ledger. It holds no control characters, none\n"
         "that turn the writing direction and none that are not seen: whoever reads it on a\n"
-        "terminal or in a log has to see what it is.",
+        "terminal or in a log has to see what it is. The label of a `currency` statement has\n"
+        "1 to 128 characters of this kind.",
         'grammar g version "1.0\\nVALID"\ntool a\nplan = a\n',
+    ),
+    "TCC316": Entry(
+        "type where values are listed",
+        "Before the semicolon a parameter lists its values, so `order: text` is a parameter\n"
+        "whose only value is the word `text`. That is hardly ever meant. A parameter that takes\n"
+        "any value of a type is open, and stands behind a semicolon: `tool pay(; order: text)`.\n"
+        "The types are text, integer, number, flag and json. The word itself, as the one value,\n"
+        'stands in quotes: `order: "text"`.',
+        _HEAD + "tool pay(order: text)\n",
+    ),
+    "TCC317": Entry(
+        "open parameter whose type is none",
+        'Behind the semicolon stand `name: text` with `min n`, `max n` and `~ "pattern"`,\n'
+        "`name: integer` and `name: number` with `LOW .. HIGH`, `name: flag`, and `name: json`\n"
+        "with `max n`. Lengths are whole numbers up to 1048576; without `max` a text has at most\n"
+        "65536 characters, and a json value as many bytes. The ends of a range are values of the\n"
+        "type themselves, so a double has to hold them. Parameters that list their values stand\n"
+        "before the semicolon.",
+        _HEAD + "tool pay(; amount: number 500 .. 0)\n",
+    ),
+    "TCC318": Entry(
+        "pattern of text that is none",
+        "The pattern behind `~` has to match the whole value. It knows characters, `.`, classes\n"
+        "such as `[a-z]`, `[^x]`, `\\d`, `\\w` and `\\s`, groups, `|`, and repetitions `*`, `+`,\n"
+        "`?` and `{m,n}`; written out it has at most 1,000 positions. There is no look-around and\n"
+        "no back reference, so every value is checked in one pass.",
+        _HEAD + 'tool pay(; order: text ~ "(?=a)b")\n',
+    ),
+    "TCC319": Entry(
+        "value that a call need not have",
+        "A parameter with `?` may be left out, and then there is nothing to reckon with, to\n"
+        "compare or to count by: arithmetic, `same`, `per` and a sum over open values want a\n"
+        "parameter that every call has. An amount can depend on it by `when`, which does not hold\n"
+        "where it is left out. What a tool gives always has a value.",
+        _HEAD + "tool read(last?: 1 | 5) { cost 0.1 * last }\n",
+    ),
+    "TCC320": Entry(
+        "statement that stands for too many",
+        "`same` and `per` over listed parameters stand for one statement for each value: 4096\n"
+        "at most for one statement, 65536 for a grammar. Over open parameters they stand for\n"
+        "themselves, and a gate holds them.",
+        _HEAD + "tool a(k: 1..5000)\nlimit uses(a) per k <= 1\n",
+    ),
+    "TCC321": Entry(
+        "sum that cannot be kept",
+        "`limit sum(tool.parameter)` adds up numbers from 0 up, so that a sum never comes back\n"
+        "below its limit: a listed parameter has only such values, with at most 9 fractional\n"
+        "digits; an open one is `number 0 .. HIGH` or `integer 0 .. HIGH`.",
+        _HEAD + "tool pay(; amount: number)\nlimit sum(pay.amount) <= 500\n",
     ),
 }

@@ -7,7 +7,6 @@ in grammar.lark.  Cost: linear in the tokens (an operand list is joined once for
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal
@@ -17,7 +16,9 @@ from lark import Transformer, v_args
 from tcc_compiler.language import ast
 from tcc_compiler.language.decimals import decimal_text, parse_decimal
 from tcc_compiler.language.spans import Region
-from tcc_compiler.language.syntax.tokens import MAX_NESTING, Lexeme
+from tcc_compiler.language.syntax.lexemes import Lexeme
+from tcc_compiler.language.syntax.tokens import MAX_NESTING
+from tcc_compiler.language.values import string_value
 
 
 class TooDeep(Exception):
@@ -59,6 +60,9 @@ class Builder(Transformer[Any, ast.Statement]):
     def word(self, name: Lexeme) -> ast.Word:
         return ast.Word(str(name), name.region)
 
+    def name(self, name: Lexeme) -> ast.Word:
+        return ast.Word(str(name), name.region, name.type == "STRING")
+
     def text(self, string: Lexeme) -> ast.Text:
         return ast.Text(str(string), string.region)
 
@@ -77,7 +81,7 @@ class Builder(Transformer[Any, ast.Statement]):
         return ast.Value(str(name), None, name.region)
 
     def string_value(self, string: Lexeme) -> ast.Value:
-        return ast.Value(json.dumps(str(string), ensure_ascii=False), None, string.region)
+        return ast.Value(string_value(str(string)), None, string.region, True)
 
     def number_value(self, number: ast.Number) -> ast.Value:
         return ast.Value(decimal_text(number.value), number.value, number.region)
@@ -87,15 +91,11 @@ class Builder(Transformer[Any, ast.Statement]):
     def argument(self, name: ast.Word, *values: ast.Value) -> ast.Argument:
         return ast.Argument(name, values)
 
-    def bare_pattern(self, name: Lexeme) -> ast.Pattern:
-        region = name.region
-        return ast.Pattern(ast.Word(str(name), region), (), region)
+    def bare_pattern(self, name: ast.Word) -> ast.Pattern:
+        return ast.Pattern(name, (), name.region)
 
-    def pattern(self, name: Lexeme, *rest: Any) -> ast.Pattern:
-        region = name.region
-        return ast.Pattern(
-            ast.Word(str(name), region), tuple(rest[:-1]), region.to(rest[-1].region)
-        )
+    def pattern(self, name: ast.Word, *rest: Any) -> ast.Pattern:
+        return ast.Pattern(name, tuple(rest[:-1]), name.region.to(rest[-1].region))
 
     def reference(self, pattern: ast.Pattern) -> ast.Expression:
         return ast.Reference(pattern, pattern.region)
@@ -173,7 +173,8 @@ class Builder(Transformer[Any, ast.Statement]):
 
     def variable(self, name: Lexeme) -> ast.Arithmetic:
         region = name.region
-        return ast.Arithmetic((ast.Word(str(name), region),), region, 0)
+        word = ast.Word(str(name), region, name.type == "STRING")
+        return ast.Arithmetic((word,), region, 0)
 
     def sign(self, sign: Lexeme, operand: ast.Arithmetic) -> ast.Arithmetic:
         region = sign.region.to(operand.region)
@@ -214,6 +215,12 @@ class Builder(Transformer[Any, ast.Statement]):
     def quotes(self, word: Lexeme, same: Lexeme) -> ast.Quotes:
         return ast.Quotes(word.region.to(same.region))
 
+    def strict(self, word: Lexeme) -> ast.Strict:
+        return ast.Strict(word.region)
+
+    def errors(self, word: Lexeme, _mean: Lexeme, failed: Lexeme) -> ast.Errors:
+        return ast.Errors(word.region.to(failed.region))
+
     def bind_mcp(self, word: Lexeme, _mcp: Lexeme, server: ast.Text, tool: ast.Text) -> ast.BindMcp:
         return ast.BindMcp(server, tool, word.region.to(tool.region))
 
@@ -233,18 +240,55 @@ class Builder(Transformer[Any, ast.Statement]):
     def model(self, word: Lexeme, name: ast.Word, _open: Lexeme, *rest: Any) -> ast.Model:
         return ast.Model(name, tuple(rest[:-1]), word.region.to(rest[-1].region))
 
-    def parameter(self, name: ast.Word, *values: ast.Value) -> ast.ParameterDeclaration:
+    def parameter(
+        self, name: ast.Word, optional: Lexeme | None, *values: ast.Value
+    ) -> ast.ParameterDeclaration:
         domain = ast.Domain(values, None, values[0].region.to(values[-1].region))
-        return ast.ParameterDeclaration(name, domain)
+        return ast.ParameterDeclaration(name, domain, optional is not None)
 
     def parameter_range(
-        self, name: ast.Word, low: ast.Number, high: ast.Number
+        self, name: ast.Word, optional: Lexeme | None, low: ast.Number, high: ast.Number
     ) -> ast.ParameterDeclaration:
         domain = ast.Domain((), (low, high), low.region.to(high.region))
-        return ast.ParameterDeclaration(name, domain)
+        return ast.ParameterDeclaration(name, domain, optional is not None)
 
-    def parameters(self, *parts: Any) -> tuple[ast.ParameterDeclaration, ...]:
-        return tuple(part for part in parts if isinstance(part, ast.ParameterDeclaration))
+    def listed(self, *parts: ast.ParameterDeclaration) -> tuple[ast.ParameterDeclaration, ...]:
+        return parts
+
+    def listed_parameter(self, part: ast.ParameterDeclaration) -> ast.ParameterDeclaration:
+        return part
+
+    def open_parameter(
+        self, name: ast.Word, optional: Lexeme | None, kind: Lexeme, *parts: ast.TypePart
+    ) -> ast.OpenDeclaration:
+        return ast.OpenDeclaration(
+            name=name,
+            optional=optional is not None,
+            type=ast.Word(str(kind), kind.region),
+            parts=parts,
+        )
+
+    def length(self, kind: Lexeme, number: ast.Number) -> ast.TypePart:
+        region = kind.region.to(number.region)
+        return ast.TypePart(kind=str(kind), numbers=(number,), text=None, region=region)
+
+    def text_pattern(self, mark: Lexeme, text: ast.Text) -> ast.TypePart:
+        return ast.TypePart(kind="~", numbers=(), text=text, region=mark.region.to(text.region))
+
+    def bounds(self, low: ast.Number, high: ast.Number) -> ast.TypePart:
+        region = low.region.to(high.region)
+        return ast.TypePart(kind="..", numbers=(low, high), text=None, region=region)
+
+    def open(self, *parts: Any) -> tuple[Any, ...]:
+        return parts
+
+    def parameters(self, _open: Lexeme, listed: Any, opened: Any, _close: Lexeme) -> ast.Parameters:
+        return ast.Parameters(listed=listed or (), opened=opened or ())
+
+    def gives(
+        self, _gives: Lexeme, _open: Lexeme, *rest: Any
+    ) -> tuple[ast.ParameterDeclaration, ...]:
+        return tuple(rest[:-1])
 
     def signature(self, takes: ast.Word, gives: ast.Word) -> tuple[ast.Word, ast.Word]:
         return takes, gives
@@ -256,13 +300,21 @@ class Builder(Transformer[Any, ast.Statement]):
         self,
         keyword: Lexeme,
         name: ast.Word,
-        parameters: tuple[ast.ParameterDeclaration, ...] | None,
+        parameters: ast.Parameters | None,
+        gives: tuple[ast.ParameterDeclaration, ...] | None,
         signature: tuple[ast.Word, ast.Word] | None,
         block: tuple[tuple[ast.Attribute, ...], Region] | None,
     ) -> ast.Statement:
-        attributes = block[0] if block else ()
-        region = keyword.region.to(name.region)
-        return ast.ToolStatement(name, parameters or (), signature, attributes, region)
+        taken = parameters or ast.Parameters()
+        return ast.ToolStatement(
+            name=name,
+            parameters=taken.listed,
+            opened=taken.opened,
+            observed=gives or (),
+            signature=signature,
+            attributes=block[0] if block else (),
+            region=keyword.region.to(name.region),
+        )
 
     # The other statements.
 
@@ -270,6 +322,9 @@ class Builder(Transformer[Any, ast.Statement]):
         self, keyword: Lexeme, name: ast.Word, _version: Lexeme, version: ast.Text
     ) -> ast.Statement:
         return ast.GrammarStatement(name, version, keyword.region.to(version.region))
+
+    def currency(self, keyword: Lexeme, label: ast.Text) -> ast.Statement:
+        return ast.CurrencyStatement(label, keyword.region.to(label.region))
 
     def use(self, keyword: Lexeme, path: ast.Text) -> ast.Statement:
         return ast.UseStatement(path, keyword.region.to(path.region))
@@ -292,15 +347,36 @@ class Builder(Transformer[Any, ast.Statement]):
         region = keyword.region.to(second.region)
         return ast.RequireStatement(str(order), first, second, region)
 
+    def require_same(
+        self, keyword: Lexeme, first: ast.Pattern, order: Lexeme, second: ast.Pattern,
+        same: tuple[ast.Pair, ...],
+    ) -> ast.Statement:  # fmt: skip
+        region = keyword.region.to(same[-1].second.region)
+        return ast.RequireStatement(str(order), first, second, region, same)
+
+    def require_each(
+        self, keyword: Lexeme, first: ast.Pattern, _before: Lexeme, each: Lexeme,
+        second: ast.Pattern, same: tuple[ast.Pair, ...] | None,
+    ) -> ast.Statement:  # fmt: skip
+        region = keyword.region.to(same[-1].second.region if same else second.region)
+        return ast.RequireStatement(str(each), first, second, region, same or ())
+
     def forbid_next(self, keyword: Lexeme, *patterns: ast.Pattern) -> ast.Statement:
         region = keyword.region.to(patterns[-1].region)
-        return ast.ForbidStatement(patterns, False, region)
+        return ast.ForbidStatement(patterns, "next", region)
 
-    def forbid_with(
-        self, keyword: Lexeme, first: ast.Pattern, _with: Lexeme, second: ast.Pattern
-    ) -> ast.Statement:
-        region = keyword.region.to(second.region)
-        return ast.ForbidStatement((first, second), True, region)
+    def forbid_two(
+        self, keyword: Lexeme, first: ast.Pattern, order: Lexeme, second: ast.Pattern,
+        same: tuple[ast.Pair, ...] | None,
+    ) -> ast.Statement:  # fmt: skip
+        region = keyword.region.to(same[-1].second.region if same else second.region)
+        return ast.ForbidStatement((first, second), str(order), region, same or ())
+
+    def same(self, _same: Lexeme, *pairs: ast.Pair) -> tuple[ast.Pair, ...]:
+        return pairs
+
+    def pair(self, first: ast.Word, second: ast.Word | None) -> ast.Pair:
+        return ast.Pair(first, second or first)
 
     def example(self, keyword: Lexeme, *patterns: ast.Pattern) -> ast.Statement:
         region = keyword.region.to(patterns[-1].region)
@@ -329,6 +405,21 @@ class Builder(Transformer[Any, ast.Statement]):
     ) -> ast.Statement:  # fmt: skip
         region = keyword.region.to(number.region)
         return ast.LimitStatement(str(kind), str(op), number, None, pattern, region)
+
+    def limit_per(
+        self, keyword: Lexeme, kind: Lexeme, _open: Lexeme, pattern: ast.Pattern, _close: Lexeme,
+        _per: Lexeme, per: ast.Word, op: Lexeme, number: ast.Number,
+    ) -> ast.Statement:  # fmt: skip
+        region = keyword.region.to(number.region)
+        return ast.LimitStatement(str(kind), str(op), number, None, pattern, region, per)
+
+    def limit_sum(
+        self, keyword: Lexeme, kind: Lexeme, _open: Lexeme, tool: ast.Word, parameter: ast.Word,
+        _close: Lexeme, op: Lexeme, number: ast.Number,
+    ) -> ast.Statement:  # fmt: skip
+        region = keyword.region.to(number.region)
+        total = (tool, parameter)
+        return ast.LimitStatement(str(kind), str(op), number, None, None, region, None, total)
 
     def expect(
         self, keyword: Lexeme, what: Lexeme, op: Lexeme, number: ast.Number

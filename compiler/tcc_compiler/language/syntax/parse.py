@@ -20,8 +20,9 @@ from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.build import Builder, TooDeep
-from tcc_compiler.language.syntax.tokens import MAX_NESTING, Chunk, Lexeme, lexeme, split
-from tcc_compiler.language.syntax.words import RESERVED, STATEMENT_WORDS, expectation
+from tcc_compiler.language.syntax.lexemes import Lexeme, lexeme
+from tcc_compiler.language.syntax.tokens import MAX_NESTING, Chunk, split
+from tcc_compiler.language.syntax.words import OPENERS, RESERVED, TYPES, expectation
 
 
 @lru_cache(maxsize=1)
@@ -76,7 +77,9 @@ def _broken(chunk: Chunk, named: bool = True, misspelled: int | None = None) -> 
     if misspelled is not None:
         places.append(misspelled + 1)
     tokens = [chunk.tokens[place] for place in places if place < len(chunk.tokens)]
-    names = tuple(Word(str(token), token.region) for token in tokens if token.type == "NAME")
+    names = tuple(
+        Word(str(token), token.region) for token in tokens if token.type in ("NAME", "STRING")
+    )
     return Broken(str(first), names, first.region.to(chunk.tokens[-1].region))
 
 
@@ -85,7 +88,7 @@ def _statement(
 ) -> Statement | None:
     """The statement of a chunk; None where a reserved word took the place of a name."""
     first = chunk.tokens[0]
-    if first.type.lower() not in STATEMENT_WORDS:
+    if first.type.lower() not in OPENERS:
         _report_no_statement(chunk, report)
         return _broken(chunk)
     if chunk.wrong is not None:
@@ -117,10 +120,10 @@ def _report_no_statement(chunk: Chunk, report: Report) -> None:
     close = _close_keyword(first)
     hint = f"did you mean {quote(close)}?" if close else None
     if chunk.wrong is None:
-        words = ", ".join(f"'{word}'" for word in STATEMENT_WORDS[:-1])
+        words = ", ".join(f"'{word}'" for word in OPENERS[:-1])
         message = (
             f"found {_shown(first)}; expected a statement, which starts with {words}"
-            f" or '{STATEMENT_WORDS[-1]}'"
+            f" or '{OPENERS[-1]}'"
         )
         report.error("TCC101", first.region, message, hint)
 
@@ -144,15 +147,19 @@ def _report_unexpected(
     hint = None if misspelled is None else _other_keyword(chunk.tokens[misspelled])
     if at < len(chunk.tokens):
         token = chunk.tokens[at]
-        if "NAME" in expected and str(token) in RESERVED:
-            _report_reserved(token, report)
+        if token.type == "ANY" and _after_colon(chunk.tokens, at):
+            message = "'any' is a reserved word, and no value"
+            hint = "for any value write a type behind a semicolon: (..; name: json)"
+            report.error("TCC316", token.region, message, hint)
+        elif "NAME" in expected and token.type != "STRING" and str(token) in RESERVED:
+            _report_reserved(token, expected, report)
         else:
             message = f"found {_shown(token)}; expected {wanted}"
-            report.error("TCC101", token.region, message, hint or _hint(token, expected))
+            report.error("TCC101", token.region, message, hint or _hint(chunk.tokens, at, expected))
         return _broken(chunk, misspelled=misspelled)
     last = chunk.tokens[-1].region
     if following is not None and "NAME" in expected and _same_line(source, last, following.region):
-        _report_reserved(following, report)
+        _report_reserved(following, expected, report)
         return None
     next_text = "the end of the text" if following is None else f"the statement {_shown(following)}"
     region = Region(last.source, last.end, last.end + 1)
@@ -160,11 +167,10 @@ def _report_unexpected(
     return _broken(chunk, misspelled=misspelled)
 
 
-def _report_reserved(token: Lexeme, report: Report) -> None:
-    report.error(
-        "TCC111", token.region, f"'{token}' is a reserved word, and cannot be a name",
-        f"choose another name; as a value of a parameter write \"{token}\" in quotes",
-    )  # fmt: skip
+def _report_reserved(token: Lexeme, expected: set[str], report: Report) -> None:
+    quoted = f'write "{token}" in quotes' if "STRING" in expected else "choose another name"
+    message = f"'{token}' is a reserved word, and cannot be a name"
+    report.error("TCC111", token.region, message, quoted)
 
 
 def _shown(token: Lexeme) -> str:
@@ -177,15 +183,25 @@ def _same_line(source: Source, one: Region, other: Region) -> bool:
     return source.place(one.end)[0] == source.place(other.start)[0]
 
 
-def _hint(token: Lexeme, expected: set[str]) -> str | None:
+def _hint(tokens: Sequence[Lexeme], at: int, expected: set[str]) -> str | None:
     """A hint for some common mistakes."""
+    token = tokens[at]
     if token.type == "_EQUAL" and "EQEQ" in expected:
         return "write '=='"
     if token.type == "EQEQ" and "_EQUAL" in expected:
         return "write '='"
     if token.type == "NUMBER" and "UNIT" in expected:
         return "write the unit, 'ms' or 's', after the number"
+    if _after_colon(tokens, at - 1) and str(tokens[at - 1]) in TYPES:
+        return "a parameter with a type stands behind a semicolon: (..; name: type)"
+    if str(token) == "same" and tokens[0].type == "REQUIRE":
+        return "`same` goes with `before` and `before each`, and with no `after`"
     return None
+
+
+def _after_colon(tokens: Sequence[Lexeme], at: int) -> bool:
+    """Whether the token number `at` begins what a parameter of a tool may be."""
+    return at > 1 and tokens[0].type == "TOOL" and tokens[at - 1].type == "_COLON"
 
 
 def _misspelled(tokens: Sequence[Lexeme], source: Source) -> int | None:
@@ -201,7 +217,7 @@ def _misspelled(tokens: Sequence[Lexeme], source: Source) -> int | None:
 
 
 def _close_keyword(token: Lexeme) -> str | None:
-    close = get_close_matches(str(token)[:32], STATEMENT_WORDS, n=1, cutoff=0.7)
+    close = get_close_matches(str(token)[:32], OPENERS, n=1, cutoff=0.7)
     return close[0] if close else None
 
 

@@ -13,18 +13,11 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lark import Token
-
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.spans import Region
-from tcc_compiler.language.syntax.words import (
-    BLOCK_WORDS,
-    PLACED,
-    PUNCTUATION,
-    RESERVED,
-    STATEMENT_WORDS,
-)
-from tcc_compiler.language.syntax.words import UNITS as UNIT_WORDS
+from tcc_compiler.language.syntax.lexemes import Lexeme, lexeme
+from tcc_compiler.language.syntax.place import Place
+from tcc_compiler.language.syntax.words import OPENERS, PUNCTUATION
 
 MAX_TOKENS = 1 << 17
 MAX_DIGITS = 1000
@@ -35,14 +28,12 @@ _TOKEN = re.compile(
       | (?P<NAME>[A-Za-z_][A-Za-z0-9_]*+)
       | (?P<NUMBER>[0-9]++(?:\.[0-9]++)?)
       | (?P<STRING>"(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+")
-      | (?P<MARK>->|\.\.|<=|>=|==|[(){},:|=+\-*?&])
+      | (?P<MARK>->|\.\.|<=|>=|==|[(){},:|=+\-*?&;~.])
       | (?P<OPEN>"[^\n]*+)
-      | (?P<WRONG>[^ \t\r\n\#A-Za-z_0-9"(){},:|=+\-*?&]++|.)""",
+      | (?P<WRONG>[^ \t\r\n\#A-Za-z_0-9"(){},:|=+\-*?&;~.]++|.)""",
     re.VERBOSE | re.DOTALL,
 )
-_KEYWORDS = {word: word.upper() for word in RESERVED}
-_STARTS = frozenset(word.upper() for word in STATEMENT_WORDS)
-_OPERANDS = frozenset(("NAME", "NUMBER", "RPAR"))
+_STARTS = frozenset(word.upper() for word in OPENERS)
 _HINTS = {
     "<": "write '<='",
     ">": "write '>='",
@@ -52,22 +43,6 @@ _HINTS = {
     "//": "comments start with '#'",
     "!": "to forbid a call use '-' or a 'forbid' statement",
 }
-
-
-class Lexeme(Token):
-    """A token with its region in the source."""
-
-    region: Region
-
-
-def lexeme(kind: str, text: str, region: Region) -> Lexeme:
-    """A token of a kind that grammar.lark declares."""
-    # The constructor of the base class is left out: it costs more than everything else here.
-    token = str.__new__(Lexeme, text)
-    token.type = kind
-    token.value = text
-    token.region = region
-    return token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +71,8 @@ def split(text: str, source: int, report: Report) -> tuple[Chunk, ...]:
 class _Scanner:
     """One pass over a text.
 
-    Invariant: `tokens`, `braces`, `parens` and `wrong` belong to the statement that is being read:
-    its tokens so far, how many braces and parentheses are open, and the offset of its first error.
+    Invariant: `place` and `wrong` belong to the statement that is being read: how far it is, and
+    the offset of its first error.
     """
 
     def __init__(self, text: str, source: int, report: Report) -> None:
@@ -108,9 +83,7 @@ class _Scanner:
         self._reset()
 
     def _reset(self) -> None:
-        self.tokens: list[Lexeme] = []
-        self.braces = 0
-        self.parens = 0
+        self.place = Place(self.text)
         self.wrong: int | None = None
 
     def run(self) -> None:
@@ -125,7 +98,8 @@ class _Scanner:
             if count > MAX_TOKENS:
                 self._error("TCC107", match, f"the file has more than {MAX_TOKENS} tokens")
                 self.chunks.clear()
-                self.tokens = [lexeme("WRONG", "", self._region(match))]
+                self.place = Place(self.text)
+                self.place.add(lexeme("WRONG", "", self._region(match)))
                 break
             self._take(kind, match)
             if self.report.full:
@@ -135,55 +109,29 @@ class _Scanner:
     def _take(self, kind: str, match: re.Match[str]) -> None:
         text = match.group()
         if kind == "NAME":
-            kind = self._word(text)
+            kind = self.place.word(text, match.end())
             if kind in _STARTS:
                 self._close()
         elif kind == "NUMBER":
             text = self._number(text, match)
         elif kind == "STRING":
             text = self._string(text, match)
-        elif kind == "MARK":
+        elif kind == "MARK" and self.place.has_mark(PUNCTUATION[text]):
             kind = self._mark(text, match)
         else:
             self._refuse(kind, match)
-            if kind == "WRONG":
+            if kind != "OPEN":
                 return
             kind, text = "STRING", ""
-        self.tokens.append(lexeme(kind, text, self._region(match)))
-
-    def _word(self, text: str) -> str:
-        """The kind of a name at this place."""
-        if text in _KEYWORDS:
-            return _KEYWORDS[text]
-        before = self.tokens[-1].type if self.tokens else ""
-        if text in PLACED.get(before, ()):
-            return text.upper()
-        if text in BLOCK_WORDS and self.braces and before not in ("_EQUAL", "_PIPE", "MODEL"):
-            return text.upper()
-        if text in UNIT_WORDS and before in _OPERANDS and self._takes_unit():
-            return "UNIT"
-        return "NAME"
-
-    def _takes_unit(self) -> bool:
-        """A unit follows an operand in a block, or the number of a limit."""
-        return self.braces > 0 or (bool(self.tokens) and self.tokens[0].type == "LIMIT")
+        self.place.add(lexeme(kind, text, self._region(match)))
 
     def _mark(self, text: str, match: re.Match[str]) -> str:
         kind = PUNCTUATION[text]
-        in_tool = bool(self.tokens) and self.tokens[0].type == "TOOL"
-        if kind == "LBRACE":
-            self.braces += in_tool
-        elif kind == "RBRACE":
-            self.braces -= self.braces > 0
-        elif kind == "RPAR":
-            self.parens -= self.parens > 0
-        elif kind == "LPAR":
-            self.parens += 1
-            if self.parens == MAX_NESTING + 1:
+        if kind == "LPAR":
+            if self.place.parens == MAX_NESTING:
                 self._error("TCC106", match, f"parentheses are nested deeper than {MAX_NESTING}")
-            after_name = bool(self.tokens) and self.tokens[-1].type == "NAME"
-            if after_name and not in_tool and _ARGUMENT.match(self.text, match.end()):
-                return "_ARGS"
+            if self.place.opens_arguments(match.end()):
+                kind = "_ARGS"
         return kind
 
     def _number(self, text: str, match: re.Match[str]) -> str:
@@ -229,12 +177,9 @@ class _Scanner:
         return Region(self.source, match.start(), match.end())
 
     def _close(self) -> None:
-        if self.tokens:
-            self.chunks.append(Chunk(tokens=self.tokens, wrong=self.wrong))
+        if self.place.tokens:
+            self.chunks.append(Chunk(tokens=self.place.tokens, wrong=self.wrong))
             self._reset()
 
 
-# What follows the '(' of pattern arguments: a name and '=', with white space or comments between.
-_GAP = r"(?:[ \t\r\n]++|\#[^\n]*+)*+"
-_ARGUMENT = re.compile(rf"{_GAP}[A-Za-z_][A-Za-z0-9_]*+{_GAP}=(?!=)")
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -8,26 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-STATEMENT_WORDS = (
-    "grammar", "use", "tool", "rule", "plan", "start", "goal", "limit", "require", "forbid",
-    "accept", "reject", "expect",
-)  # fmt: skip
-RESERVED = frozenset((*STATEMENT_WORDS, "version", "any", "when", "before", "after", "with"))
+from tcc_certs.formats.names import RESERVED, STATEMENT_WORDS
+
+__all__ = ["RESERVED", "STATEMENT_WORDS"]
+
+# `currency` begins a statement where a string comes next; elsewhere it is a name.
+CURRENCY = "currency"
+OPENERS = (*STATEMENT_WORDS, CURRENCY)
 AMOUNTS = ("cost", "price", "latency", "epsilon")
 BLOCK_WORDS = frozenset((*AMOUNTS, "quotes", "doc", "bind", "model", "adapter"))
 UNITS = frozenset(("ms", "s"))
 
+# The types of open parameters: words right after the ':' of one.
+TYPES = ("text", "integer", "number", "flag", "json")
+# What other languages call them, and the type that is meant.
+OTHER_TYPES: Mapping[str, str] = {
+    "string": "text", "str": "text", "int": "integer", "float": "number", "bool": "flag",
+    "any": "json", **{name: name for name in TYPES},
+}  # fmt: skip
+
 # Names that are keywords right after this keyword, and nowhere else.
 PLACED: Mapping[str, frozenset[str]] = {
-    "LIMIT": frozenset(("depth", "uses", *AMOUNTS)),
+    "LIMIT": frozenset(("depth", "uses", "sum", *AMOUNTS)),
     "EXPECT": frozenset(("plans", "min_cost", "max_depth")),
     "BIND": frozenset(("mcp", "python")),
     "QUOTES": frozenset(("same",)),
+    "ERRORS": frozenset(("mean",)),
+    "MEAN": frozenset(("failed",)),
 }
 
 PUNCTUATION: Mapping[str, str] = {
     "(": "LPAR", ")": "RPAR", "{": "LBRACE", "}": "RBRACE", ",": "_COMMA", ":": "_COLON",
     "|": "_PIPE", "=": "_EQUAL", "+": "PLUS", "-": "MINUS", "*": "STAR", "?": "QMARK", "&": "_AMP",
+    ";": "_SEMI", "~": "TILDE", ".": "_DOT",
     "->": "_ARROW", "..": "_DOTDOT", "<=": "LE", ">=": "GE", "==": "EQEQ",
 }  # fmt: skip
 _NAMES: Mapping[str, str] = {
@@ -37,16 +50,20 @@ _NAMES: Mapping[str, str] = {
     "NUMBER": "a number",
     "STRING": "a string in double quotes",
     "UNIT": "a unit ('ms' or 's')",
+    "TYPE": "a type ('text', 'integer', 'number', 'flag' or 'json')",
     "$END": "the next statement",
 }
 # The order in which a message lists what it expected: names and words, then marks as declared here.
-_FIRST = ("NAME", "NUMBER", "STRING", "UNIT")
+_FIRST = ("NAME", "NUMBER", "STRING", "UNIT", "TYPE")
 _LAST = ("_ARGS", *PUNCTUATION.values(), "$END")
 
 
 def expectation(kinds: Iterable[str]) -> str:
     """The kinds of token that may follow, as a message lists them: ``a name, 'any' or '('``."""
-    ordered = sorted(kinds, key=_rank)
+    found = frozenset(kinds)
+    # Where the name of something may stand, one in quotes may: that is not said each time.
+    named = "NAME" in found and "NUMBER" not in found
+    ordered = sorted(found - {"STRING"} if named else found, key=_rank)
     words = [_NAMES.get(kind, f"'{kind.lower()}'") for kind in ordered]
     if len(words) < 2:
         return words[0] if words else "nothing more"

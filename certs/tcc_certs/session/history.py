@@ -1,0 +1,111 @@
+"""The calls of a session that were done or may have been, and what follows from them.
+
+Normative text: docs/spec/session.md, section 4.  When an outcome becomes known late, all that was
+made after that call is gone through again with what is known now.  What is held then was held
+before, and a monitor counts nothing against a call that it did not count before: so every call
+that was allowed stays allowed.
+Cost: that of each call's step; a late outcome costs the steps of the calls after it, and of these
+there may be so many in all.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from tcc_certs.core.model import Core
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.limits import MAX_REFOLDED
+from tcc_certs.session.monitors import Made, Memory, Undo
+from tcc_certs.session.states import NOWHERE, Answer, Held, Offer, Plans
+
+Outcome: TypeAlias = Literal["done", "failed", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A call that was done, or may have been.
+
+    Attributes:
+        seq: its number among all calls of the session.
+        made: as monitors see it; without observed values.
+        certain: whether it is known to be done.
+        answer: its observed values; None where they are not known, or were not foreseen.
+    """
+
+    seq: int
+    offer: Offer
+    made: Made
+    certain: bool
+    answer: Answer | None = None
+
+
+class History:
+    """The steps of a session, in order.
+
+    Attributes:
+        plans: the artifact.
+        held: where the session may be.
+        memory: of its monitors.
+    """
+
+    def __init__(self, plans: Plans, core: Core) -> None:
+        self.plans = plans
+        self.held: Held = plans.start
+        self.memory = Memory(core)
+        self._steps: list[Step] = []
+        self._before: list[tuple[Held, Undo]] = []
+        self._repeated = 0
+
+    @property
+    def lost(self) -> bool:
+        """Whether the session is nowhere, whatever the unknown outcomes were."""
+        return self.held == (NOWHERE,)
+
+    def refuses(self, offer: Offer, made: Made) -> Code | None:
+        """Why a call may not be made now: R201, R202, R203, R301; None where it may."""
+        code = self.plans.refuses(self.held, offer)
+        if code is None and self.memory.forbids(made) is not None:
+            return Code.MONITOR_FORBIDS
+        return code
+
+    def add(self, step: Step) -> None:
+        """Go on by a call that was not refused."""
+        made = step.made
+        if step.answer is not None:
+            made = replace(made, values=step.offer.answered(step.answer))
+        undo = self.memory.add(made, certain=step.certain)
+        self._steps.append(step)
+        self._before.append((self.held, undo))
+        self.held = self._after(step)
+
+    def resolve(self, seq: int, outcome: Outcome, answer: Answer | None) -> None:
+        """The outcome of an unknown call is known now.
+
+        Raises:
+            Rejected: D201 so many calls would have to be gone through again.
+        """
+        at = bisect_left(self._steps, seq, key=lambda step: step.seq)
+        later = self._steps[at + 1 :]
+        self._repeated += len(later)
+        if self._repeated > MAX_REFOLDED:
+            raise Rejected(
+                Code.LIMIT, "resolve", f"{MAX_REFOLDED} calls gone through again", "more"
+            )
+        found = self._steps[at]
+        while len(self._steps) > at:
+            self._steps.pop()
+            self.held, undo = self._before.pop()
+            self.memory.undo(undo)
+        if outcome == "done":
+            later.insert(0, replace(found, certain=True, answer=answer))
+        for step in later:
+            self.add(step)
+
+    def _after(self, step: Step) -> Held:
+        if not step.certain:
+            return self.plans.unknown(self.held, step.offer)
+        if step.answer is None:
+            return (NOWHERE,)
+        return self.plans.done(self.held, step.offer, step.answer)

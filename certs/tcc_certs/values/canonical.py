@@ -1,0 +1,132 @@
+"""One byte string for one JSON value: what digests of values are made from.
+
+Normative text: docs/spec/session.md, section 2.  Texts are their UTF-8, numbers their canonical
+decimals; whole JSON values have a canonical form of their own: members by code point, no spaces,
+numbers as canonical decimals, strings as canonical JSON has them.
+Cost: linear in the bytes; a value that grows past the given size is left there and then.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import NoReturn
+
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.codec import encode
+from tcc_certs.values.numbers import canonical_number
+
+TEXT, NUMBER, FLAG, EMPTY, JSON = b"s", b"n", b"b", b"z", b"j"
+MAX_DEPTH = 64
+MAX_VALUE_BYTES = 1 << 24
+
+
+def canonical(value: object) -> tuple[bytes, bytes]:
+    """Type byte and canonical bytes: texts, numbers, flags and null as themselves, else JSON.
+
+    Raises:
+        Rejected: R106 it is no JSON value.
+    """
+    if value is None:
+        return EMPTY, b""
+    if isinstance(value, bool):
+        return FLAG, b"true" if value else b"false"
+    if isinstance(value, str):
+        return TEXT, utf8(value, "value")
+    if isinstance(value, (int, float, Decimal)):
+        return NUMBER, canonical_number(value).encode()
+    return JSON, json_text(value)
+
+
+def utf8(text: str, path: str) -> bytes:
+    """The bytes of a text.
+
+    Raises:
+        Rejected: R106 it holds half of a surrogate pair.
+    """
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise Rejected(Code.NO_VALUE, path, "no lone surrogate", "a lone surrogate") from None
+
+
+def json_text(value: object, depth: int = MAX_DEPTH, most: int = MAX_VALUE_BYTES) -> bytes:
+    """The canonical JSON of any JSON value: dicts, lists, tuples, texts, numbers, flags, None.
+
+    Args:
+        depth: how many lists and objects may be inside one another.
+        most: how many bytes it may have.
+
+    Raises:
+        Rejected: R106 it is no JSON value, or is nested too deeply; R105 it has too many bytes.
+    """
+    writer = _Writer(most)
+    writer.write(value, depth)
+    return b"".join(writer.parts)
+
+
+def json_value(text: str) -> object:
+    """The value of a JSON text; numbers that are not whole are decimals, exact.
+
+    Raises:
+        Rejected: R106 it is no JSON.  What two texts of one value are is not asked here.
+    """
+    try:
+        return json.loads(text, parse_float=Decimal, parse_constant=_no_number)
+    except (ValueError, RecursionError, ArithmeticError):
+        raise Rejected(Code.NO_VALUE, "value", "JSON", text) from None
+
+
+def _no_number(text: str) -> NoReturn:
+    raise Rejected(Code.NO_VALUE, "value", "a finite number", text)
+
+
+class _Writer:
+    """Collects the parts of a text that has at most `most` bytes."""
+
+    def __init__(self, most: int) -> None:
+        self.parts: list[bytes] = []
+        self._left = most
+        self._most = most
+
+    def write(self, value: object, depth: int) -> None:
+        """Put down a value; `depth` lists and objects may still open."""
+        if isinstance(value, dict):
+            self._object(value, depth)
+        elif isinstance(value, (list, tuple)):
+            self._open(b"[", depth)
+            for at, item in enumerate(value):
+                self._put(b"," if at else b"")
+                self.write(item, depth - 1)
+            self._put(b"]")
+        else:
+            self._put(_scalar(value))
+
+    def _object(self, value: dict[object, object], depth: int) -> None:
+        self._open(b"{", depth)
+        names = [name for name in value if isinstance(name, str)]
+        ensure(len(names) == len(value), Code.NO_VALUE, "value", "texts as names", "others")
+        for at, name in enumerate(sorted(names)):
+            self._put((b"," if at else b"") + _scalar(name) + b":")
+            self.write(value[name], depth - 1)
+        self._put(b"}")
+
+    def _open(self, mark: bytes, depth: int) -> None:
+        ensure(depth > 0, Code.NO_VALUE, "value", f"nesting of at most {MAX_DEPTH}", "deeper")
+        self._put(mark)
+
+    def _put(self, part: bytes) -> None:
+        self._left -= len(part)
+        ensure(self._left >= 0, Code.OPEN_VALUE, "value", f"at most {self._most} bytes", "more")
+        self.parts.append(part)
+
+
+def _scalar(value: object) -> bytes:
+    if isinstance(value, str):
+        utf8(value, "value")
+        return encode(value)
+    if value is None or isinstance(value, bool):
+        return b"null" if value is None else b"true" if value else b"false"
+    if isinstance(value, (int, float, Decimal)):
+        return canonical_number(value).encode()
+    raise Rejected(Code.NO_VALUE, "value", "a JSON value", type(value).__name__)

@@ -1,0 +1,85 @@
+"""JSON numbers as exact decimals: one text for one value, and none that a double would change.
+
+Normative text: docs/spec/session.md, section 2.  A number may pass through programs that hold it as
+a double; so only one whose nearest double prints back as the same value is a value at all, and no
+decision is ever about another number than the one that a tool was called with.
+Cost: linear in the digits, of which there are at most 326 on each side of the point.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TypeAlias
+
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.decimals import is_decimal, scaled
+
+Number: TypeAlias = "int | float | Decimal"
+
+_PRINTED = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:e([+-][0-9]+))?")
+
+
+def canonical_number(value: object, path: str = "value") -> str:
+    """The canonical decimal of a JSON number: exact, without exponent; ``-0.0`` is ``0``.
+
+    A float counts as the shortest decimal that is nearest to it, an integer or a decimal as itself.
+
+    Raises:
+        Rejected: R105 `value` is no number (a bool is none), R106 its nearest double prints
+            back as another value, or it is infinite or NaN.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        raise Rejected(Code.OPEN_VALUE, path, "a number", type(value).__name__)
+    text = _expanded(_printed(value, path))
+    same = isinstance(value, float) or Decimal(text) == value
+    ensure(same, Code.NO_VALUE, path, "a number that its nearest double prints back", value)
+    return text
+
+
+def compare(one: str, other: str) -> int:
+    """-1, 0 or 1: how two canonical decimals compare."""
+    left, right = scaled(one, other)
+    return (left > right) - (left < right)
+
+
+def ensure_survives(text: str, path: str, code: Code) -> None:
+    """A canonical decimal is one that :func:`canonical_number` gives.
+
+    Raises:
+        Rejected: `code` at `path`: it is not canonical, or its nearest double prints back as
+            another value.
+    """
+    ensure(is_decimal(text), code, path, "a canonical decimal", text)
+    try:
+        canonical_number(Decimal(text))
+    except Rejected as refusal:
+        raise Rejected(code, path, refusal.expected, text) from None
+
+
+def _printed(value: Number, path: str) -> str:
+    """The shortest text of the nearest double."""
+    if isinstance(value, Decimal) and not value.is_finite():
+        raise Rejected(Code.NO_VALUE, path, "a finite number", value)
+    try:
+        nearest = float(value)
+    except OverflowError:
+        raise Rejected(Code.NO_VALUE, path, "a number that a double holds", value) from None
+    text = float.__repr__(nearest)
+    ensure("n" not in text, Code.NO_VALUE, path, "a finite number", value)  # inf, nan
+    return text
+
+
+def _expanded(printed: str) -> str:
+    """A printed double without exponent and without needless zeros."""
+    found = _PRINTED.fullmatch(printed)
+    if found is None:
+        raise Rejected(Code.NO_VALUE, "value", "a printed double", printed)
+    sign, whole, part, power = found[1], found[2], found[3] or "", int(found[4] or 0)
+    digits, point = whole + part, len(whole) + power
+    digits = "0" * max(0, 1 - point) + digits + "0" * max(0, point - len(digits))
+    point = max(1, point)
+    left, right = digits[:point].lstrip("0") or "0", digits[point:].rstrip("0")
+    if left == "0" and not right:
+        return "0"
+    return f"{sign}{left}.{right}" if right else f"{sign}{left}"

@@ -1,0 +1,250 @@
+"""The patterns of open texts as trees: a small dialect that means what it means in RE2.
+
+Normative text: docs/spec/core.md, section 2.  A pattern is about a whole value.  There are
+characters, ``.``, classes, groups, ``|`` and ``* + ? {m} {m,} {m,n}``; what has no meaning for a
+whole value (lazy quantifiers) or none in linear time (back references, looking around) is refused,
+and so is what other dialects read in different ways.
+Cost: linear in the pattern, which has at most 4,096 characters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn, TypeAlias
+
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.plain import is_plain
+
+Ranges: TypeAlias = "tuple[tuple[int, int], ...]"  # of code points, both ends in it
+
+MAX_PATTERN = 4096  # characters
+MAX_POSITIONS = 1000  # characters and classes, repeats written out
+_MAX_DEPTH = 100
+_LAST = 0x10FFFF
+_DIGIT = ((0x30, 0x39),)
+_WORD = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+_SPACE = ((0x09, 0x0A), (0x0C, 0x0D), (0x20, 0x20))
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v"}
+_PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One character of these."""
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """One after the other; nothing at all is a join of none."""
+
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One of them."""
+
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """`body` at least `low` and at most `high` times; None is without end."""
+
+    body: Node
+    low: int
+    high: int | None
+
+
+Node: TypeAlias = Chars | Join | Either | Times
+NOTHING = Join(())
+
+
+def complement(ranges: Ranges) -> Ranges:
+    """Every other character."""
+    found, at = [], 0
+    for low, high in merged(ranges):
+        if at < low:
+            found.append((at, low - 1))
+        at = high + 1
+    return (*found, *([(at, _LAST)] if at <= _LAST else []))
+
+
+def merged(ranges: Ranges) -> Ranges:
+    """The same characters, as ranges that increase and do not touch."""
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if found and low <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return tuple(found)
+
+
+_CLASSES = {
+    "d": _DIGIT, "D": complement(_DIGIT), "w": _WORD, "W": complement(_WORD),
+    "s": _SPACE, "S": complement(_SPACE),
+}  # fmt: skip
+_ANY = complement(((0x0A, 0x0A),))
+
+
+class Parser:
+    """Reads one pattern, from left to right."""
+
+    def __init__(self, source: str, path: str) -> None:
+        self._source, self._path = source, path
+        self._at = self._depth = 0
+
+    def parse(self) -> Node:
+        """The tree of the pattern.
+
+        Raises:
+            Rejected: C801 at the path, with the place in the pattern.
+        """
+        if len(self._source) > MAX_PATTERN:
+            self._refuse(f"a pattern of at most {MAX_PATTERN} characters", len(self._source))
+        if not is_plain(self._source):
+            self._refuse("no control or hidden characters (write \\n, \\t)", "one")
+        self._take("^")
+        node = self._either()
+        self._take("$")
+        if self._peek():
+            self._refuse("$ at the very end alone, and no ) without its (")
+        return node
+
+    def _peek(self, ahead: int = 0) -> str:
+        return self._source[self._at + ahead : self._at + ahead + 1]
+
+    def _take(self, text: str) -> bool:
+        there = self._source.startswith(text, self._at)
+        self._at += len(text) * there
+        return there
+
+    def _either(self) -> Node:
+        items = [self._join()]
+        while self._take("|"):
+            items.append(self._join())
+        # Nothing is one thing: what has no positions must not be written out a thousand times.
+        items = list(dict.fromkeys(items))
+        if len(items) == 1:
+            return items[0]
+        pairs = [pair for item in items if isinstance(item, Chars) for pair in item.ranges]
+        single = all(isinstance(item, Chars) for item in items)
+        return Chars(merged(tuple(pairs))) if single else Either(tuple(items))
+
+    def _join(self) -> Node:
+        items: list[Node] = []
+        while (char := self._peek()) and char not in "|)$":
+            item = self._times(self._atom())
+            if item != NOTHING:
+                items.append(item)
+        return items[0] if len(items) == 1 else Join(tuple(items))
+
+    def _times(self, body: Node) -> Node:
+        bounds = self._bounds()
+        if bounds is None:
+            return body
+        if self._peek() and self._peek() in "*+?{":
+            self._refuse("one quantifier, not lazy and not possessive")
+        low, high = bounds
+        return NOTHING if body == NOTHING or high == 0 else Times(body, low, high)
+
+    def _bounds(self) -> tuple[int, int | None] | None:
+        for mark, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
+            if self._take(mark):
+                return bounds
+        if not self._take("{"):
+            return None
+        high: int | None
+        low = high = self._number()
+        if self._take(","):
+            high = self._number() if self._peek() != "}" else None
+        if not self._take("}") or (high is not None and high < low):
+            self._refuse("{m}, {m,} or {m,n} with m <= n")
+        return low, high
+
+    def _number(self) -> int:
+        start = self._at
+        while self._peek() and self._peek() in "0123456789":
+            self._at += 1
+        text = self._source[start : self._at]
+        if not text or int(text[:5]) > MAX_POSITIONS:
+            self._refuse(f"a number of 0 .. {MAX_POSITIONS}", text)
+        return int(text)
+
+    def _atom(self) -> Node:
+        char = self._peek()
+        if char == "(":
+            return self._group()
+        if char == "[":
+            return Chars(self._class())
+        self._at += 1
+        if char == ".":
+            return Chars(_ANY)
+        if char == "\\":
+            return Chars(self._escape())
+        if char in "*+?{}]^":
+            self._refuse(f"\\{char}, as {char} has a meaning here", char)
+        return Chars(((ord(char), ord(char)),))
+
+    def _group(self) -> Node:
+        self._at += 1
+        if not self._take("?:") and self._peek() == "?":
+            self._refuse("( ) or (?: ), no other group")
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            self._refuse(f"at most {_MAX_DEPTH} groups in one another")
+        node = self._either()
+        if not self._take(")"):
+            self._refuse("a ) to the (, and no $ before it")
+        self._depth -= 1
+        return node
+
+    def _escape(self) -> Ranges:
+        char = self._peek()
+        self._at += 1
+        if char and char in _CLASSES:
+            return _CLASSES[char]
+        if char not in _PUNCTUATION and char not in _CONTROLS:
+            self._refuse(
+                "\\d \\w \\s \\D \\W \\S \\n \\r \\t \\f \\v or \\ and a mark", f"\\{char}"
+            )
+        code = ord(_CONTROLS.get(char, char))
+        return ((code, code),)
+
+    def _class(self) -> Ranges:
+        self._at += 1
+        negated = self._take("^")
+        if self._peek() == "]":
+            self._refuse("a class of some characters (write \\] for the bracket)")
+        ranges: list[tuple[int, int]] = []
+        while not self._take("]"):
+            ranges += self._member(not ranges)
+        found = merged(tuple(ranges))
+        return complement(found) if negated else found
+
+    def _member(self, begins: bool) -> Ranges:
+        if self._peek() == "-" and not (begins or self._peek(1) == "]"):
+            self._refuse("\\- for the character, but at the ends of a class")
+        low = self._end()
+        if self._peek() != "-" or self._peek(1) == "]":
+            return low
+        self._at += 1
+        high = self._end()
+        (first, *more), (last, *others) = low, high
+        if more or others or first[0] != first[1] or last[0] != last[1] or first > last:
+            self._refuse("a range of two characters that increases")
+        return ((first[0], last[0]),)
+
+    def _end(self) -> Ranges:
+        if not (char := self._peek()) or self._source.startswith("[:", self._at):
+            self._refuse("a class that ends in ], and no [: in it")
+        self._at += 1
+        return self._escape() if char == "\\" else ((ord(char), ord(char)),)
+
+    def _refuse(self, expected: str, found: object = None) -> NoReturn:
+        place = f"{self._path} character {min(self._at, len(self._source)) + 1}"
+        shown = self._source[self._at : self._at + 24] if found is None else found
+        raise Rejected(Code.CORE_SCHEMA, place, expected, shown or "the end")

@@ -1,0 +1,140 @@
+"""``tcc gate``: an MCP server over stdio that is another one, held to a grammar."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+import tcc
+from tcc import screen
+from tcc.exits import CLEAN, DECLINED, FINDINGS
+from tcc.files import same_file
+from tcc.opening import artifact_argument, input_option, open_artifact, refuse
+from tcc.options import digest_option
+from tcc.servers import WithServer, required
+from tcc_certs.errors import Rejected
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.errors import LedgerError, ResumeError, ServerDrift, ServerError, SettingsError
+from tcc_runtime.gate.gate import Gate
+from tcc_runtime.mcp.guarding import Guarded, guard
+from tcc_runtime.mcp.lock import read_lock
+from tcc_runtime.mcp.upstream import Protocol
+
+_MOST_NOTES = 100
+
+
+@click.command("gate", cls=WithServer)
+@artifact_argument
+@click.option(
+    "--ledger",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="the record of the session; one that is there is taken up",
+)
+@input_option("--lock", "the tools that the server has to have, from `tcc import mcp --lock`")
+@click.option(
+    "--mask", is_flag=True, help="show only the tools that may be called now (handshake clients)"
+)
+@click.option(
+    "--deadline",
+    type=click.FloatRange(0.01, 86400),
+    default=300.0,
+    show_default=True,
+    help="seconds that a call may take before its outcome is unknown",
+)
+@click.option(
+    "--protocol",
+    type=click.Choice(("auto", "handshake", "2026-07-28")),
+    default="auto",
+    show_default=True,
+    help="how the server is spoken to",
+)
+@click.option("--show", metavar="NAMES", help="tool.parameter,.. whose values the ledger shows")
+@click.option("--finish", is_flag=True, help="end the session with the connection, where it may")
+@digest_option("--checked", "the digest of an artifact whose certificates were checked before")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    artifact: Path,
+    ledger: Path,
+    lock: Path | None,
+    server: tuple[str, ...],
+    show: str | None,
+    finish: bool,
+    checked: bytes | None,
+    **given: Any,
+) -> None:
+    """Be the MCP server COMMAND, held to ARTIFACT (or to a grammar, compiled on the spot).
+
+    Put it into a client's configuration in place of the server. The session is the ledger's: a
+    gate that is started again takes it up.
+
+    Exit code 0: the client is gone. 1: the server's tools are not those of the lock or of the
+    grammar, or the ledger is another session's. 2: the server or the ledger failed.
+    """
+    command_of = required(server)
+    read: list[Path] = []
+    opened = open_artifact(artifact, command="gate", checked=checked, read=read)
+    if same_file(ledger, [*read, *([lock] if lock else [])]):
+        raise click.BadParameter(f"{str(ledger)!r} is what is read", param_hint="--ledger")
+    try:
+        locked = None if lock is None else read_lock(lock)
+        gate = _gate(opened, ledger, show)
+    except ServerError as error:
+        raise click.ClickException(str(error)) from None
+    how = Guarded(
+        command=command_of,
+        locked=locked,
+        seconds=given["deadline"],
+        masks=given["mask"],
+        protocol=cast(Protocol, given["protocol"]),
+        version=tcc.__version__,
+    )
+    ctx.exit(_guarded(gate, how, finish))
+
+
+def _guarded(gate: Gate, how: Guarded, finish: bool) -> int:
+    """Relay until the end, and give the exit code."""
+    notes = 0
+
+    def note(text: str) -> None:
+        nonlocal notes
+        notes += 1
+        if notes <= _MOST_NOTES:
+            screen.say(f"tcc gate: {text}", err=True)
+
+    try:
+        trouble = guard(gate, how, note)
+        if finish and gate.may_finish:
+            gate.finish()
+    except ServerDrift as drift:
+        for finding in drift.findings:
+            screen.say(f"tcc gate: {finding}", err=True)
+        return FINDINGS
+    except ServerError as error:
+        screen.say(f"tcc gate: {error}", err=True)
+        return DECLINED
+    finally:
+        gate.close()
+    if trouble is None or trouble == "asked to stop":
+        return CLEAN
+    screen.say(f"tcc gate: {trouble}", err=True)
+    return DECLINED
+
+
+def _gate(artifact: Artifact, ledger: Path, show: str | None) -> Gate:
+    shown = () if show is None else tuple(part.strip() for part in show.split(","))
+    try:
+        return Gate(artifact, ledger=ledger, show=shown)
+    except ResumeError as error:
+        screen.say(f"{ledger}: this ledger cannot be taken up: {error}", err=True)
+    except SettingsError as error:
+        raise click.BadParameter(str(error), param_hint=f"--{error.field}") from None
+    except Rejected as refusal:
+        refuse(ledger, refusal)
+    except LedgerError as error:
+        raise click.ClickException(f"{error.path}: {error.cause.strerror}") from None
+    raise click.exceptions.Exit(FINDINGS)

@@ -1,0 +1,163 @@
+"""``tcc import mcp``: the tools of an MCP server as the skeleton of a grammar, and as a lock."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+import tcc
+from tcc import screen
+from tcc.exits import CLEAN, DECLINED
+from tcc.files import is_regular, same_file
+from tcc.servers import WithServer
+from tcc_compiler.imports.mcp_grammar import Skeleton, skeleton_of
+from tcc_compiler.language.syntax.words import RESERVED
+from tcc_runtime.errors import ServerError
+from tcc_runtime.ledger.outputs import write_whole
+from tcc_runtime.mcp.lock import lock_text
+from tcc_runtime.mcp.upstream import Protocol, Upstream
+from tcc_runtime.mcp.wire import Unreadable, read_json
+
+_OUTPUT = click.Path(dir_okay=False, path_type=Path)
+_MOST_BYTES = 64 << 20
+
+
+@click.group("import")
+def command() -> None:
+    """Make a grammar from what is there already."""
+
+
+@command.command("mcp", cls=WithServer)
+@click.argument("file", required=False, type=click.Path(exists=True, path_type=Path))
+@click.option("-o", "--output", type=_OUTPUT, help="the grammar; by default it is printed")
+@click.option("--lock", type=_OUTPUT, help="also lock the tools as they are, for `tcc gate --lock`")
+@click.option("--name", help="the grammar's name; by default the server's, or the file's")
+@click.option("--overwrite", is_flag=True, help="replace files that are there")
+@click.option(
+    "--deadline",
+    type=click.FloatRange(0.01, 3600),
+    default=60.0,
+    show_default=True,
+    help="seconds that the server may take for an answer",
+)
+@click.option(
+    "--protocol",
+    type=click.Choice(("auto", "handshake", "2026-07-28")),
+    default="auto",
+    show_default=True,
+    help="how the server is spoken to",
+)
+@click.option("--json", "as_json", is_flag=True, help="one JSON document")
+@click.pass_context
+def mcp(
+    ctx: click.Context,
+    /,
+    server: tuple[str, ...],
+    file: Path | None,
+    output: Path | None,
+    lock: Path | None,
+    name: str | None,
+    overwrite: bool,
+    deadline: float,
+    protocol: str,
+    as_json: bool,
+) -> None:
+    """List the tools of the MCP server COMMAND, or of FILE, and write a grammar of them.
+
+    FILE holds the result of `tools/list`, or the list itself. The grammar allows every tool in any
+    order: narrow it. What it cannot hold of the tools' schemas is said as warnings.
+    """
+    if (file is None) == (not server):
+        raise click.UsageError("give a file, or the command of a server behind --")
+    try:
+        if file is not None:
+            tools, known = _tools_in(file), file.stem
+        else:
+            tools, known = _tools_of(server, deadline, cast(Protocol, protocol))
+        locked = lock_text(tools)
+    except ServerError as error:
+        screen.say(f"TCC611: {error}", err=True)
+        ctx.exit(DECLINED)
+    skeleton = skeleton_of(tools, _identifier(name or known))
+    _write(output, skeleton.text, overwrite, file)
+    _write(lock, locked, overwrite, file)
+    _report(skeleton, tools, output, as_json)
+    ctx.exit(CLEAN)
+
+
+def _tools_of(
+    server: Sequence[str], seconds: float, protocol: Protocol
+) -> tuple[Sequence[Mapping[str, Any]], str]:
+    upstream = Upstream(server, seconds=seconds, version=tcc.__version__)
+    try:
+        upstream.connect(protocol)
+        tools = upstream.tools()
+    finally:
+        upstream.close()
+    known = upstream.info.get("name")
+    return tools, known if isinstance(known, str) else "server"
+
+
+def _tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
+    if not is_regular(path) or path.stat().st_size > _MOST_BYTES:
+        raise ServerError(f"{path} is no file of tools")
+    try:
+        found = read_json(path.read_bytes())
+    except Unreadable as error:
+        raise ServerError(f"{path} is no JSON: {error}") from None
+    for member in ("result", "tools"):
+        if isinstance(found, dict) and member in found:
+            found = found[member]
+    tools = found if isinstance(found, list) else None
+    if tools is None or not all(_is_tool(tool) for tool in tools):
+        raise ServerError(f"{path} has no list of tools")
+    names = [tool["name"] for tool in tools]
+    if len(set(names)) != len(names):
+        raise ServerError(f"{path} lists a tool twice")
+    return tools
+
+
+def _is_tool(tool: object) -> bool:
+    return isinstance(tool, dict) and isinstance(tool.get("name"), str)
+
+
+def _identifier(text: str) -> str:
+    """A name for the grammar: what is no letter, digit or ``_`` becomes ``_``."""
+    made = re.sub(r"[^A-Za-z0-9_]", "_", text)[:100] or "server"
+    return f"tools_{made}" if made in RESERVED or made[0].isdigit() else made
+
+
+def _write(path: Path | None, text: str, overwrite: bool, read: Path | None) -> None:
+    if path is None:
+        return
+    if read is not None and same_file(path, [read]):
+        raise click.ClickException(f"{path} is what is read")
+    if not overwrite and (path.exists() or path.is_symlink()):
+        raise click.ClickException(f"{path} is there; give --overwrite to replace it")
+    try:
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _report(
+    skeleton: Skeleton, tools: Sequence[Mapping[str, Any]], output: Path | None, as_json: bool
+) -> None:
+    warnings = [
+        {"code": item.code, "place": item.place, "message": item.message}
+        for item in skeleton.warnings
+    ]
+    if as_json:
+        document = {"tools": len(tools), "diagnostics": warnings, "grammar": skeleton.text}
+        screen.print_json("import", document)
+        return
+    for item in skeleton.warnings:
+        screen.warn(f"{item.code} warning: {item.place}: {item.message}")
+    if output is None:
+        screen.say_lines(skeleton.text.rstrip("\n"))
+    else:
+        screen.good(f"{len(tools)} tools to {output}; now narrow it")

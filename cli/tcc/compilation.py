@@ -1,0 +1,152 @@
+"""The library's artifacts: compiled from a grammar, opened from a file, and written to one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+from tcc.keywords import OptionsByName, require_known
+from tcc_certs.formats.container import write_container
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.artifact.load import load as _load
+from tcc_runtime.ledger.outputs import write_whole
+
+if TYPE_CHECKING:
+    from tcc_certs.kernel import CheckedArtifact
+    from tcc_compiler.language.diagnostics import Diagnostic
+    from tcc_compiler.options import Options
+    from tcc_compiler.pipeline import Compiled
+
+
+# From so many bytes on the fast kernel checks what is used, as in `tcc_runtime.artifact.load`.
+LARGE = 1 << 21
+
+
+class CompileError(Exception):
+    """A grammar was refused.
+
+    Args:
+        diagnostics: everything that was found, in the order of the places.
+
+    Attributes:
+        declined: whether nothing is wrong with it: a limit of the compilation was reached, and the
+            diagnostics name the ways on.
+    """
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        self.declined = only_guards(self.diagnostics)
+        first = next((d for d in self.diagnostics if d.severity == "error"), None)
+        super().__init__("the grammar was refused" if first is None else first.message)
+
+
+# Diagnostics that say nothing of the grammar: a limit was reached, or the file cannot be read.
+GUARDS = frozenset({"TCC110", "TCC403", "TCC404", "TCC407"})
+
+
+def only_guards(diagnostics: Sequence[Diagnostic]) -> bool:
+    """Whether every error among them is a limit that was reached, or a file that is not there."""
+    return {d.code for d in diagnostics if d.severity == "error"} <= GUARDS
+
+
+def compile_file(path: str | Path, **options: Unpack[OptionsByName]) -> Artifact:
+    """Compile a grammar file (``.tcg``) or a graph (``.graphml``, node-link ``.json``).
+
+    Args:
+        path: the file.
+        options: those of :class:`tcc_compiler.options.Options`, by name: ``beta``, ``tilt``,
+            ``max_states``, ``timeout``, ``count_bits``, ``relax`` and ``round_counts``.
+
+    Returns:
+        the artifact, with the compiler's warnings in `diagnostics`.
+
+    Raises:
+        TypeError: there is no option of that name, or it takes another type.
+        CompileError: the grammar was refused, or a limit was reached; it carries the diagnostics.
+    """
+    from tcc_compiler.pipeline import compile_file as compiled
+
+    return opened(compiled(Path(path), _options("compile_file", options)))
+
+
+def compile_text(text: str, **options: Unpack[OptionsByName]) -> Artifact:
+    """Compile the text of a grammar; see :func:`compile_file`."""
+    from tcc_compiler.pipeline import compile_text as compiled
+
+    return opened(compiled(text, _options("compile_text", options)))
+
+
+def _options(function: str, told: OptionsByName) -> Options:
+    from tcc_compiler.options import Options
+    from tcc_runtime.terms.table import table_of
+
+    require_known(function, told, table_of(Options))
+    # One name is a sequence of names, too.
+    relax = told.get("relax", ())
+    chosen = {**told, "relax": (relax,) if isinstance(relax, str) else tuple(relax)}
+    return Options(check=check_for_use, **chosen)  # type: ignore[arg-type]
+
+
+def check_for_use(data: bytes) -> CheckedArtifact:
+    """Check every certificate of an artifact that is about to be used (docs/trust.md).
+
+    As :func:`load` does: by the pure kernel, and by the fast one where the file is large.
+
+    Raises:
+        tcc_certs.errors.Rejected: the first rule that fails.
+    """
+    if len(data) < LARGE:
+        from tcc_certs.kernel import check
+
+        return check(data)
+    from tcc_runtime.fastcheck.kernel import check as fast
+
+    return fast(data)
+
+
+def opened(compiled: Compiled) -> Artifact:
+    """The artifact of a compilation.
+
+    The pipeline has checked every certificate of its bytes, by the `check` of its options; here
+    only the digests are checked again, which show that these are the same bytes.
+
+    Raises:
+        CompileError: there is none.
+    """
+    if compiled.artifact is None:
+        raise CompileError(compiled.diagnostics)
+    artifact = _load(compiled.artifact, checked=compiled.checked)
+    artifact.diagnostics = compiled.diagnostics
+    return artifact
+
+
+def load(
+    source: str | Path | bytes, *, verify: bool = True, checked: str | None = None
+) -> Artifact:
+    """Open an artifact, a file or its bytes; by default every certificate is checked first.
+
+    Args:
+        source: a file, which is mapped and must not be changed while in use, or bytes.
+        verify: False opens at once, whatever the size; a run over it claims nothing.
+        checked: the digest of an artifact whose certificates were checked before, hex; it is
+            opened as soon as its bytes are shown to have that digest.
+
+    Raises:
+        tcc_certs.errors.Rejected: the artifact is refused or declined, or is not the one that was
+            checked.
+        OSError: the file cannot be read.
+    """
+    data = source if isinstance(source, bytes) else Path(source)
+    return _load(data, verify=verify, checked=checked)
+
+
+def save(artifact: Artifact, path: str | Path) -> None:
+    """Write an artifact; after a crash at any moment the old file is there or the new one.
+
+    Raises:
+        tcc_runtime.errors.OutputRefused: something that is no regular file is there.
+        OSError: it cannot be written.
+    """
+    # A container has one byte string: written again, these columns are the bytes that were read.
+    write_whole(Path(path), write_container(artifact.file.columns))

@@ -1,0 +1,121 @@
+"""The options of commands that the tables of options make: names, types, ranges, defaults and help.
+
+The tables are the fields of :class:`tcc_runtime.terms.settings.Settings` and of
+:class:`tcc_compiler.options.Options`; nothing of an option is said a second time here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeAlias
+
+import click
+
+from tcc.prefixes import calls_in
+from tcc_compiler.options import Options
+from tcc_runtime.terms.settings import TABLE as SETTINGS
+from tcc_runtime.terms.table import Option, table_of
+
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+COMPILING: Final = table_of(Options)
+# A run takes the bits of counts from the option of the compiler: it is one limit to whoever asks.
+RUNNING: Final = tuple(option for option in SETTINGS if option.name != "count_bits")
+
+
+def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a run."""
+    return _all(RUNNING, command)
+
+
+def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of every command that compiles."""
+    return _all(COMPILING, command)
+
+
+def taken(table: Iterable[Option], given: dict[str, Any]) -> dict[str, Any]:
+    """What `given` says of the options of a table, which is taken out of it."""
+    return {option.name: given.pop(option.name) for option in table}
+
+
+def flag(option: Option) -> str:
+    """The name of an option on the command line."""
+    return f"--{option.short.replace('_', '-')}"
+
+
+def digest_option(name: str, text: str, *to: str) -> Decorator:
+    """An option of 64 hexadecimal digits, handed to the command as 32 bytes."""
+    return click.option(name, *to, metavar="HEX64", help=text, callback=_thirty_two_bytes)
+
+
+def bytes_option(name: str, text: str, *to: str) -> Decorator:
+    """An option of hexadecimal digits of any number of bytes."""
+    return click.option(name, *to, metavar="HEX", help=text, callback=_any_bytes)
+
+
+def _all(table: Iterable[Option], command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(tuple(table)):
+        command = _click_option(option)(command)
+    return command
+
+
+def _click_option(option: Option) -> Decorator:
+    if option.kind is bytes:
+        of_bytes = digest_option if option.least == option.most else bytes_option
+        return of_bytes(flag(option), option.about, option.name)
+    if option.calls:
+        return click.option(
+            flag(option),
+            option.name,
+            metavar=option.metavar,
+            help=option.about,
+            callback=lambda _ctx, _parameter, value: calls_in(value or ""),
+        )
+    more: dict[str, Any] = {"multiple": True} if option.kind is tuple else {}
+    if option.kind is float:
+        more["callback"] = _finite
+    return click.option(
+        flag(option),
+        option.name,
+        type=_type(option),
+        default=option.default,
+        show_default=option.default not in (None, ()),
+        metavar=option.metavar,
+        help=option.about,
+        **more,
+    )
+
+
+def _type(option: Option) -> click.ParamType[Any] | type:
+    if option.choices:
+        return click.Choice(option.choices)
+    if option.kind is int:
+        least, most = (None if at is None else int(at) for at in (option.least, option.most))
+        return click.IntRange(least, most)
+    return str if option.kind is tuple else option.kind
+
+
+def _finite(ctx: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value >= 0):
+        raise click.BadParameter("a number of seconds is needed", ctx, parameter)
+    return value
+
+
+def _any_bytes(ctx: click.Context, parameter: click.Parameter, value: str | None) -> bytes | None:
+    if value is None:
+        return None
+    if re.fullmatch(r"([0-9a-fA-F]{2})+", value) is None:
+        raise click.BadParameter("pairs of hexadecimal digits are needed", ctx, parameter)
+    return bytes.fromhex(value)
+
+
+def _thirty_two_bytes(
+    ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> bytes | None:
+    if value is None:
+        return None
+    if re.fullmatch(r"[0-9a-fA-F]{64}", value) is None:
+        raise click.BadParameter("64 hexadecimal digits are needed", ctx, parameter)
+    return bytes.fromhex(value)

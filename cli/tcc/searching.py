@@ -1,0 +1,158 @@
+"""The library's runs: one, many, and how many expansions one takes.
+
+Nothing here reads the clock or draws randomness, but where the arguments of :func:`search` and
+:func:`runs` leave the seed or the time open.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+from tcc import files
+from tcc.keywords import SettingsByName, require_known
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.outcome import Progress, Run
+from tcc_runtime.terms.settings import TABLE, Settings
+
+if TYPE_CHECKING:
+    from tcc_runtime.asking.quotes import Quoter
+    from tcc_runtime.terms.estimate import Estimate
+    from tcc_runtime.terms.predict import Prediction
+
+_NAMED = tuple(option for option in TABLE if option.name != "seed")
+
+
+def search(
+    artifact: Artifact,
+    *,
+    seed: bytes | None = None,
+    ledger: str | Path | None = None,
+    overwrite: bool = False,
+    started_ms: int | None = None,
+    on_expand: Callable[[Progress], bool | None] | None = None,
+    quoter: Quoter | None = None,
+    **settings: Unpack[SettingsByName],
+) -> Run:
+    """Find the best plans of one realised race, and prove that no other is better.
+
+    Args:
+        artifact: from :func:`load` or :func:`compile_file`.
+        seed: 32 bytes; the race is a function of it and of the artifact. None draws one.
+        ledger: a new file for the record of the run; None keeps none.
+        overwrite: replace a ledger that is there.
+        started_ms: UTC milliseconds for the ledger; None asks the clock.
+        on_expand: called after each expansion; returning True ends the run.
+        quoter: is asked what calls cost whose cost is a range: any callable from a
+            :class:`~tcc_runtime.asking.quotes.Question` to an
+            :class:`~tcc_runtime.asking.quotes.Answer`.
+        settings: those of :class:`tcc_runtime.terms.settings.Settings`, by name: ``top``, ``mode``,
+            ``max_expansions``, ``max_seconds`` and so on.
+
+    Raises:
+        TypeError: there is no setting of that name.
+        tcc_runtime.errors.SettingsError: a setting is out of its range.
+        tcc_runtime.errors.LedgerError: the ledger cannot be written.
+        tcc_runtime.errors.AnswerError: the quoter gave something that is no answer.
+    """
+    from tcc_runtime.ledger.recorder import Recorder
+    from tcc_runtime.ledger.sinks import LedgerFile
+    from tcc_runtime.search import search as run
+
+    require_known("search", settings, _NAMED)
+    chosen = Settings(seed=os.urandom(32) if seed is None else seed, **settings)
+    if ledger is None:
+        return run(artifact, chosen, on_expand=on_expand, quoter=quoter)
+    started = time.time_ns() // 1_000_000 if started_ms is None else started_ms
+    recorder = Recorder(LedgerFile(Path(ledger), overwrite=overwrite), started_ms=started)
+    return run(artifact, chosen, recorder, on_expand, quoter=quoter)
+
+
+def predict(artifact: Artifact, **settings: Unpack[SettingsByName]) -> Prediction | None:
+    """How many expansions a search with these settings takes, on average over all seeds.
+
+    Args:
+        artifact: as for :func:`search`.
+        settings: those of :func:`search`, without the seed.
+
+    Returns:
+        an enclosure of the mean; None where it is not known: for more than one plan, anchored
+        keys, cuts, bounds that other plans count in, or beyond the range of floats.
+
+    Raises:
+        tcc_runtime.errors.SettingsError: a setting is out of its range.
+    """
+    from tcc_runtime.terms.predict import predict as predicted
+
+    require_known("predict", settings, _NAMED)
+    return predicted(artifact, Settings(seed=bytes(32), **settings))
+
+
+def estimate(artifact: Artifact, **settings: Unpack[SettingsByName]) -> Estimate | None:
+    """About how many expansions a search over a relaxed artifact takes, on average over all seeds.
+
+    Args:
+        artifact: as for :func:`search`; of one that is exact, :func:`predict` says more.
+        settings: those of :func:`search`, without the seed.
+
+    Returns:
+        an estimate from plans drawn from the automaton, the same each time; None where it is not
+        known: without a race that keys bound, where costs are ranges, or beyond the range of
+        floats.
+
+    Raises:
+        tcc_runtime.errors.SettingsError: a setting is out of its range.
+    """
+    from tcc_runtime.terms.estimate import estimate as estimated
+
+    require_known("estimate", settings, _NAMED)
+    return estimated(artifact, Settings(seed=bytes(32), **settings))
+
+
+def runs(
+    artifact: Artifact,
+    seeds: Iterable[bytes],
+    *,
+    processes: int | None = None,
+    ledgers: str | Path | None = None,
+    started_ms: int | None = None,
+    overwrite: bool = False,
+    **settings: Unpack[SettingsByName],
+) -> Iterator[Run]:
+    """Make one run for each seed, several at a time, and give them in the order of the seeds.
+
+    Each is the run that :func:`search` makes. All processes map one file of the artifact.
+
+    Args:
+        artifact: from :func:`load` or :func:`compile_file`.
+        seeds: 32 bytes each; taken as they are needed.
+        processes: how many at a time; None is one for each processor.
+        ledgers: a folder for the ledgers, ``00000001.ledger`` and on; None keeps none.
+        started_ms: UTC milliseconds for the ledgers; None asks the clock.
+        overwrite: replace ledgers that are there.
+        settings: as for :func:`search`, the same for all.
+
+    Raises:
+        tcc_runtime.errors.SettingsError: a setting is out of its range.
+        tcc_runtime.errors.LedgerError: a ledger cannot be written.
+        tcc_runtime.errors.WorkerLost: a process was killed.
+        tcc_certs.errors.Rejected: the file of the artifact was changed since it was opened.
+    """
+    from tcc_runtime.pool import Request
+    from tcc_runtime.pool import runs as pooled
+
+    require_known("runs", settings, _NAMED)
+    started = time.time_ns() // 1_000_000 if started_ms is None else started_ms
+    requests = (
+        Request(
+            settings=Settings(seed=seed, **settings),
+            ledger=None if ledgers is None else files.ledger_name(Path(ledgers), number),
+            started_ms=started,
+            overwrite=overwrite,
+        )
+        for number, seed in enumerate(seeds, 1)
+    )
+    return pooled(artifact, requests, processes=processes or os.cpu_count() or 1)

@@ -1,0 +1,119 @@
+"""The library's checks: of an artifact's certificates, and of a ledger against its artifact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tcc.compilation import CompileError
+from tcc_runtime.artifact.load import mapped
+
+if TYPE_CHECKING:
+    from tcc_certs.replay import Validation
+    from tcc_certs.report import Report
+
+
+def check(
+    artifact: str | Path | bytes,
+    *,
+    core: bool = False,
+    source: str | Path | None = None,
+    pin: str | None = None,
+    exact: bool = False,
+    kernel: Literal["pure", "fast"] = "pure",
+) -> Report:
+    """Verify the certificates of an artifact.
+
+    Args:
+        artifact: a file or bytes.
+        core: also walk the automaton beside the residuals of its core.
+        source: a grammar file or graph whose core has to be the artifact's, byte for byte.
+        pin: the artifact digest that it must have, hex.
+        exact: also require that nothing is relaxed: the automaton holds every statement, and
+            every count is exact.
+        kernel: ``pure`` is the trusted one; ``fast`` evaluates the same equations with numpy.
+
+    Returns:
+        the verdict, what was checked and what was found; it never raises for what the bytes hold.
+
+    Raises:
+        CompileError: `source` has errors.
+        OSError: the artifact cannot be read.
+    """
+    from tcc_certs.report import check_artifact
+
+    expected = _core_of(source)
+    if kernel == "pure":
+        return check_artifact(_bytes(artifact), core=core, pin=pin, source=expected, exact=exact)
+    from tcc_runtime.fastcheck.kernel import check as fast
+
+    data = artifact if isinstance(artifact, bytes) else mapped(Path(artifact))
+    return check_artifact(data, core=core, pin=pin, source=expected, exact=exact, kernel=fast)
+
+
+def _core_of(source: str | Path | None) -> bytes | None:
+    if source is None:
+        return None
+    from tcc_compiler.pipeline import read_source
+
+    front = read_source(Path(source))
+    if front.core is None:
+        raise CompileError(front.diagnostics)
+    return front.core
+
+
+def validate(
+    ledger: str | Path | bytes,
+    artifact: str | Path | bytes,
+    *,
+    pin: str | None = None,
+    seed: bytes | None = None,
+    opening_salt: bytes | None = None,
+    opening: bytes | None = None,
+    beacon: bytes | None = None,
+    nonce: bytes | None = None,
+    counts: str | Path | bytes | None = None,
+    kernel: str = "pure",
+) -> Validation:
+    """Derive every number of a ledger again from the artifact and the seed.
+
+    Args:
+        ledger: a file (read as a stream) or bytes.
+        artifact: a file or bytes; it is checked first.
+        pin: the artifact digest that it must have, hex.
+        seed: 32 bytes, where the ledger withholds it.
+        opening_salt: 32 bytes, where it is not the one that follows from the seed.
+        opening: 32 bytes, handed out before beacon and nonce were known.
+        beacon, nonce: the public randomness, and the client's own.
+        counts: an artifact with exact counts of the same core, for kappa.
+        kernel: ``pure`` trusts `tcc_certs` alone; ``fast`` passes lines by a faster reader, and
+            leaves to the definition those that this one does not pass.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    from tcc_certs.replay import validate as replay
+    from tcc_certs.verbs.validate import LedgerFile
+
+    shortcut = None
+    if kernel == "fast":
+        from tcc_runtime.fastreplay.shortcut import FastReplay
+
+        shortcut = FastReplay()
+
+    return replay(
+        ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger)),
+        _bytes(artifact),
+        pin=pin,
+        seed=seed,
+        opening_salt=opening_salt,
+        opening=opening,
+        beacon=beacon,
+        nonce=nonce,
+        counts=None if counts is None else _bytes(counts),
+        shortcut=shortcut,
+    )
+
+
+def _bytes(source: str | Path | bytes) -> bytes:
+    return source if isinstance(source, bytes) else Path(source).read_bytes()

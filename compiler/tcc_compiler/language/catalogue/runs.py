@@ -1,0 +1,17 @@
+"""TCC9xx: what a run is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tcc_compiler.language.catalogue.entry import Entry
+
+RUNS: Mapping[str, Entry] = {
+    "TCC901": Entry(
+        "no prefix of a plan",
+        "A run after calls that were made already (`--after`) begins where they lead. One of\n"
+        "them may not stand where it stands: no plan has it there, or a statement that the\n"
+        "artifact leaves to the run forbids it. The message lists what might. Calls are\n"
+        "canonical texts, as `tcc run` and `tcc enumerate` print them, a space between two.",
+    ),
+}

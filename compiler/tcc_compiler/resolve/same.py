@@ -1,0 +1,171 @@
+"""The pairs behind `same`: which parameters are meant, and whether their values can be compared.
+
+Normative text: docs/spec/language.md, section 7.  Cost: linear in the pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
+from tcc_compiler.language.ast import Pair, Word
+from tcc_compiler.language.diagnostics import Report, quote, suggest
+from tcc_compiler.resolve.tools import Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A parameter that `same`, `per` or `sum` names.
+
+    Attributes:
+        place: its number among the listed and observed ones; None for an open one.
+        type: of an open one; else None.
+    """
+
+    name: str
+    place: int | None
+    type: OpenType | None
+    optional: bool
+    observed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Same:
+    """The pairs of a statement, each of two listed parameters or of two open ones.
+
+    Attributes:
+        listed: places of listed parameters.
+        names: of all pairs, strictly increasing.
+        opened: whether some pair is of open parameters, so that no automaton can hold it.
+    """
+
+    listed: tuple[tuple[int, int], ...]
+    names: tuple[tuple[str, str], ...]
+    opened: bool
+
+
+def side_of(tool: Tool, name: Word, report: Report) -> Side | None:
+    """The parameter of a tool with a name; None where there is none, which is reported."""
+    place = tool.places.get(name.text)
+    opened = tool.opened.get(name.text)
+    if place is not None:
+        listed = tool.parameters[place]
+        return Side(
+            name=name.text,
+            place=place,
+            type=None,
+            optional=listed.optional,
+            observed=listed.observed,
+        )
+    if opened is not None:
+        return Side(
+            name=name.text, place=None, type=opened.type, optional=opened.optional, observed=False
+        )
+    known = [*tool.places, *tool.opened]
+    message = f"tool {quote(tool.name)} has no parameter {quote(name.text)}"
+    report.error("TCC204", name.region, message, suggest(name.text, known))
+    return None
+
+
+def present(side: Side, name: Word, report: Report) -> bool:
+    """Whether every call has a value of this parameter; else reported."""
+    if side.optional:
+        message = f"{quote(side.name)} may be left out, and then there is no value to look at"
+        hint = "take the `?` away from its declaration"
+        report.error("TCC319", name.region, message, hint)
+    return not side.optional
+
+
+def same_of(pairs: Sequence[Pair], first: Tool, second: Tool, report: Report) -> Same | None:
+    """The pairs of a statement about calls of two tools, None after an error."""
+    seen: set[tuple[str, str]] = set()
+    sides: list[tuple[Side, Side]] = []
+    sound = True
+    for pair in pairs:
+        report.tick()
+        names = (pair.first.text, pair.second.text)
+        if names in seen:
+            message = f"the pair of {quote(names[0])} and {quote(names[1])} is given twice"
+            report.error("TCC211", pair.second.region, message)
+            sound = False
+        seen.add(names)
+        found = _pair(pair, first, second, report)
+        if found is None:
+            sound = False
+        else:
+            sides.append(found)
+    opened = any(one.place is None for one, _ in sides)
+    sound = sound and (not opened or _unobserved(pairs, sides, report))
+    if not sound:
+        return None
+    return Same(
+        listed=tuple(
+            (one.place, other.place)
+            for one, other in sides
+            if one.place is not None and other.place is not None
+        ),
+        names=tuple(sorted(seen)),
+        opened=opened,
+    )
+
+
+def _pair(pair: Pair, first: Tool, second: Tool, report: Report) -> tuple[Side, Side] | None:
+    one = side_of(first, pair.first, report)
+    other = side_of(second, pair.second, report)
+    if one is None or other is None:
+        return None
+    both = present(one, pair.first, report) & present(other, pair.second, report)
+    if not both or not _comparable(pair, one, other, report):
+        return None
+    return one, other
+
+
+def _comparable(pair: Pair, one: Side, other: Side, report: Report) -> bool:
+    message = hint = None
+    if (one.type is None) != (other.type is None):
+        named = (one, other) if one.type is None else (other, one)
+        message = f"{quote(named[0].name)} is listed, and {quote(named[1].name)} is open"
+        hint = "list the values of both, or let both be open"
+    elif isinstance(one.type, JsonType) or isinstance(other.type, JsonType):
+        message = "values of the type json are not compared"
+        hint = "let what has to agree be a parameter of its own, of the type text say"
+    elif _kind(one.type) != _kind(other.type):
+        message = f"{quote(one.name)} and {quote(other.name)} are of types that are never the same"
+        hint = "give both one type: text, a number or flag"
+    if message is not None:
+        report.error("TCC219", pair.second.region, message, hint)
+    return message is None
+
+
+def _kind(kind: OpenType | None) -> str:
+    match kind:
+        case TextType():
+            return "text"
+        case NumberType():
+            return "number"
+        case FlagType():
+            return "flag"
+        case _:
+            return "listed"
+
+
+def _unobserved(pairs: Sequence[Pair], sides: Sequence[tuple[Side, Side]], report: Report) -> bool:
+    """Whether a monitor compares nothing that is known only after a call; else reported."""
+    sound = True
+    for pair, both in zip(pairs, sides, strict=True):
+        for name, side in zip((pair.first, pair.second), both, strict=True):
+            if side.observed:
+                report_observed(name, report)
+                sound = False
+    return sound
+
+
+def report_observed(name: Word, report: Report) -> None:
+    """A monitor has to know a value before the call, and this one comes after it."""
+    report.error(
+        "TCC220",
+        name.region,
+        f"{quote(name.text)} is observed: when a gate decides on the call, it is not known yet",
+        "with open parameters only the first pattern of a `require` may name what was observed",
+    )

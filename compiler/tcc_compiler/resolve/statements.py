@@ -1,0 +1,255 @@
+"""Limits, requires and forbids, resolved: what the automaton holds, and what a gate has to.
+
+Normative text: docs/spec/language.md, section 7.  `same` and `per` over listed parameters are
+written out here; over open ones they become monitors, of which a `require` leaves its order behind
+for the automaton.  Cost: linear in the statements that come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tcc_certs.formats.decimals import is_decimal
+from tcc_certs.values.types import JsonType, NumberType
+from tcc_compiler.language.ast import (
+    ForbidStatement,
+    LimitStatement,
+    Pattern,
+    RequireStatement,
+    Word,
+)
+from tcc_compiler.language.decimals import NANO, decimal_text, scaled
+from tcc_compiler.language.diagnostics import quote
+from tcc_compiler.language.spans import Region
+from tcc_compiler.resolve.calls import Selection
+from tcc_compiler.resolve.expand import Room, is_void, split_by, split_same
+from tcc_compiler.resolve.limits import ResolvedLimit, limit_of
+from tcc_compiler.resolve.monitors import Monitor, OrderMonitor, SumMonitor, UsesMonitor
+from tcc_compiler.resolve.patterns import Scope
+from tcc_compiler.resolve.same import Side, present, report_observed, same_of, side_of
+from tcc_compiler.resolve.tools import Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """The statements, each with its region; one that was written out stands there many times.
+
+    Attributes:
+        requires: order (``after``, ``before``, ``each``) and two patterns.
+        forbids: kind (``before``, ``next``, ``with``) and the patterns.
+    """
+
+    limits: list[tuple[ResolvedLimit, Region]] = field(default_factory=list)
+    requires: list[tuple[str, Selection, Selection, Region]] = field(default_factory=list)
+    forbids: list[tuple[str, tuple[Selection, ...], Region]] = field(default_factory=list)
+    monitors: list[tuple[Monitor, Region]] = field(default_factory=list)
+
+
+def stated(
+    limits: Sequence[LimitStatement],
+    requires: Sequence[RequireStatement],
+    forbids: Sequence[ForbidStatement],
+    scope: Scope,
+) -> Stated:
+    """The statements of a grammar; those with an error are reported and left out."""
+    reader = _Reader(scope)
+    for limit in limits:
+        reader.limit(limit)
+    for require in requires:
+        reader.require(require)
+    for forbid in forbids:
+        reader.forbid(forbid)
+    return reader.found
+
+
+class _Reader:
+    """One pass over the statements, which share the room for what is written out."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.report = scope.report
+        self.room = Room()
+        self.found = Stated()
+
+    # Limits.
+
+    def limit(self, statement: LimitStatement) -> None:
+        """``limit ..``."""
+        self.report.tick()
+        selection = self.scope.selection(statement.pattern) if statement.pattern else None
+        if statement.total is not None:
+            self._sum(statement, *statement.total)
+            return
+        limit = limit_of(statement, selection, self.report)
+        if limit is None or (statement.pattern and selection is None):
+            return
+        if selection is None or statement.per is None:
+            self.found.limits.append((limit, statement.region))
+        else:
+            self._uses_per(statement, statement.per, limit, selection)
+
+    def _uses_per(
+        self, statement: LimitStatement, per: Word, limit: ResolvedLimit, of: Selection
+    ) -> None:
+        tool = self._tool(of)
+        side = side_of(tool, per, self.report)
+        if side is None or not present(side, per, self.report):
+            return
+        if side.place is not None:
+            for selection in split_by(
+                tool, of, side.place, statement.region, self.room, self.report
+            ):
+                one = ResolvedLimit(kind="uses", op=limit.op, value=limit.value, of=selection)
+                self.found.limits.append((one, statement.region))
+            return
+        if isinstance(side.type, JsonType):
+            message = "values of the type json are not compared"
+            hint = "let what is counted by be a parameter of its own, of the type text say"
+            self.report.error("TCC219", per.region, message, hint)
+        elif self._foreseen(statement.pattern, tool):
+            monitor = UsesMonitor(of=of, per=per.text, value=limit.value)
+            self.found.monitors.append((monitor, statement.region))
+
+    def _sum(self, statement: LimitStatement, name: Word, parameter: Word) -> None:
+        selection = self.scope.selection(Pattern(name, (), name.region))
+        if selection is None:
+            return
+        tool = self._tool(selection)
+        side = side_of(tool, parameter, self.report)
+        if side is None:
+            return
+        if side.place is None:
+            self._sum_of_open(statement, tool, side, parameter)
+            return
+        limit = limit_of(statement, None, self.report)
+        if limit is not None and self._adds_up(tool, side.place, parameter):
+            total = ResolvedLimit(
+                kind="sum", op="<=", value=limit.value, total=(tool.name, side.place)
+            )
+            self.found.limits.append((total, statement.region))
+
+    def _sum_of_open(
+        self, statement: LimitStatement, tool: Tool, side: Side, parameter: Word
+    ) -> None:
+        kind, number = side.type, statement.number
+        if not isinstance(kind, NumberType) or kind.low is None or kind.low.startswith("-"):
+            message = f"{quote(side.name)} is no number from 0 up, so its sum may go down again"
+            hint = "declare it `number 0 .. HIGH` or `integer 0 .. HIGH`"
+            self.report.error("TCC321", parameter.region, message, hint)
+        elif number.value < 0:
+            self.report.error("TCC308", number.region, "this sum is negative")
+        elif present(side, parameter, self.report):
+            text = decimal_text(number.value)
+            if not is_decimal(text):
+                message = "this limit has more digits than a number may have"
+                self.report.error("TCC307", number.region, message)
+                return
+            monitor = SumMonitor(tool=tool.name, parameter=side.name, value=text)
+            self.found.monitors.append((monitor, statement.region))
+
+    def _adds_up(self, tool: Tool, place: int, name: Word) -> bool:
+        """Whether the values of a listed parameter are amounts that never let a sum go down."""
+        parameter = tool.parameters[place]
+        hint = "every value of it has to be a number from 0 up, with at most 9 fractional digits"
+        numbers = [number for number in parameter.numbers if number is not None]
+        message = None
+        if not parameter.numeric:
+            message = f"the values of {quote(name.text)} are not all numbers"
+        elif min(numbers) < 0:
+            message = f"a value of {quote(name.text)} is negative, so the sum may go down again"
+        else:
+            units = [scaled(number, NANO) for number in numbers]
+            if any(unit is None or unit >= 1 << 64 for unit in units):
+                message = f"a value of {quote(name.text)} is not whole in nano-units of 64 bits"
+        if message is not None:
+            self.report.error("TCC321", name.region, message, hint)
+        return message is None
+
+    # Orders.
+
+    def require(self, statement: RequireStatement) -> None:
+        """``require A before B``, ``before each B`` or ``after B``."""
+        self.report.tick()
+        patterns = (statement.first, statement.second)
+        first, second = (
+            self.scope.selection(statement.first),
+            self.scope.selection(statement.second),
+        )
+        if first is None or second is None:
+            return
+        order, region = statement.order, statement.region
+        if not statement.same:
+            self.found.requires.append((order, first, second, region))
+            return
+        same = same_of(statement.same, self._tool(first), self._tool(second), self.report)
+        if same is None:
+            return
+        if same.opened:
+            if self._foreseen(patterns[1], self._tool(second)):
+                monitor = OrderMonitor(
+                    kind="require", order=order, first=first, second=second, same=same.names
+                )
+                self.found.monitors.append((monitor, region))
+                # What the automaton can hold of it.  `before each` without `same` would be too
+                # much: it forbids two calls of A and then two of B, each with a key of its own.
+                self.found.requires.append(("before", first, second, region))
+            return
+        for one, other in self._split(first, second, same.listed, region):
+            self.found.requires.append((order, one, other, region))
+
+    def forbid(self, statement: ForbidStatement) -> None:
+        """``forbid P1 P2 ..``, ``forbid A with B`` or ``forbid A before B``."""
+        self.report.tick()
+        chain = [self.scope.selection(pattern) for pattern in statement.patterns]
+        selections = tuple(selection for selection in chain if selection is not None)
+        order, region = statement.order, statement.region
+        if len(selections) < len(chain):
+            return
+        if not statement.same:
+            self.found.forbids.append((order, selections, region))
+            return
+        first, second = selections
+        same = same_of(statement.same, self._tool(first), self._tool(second), self.report)
+        if same is None:
+            return
+        if same.opened:
+            tools = map(self._tool, selections)
+            known = [self._foreseen(p, t) for p, t in zip(statement.patterns, tools, strict=True)]
+            if all(known):
+                monitor = OrderMonitor(
+                    kind="forbid", order=order, first=first, second=second, same=same.names
+                )
+                self.found.monitors.append((monitor, region))
+            return
+        for one, other in self._split(first, second, same.listed, region):
+            # With no call in one of them there is nothing to forbid.
+            if not is_void(one):
+                self.found.forbids.append((order, (one, other), region))
+
+    def _split(
+        self,
+        first: Selection,
+        second: Selection,
+        pairs: Sequence[tuple[int, int]],
+        region: Region,
+    ) -> list[tuple[Selection, Selection]]:
+        tools = (self._tool(first), self._tool(second))
+        found = split_same(tools, (first, second), pairs, region, self.room, self.report)
+        return list(found)
+
+    def _foreseen(self, pattern: Pattern | None, tool: Tool) -> bool:
+        """Whether a pattern names nothing that is known only after a call; else reported."""
+        sound = True
+        for argument in pattern.arguments if pattern else ():
+            place = tool.places.get(argument.name.text)
+            if place is not None and tool.parameters[place].observed:
+                report_observed(argument.name, self.report)
+                sound = False
+        return sound
+
+    def _tool(self, selection: Selection) -> Tool:
+        tool = self.scope.tools[selection.tool]
+        if tool is None:  # a pattern of a tool with an error is not resolved
+            raise ValueError("a selection without its tool")
+        return tool

@@ -1,0 +1,153 @@
+"""What changes a session: a call that begins, its outcome, what is resolved, the end.
+
+Whoever calls these has the turn, the lock of the file and the lock of the session.  Each writes its
+record first and then changes the session.
+Text: docs/spec/session.md, sections 3 to 5.
+Cost: a record; resolving is linear in the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tcc_certs.errors import Code, Rejected, clip
+from tcc_runtime.gate.deciding import Permitted, decide, decision
+from tcc_runtime.gate.records import (
+    end_record,
+    observed_texts,
+    outcome_record,
+    refusal_record,
+    resolve_record,
+)
+from tcc_runtime.gate.refusals import AlreadyDone, Decision, Refused
+from tcc_runtime.gate.session import Outcome
+from tcc_runtime.gate.shared import Shared
+from tcc_runtime.gate.tools import Indices
+
+
+def admit(
+    shared: Shared, tool: str, arguments: object, ref: str | None, *, sync: bool
+) -> tuple[int, str]:
+    """A call begins: its number and its key.
+
+    Raises:
+        Refused: it is not allowed; AlreadyDone: the session has the id.
+    """
+    reference = None if ref is None else _reference(shared, tool, ref)
+    found = decide(shared.follower, tool, arguments)
+    if not isinstance(found, Permitted):
+        _record_refusal(shared, found, tool)
+        raise Refused(found, tool)
+    follower, session = shared.follower, shared.session
+    seq = len(session.made) + 1
+    record = follower.writer.call(seq, found.asked, session.states(), reference)
+    shared.write(record, tool, sync=sync)
+    session.begin(found.asked.group, found.seen)
+    if reference is not None:
+        follower.refs[reference] = seq
+    return seq, str(record["key"])
+
+
+def _reference(shared: Shared, tool: str, ref: str) -> str:
+    """What stands for the caller's id.
+
+    Raises:
+        Refused: R106 it is no text; AlreadyDone: the session has it.
+    """
+    try:
+        if type(ref) is not str:
+            raise Rejected(Code.NO_VALUE, "ref", "a text", type(ref).__name__)
+        reference = shared.follower.writer.reference(ref)
+    except Rejected as refusal:
+        found = decision(shared.session, refusal.code, "ref")
+        _record_refusal(shared, found, tool)
+        raise Refused(found, tool) from None
+    seq = shared.follower.refs.get(reference)
+    if seq is None:
+        return reference
+    found = decision(shared.session, Code.ALREADY_DONE, "ref")
+    _record_refusal(shared, found, tool)
+    error = AlreadyDone(found, tool)
+    error.seq, error.outcome = seq, shared.session.made[seq - 1].outcome
+    raise error
+
+
+def _record_refusal(shared: Shared, found: Decision, tool: str) -> None:
+    """Of an ended session nothing is written any more."""
+    if not shared.session.ended:
+        known = shared.policy.tool(tool) is not None
+        shared.try_to_write(refusal_record(tool if known else "", str(found.code)), sync=False)
+
+
+def settle(
+    shared: Shared,
+    outcome: Outcome,
+    result: object,
+    observed: Mapping[str, Any] | None,
+    took: int,
+    *,
+    sync: bool,
+) -> tuple[Outcome, bool]:
+    """The outcome of the call under way: as it is kept, and whether it was unforeseen.
+
+    One that cannot be written is unknown, whatever it was.
+    """
+    session = shared.session
+    table = session.policy.table(session.made[-1].group.tool)
+    indices: Indices | None = None
+    if outcome == "done":
+        indices = table.observe(result if observed is None else observed)
+    unforeseen = outcome == "done" and indices is None
+    record = outcome_record(
+        len(session.made),
+        outcome,
+        took,
+        observed_texts(table, indices),
+        unforeseen,
+        shared.follower.writer.result(result),
+    )
+    if not shared.try_to_write(record, sync=sync):
+        session.settle("unknown", None, False)
+        return "unknown", False
+    session.settle(outcome, indices, unforeseen)
+    return outcome, session.unforeseen
+
+
+def resolve(shared: Shared, seq: int, outcome: Outcome, observed: Mapping[str, Any] | None) -> None:
+    """What an unknown outcome turned out to be.
+
+    Raises:
+        ValueError: there is no such unknown call, or no such outcome or value.
+        Refused: R303, R306.
+    """
+    session = shared.session
+    if session.ended:
+        shared.refuse(Code.ENDED)
+    made = shared.follower.unknown(seq) if type(seq) is int else None
+    if made is None or outcome not in ("done", "failed"):
+        raise ValueError(f"no unknown call {clip(seq, 20)} that can be {clip(outcome, 20)}")
+    table = session.policy.table(made.group.tool)
+    indices = table.observe({} if observed is None else observed) if outcome == "done" else None
+    if outcome == "done" and indices is None:
+        names = ", ".join(param.name for param in table.observed)
+        raise ValueError(f"observed: one of its values for each of {names}")
+    if outcome == "failed" and observed:
+        raise ValueError("observed: nothing, of a call that failed")
+    shared.write(resolve_record(seq, outcome, observed_texts(table, indices)))
+    session.resolve(made, outcome, indices)
+
+
+def finish(shared: Shared, abandon: bool) -> None:
+    """The end.
+
+    Raises:
+        Refused: R204, R303, R306.
+    """
+    session = shared.session
+    if session.ended:
+        shared.refuse(Code.ENDED)
+    if not abandon and not session.may_finish():
+        shared.refuse(Code.MAY_NOT_FINISH)
+    shared.write(end_record(abandon))
+    session.ended = True

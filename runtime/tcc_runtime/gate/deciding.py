@@ -1,0 +1,71 @@
+"""Whether a call may be made: the tool, its arguments, the plans, the monitors, in this order.
+
+Text: docs/spec/session.md, section 6.
+Cost: linear in the arguments; a few look-ups for the rest, whatever was called before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tcc_certs.errors import Code, clip
+from tcc_runtime.gate.following import Follower, seen_of
+from tcc_runtime.gate.monitors import Seen
+from tcc_runtime.gate.reasons import reasons
+from tcc_runtime.gate.refusals import Allowed, Decision, Reason
+from tcc_runtime.gate.session import Session
+from tcc_runtime.gate.tools import Asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permitted:
+    """A call that may be made.
+
+    Attributes:
+        asked: which.
+        seen: what monitors know of it.
+    """
+
+    asked: Asked
+    seen: Seen | None
+
+
+def decide(follower: Follower, tool: object, arguments: object) -> Permitted | Decision:
+    """The call, where it is allowed; else the refusal."""
+    session = follower.session
+    if session.ended or session.unforeseen:
+        return decision(session, Code.ENDED if session.ended else Code.UNFORESEEN, "")
+    table = session.policy.tool(tool)
+    if table is None:
+        return decision(session, Code.UNKNOWN_TOOL, "")
+    asked = table.read(arguments)
+    if not isinstance(asked, Asked):
+        return decision(session, asked[0], clip(asked[1], 80))
+    seen = seen_of(session.policy, follower.writer, asked)
+    refused = session.refusal(asked.group, seen)
+    if refused is None:
+        return Permitted(asked=asked, seen=seen)
+    return decision(session, refused[0], refused[1], asked)
+
+
+def decision(
+    session: Session, code: Code | None, place: str, asked: Asked | None = None
+) -> Decision:
+    """A decision; what there is to say beyond its code is found when it is read.
+
+    Args:
+        code: why not; None where the call is allowed.
+        place: the argument at fault, or the monitor.
+    """
+    places, made, closed = session.places, len(session.made), session.ended
+    under_way = session.under_way
+
+    def find() -> tuple[list[Reason], tuple[Allowed, ...]]:
+        nothing = closed or under_way or code is Code.NOT_WRITTEN
+        allowed = () if nothing else session.policy.allowed(places)
+        if code is None:
+            return [], allowed
+        group = None if asked is None else asked.group
+        return reasons(session, made, code, place, group), allowed
+
+    return Decision(code, place, find)

@@ -1,0 +1,84 @@
+"""The key of a session's digests: given by the owner, or kept in a file beside the ledger.
+
+The file has the ledger's name and ``.key`` behind it, 64 hexadecimal digits, and only its owner may
+read it.  Who has it can find values of low entropy from their digests; without it a session can be
+validated, but not be gone on with.
+Text: docs/spec/session.md, section 2.  Cost: a file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
+from tcc_runtime.ledger.outputs import sync_folder
+
+_BYTES: Final = 32
+_FORM: Final = re.compile(rb"([0-9a-f]{64})\n")
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+
+
+def given_key(key: bytes | None) -> bytes | None:
+    """The key that the caller gave.
+
+    Raises:
+        SettingsError: it is not 32 bytes.
+    """
+    if key is not None and (type(key) is not bytes or len(key) != _BYTES):
+        raise SettingsError("key", "32 bytes", type(key).__name__)
+    return key
+
+
+def key_path(ledger: Path) -> Path:
+    """Where the key of a ledger is kept."""
+    return ledger.with_name(f"{ledger.name}.key")
+
+
+def read_key(ledger: Path) -> bytes:
+    """The key beside a ledger that is there.
+
+    Raises:
+        ResumeError: there is none, or the file is no key.
+        LedgerError: it cannot be read.
+    """
+    path = key_path(ledger)
+    try:
+        data = path.read_bytes() if path.is_file() else None
+    except OSError as error:
+        raise LedgerError(str(path), error) from error
+    found = None if data is None else _FORM.fullmatch(data)
+    if found is None:
+        raise ResumeError(str(path), "64 hexadecimal digits", "none")
+    return bytes.fromhex(found[1].decode())
+
+
+def new_key(ledger: Path) -> bytes:
+    """A key for a new ledger, on disk before the ledger names it.
+
+    One that is there already stays: the process that made it was stopped before its first record.
+
+    Raises:
+        LedgerError: it cannot be written.
+        ResumeError: something that is no key has its name.
+    """
+    path = key_path(ledger)
+    if path.exists():
+        return read_key(ledger)
+    key = os.urandom(_BYTES)
+    try:
+        handle = os.open(path, _NEW, 0o600)
+        try:
+            os.write(handle, f"{key.hex()}\n".encode())
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        raise LedgerError(str(path), error) from error
+    sync_folder(path.parent)
+    return key

@@ -1,0 +1,163 @@
+"""A permit: the block in which one call is made, and its outcome told.
+
+Text: docs/gate.md.  What a block leaves untold is unknown.
+Cost: that of the gate's records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Protocol
+
+from tcc_runtime.errors import LedgerError
+from tcc_runtime.gate.session import Outcome
+from tcc_runtime.gate.turns import Ticket
+
+
+class Door(Protocol):
+    """What a permit asks of the gate that gave it."""
+
+    def enter(self, permit: Permit) -> None:
+        """Waits for the turn, decides and records; of a thread."""
+
+    async def enter_in_task(self, permit: Permit) -> None:
+        """The same, of a task."""
+
+    def settle(
+        self,
+        outcome: Outcome,
+        result: object = None,
+        observed: Mapping[str, Any] | None = None,
+        *,
+        sync: bool,
+    ) -> tuple[Outcome, bool]:
+        """The outcome: as it is kept, and whether it was unforeseen."""
+        ...
+
+    def leave(self, ticket: Ticket) -> None:
+        """The call is over."""
+
+    async def sync_in_task(self) -> None:
+        """Waits for the disk."""
+
+    def fail(self, error: LedgerError) -> None:
+        """From here on nothing is allowed."""
+
+
+class Permit:
+    """What :meth:`Gate.call` gives; it permits nothing before its block is entered.
+
+    Attributes:
+        tool, arguments, ref: of the call.
+        outcome: ``done``, ``failed`` or ``unknown`` as the ledger has it; None before.
+        unforeseen: an answer came that the grammar does not foresee; nothing further is allowed.
+    """
+
+    __slots__ = (
+        "_gate", "_in_task", "_key", "_seq", "_ticket", "arguments", "outcome", "ref", "tool",
+        "unforeseen",
+    )  # fmt: skip
+
+    def __init__(
+        self, gate: Door, tool: str, arguments: Mapping[str, Any], ref: str | None
+    ) -> None:
+        self._gate = gate
+        self._in_task = False
+        self.tool = tool
+        self.arguments = arguments
+        self.ref = ref
+        self.outcome: Outcome | None = None
+        self.unforeseen = False
+        self._seq = 0
+        self._key = ""
+        self._ticket: Ticket | None = None
+
+    @property
+    def seq(self) -> int:
+        """The number of the call in its session, from 1."""
+        self._require(self._seq > 0, "the block was not entered")
+        return self._seq
+
+    @property
+    def key(self) -> str:
+        """An idempotency key: the same for this call whoever asks, and for no other."""
+        self._require(self._seq > 0, "the block was not entered")
+        return self._key
+
+    def done(self, result: object = None, observed: Mapping[str, Any] | None = None) -> None:
+        """The call was made.
+
+        Args:
+            result: what came back; the ledger has a digest of it.
+            observed: the observed values; else members of `result` of those names.
+        """
+        self._settle("done", result, observed)
+
+    def failed(self, reason: str = "") -> None:
+        """The call is known not to have happened; `reason` is for logs, not for the ledger."""
+        self._settle("failed", None, None)
+
+    def unknown(self, reason: str = "") -> None:
+        """Nobody knows whether the call happened."""
+        self._settle("unknown", None, None)
+
+    def _settle(self, outcome: Outcome, result: object, observed: Mapping[str, Any] | None) -> None:
+        self._require(self._ticket is not None, "the block is not entered, or is left")
+        self._require(self.outcome is None, "the outcome was told already")
+        told = self._gate.settle(outcome, result, observed, sync=not self._in_task)
+        self.outcome, self.unforeseen = told
+
+    def admitted(self, seq: int, key: str, ticket: Ticket) -> None:
+        """The gate lets it through."""
+        self._seq, self._key, self._ticket = seq, key, ticket
+
+    def __enter__(self) -> Permit:
+        self._require(self._seq == 0, "a permit is for one call")
+        self._gate.enter(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        ticket = self._ticket
+        if ticket is None:
+            return
+        try:
+            if self.outcome is None:
+                self.unknown()
+        finally:
+            self._ticket = None
+            self._gate.leave(ticket)
+
+    async def __aenter__(self) -> Permit:
+        self._require(self._seq == 0, "a permit is for one call")
+        self._in_task = True
+        await self._gate.enter_in_task(self)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        ticket = self._ticket
+        if ticket is None:
+            return
+        try:
+            if self.outcome is None:
+                self.unknown()
+            await self._gate.sync_in_task()
+        except LedgerError as trouble:
+            self._gate.fail(trouble)
+        finally:
+            self._ticket = None
+            self._gate.leave(ticket)
+
+    def _require(self, holds: bool, what: str) -> None:
+        if not holds:
+            raise RuntimeError(f"{self.tool}: {what}")

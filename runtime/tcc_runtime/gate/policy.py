@@ -1,0 +1,113 @@
+"""What all sessions over one artifact share: its tools, its walk, its monitors.
+
+Everything is made when it is first asked for, and kept with the artifact.
+Cost: of a decision a few look-ups; of a tool's table its calls, once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from tcc_certs.core.model import Core
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.gate.monitors import MonitorPlan
+from tcc_runtime.gate.refusals import Allowed
+from tcc_runtime.gate.tools import Group, ToolTable, ensure_values_distinct
+from tcc_runtime.gate.walking import Place, Walk, walk_of
+
+
+class Policy:
+    """An artifact as its gates use it.
+
+    Attributes:
+        artifact: which one.
+        core: its grammar.
+        walk: how calls lead on.
+        monitors: what is held about open arguments.
+    """
+
+    __slots__ = (
+        "_by_text",
+        "_groups",
+        "_numbers",
+        "_tables",
+        "artifact",
+        "core",
+        "monitors",
+        "walk",
+    )
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.artifact = artifact
+        self.core: Core = artifact.core
+        self.walk: Walk = walk_of(artifact)
+        self.monitors = MonitorPlan(self.core)
+        ensure_values_distinct(self.core.tools)
+        self._numbers = {tool.name: at for at, tool in enumerate(self.core.tools)}
+        self._tables: dict[int, ToolTable] = {}
+        self._groups: dict[int, Group] = {}
+        self._by_text: dict[str, Group] | None = None
+
+    def tool(self, name: object) -> ToolTable | None:
+        """The table of a tool, None where there is no such tool."""
+        number = self._numbers.get(name) if type(name) is str else None
+        return None if number is None else self.table(number)
+
+    def table(self, number: int) -> ToolTable:
+        """The table of a tool by its number."""
+        found = self._tables.get(number)
+        if found is None:
+            found = ToolTable(self.artifact, number)
+            for group in found.groups.values():
+                self._groups.update(dict.fromkeys(group.calls, group))
+            self._tables[number] = found
+        return found
+
+    def group_of(self, call: int) -> Group:
+        """The group that a call of the artifact is in."""
+        found = self._groups.get(call)
+        if found is None:
+            self.table(self.core.calls[self.core_call(call)].tool)
+            found = self._groups[call]
+        return found
+
+    def core_call(self, call: int) -> int:
+        """The number in the core of a call of the artifact."""
+        text = self.artifact.texts[call].encode()
+        return bisect_left(self.core.calls, text, key=lambda one: one.text.encode())
+
+    def by_text(self, text: str) -> Group | None:
+        """The group with that canonical text; all tools are made for it."""
+        if self._by_text is None:
+            tables = [self.table(number) for number in range(len(self.core.tools))]
+            self._by_text = {
+                group.text: group for table in tables for group in table.groups.values()
+            }
+        return self._by_text.get(text)
+
+    def next_groups(self, places: Sequence[Place]) -> list[Group]:
+        """The calls that plans allow from everywhere in `places`, in order, each group once."""
+        found: dict[str, Group] = {}
+        for call in self.walk.calls(places[0]):
+            group = self.group_of(call)
+            if group.text not in found and all(self.leads_on(group, place) for place in places):
+                found[group.text] = group
+        return list(found.values())
+
+    def leads_on(self, group: Group, place: Place) -> bool:
+        """Whether a call of the group leads on from a place, for some observed values."""
+        step = self.walk.step
+        return any(step(place, call) is not None for call in group.calls)
+
+    def allowed(self, places: Sequence[Place]) -> tuple[Allowed, ...]:
+        """The same calls as JSON values."""
+        return tuple(self.table(g.tool).allowed(g) for g in self.next_groups(places))
+
+
+def policy_of(artifact: Artifact) -> Policy:
+    """The policy of an artifact, kept with it."""
+    found = artifact.kept.get("gate")
+    if not isinstance(found, Policy):
+        found = artifact.kept["gate"] = Policy(artifact)
+    return found

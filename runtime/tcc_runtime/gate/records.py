@@ -1,0 +1,151 @@
+"""The records of a session, as values for the canonical writer.
+
+Format: docs/spec/session.md, section 3.  Cost: constant, and the digests of a call's arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from blake3 import blake3
+
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.hashes import blake
+from tcc_certs.race.digest import uuid7
+from tcc_certs.values.digest import call_key, digest, key_commitment, reference_digest
+from tcc_runtime.gate.opened import Given, json_bytes
+from tcc_runtime.gate.policy import Policy
+from tcc_runtime.gate.tools import Asked, Indices, ToolTable, written
+
+SCHEMA: Final = "tcc.session/1.0"
+_MOST_RESULT: Final = 1 << 24
+
+
+def session_record(
+    policy: Policy, key: bytes, started_ms: int, shown: Sequence[str]
+) -> dict[str, Json]:
+    """`session`."""
+    manifest = policy.artifact.manifest
+    record: dict[str, Json] = {
+        "kind": "session",
+        "schema": SCHEMA,
+        "started_ms": started_ms,
+        "artifact": policy.artifact.digest.hex(),
+        "grammar": manifest.grammar,
+        "grammar_version": manifest.version,
+        "root_state": manifest.root.hex(),
+        "monitors": list(policy.monitors.texts),
+        "arguments": {"show": list(shown)},
+        "key_commitment": key_commitment(key).hex(),
+    }
+    return {**record, "session_id": uuid7(started_ms, blake(encode(record)))}
+
+
+def shown_name(tool: str, parameter: str) -> str:
+    """How an open parameter is named among those that are shown."""
+    return f"{written(tool)}.{written(parameter)}"
+
+
+class Writer:
+    """Renders the records of one session.
+
+    Args:
+        key: of its digests, 32 bytes.
+        shown: the open parameters whose values stand in the ledger.
+    """
+
+    __slots__ = ("_key", "_shown")
+
+    def __init__(self, key: bytes, shown: Sequence[str]) -> None:
+        self._key = key
+        self._shown = frozenset(shown)
+
+    def call_key(self, seq: int) -> str:
+        """The idempotency key of a call."""
+        return call_key(self._key, seq).hex()
+
+    def reference(self, ref: str) -> str:
+        """What stands for the id that the caller gave a call.
+
+        Raises:
+            Rejected: R106 it is no text in UTF-8.
+        """
+        return reference_digest(self._key, ref).hex()
+
+    def digest(self, given: Given) -> bytes:
+        """What stands for an open argument."""
+        return digest(self._key, given[1], given[2])
+
+    def call(
+        self, seq: int, asked: Asked, states: Sequence[int], reference: str | None
+    ) -> dict[str, Json]:
+        """`call`."""
+        record: dict[str, Json] = {
+            "kind": "call",
+            "seq": seq,
+            "call": asked.group.text,
+            "open": {given[0]: self._opened(asked.table, given) for given in asked.opened},
+            "states": list(states),
+            "key": self.call_key(seq),
+        }
+        return record if reference is None else {**record, "ref": reference}
+
+    def _opened(self, table: ToolTable, given: Given) -> Mapping[str, Json]:
+        name, kind, data = given
+        record: dict[str, Json] = {"digest": self.digest(given).hex()}
+        if self._shown and shown_name(table.tool.name, name) in self._shown:
+            return {**record, "type": kind.decode(), "value": data.decode()}
+        return record
+
+    def result(self, result: object) -> str | None:
+        """What stands for the result of a call; None where it has no canonical form."""
+        if result is None:
+            return None
+        found = json_bytes(result, _MOST_RESULT)
+        if type(found) is not bytes:
+            return None
+        return blake3(b"j" + found, key=self._key).hexdigest()
+
+
+def outcome_record(
+    seq: int,
+    outcome: str,
+    ms: int,
+    observed: Mapping[str, Json] | None,
+    unforeseen: bool,
+    result: str | None,
+) -> dict[str, Json]:
+    """`outcome`."""
+    record: dict[str, Json] = {"kind": "outcome", "seq": seq, "outcome": outcome, "ms": ms}
+    if unforeseen:
+        record["unforeseen"] = True
+    elif observed:
+        record["observed"] = observed
+    if result is not None:
+        record["result"] = result
+    return record
+
+
+def refusal_record(tool: str, code: str) -> dict[str, Json]:
+    """`refusal`; `tool` is one of the grammar's, or empty."""
+    return {"kind": "refusal", "tool": tool or "unknown tool", "code": code}
+
+
+def resolve_record(seq: int, outcome: str, observed: Mapping[str, Json] | None) -> dict[str, Json]:
+    """`resolve`."""
+    record: dict[str, Json] = {"kind": "resolve", "seq": seq, "outcome": outcome}
+    return {**record, "observed": observed} if observed else record
+
+
+def end_record(abandoned: bool) -> dict[str, Json]:
+    """`end`."""
+    return {"kind": "end", "abandoned": abandoned}
+
+
+def observed_texts(table: ToolTable, observed: Indices | None) -> Mapping[str, Json] | None:
+    """The observed values by name, as texts."""
+    if observed is None or not table.observed:
+        return None
+    pairs = zip(table.observed, observed, strict=True)
+    return {param.name: param.values[at] for param, at in pairs}

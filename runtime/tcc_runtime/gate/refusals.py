@@ -1,0 +1,169 @@
+"""What a gate answers: a call that is allowed, a decision, a refusal.
+
+Codes: docs/spec/session.md, section 6.  Why something is refused and what is allowed instead is
+found when it is read, from the session as it was then; a decision itself does neither.
+Cost: constant to make; what the reading costs stands with :mod:`tcc_runtime.gate.because`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias
+
+from tcc_certs.errors import Code, clip
+
+Scalar: TypeAlias = "str | int | float | Decimal | bool | None"
+Reason: TypeAlias = "Mapping[str, str]"
+Find: TypeAlias = "Callable[[], tuple[list[Reason], tuple[Allowed, ...]]]"
+
+
+SAID: Mapping[Code, str] = {
+    Code.UNKNOWN_TOOL: "the grammar has no such tool",
+    Code.UNDECLARED_ARGUMENT: "the tool declares no such argument",
+    Code.MISSING_ARGUMENT: "an argument is missing",
+    Code.UNLISTED_VALUE: "the value is none of those that are listed",
+    Code.OPEN_VALUE: "the value has another type, or is outside its limits",
+    Code.NO_VALUE: "this is no JSON value that every program reads alike",
+    Code.NOT_PLANNED: "no plan goes on with this call here",
+    Code.MONITOR_FORBIDS: "a statement about open arguments forbids it",
+    Code.STATEMENT_FORBIDS: "a statement that the automaton leaves to the run forbids it",
+    Code.MAY_NOT_FINISH: "no plan ends here",
+    Code.MANY_STATES: "too many outcomes are unknown: resolve some first",
+    Code.UNFORESEEN: "an answer came that the grammar does not foresee: nothing may follow",
+    Code.ENDED: "the session has ended",
+    Code.ALREADY_DONE: "the ledger has a call with this id",
+    Code.NESTED_CALL: "a call may not be made inside another call of its thread or task",
+    Code.NOT_WRITTEN: "the ledger cannot be written: nothing may be called",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """A call that plans allow next.
+
+    Attributes:
+        tool: its tool.
+        arguments: its listed arguments by name; absent ones are left out, and open ones are for
+            the caller to add.
+    """
+
+    tool: str
+    arguments: Mapping[str, Scalar]
+
+
+class Decision:
+    """What a gate says of one call; it has no effect.
+
+    Attributes:
+        allowed: whether the call may be made.
+        code: why not; None where it may.
+        place: the argument at fault, or what else the refusal is about; the empty text if nothing.
+    """
+
+    __slots__ = ("_find", "_found", "allowed", "code", "place")
+
+    def __init__(self, code: Code | None, place: str, find: Find) -> None:
+        self.allowed = code is None
+        self.code = code
+        self.place = place
+        self._find: Find = find
+        self._found: tuple[list[Reason], tuple[Allowed, ...]] | None = None
+
+    @property
+    def because(self) -> list[Reason]:
+        """What forbids it, as ``{"kind": .., "text": ..}``; empty where it is allowed."""
+        return self._both()[0]
+
+    @property
+    def allowed_next(self) -> tuple[Allowed, ...]:
+        """The calls that plans allowed when this was decided."""
+        return self._both()[1]
+
+    def _both(self) -> tuple[list[Reason], tuple[Allowed, ...]]:
+        if self._found is None:
+            self._found = self._find()
+        return self._found
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+    def __repr__(self) -> str:
+        return f"Decision(allowed={self.allowed}, code={self.code!r}, place={self.place!r})"
+
+
+class Refused(Exception):
+    """A call, or an end, that is not allowed.  Nothing was done.
+
+    Args:
+        decision: the refusal.
+        tool: what was to be called; empty for an end.
+
+    Attributes:
+        code: why, R101 to R306.
+        place: the argument at fault, if it is one.
+    """
+
+    def __init__(self, decision: Decision, tool: str = "") -> None:
+        self.decision = decision
+        self.tool = tool
+        code = decision.code or Code.NOT_WRITTEN
+        self.code: str = code.value
+        self.place = decision.place
+        where = ": ".join(part for part in (_shown(tool), decision.place) if part)
+        super().__init__(f"{code.value}: {where + ': ' if where else ''}{SAID[code]}")
+
+    @property
+    def because(self) -> list[Reason]:
+        """As of the decision."""
+        return self.decision.because
+
+    @property
+    def allowed_next(self) -> tuple[Allowed, ...]:
+        """As of the decision."""
+        return self.decision.allowed_next
+
+    def __reduce__(self) -> tuple[Callable[..., Refused], tuple[object, ...]]:
+        found = (list(self.because), tuple(self.allowed_next))
+        return _again, (type(self), self.code, self.place, found, self.tool)
+
+
+class AlreadyDone(Refused):
+    """The ledger has a call with this id: it is not made again.
+
+    Attributes:
+        seq: the number of that call.
+        outcome: ``done``, ``failed`` or ``unknown``.
+    """
+
+    seq: int = 0
+    outcome: str = "unknown"
+
+    def __reduce__(self) -> tuple[Callable[..., Refused], tuple[object, ...]]:
+        again, given = super().__reduce__()
+        return again, (*given, self.seq, self.outcome)
+
+
+def _again(
+    kind: type[Refused],
+    code: str,
+    place: str,
+    found: tuple[list[Reason], tuple[Allowed, ...]],
+    tool: str,
+    *more: object,
+) -> Refused:
+    error = kind(Decision(Code(code), place, lambda: found), tool)
+    if isinstance(error, AlreadyDone) and len(more) == 2:
+        error.seq, error.outcome = int(str(more[0])), str(more[1])
+    return error
+
+
+def nothing_found() -> tuple[list[Reason], Sequence[Allowed]]:
+    """Of a decision that nobody can say more about."""
+    return [], ()
+
+
+def _shown(text: str) -> str:
+    """A name that came from outside, on one line and not too long."""
+    return clip(text, 80) if text else ""

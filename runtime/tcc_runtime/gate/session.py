@@ -1,0 +1,211 @@
+"""A session: where it may be, what its monitors remember, what was called; no ledger, no locks.
+
+Text: docs/spec/session.md, sections 4 and 5.  After an unknown outcome a session may be in several
+places, and what follows has to be allowed in all of them.  What is resolved later is folded again
+from the first call on.
+Cost: a decision a few look-ups, whatever was called before; resolving is linear in the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from tcc_certs.errors import Code
+from tcc_runtime.gate.monitors import Memory, Seen
+from tcc_runtime.gate.policy import Policy
+from tcc_runtime.gate.tools import Group, Indices
+from tcc_runtime.gate.walking import Place
+
+Outcome: TypeAlias = Literal["done", "failed", "unknown"]
+MOST_PLACES: Final = 64
+
+
+@dataclass(slots=True, kw_only=True)
+class Made:
+    """A call that was made.
+
+    Attributes:
+        group: which.
+        seen: what monitors know of it; None where none names its tool.
+        outcome: unknown until it is told.
+        observed: the indices of the observed values; None unless it is done.
+        unforeseen: an answer came that is none of the tool's.
+    """
+
+    group: Group
+    seen: Seen | None
+    outcome: Outcome = "unknown"
+    observed: Indices | None = None
+    unforeseen: bool = False
+
+
+class Session:
+    """The state of one session.
+
+    Attributes:
+        policy: of its artifact.
+        places: where it may be, distinct and in order.
+        made: every call, in order; the last one may be under way.
+        under_way: whether the last call has no outcome yet.
+        unforeseen: an answer came that leads nowhere.
+        ended: no call may follow.
+    """
+
+    __slots__ = ("_memory", "ended", "made", "places", "policy", "under_way", "unforeseen")
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.places: tuple[Place, ...] = (policy.walk.start,)
+        self.made: list[Made] = []
+        self.under_way = False
+        self.unforeseen = False
+        self.ended = False
+        self._memory = self._fresh_memory()
+
+    def _fresh_memory(self) -> Memory | None:
+        return Memory(self.policy.monitors) if self.policy.monitors.texts else None
+
+    @property
+    def memory(self) -> Memory | None:
+        """What the monitors remember, None where there are none."""
+        return self._memory
+
+    def states(self) -> list[int]:
+        """The states that the session may be in, as a ledger has them."""
+        states = self.policy.walk.states
+        if len(self.places) == 1:
+            return list(states(self.places[0]))
+        return sorted({state for place in self.places for state in states(place)})
+
+    def known_places(self) -> tuple[Place, ...]:
+        """The places, a call that is under way taken as unknown."""
+        if not self.under_way:
+            return self.places
+        return self._after_unknown(self.places, self.made[-1].group)
+
+    def refusal(self, group: Group, seen: Seen | None) -> tuple[Code, str] | None:
+        """Why a call may not be made, and which monitor forbids it; None where it may.
+
+        While another is under way its outcome counts as unknown.
+        """
+        if self.ended:
+            return Code.ENDED, ""
+        if self.unforeseen:
+            return Code.UNFORESEEN, ""
+        if self.under_way:
+            return self._refusal(self.known_places(), self._folded_memory(), group, seen)
+        return self._refusal(self.places, self._memory, group, seen)
+
+    def _refusal(
+        self, places: Sequence[Place], memory: Memory | None, group: Group, seen: Seen | None
+    ) -> tuple[Code, str] | None:
+        walk = self.policy.walk
+        for place in places:
+            for call in group.calls:
+                if walk.step(place, call) is not None:
+                    break
+            else:
+                return self._not_planned(place, group), ""
+        if memory is not None and seen is not None:
+            at = memory.forbids(seen)
+            if at is not None:
+                return Code.MONITOR_FORBIDS, self.policy.monitors.texts[at]
+        if len(places) > 1 or group.combinations > 1:
+            after = self._after_unknown(places, group)
+            if len(after) > MOST_PLACES:
+                return Code.MANY_STATES, ""
+        return None
+
+    def _not_planned(self, place: Place, group: Group) -> Code:
+        has_edge = self.policy.walk.has_edge
+        if any(has_edge(place, call) for call in group.calls):
+            return Code.STATEMENT_FORBIDS
+        return Code.NOT_PLANNED
+
+    def may_finish(self) -> bool:
+        """Whether a plan ends here, whatever the unknown outcomes are."""
+        accepts = self.policy.walk.accepts
+        return not self.unforeseen and all(accepts(place) for place in self.known_places())
+
+    def word(self) -> list[int] | None:
+        """The calls of the artifact that were made; None where that is not known."""
+        if self.under_way or len(self.places) != 1 or self.unforeseen:
+            return None
+        done = [made for made in self.made if made.outcome != "failed"]
+        if any(made.outcome == "unknown" for made in done):
+            return None
+        return [made.group.by_observed[made.observed or ()] for made in done]
+
+    def begin(self, group: Group, seen: Seen | None) -> Made:
+        """A call is made; what comes of it is told to :meth:`settle`."""
+        made = Made(group=group, seen=seen)
+        self.made.append(made)
+        self.under_way = True
+        return made
+
+    def settle(self, outcome: Outcome, observed: Indices | None, unforeseen: bool) -> None:
+        """The outcome of the call that is under way."""
+        made = self.made[-1]
+        made.outcome, made.observed, made.unforeseen = outcome, observed, unforeseen
+        self.under_way = False
+        self._fold(made)
+
+    def resolve(self, made: Made, outcome: Outcome, observed: Indices | None) -> None:
+        """What an unknown outcome turned out to be; everything behind it is folded again."""
+        made.outcome, made.observed = outcome, observed
+        self._refold()
+
+    def _refold(self) -> None:
+        self.places = (self.policy.walk.start,)
+        self.unforeseen = False
+        self._memory = self._fresh_memory()
+        for made in self.made[: len(self.made) - self.under_way]:
+            self._fold(made)
+
+    def _fold(self, made: Made) -> None:
+        if made.outcome == "failed":
+            return
+        if self._memory is not None and made.seen is not None:
+            self._memory.note(made.seen, made.observed if made.outcome == "done" else None)
+        if made.outcome == "unknown":
+            self.places = self._after_unknown(self.places, made.group)
+        elif made.unforeseen:
+            self.unforeseen = True
+            self.places = (self.policy.walk.dead,)
+        else:
+            self.places = self._after(self.places, made.group, made.observed or ())
+            # Where the answer leads nowhere from anywhere, nothing was ready for it.
+            self.unforeseen |= self.places == (self.policy.walk.dead,)
+
+    def _after(self, places: Sequence[Place], group: Group, observed: Indices) -> tuple[Place, ...]:
+        call = group.by_observed.get(observed)
+        step, dead = self.policy.walk.step, self.policy.walk.dead
+        if call is None:
+            return (dead,)
+        if len(places) == 1:
+            after = step(places[0], call)
+            return (dead if after is None else after,)
+        found = [step(place, call) for place in places]
+        return tuple(sorted({dead if after is None else after for after in found}))
+
+    def _after_unknown(self, places: Sequence[Place], group: Group) -> tuple[Place, ...]:
+        step, found = self.policy.walk.step, set(places)
+        for place in places:
+            after = [step(place, call) for call in group.calls]
+            met = {target for target in after if target is not None}
+            found |= met
+            if len([1 for target in after if target is not None]) < group.combinations:
+                found.add(self.policy.walk.dead)
+        return tuple(sorted(found))
+
+    def _folded_memory(self) -> Memory | None:
+        """What the monitors would remember if the call under way stayed unknown."""
+        if self._memory is None or self.made[-1].seen is None:
+            return self._memory
+        memory = Memory(self.policy.monitors)
+        for made in self.made:
+            if made.outcome != "failed" and made.seen is not None:
+                memory.note(made.seen, made.observed if made.outcome == "done" else None)
+        return memory

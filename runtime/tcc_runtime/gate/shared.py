@@ -1,0 +1,267 @@
+"""A session that threads, tasks and processes share: who may go on with it, and how it is kept.
+
+Who wants to change it waits for his turn (in the order of asking, within a process), then for the
+lock of the file; then he reads what others have written.  A call that its process left without an
+outcome is unknown from then on.  After an error of the system nothing is written any more, and so
+nothing is allowed.
+Text: docs/spec/session.md, section 7.
+Cost: constant, and what others have written since.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+from tcc_certs.errors import Code, Rejected, clip
+from tcc_certs.formats.codec import Json
+from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
+from tcc_runtime.gate.deciding import decision
+from tcc_runtime.gate.following import Follower
+from tcc_runtime.gate.journal import InFile, Journal
+from tcc_runtime.gate.keys import new_key, read_key
+from tcc_runtime.gate.policy import Policy
+from tcc_runtime.gate.records import outcome_record, session_record
+from tcc_runtime.gate.refusals import Decision, Refused
+from tcc_runtime.gate.session import Session
+from tcc_runtime.gate.turns import Nested, Ticket, Turns, turns_of
+
+_POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first, the longest
+_FAULTS: Final = (LedgerError, Rejected, ResumeError)
+
+
+class Shared:
+    """A session, its journal, and the queue before it.
+
+    Attributes:
+        policy: of its artifact.
+        follower: the session, and what its ledger says of it.
+        lock: of everything here, for as long as it is looked at or changed.
+        durable: whether the disk is waited for.
+        pending: the turn in which a call of this process is under way.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        journal: Journal,
+        *,
+        key: bytes | None,
+        shown: tuple[str, ...],
+        durable: bool,
+        clock: Callable[[], int],
+    ) -> None:
+        self.policy = policy
+        self.lock = threading.Lock()
+        self.pending: Ticket | None = None
+        self.clock = clock
+        self.journal = journal
+        self.durable = durable
+        self._fault: Exception | None = None
+        self._pid = os.getpid()
+        if isinstance(journal, InFile):
+            self._turns = turns_of(journal.device, journal.inode)
+            self.follower = self._take_up(journal, key, shown)
+        else:
+            self._turns = Turns()
+            self.follower = Follower(policy, os.urandom(32) if key is None else key)
+            self._begin(self.follower, shown)
+
+    @property
+    def session(self) -> Session:
+        """The session."""
+        return self.follower.session
+
+    def _begin(self, follower: Follower, shown: tuple[str, ...]) -> None:
+        started = self.clock()
+        if not 0 <= started < 1 << 48:
+            raise SettingsError("clock", "0 .. 2^48 - 1 milliseconds", started)
+        record = session_record(self.policy, follower.key, started, shown)
+        follower.open(shown)
+        self.journal.append(record)
+        self.sync()
+
+    def _take_up(self, journal: InFile, key: bytes | None, shown: tuple[str, ...]) -> Follower:
+        """A new session, or the one that the file has."""
+        try:
+            ticket = self._turns.take()
+        except Nested:
+            journal.close()
+            raise Refused(Decision(Code.NESTED_CALL, "", lambda: ([], ()))) from None
+        try:
+            journal.lock(wait=True)
+            new = journal.is_new()
+            if key is None:
+                key = new_key(journal.path) if new else read_key(journal.path)
+            follower = Follower(self.policy, key)
+            self._read(follower, locked=True)
+            if new:
+                self._begin(follower, shown)
+            elif not follower.session.ended:
+                self._leave_unknown(follower)
+        except BaseException:
+            journal.close()
+            raise
+        finally:
+            journal.unlock()
+            self._turns.give_back(ticket)
+        return follower
+
+    def sync(self) -> None:
+        """Waits for the disk, where that is asked for.
+
+        Raises:
+            LedgerError: the system refuses.
+        """
+        if self.durable:
+            self.journal.sync()
+
+    # The turn and the lock.
+
+    def enter(self, tool: str) -> Ticket:
+        """The turn, the lock, and what others have written; of a thread.
+
+        Raises:
+            Refused: R305, R306.
+        """
+        self._require_process()
+        try:
+            ticket = self._turns.take()
+        except Nested:
+            self.refuse(Code.NESTED_CALL, tool)
+        try:
+            self.journal.lock(wait=True)
+            self._catch_up(tool)
+        except _FAULTS as error:
+            self.leave(ticket)
+            self.broken(error, tool)
+        except BaseException:
+            self.leave(ticket)
+            raise
+        return ticket
+
+    async def enter_in_task(self, tool: str) -> Ticket:
+        """The same, of a task; a lock that another process has is looked at again and again."""
+        self._require_process()
+        try:
+            ticket = await self._turns.take_in_task()
+        except Nested:
+            self.refuse(Code.NESTED_CALL, tool)
+        try:
+            pause, longest = _POLL
+            while not self.journal.lock(wait=False):
+                await asyncio.sleep(pause)
+                pause = min(longest, 2 * pause)
+            self._catch_up(tool)
+        except _FAULTS as error:
+            self.leave(ticket)
+            self.broken(error, tool)
+        except BaseException:
+            self.leave(ticket)
+            raise
+        return ticket
+
+    def leave(self, ticket: Ticket) -> None:
+        """Gives lock and turn back."""
+        self.journal.unlock()
+        self._turns.give_back(ticket)
+
+    def _require_process(self) -> None:
+        """After a fork: locks that threads of the other process held are not waited for."""
+        if os.getpid() == self._pid:
+            return
+        self._pid = os.getpid()
+        self.lock = threading.Lock()
+        self.pending = None
+        journal = self.journal
+        if isinstance(journal, InFile):
+            self._turns = turns_of(journal.device, journal.inode)
+        else:
+            self._turns = Turns()
+
+    # What the ledger has.
+
+    def _catch_up(self, tool: str) -> None:
+        with self.lock:
+            if self._fault is not None:
+                self.broken(self._fault, tool)
+            self._read(self.follower, locked=True)
+            self._leave_unknown(self.follower)
+
+    def _read(self, follower: Follower, *, locked: bool) -> None:
+        for record in self.journal.news(locked=locked):
+            follower.apply(record, self.journal.records)
+
+    def _leave_unknown(self, follower: Follower) -> None:
+        """A call that its process did not end has an unknown outcome."""
+        session = follower.session
+        if session.under_way:
+            seq = len(session.made)
+            self.journal.append(outcome_record(seq, "unknown", 0, None, False, None))
+            self.sync()
+            session.settle("unknown", None, False)
+
+    def look(self) -> Decision | None:
+        """What others have written since, without the lock; why nothing can be said, if so."""
+        self._require_process()
+        if self._fault is None:
+            try:
+                self._read(self.follower, locked=False)
+            except Rejected:
+                return None  # a line that is being mended just now; who has the lock looks closely
+            except (LedgerError, ResumeError) as error:
+                self._fault = error
+        return None if self._fault is None else self._broken(self._fault)
+
+    def write(self, record: dict[str, Json], tool: str = "", *, sync: bool = True) -> None:
+        """Writes a record, and waits for the disk unless `sync` is False.
+
+        Raises:
+            Refused: R306 it cannot be written.
+        """
+        try:
+            self.journal.append(record)
+            if sync:
+                self.sync()
+        except LedgerError as error:
+            self.broken(error, tool)
+
+    def try_to_write(self, record: dict[str, Json], *, sync: bool) -> bool:
+        """The same; False where it cannot be written, and then nothing is allowed any more."""
+        try:
+            self.journal.append(record)
+            if sync:
+                self.sync()
+        except LedgerError as error:
+            self._fault = error
+            return False
+        return True
+
+    def fail(self, error: Exception) -> None:
+        """From here on nothing is allowed."""
+        self._fault = self._fault or error
+
+    # Refusals.
+
+    def refuse(self, code: Code, tool: str = "") -> NoReturn:
+        """Refuse, for a reason that is no argument's.
+
+        Raises:
+            Refused: always.
+        """
+        raise Refused(decision(self.session, code, ""), tool)
+
+    def broken(self, error: Exception, tool: str) -> NoReturn:
+        """Refuse this and everything that follows: the ledger cannot be gone on with.
+
+        Raises:
+            Refused: R306.
+        """
+        self._fault = error
+        raise Refused(self._broken(error), tool) from error
+
+    def _broken(self, error: Exception) -> Decision:
+        return decision(self.session, Code.NOT_WRITTEN, clip(error, 200))

@@ -1,0 +1,273 @@
+"""The side that a client talks to: what it may say, in both ways of the protocol, and the answers.
+
+An allow-list: `initialize`, `ping`, `server/discover`, `tools/list`, `tools/call` and two
+notifications; anything else is not there.  The first request decides how the connection speaks.
+Calls come out of here checked for their form alone; whether they may be made is asked elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from tcc_runtime.mcp.versions import (
+    CAPABILITIES_KEY,
+    HANDSHAKE,
+    STATELESS,
+    VERSION_KEY,
+    cacheable,
+    stamped,
+)
+from tcc_runtime.mcp.wire import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    UNSUPPORTED_VERSION,
+    Answer,
+    Id,
+    Member,
+    Request,
+    Unreadable,
+    dumps,
+    read_line,
+    write_line,
+)
+
+_CALL_MEMBERS = frozenset(("name", "arguments", "_meta"))
+_FAR = 10**15
+_RESULT_MEMBERS = ("content", "structuredContent", "isError")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A call that a client asks for.
+
+    Attributes:
+        token: for progress, where the client wants to hear of it.
+    """
+
+    identity: Id
+    tool: str
+    arguments: Mapping[str, Any]
+    token: Id | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelled:
+    """A client that no longer waits for an answer."""
+
+    identity: Id
+
+
+class Door:
+    """A connection to a client.
+
+    Args:
+        info: name and version, as clients are told.
+        instructions: what a model is told about the server as a whole.
+        tools: lists the tools, as JSON; asked each time.
+        changes: whether clients of the handshake are told that the list may change.
+
+    Attributes:
+        stateless: how the connection speaks; None before its first request.
+        open: whether calls may be made: always in the stateless way, else after the handshake.
+    """
+
+    def __init__(
+        self,
+        *,
+        info: Mapping[str, Any],
+        instructions: str,
+        tools: Callable[[], Sequence[Mapping[str, Any]]],
+        changes: bool = False,
+    ) -> None:
+        self._info = info
+        self._instructions = instructions
+        self._tools = tools
+        self._changes = changes
+        self.stateless: bool | None = None
+        self.open = False
+
+    def take(self, line: bytes | None) -> bytes | Call | Cancelled | None:
+        """A line of the client's: the answer to it, or the call or the cancellation that it is."""
+        if line is None:
+            return _error(None, INVALID_REQUEST, "a line that is too long")
+        if not line.strip():
+            return None
+        try:
+            message = read_line(line)
+            if isinstance(message, Answer):
+                return None  # nothing was asked
+            return self._notified(message) if message.identity is None else self._asked(message)
+        except Unreadable as error:
+            return _error(error.identity, error.code, str(error), error.data)
+
+    def answer(self, call: Call, result: Mapping[str, Any]) -> bytes:
+        """The answer to a call with a result of our own."""
+        return self._answered(call.identity, result)
+
+    def relayed(self, call: Call, result: Mapping[str, Member]) -> bytes:
+        """The answer to a call with a server's result, its members as they were written."""
+        parts = [
+            f'"{name}":{result[name].text}'
+            for name in _RESULT_MEMBERS
+            if name in result and (self.stateless or _is_older(name, result[name].value))
+        ]
+        if self.stateless:
+            parts.append(dumps(stamped({}, self._info))[1:-1])
+        return write_line(
+            {"jsonrpc": "2.0", "id": call.identity}, result="{" + ",".join(parts) + "}"
+        )
+
+    def refused(self, call: Call, code: int, message: str, data: Any = None) -> bytes:
+        """The answer to a call with an error of the protocol."""
+        return _error(call.identity, code, message, data)
+
+    def progress(self, call: Call, params: Mapping[str, Any]) -> bytes:
+        """Word of how far a call is."""
+        said = {
+            name: value
+            for name, kind in (("progress", float), ("total", float), ("message", str))
+            if isinstance(value := _plain(params.get(name)), kind)
+        }
+        told = {"progressToken": call.token, **said}
+        return _notification("notifications/progress", told)
+
+    def changed(self) -> bytes:
+        """Word that the list of tools is another one."""
+        return _notification("notifications/tools/list_changed", {})
+
+    def _notified(self, message: Request) -> Cancelled | None:
+        if message.method != "notifications/cancelled":
+            return None
+        identity = message.params.get("requestId")
+        if not isinstance(identity, str | int) or isinstance(identity, bool):
+            return None
+        return Cancelled(identity=identity)
+
+    def _asked(self, message: Request) -> bytes | Call:
+        self._settle(message)
+        identity = message.identity
+        if identity is None:  # those are notifications
+            raise Unreadable(INVALID_REQUEST, "no id")
+        if message.method == "tools/call":
+            return _call(identity, message.params, message)
+        if message.method == "tools/list":
+            return self._answered(identity, self._listed(message))
+        if message.method == "server/discover" and self.stateless:
+            return self._answered(identity, self._discovered())
+        if message.method == "initialize" and not self.stateless:
+            return self._answered(identity, self._initialized(message))
+        if message.method == "ping" and not self.stateless:
+            return self._answered(identity, {})
+        raise Unreadable(METHOD_NOT_FOUND, "no such method here", identity)
+
+    def _settle(self, message: Request) -> None:
+        """Hold the connection to the way of its first request."""
+        meta = message.params.get("_meta")
+        enveloped = isinstance(meta, dict) and VERSION_KEY in meta
+        stateless = enveloped and message.method != "initialize"
+        if self.stateless is None and (stateless or message.method != "ping"):
+            self.stateless = stateless
+        if self.stateless and message.method == "initialize":
+            raise _unsupported(message.params.get("protocolVersion"), message.identity)
+        if self.stateless and not stateless:
+            raise Unreadable(INVALID_PARAMS, "a request without its envelope", message.identity)
+        if not self.stateless and stateless:
+            raise Unreadable(
+                INVALID_REQUEST, "this connection began with a handshake", message.identity
+            )
+        if isinstance(meta, dict) and stateless:
+            _check_envelope(meta, message.identity)
+            self.open = True
+        elif not self.open and message.method not in ("initialize", "ping"):
+            # Whoever was refused may still begin with either way.
+            self.stateless = None
+            raise Unreadable(INVALID_REQUEST, "not initialized", message.identity)
+
+    def _initialized(self, message: Request) -> dict[str, Any]:
+        if self.open:
+            raise Unreadable(INVALID_REQUEST, "initialized already", message.identity)
+        wanted = message.params.get("protocolVersion")
+        if not isinstance(wanted, str):
+            self.stateless = None
+            raise Unreadable(INVALID_PARAMS, "protocolVersion is no text", message.identity)
+        self.open = True
+        return {
+            "protocolVersion": wanted if wanted in HANDSHAKE else HANDSHAKE[-1],
+            "capabilities": {"tools": {"listChanged": True} if self._changes else {}},
+            "serverInfo": dict(self._info),
+            "instructions": self._instructions,
+        }
+
+    def _discovered(self) -> dict[str, Any]:
+        return cacheable(
+            {
+                "supportedVersions": [STATELESS],
+                "capabilities": {"tools": {}},
+                "instructions": self._instructions,
+            }
+        )
+
+    def _listed(self, message: Request) -> dict[str, Any]:
+        if "cursor" in message.params:
+            raise Unreadable(INVALID_PARAMS, "the list has one page", message.identity)
+        listed = {"tools": list(self._tools())}
+        return cacheable(listed) if self.stateless else listed
+
+    def _answered(self, identity: Id, result: Mapping[str, Any]) -> bytes:
+        whole = stamped(result, self._info) if self.stateless else result
+        return write_line({"jsonrpc": "2.0", "id": identity, "result": whole})
+
+
+def _call(identity: Id, params: Mapping[str, Any], message: Request) -> Call:
+    name, arguments = params.get("name"), params.get("arguments", {})
+    for member in sorted(params):
+        if member not in _CALL_MEMBERS:
+            raise Unreadable(INVALID_PARAMS, "a call with more than name and arguments", identity)
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise Unreadable(INVALID_PARAMS, "a call has a name and arguments", identity)
+    meta = params.get("_meta", {})
+    token = meta.get("progressToken") if isinstance(meta, dict) else None
+    known = isinstance(token, str | int) and not isinstance(token, bool)
+    return Call(identity=identity, tool=name, arguments=arguments, token=token if known else None)
+
+
+def _check_envelope(meta: Mapping[str, Any], identity: Id | None) -> None:
+    if not isinstance(meta[VERSION_KEY], str) or not isinstance(meta.get(CAPABILITIES_KEY), dict):
+        raise Unreadable(INVALID_PARAMS, "_meta without version and capabilities", identity)
+    if meta[VERSION_KEY] != STATELESS:
+        raise _unsupported(meta[VERSION_KEY], identity)
+
+
+def _unsupported(wanted: object, identity: Id | None) -> Unreadable:
+    data = {"supported": [STATELESS], "requested": wanted if isinstance(wanted, str) else ""}
+    return Unreadable(UNSUPPORTED_VERSION, f"{STATELESS} is spoken here", identity, data)
+
+
+def _is_older(name: str, value: object) -> bool:
+    """Whether clients of the handshake know such a member: structured content was an object."""
+    return name != "structuredContent" or isinstance(value, dict)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
+        return value
+    return float(value) if -_FAR < value < _FAR else None
+
+
+def _notification(method: str, params: Mapping[str, Any]) -> bytes:
+    return write_line({"jsonrpc": "2.0", "method": method, "params": params})
+
+
+def _error(identity: Id | None, code: int, message: str, data: Any = None) -> bytes:
+    # JSON-RPC asks for an id of null where none could be read.
+    if identity is None and code not in (PARSE_ERROR, INVALID_REQUEST):
+        code = INVALID_REQUEST
+    error: dict[str, Any] = {"code": code, "message": message}
+    if data is not None:
+        error["data"] = data
+    return write_line({"jsonrpc": "2.0", "id": identity, "error": error})

@@ -1,0 +1,110 @@
+"""One table of options: what the fields of a dataclass of options say of each, as rows.
+
+A field's type says what its values are, its default what holds where nothing is said, and its
+metadata the rest: ``about`` (a line of help), ``least``, ``above`` and ``most`` (the range of a
+number; of bytes how many), ``places`` (the most of a decimal), ``short`` (its name on a command
+line and in a request, where that is another), ``metavar`` (what help calls a value), ``asking``
+(whether it is about asking what calls cost), and ``calls`` (whether it is a sequence of calls).
+Cost: once for each dataclass, well below a millisecond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, Field, dataclass, fields
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+_UNIONS = (Union, UnionType)
+_ALL_PLACES: Final = 40  # more than any exact decimal has
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A row of the table.
+
+    Attributes:
+        name: of the field.
+        kind: the type of its values, None left out: int, float, str, bytes or tuple (of texts).
+        choices: of the texts that it may be; empty where any may.
+        optional: whether it may be None.
+        default: where nothing is said; None where something has to be, too.
+        about: a line of help.
+        least, above, most: of its number, or of how many bytes it has; None is no limit.
+        places: the most of a decimal.
+        short: its name where people write it, with underscores.
+        metavar: what help calls a value; None leaves it to the type.
+        asking: whether it is about asking what calls cost.
+        calls: whether its texts are calls one after the other: one text on a command line.
+    """
+
+    name: str
+    kind: type
+    choices: tuple[str, ...]
+    optional: bool
+    default: Any
+    about: str
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    places: int = _ALL_PLACES
+    short: str
+    metavar: str | None = None
+    asking: bool = False
+    calls: bool = False
+
+    def holds(self, number: float, one: int = 1) -> bool:
+        """Whether `number / one` is in range."""
+        return (
+            (self.least is None or number >= self.least * one)
+            and (self.above is None or number > self.above * one)
+            and (self.most is None or number <= self.most * one)
+        )
+
+    @property
+    def range(self) -> str:
+        """The range, for people."""
+        if self.kind is bytes:
+            same = self.least == self.most
+            return f"{self.least} bytes" if same else f"{self.least} to {self.most} bytes"
+        text = f"above {self.above}" if self.least is None else f"{self.least} or more"
+        text += "" if self.most is None else f", at most {self.most}"
+        return text if self.places == _ALL_PLACES else f"{text}, with at most {self.places} places"
+
+
+def table_of(options: type) -> tuple[Option, ...]:
+    """The rows of a dataclass of options: of each field that says what it is about, in order."""
+    hints = get_type_hints(options)
+    return tuple(_row(at, hints[at.name]) for at in fields(options) if "about" in at.metadata)
+
+
+def _row(at: Field[Any], hint: Any) -> Option:
+    leaves = list(_leaves(hint))
+    first = next(leaf for leaf in leaves if leaf is not NoneType)
+    return Option(
+        name=at.name,
+        kind=_kind(first),
+        choices=tuple(text for leaf in leaves for text in _texts(leaf)),
+        optional=NoneType in leaves,
+        default=None if at.default is MISSING else at.default,
+        **{"short": at.name, **at.metadata},
+    )
+
+
+def _kind(leaf: Any) -> type:
+    if _texts(leaf):
+        return str
+    origin = get_origin(leaf)
+    return tuple if origin is Sequence else origin or leaf
+
+
+def _leaves(hint: Any) -> Iterator[Any]:
+    if get_origin(hint) not in _UNIONS:
+        yield hint
+        return
+    for part in get_args(hint):
+        yield from _leaves(part)
+
+
+def _texts(leaf: Any) -> tuple[str, ...]:
+    return get_args(leaf) if get_origin(leaf) is Literal else ()

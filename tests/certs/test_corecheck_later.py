@@ -1,0 +1,209 @@
+"""The automaton against a core of version 1.1: orders, sums and what strict cuts.
+
+The oracle lists plans; the part that strict leaves is found there by taking plans out one by one.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from tcc_certs.core.model import ForbidBefore
+from tcc_certs.core.reader import read_core
+from tcc_certs.corecheck.check import CoreReport, check_core
+from tcc_certs.errors import Rejected
+from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.kernel import check
+from tests.oracle.build import build
+from tests.oracle.cores import call, depth, make_core, random_later_core
+from tests.oracle.plans import meets_all, plans, words
+
+RESULTS = {"name": "r", "observed": True, "values": ["no", "yes"]}
+TOOLS: list[Any] = [
+    {"name": "a", "params": []},
+    {"name": "t", "params": [{"name": "k", "values": ["1", "2"]}, RESULTS], "strict": True},
+    {"name": "z", "params": []},
+]
+CALLS = [call(0), *(call(1, [k, r]) for k in range(2) for r in range(2)), call(2)]
+A, NO1, YES1, NO2, YES2, Z = range(6)
+T1, T2 = {NO1, YES1}, {NO2, YES2}
+
+
+def one(*calls: int) -> list[Any]:
+    return ["call", set(calls)]
+
+
+def strict_core(plan: Any, **members: Any) -> bytes:
+    return make_core(tools=TOOLS, calls=CALLS, plan=plan, **members)
+
+
+def verdict(core: bytes, found: list[tuple[int, ...]]) -> str:
+    """VALID, or the code of the refusal, of the artifact of exactly these plans."""
+    try:
+        check_core(check(build(core, found, tilt=0)))
+    except Rejected as refusal:
+        return refusal.code.value
+    return "VALID"
+
+
+def agree_and_differ(rng: random.Random, rounds: int) -> tuple[int, int, dict[str, int]]:
+    """Random cores: the plans that the oracle lists are VALID, one more or less is refused."""
+    valid, cut, refused = 0, 0, dict.fromkeys(("C901", "G101", "G102"), 0)
+    for _ in range(rounds):
+        data, core = random_later_core(rng)
+        due = plans(core, 4)
+        if not due:
+            continue
+        assert verdict(data, due) == "VALID", data
+        valid += 1
+        free = {word for word in _free(core) if word not in set(due)}
+        cut += bool(free)
+        for _ in range(3):
+            forged = set(due)
+            choice = rng.random()
+            if choice < 0.4 and len(due) > 1:
+                forged.remove(rng.choice(due))
+            elif choice < 0.8 and free:
+                forged |= set(rng.sample(sorted(free), rng.randint(1, len(free))))
+            else:
+                forged.add(tuple(rng.randrange(len(core.calls)) for _ in range(rng.randint(0, 4))))
+            if forged != set(due):
+                refused[verdict(data, sorted(forged))] += 1
+    return valid, cut, refused
+
+
+def _free(core: Any) -> set[tuple[int, ...]]:
+    """The plans before the cut; random cores of 1.1 have no rules."""
+    return {word for word in words(core, core.plan, {}, 4) if meets_all(core, word)}
+
+
+def test_random_cores_agree_with_the_oracle_and_with_nothing_else() -> None:
+    valid, cut, refused = agree_and_differ(random.Random(11), 300)
+    print(f"{valid} artifacts valid, {cut} of them cut, {refused} forged ones refused")
+    assert valid > 150 and cut > 30 and min(refused.values()) > 30
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(20))
+def test_many_random_cores_agree_with_the_oracle(seed: int) -> None:
+    agree_and_differ(random.Random(seed), 1000)
+
+
+def test_random_cores_have_every_feature() -> None:
+    rng = random.Random(11)
+    cores = [random_later_core(rng)[1] for _ in range(300)]
+    assert sum(any(tool.strict for tool in core.tools) for core in cores) > 100
+    assert sum(any(limit.kind == "sum" for limit in core.limits) for core in cores) > 50
+    assert sum(any(r.order == "each" for r in core.requires) for core in cores) > 50
+    assert sum(any(isinstance(f, ForbidBefore) for f in core.forbids) for core in cores) > 50
+
+
+# What strict leaves ----------------------------------------------------------------------------
+
+LEFT: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
+    "both answers go on": (["seq", [one(NO1, YES1), one(Z)]], [(NO1, Z), (YES1, Z)]),
+    "one answer breaks off, another way is there": (
+        ["alt", [["seq", [one(YES1), one(Z)]], one(A)]], [(A,)],
+    ),
+    "the other value of the chosen parameter stays": (
+        ["alt", [one(YES1), one(NO2, YES2)]], [(NO2,), (YES2,)],
+    ),
+    "a cut goes back to where there is another way": (
+        ["seq", [one(A), ["alt", [["seq", [one(*T1), one(A), one(YES2)]], one(Z)]]]], [(A, Z)],
+    ),
+    "a cut further on takes the answer before it with it": (
+        ["alt", [["seq", [one(NO1), one(A)]], ["seq", [one(YES1), one(NO2)]], one(Z)]], [(Z,)],
+    ),
+    "answers go on in different ways": (
+        ["alt", [["seq", [one(NO1), one(A)]], one(YES1)]], [(NO1, A), (YES1,)],
+    ),
+    "stopping is a way to go on": (
+        ["seq", [one(*T1), ["repeat", ["seq", [one(YES2), one(Z)]], 0, 1]]], [(NO1,), (YES1,)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(LEFT))
+def test_strict_leaves_the_largest_part(name: str) -> None:
+    plan, due = LEFT[name]
+    core = strict_core(plan)
+    assert plans(read_core(core), 4) == sorted(due)
+    assert verdict(core, sorted(due)) == "VALID"
+    free = sorted(_free(read_core(core)))
+    if free != sorted(due):
+        assert verdict(core, free) == "C901"
+    for word in due:
+        rest = [other for other in due if other != word]
+        assert not rest or verdict(core, rest) in ("C901", "G101", "G102")
+
+
+def test_what_was_cut_is_counted() -> None:
+    plan, due = LEFT["a cut goes back to where there is another way"]
+    report = check_core(check(build(strict_core(plan), due, tilt=0)))
+    assert report == CoreReport(pairs=3, dead=0, cut=3)
+
+
+def test_a_call_that_was_cut_without_need_is_missed_at_its_place() -> None:
+    plan = ["seq", [one(A), ["alt", [["seq", [one(*T1), one(Z)]], one(Z)]]]]
+    with pytest.raises(Rejected) as refusal:
+        check_core(check(build(strict_core(plan), [(A, Z)], tilt=0)))
+    assert (refusal.value.code, refusal.value.path) == ("G102", "state 1 after [a]")
+    assert refusal.value.expected == "an edge: the core has a plan by a call that has none"
+
+
+def test_without_strict_an_answer_may_break_off() -> None:
+    loose = [TOOLS[0], {**TOOLS[1], "strict": None}, TOOLS[2]]
+    loose[1] = {key: value for key, value in loose[1].items() if value is not None}
+    plan = ["alt", [["seq", [one(YES1), one(Z)]], one(A)]]
+    core = make_core(tools=loose, calls=CALLS, plan=plan)
+    assert verdict(core, [(A,), (YES1, Z)]) == "VALID"
+    assert verdict(core, [(A,)]) == "G102"
+
+
+def test_a_core_that_lacks_an_answer_has_no_strict_call_of_it() -> None:
+    calls = [CALLS[i] for i in (A, YES1, NO2, YES2, Z)]
+    core = make_core(tools=TOOLS, calls=calls, plan=["call", {0, 1, 2, 3}])
+    assert plans(read_core(core), 2) == [(0,), (2,), (3,)]
+    assert verdict(core, [(0,), (2,), (3,)]) == "VALID"
+    assert verdict(core, [(0,), (1,), (2,), (3,)]) == "C901"
+    assert verdict(core, [(0,)]) == "G102"
+
+
+def test_infinitely_many_plans_before_the_cut_are_refused() -> None:
+    # Behind the answer that goes round for ever another breaks off: what is left is finite.
+    plan = ["alt", [one(A), ["seq", [["repeat", one(Z), 0], one(YES1)]]]]
+    core = strict_core(plan)
+    with pytest.raises(Rejected) as refusal:
+        check_core(check(build(core, [(A,)], tilt=0)))
+    assert (refusal.value.code, refusal.value.path) == ("G102", "core")
+
+
+# C9 --------------------------------------------------------------------------------------------
+
+
+def test_an_edge_without_its_sister_is_named() -> None:
+    core = strict_core(["seq", [one(A), one(NO1, YES1, NO2)]])
+    with pytest.raises(Rejected) as refusal:
+        check(build(core, [(A, NO1), (A, YES1), (A, NO2)], tilt=0))
+    found = refusal.value
+    assert (found.code, found.path) == ("C901", "edge_call[2]")
+    assert (found.expected, found.found) == ("an edge for each of 2 answers to t(k=2)", "1")
+
+
+def test_strict_is_refused_with_features_that_make_the_automaton_wider() -> None:
+    core = strict_core(one(*T1), limits=[depth(2)])
+    for features, held in (
+        ({"nondeterministic": True}, False),
+        ({"relaxed": Relaxed(limits=(0,))}, False),
+        ({"round_counts": 4}, True),
+        ({}, True),
+    ):
+        data = build(core, [(NO1,), (YES1,)], tilt=0, **features)
+        if held:
+            assert check_core(check(data)).cut == 0
+            continue
+        with pytest.raises(Rejected) as refusal:
+            check(data)
+        assert (refusal.value.code, refusal.value.path) == ("C902", "manifest.critical")

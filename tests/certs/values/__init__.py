@@ -1,0 +1,1 @@
+"""Values: numbers, canonical texts, digests, patterns, types."""

@@ -1,0 +1,133 @@
+"""Patterns of texts: RE2 is the oracle; what is refused is refused with its place."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+
+import pytest
+
+from tcc_certs.errors import Rejected
+from tcc_certs.values.text_pattern import parse
+
+re2 = pytest.importorskip("re2")
+
+ATOMS = [
+    *"abc0 -_", ".", "\\d", "\\w", "\\s", "\\D", "\\W", "\\S", "\\.", "\\-", "[a-c]", "[^a]",
+    "[^\\d]", "[\\w-]", "[^\\D]", "[-a]", "[^-a0]", "\\n", "é", "[à-ý]", "[^\\w\\s]", "[\\]\\\\]",
+    "[--0]", "[^\\d\\D]", "[.*]", "\\v", "😀",
+]  # fmt: skip
+QUANTIFIERS = ["*", "+", "?", "{2}", "{0}", "{1,}", "{0,2}", "{2,3}", "{0,}", "{3}"]
+CHARS = "abc0 -_.\né5zÿ😀\v]\\\t"
+
+
+def pattern(rng: random.Random, depth: int) -> str:
+    kind = rng.random()
+    if depth == 0 or kind < 0.35:
+        return rng.choice(ATOMS)
+    if kind < 0.6:
+        return pattern(rng, depth - 1) + pattern(rng, depth - 1)
+    if kind < 0.75:
+        return f"({pattern(rng, depth - 1)}|{pattern(rng, depth - 1)})"
+    if kind < 0.8:
+        return f"(?:{pattern(rng, depth - 1)}|)"
+    return f"({pattern(rng, depth - 1)}){rng.choice(QUANTIFIERS)}"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_it_matches_what_re2_matches(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(100):
+        source = pattern(rng, rng.randint(1, 5))
+        source = f"{rng.choice(['', '', '^'])}{source}{rng.choice(['', '', '$'])}"
+        ours, oracle = parse(source), re2.compile(source)
+        for _ in range(20):
+            text = "".join(rng.choice(CHARS) for _ in range(rng.randint(0, 8)))
+            assert ours.matches(text) == (oracle.fullmatch(text) is not None), (source, text)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_taken_means_what_it_means_in_re2(seed: int) -> None:
+    """Any text of marks: it is refused, or RE2 takes it too, and for the same texts."""
+    rng = random.Random(1000 + seed)
+    taken = 0
+    for _ in range(1500):
+        source = "".join(rng.choice("ab-^$.[]{}()|*+?\\d:1,") for _ in range(rng.randint(1, 7)))
+        try:
+            ours = parse(source)
+        except Rejected as refusal:
+            assert refusal.code == "C801"
+            continue
+        taken += 1
+        oracle = re2.compile(source)
+        for text in ("", "a", "b", "-", "1", "ab", "aa", "ab-", "^", ",", "a1", "[", ":", "\n"):
+            assert ours.matches(text) == (oracle.fullmatch(text) is not None), (source, text)
+    assert taken > 100
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        ("a(?=b)", 3), ("(?i)a", 2), ("(a)\\1", 5), ("a*?", 3), ("a**", 3), ("a{2}+", 5),
+        ("a{2", 4), ("a{3,2}", 7), ("a{,3}", 3), ("{", 2), ("a]", 3), ("*a", 2), ("a|*", 4),
+        ("(a", 3), ("a)", 2), ("[a", 3), ("[]a]", 2), ("[^]a]", 3), ("[b-a]", 5), ("[a-\\d]", 6),
+        ("[!-\\d]", 6), ("[a-c-e]", 5), ("[[:alpha:]]", 2), ("\\pL", 3), ("\\x41", 3), ("\\", 3),
+        ("\\b", 3), ("a^", 3), ("a$b", 3), ("(^a)", 3), ("(a$)", 3), ("a|^b", 4), ("^*", 3),
+        ("a{1001}", 7), ("a\x00", 1), ("a\u200d", 1), ("\ud800", 1), ("\\Qa", 3), ("(?P<n>a)", 2),
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_refused_at_its_place(source: str, place: int) -> None:
+    with pytest.raises(Rejected) as refused:
+        parse(source, "core.tools[0]")
+    assert refused.value.code == "C801"
+    found = re.fullmatch(r"core\.tools\[0\] character ([0-9]+)", refused.value.path)
+    assert found is not None
+    assert abs(int(found[1]) - place) <= 1
+
+
+@pytest.mark.parametrize(
+    ("source", "holds"),
+    [
+        ("a{1000}", True), ("a{999}bc", False), ("(a{10}){100}", True), ("(a{10}){101}", False),
+        ("(a|b){1000}", True), ("(ab|c){334}", False), ("((((){1000}){1000}){1000}){1000}", True),
+        ("((((|(|)){1000}){1000}){1000}){1000}", True),
+        ("(((a?){1000})?)?", True), ("a{1000,}", True), ("(a{0}b){1000}", True),
+        ("(" * 100 + "a" + ")" * 100, True), ("(" * 101 + "a" + ")" * 101, False),
+        ("[" + "a" * 4094 + "]", True), ("[" + "a" * 4095 + "]", False),
+    ],
+)  # fmt: skip
+def test_how_large_a_pattern_may_be(source: str, holds: bool) -> None:
+    if holds:
+        parse(source)
+        return
+    with pytest.raises(Rejected) as refused:
+        parse(source)
+    assert refused.value.code == "C801"
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "matches"),
+    [
+        ("[a-z]*", "a" * 65536, True),
+        ("(a*)*b", "a" * 65536, False),
+        ("(a|b)*a(a|b){400}", "ab" * 32768, False),
+        ("(ab|cd){0,249}.*", "abcd" * 16384, True),
+        ("[^x]*", "".join(map(chr, range(0x3000, 0xD000))), True),
+        ("(.*a.*b.*){150}", "ab" * 32768, True),
+        ("(a?b?){400}", "b" * 400 + "c", False),
+    ],
+)
+def test_no_pattern_takes_long(source: str, text: str, matches: bool) -> None:
+    began = time.perf_counter()
+    assert parse(source).matches(text) is matches
+    assert time.perf_counter() - began < 5
+
+
+def test_what_is_kept_of_texts_is_bounded() -> None:
+    rng = random.Random(3)
+    ours, oracle = parse("(a|b)*a(a|b){60}"), re2.compile("(a|b)*a(a|b){60}")
+    for _ in range(200):
+        text = "".join(rng.choice("ab") for _ in range(300))
+        assert ours.matches(text) == (oracle.fullmatch(text) is not None)
+        assert len(ours._sets) <= 1 << 12

@@ -1,0 +1,147 @@
+"""Cores of version 1.1 from text to the columns of the artifact.
+
+Random grammars whose statements are those of the version, against the list of plans of the core
+that the front end makes; and the order of calls that leave a parameter out or stand in quotes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from tcc_certs.core.reader import read_core
+from tcc_certs.corecheck.check import check_core
+from tcc_certs.formats.codec import decode
+from tcc_certs.kernel import check
+from tcc_compiler.frontend import read_grammar_text
+from tcc_compiler.options import Options
+from tcc_compiler.pipeline import compile_text
+from tests.oracle.build import build
+from tests.oracle.observing import without_strict
+from tests.oracle.plans import plans
+
+DEPTH = 3
+TOOLS = {
+    "get": "tool get(n: 1 | 2.5; why: text)",
+    "run": "tool run(k: u | v) gives (r: pass | fail)",
+    "a-b": 'tool "a-b"("x"?: 2 | 0.5)',
+    "any": 'tool "any" gives (w: 1 | 3)',
+    "edit": "tool edit",
+}
+PATTERNS = {
+    "get": ("get", "get(n=1)"),
+    "run": ("run", "run(r=pass)", "run(k=u)"),
+    "a-b": ('"a-b"', '"a-b"(x=2)'),
+    "any": ('"any"', '"any"(w=3)'),
+    "edit": ("edit",),
+}
+SUMS = {"get": "get.n", "a-b": '"a-b".x', "any": '"any".w'}
+
+
+def grammar(rng: random.Random) -> str:
+    """A random grammar over some of these tools."""
+    names = sorted(rng.sample(sorted(TOOLS), rng.randint(1, 3)))
+    lines = ['grammar g version "1"', f"limit depth <= {DEPTH}"]
+    for name in names:
+        strict = " gives " in TOOLS[name] and rng.random() < 0.4
+        lines.append(TOOLS[name] + " { strict }" * strict)
+    patterns = [pattern for name in names for pattern in PATTERNS[name]]
+
+    def some() -> str:
+        return rng.choice(patterns)
+
+    forms = [
+        lambda: f"require {some()} before each {some()}",
+        lambda: f"require {some()} before {some()}",
+        lambda: f"forbid {some()} before {some()}",
+        lambda: f"forbid {some()} with {some()}",
+    ]
+    for name in names:
+        if name in SUMS:
+            forms.append(lambda of=SUMS[name]: f"limit sum({of}) <= {rng.choice((1, 2.5, 3, 4.5))}")
+    lines += sorted({rng.choice(forms)() for _ in range(rng.randint(0, 3))})
+    parts = [f"{some()}{rng.choice(('', '?', '*', '+'))}" for _ in range(rng.randint(1, 3))]
+    lines.append(rng.choice(("plan = any*", f"plan = {' '.join(parts)}")))
+    return "\n".join(lines) + "\n"
+
+
+def compare(seed: int) -> str:
+    """Compile the grammar of that seed and compare; says what it came to."""
+    text = grammar(random.Random(seed))
+    data = read_grammar_text(text).core
+    assert data is not None, text
+    core = read_core(data)
+    listed, left = plans(without_strict(core), DEPTH), plans(core, DEPTH)
+    made = compile_text(text, Options())
+    errors = [d.code for d in made.diagnostics if d.severity == "error"]
+    if not left:
+        assert errors == ["TCC414" if listed else "TCC402"], text
+        return errors[0]
+    assert made.artifact == build(data, left), text
+    check_core(check(made.artifact))
+    return "whole" if len(left) == len(listed) else "cut"
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_the_artifact_of_a_random_grammar_is_that_of_its_list_of_plans(block: int) -> None:
+    outcomes = Counter(compare(seed) for seed in range(40 * block, 40 * block + 40))
+    assert outcomes["whole"] >= 20
+    assert outcomes["cut"] + outcomes["TCC414"] >= 2
+
+
+ORDER = """grammar g version "1"
+tool b("x"?: 1 | 2, y?: 1; title: text)
+tool "a b"(k: 1)
+tool "a b c"
+tool "é"
+tool "use"(p: 1) gives (q: no | yes) { strict }
+plan = any
+"""
+
+
+def test_calls_stand_by_text_whatever_is_absent_or_in_quotes() -> None:
+    made = compile_text(ORDER, Options())
+    assert made.artifact is not None
+    checked = check(made.artifact)
+    due = [
+        '"a b c"', '"a b"(k=1)', '"use"(p=1,q=no)', '"use"(p=1,q=yes)', '"é"',
+        "b", "b(x=1)", "b(x=1,y=1)", "b(x=2)", "b(x=2,y=1)", "b(y=1)",
+    ]  # fmt: skip
+    assert list(checked.calls) == due
+    assert due == sorted(due, key=str.encode)
+    check_core(checked)
+
+
+def test_the_tools_of_an_artifact_are_those_of_its_core_with_all_their_members() -> None:
+    made = compile_text(ORDER.replace("plan = any", 'plan = b | "use"'), Options())
+    assert made.artifact is not None
+    columns = check(made.artifact).file.columns
+    assert decode(bytes(columns["tools"].data), "tools") == [
+        {
+            "name": "b",
+            "open": [{"max": 65536, "min": 0, "name": "title", "type": "text"}],
+            "params": [{"name": "x", "values": ["", "1", "2"]}, {"name": "y", "values": ["", "1"]}],
+        },
+        {
+            "name": "use",
+            "params": [
+                {"name": "p", "values": ["1"]},
+                {"name": "q", "observed": True, "values": ["no", "yes"]},
+            ],
+            "strict": True,
+        },
+    ]
+
+
+def test_infinitely_many_plans_name_limits_as_a_grammar_writes_them() -> None:
+    text = 'grammar g version "1"\ntool "a-b"("x y": 1 | 2)\nplan = any*\n'
+    (found,) = compile_text(text, Options()).diagnostics
+    assert found.code == "TCC401"
+    assert found.hint == (
+        'add `limit depth <= N` or `limit uses("a-b") <= N` or `limit sum("a-b"."x y") <= X`'
+    )
+    limited = compile_text(text + 'limit sum("a-b"."x y") <= 3\n', Options())
+    assert limited.artifact is not None
+    assert check(limited.artifact).plans[-1] == 7

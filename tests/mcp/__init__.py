@@ -1,0 +1,1 @@
+"""The relay, the importer and the planning server over real stdio."""

@@ -1,0 +1,1 @@
+"""Programs that tests start: MCP servers, well-behaved and not."""

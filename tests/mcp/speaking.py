@@ -1,0 +1,189 @@
+"""A relay in a process of its own, spoken to line by line; and what it left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tcc_runtime.gate.gate import Gate
+
+SERVERS = Path(__file__).parent / "servers"
+ROOT = Path(__file__).parents[2]
+GRAMMAR = """\
+grammar cases version "1"
+tool open_case(; id: text ~ "c-[0-9]{1,4}")
+tool act(kind: safe | risky; how: text max 40, id: text ~ "c-[0-9]{1,4}")
+tool delete_case(; id: text, how?: text) { errors mean failed }
+tool run_tests(suite: unit | all; how?: text) gives (result: pass | fail)
+plan = any*
+limit depth <= 30
+require open_case before act
+require open_case before delete_case same id
+require run_tests(result=pass) before act(kind=risky)
+limit uses(delete_case) <= 1
+forbid delete_case before act
+"""
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of a process that runs this source tree."""
+    rooms = ("certs", "compiler", "runtime", "experiments", "cli")
+    path = os.pathsep.join(str(ROOT / room) for room in rooms)
+    return {**os.environ, "PYTHONPATH": path, **more}
+
+
+def tcc(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """A command that runs to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "tcc", *arguments],
+        env=environment(**more.pop("env", {})),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        **more,
+    )
+
+
+class Relayed:
+    """`tcc gate` before a server, with this test as its client.
+
+    Args:
+        folder: for the ledger and the record of what was executed.
+        artifact: what calls are held to.
+        server: the file of the server, in ``servers``.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        artifact: Path,
+        *options: str,
+        server: str = "hostile.py",
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.ledger = folder / "s.ledger"
+        self.executed_in = folder / "executed"
+        self._artifact = artifact
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "tcc", "gate", str(artifact)),
+                *("--ledger", str(self.ledger), *options, "--", sys.executable),
+                str(SERVERS / server),
+            ],
+            env=environment(EXECUTED=str(self.executed_in), **(env or {})),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+        )
+        self._rest = b""
+        self._last = 0
+        self.aside: list[dict[str, Any]] = []
+
+    def __enter__(self) -> Relayed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> tuple[int, str]:
+        """Let go of it; its exit code, and what it said for people."""
+        if self.process.stdin is not None and not self.process.stdin.closed:
+            self.process.stdin.close()
+        try:
+            self.process.wait(15)
+        finally:
+            self.process.kill()
+        errors = self.process.stderr.read().decode() if self.process.stderr else ""
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
+        self.process.stderr = None
+        self.said = errors
+        return self.process.returncode, errors
+
+    def send(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+
+    def post(self, message: Mapping[str, Any]) -> None:
+        """Send a message."""
+        self.send(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    def hear(self, seconds: float = 20) -> dict[str, Any] | None:
+        """The next message; None at the end of the pipe."""
+        assert self.process.stdout is not None
+        until = time.monotonic() + seconds
+        while b"\n" not in self._rest:
+            left = until - time.monotonic()
+            assert left > 0, "no message in time"
+            if not select.select([self.process.stdout], [], [], left)[0]:
+                continue
+            data = self.process.stdout.read(1 << 20)
+            if not data:
+                return None
+            self._rest += data
+        line, _, self._rest = self._rest.partition(b"\n")
+        found: dict[str, Any] = json.loads(line)
+        assert found["jsonrpc"] == "2.0"
+        return found
+
+    def ask(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Send a request and wait for its answer."""
+        self._last += 1
+        message = {"id": self._last, "method": method}
+        self.post(message if params is None else {**message, "params": params})
+        return self.answer_to(self._last)
+
+    def answer_to(self, identity: object) -> dict[str, Any]:
+        """The answer to a request; what else comes is kept aside."""
+        while True:
+            found = self.hear()
+            assert found is not None, "the relay ended"
+            if found.get("id") == identity and "method" not in found:
+                return found
+            self.aside.append(found)
+
+    def greet(self, version: str = "2025-11-25") -> dict[str, Any]:
+        """Make the handshake."""
+        info = {"name": "test", "version": "1"}
+        asked = {"protocolVersion": version, "capabilities": {"sampling": {}}, "clientInfo": info}
+        answer = self.ask("initialize", asked)
+        self.post({"method": "notifications/initialized"})
+        return answer
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Make a call; the answer's result, or the whole answer where it is an error."""
+        answer = self.ask("tools/call", {"name": tool, "arguments": arguments})
+        result: dict[str, Any] = answer.get("result", answer)
+        return result
+
+    @property
+    def executed(self) -> list[tuple[str, dict[str, Any]]]:
+        """What the server really executed."""
+        if not self.executed_in.exists():
+            return []
+        lines = self.executed_in.read_text("utf-8").splitlines()
+        found = [json.loads(line) for line in lines]
+        return [(one["name"], one.get("arguments", {})) for one in found]
+
+    @property
+    def records(self) -> Sequence[dict[str, Any]]:
+        """The records of the ledger."""
+        return [json.loads(line) for line in self.ledger.read_text("utf-8").splitlines()]
+
+    def outcomes(self) -> list[str]:
+        """How each call ended, as the ledger tells: read again from its first line."""
+        gate = Gate(str(self._artifact), ledger=self.ledger)
+        try:
+            return [one.outcome for one in gate.history]
+        finally:
+            gate.close()

@@ -1,0 +1,92 @@
+"""The statements that a run enforces, against a look at each whole word.
+
+Here are those of version 1.1, one by one and together; random relaxed artifacts are in
+tests/differential/test_runtime_relaxed.py.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from tcc_certs.core.model import Core, ForbidBefore, Limit, Require
+from tcc_runtime.artifact.constraints import (
+    Constraints,
+    _Chosen,
+    _forbid,
+    _limit,
+    _require,
+    _strictest,
+)
+from tests.oracle.observing import random_observing, tools_and_calls
+from tests.oracle.plans import Word, meets_all
+
+
+def enforced(core: Core, numbers: list[int]) -> Constraints:
+    """All statements of `core`, over an artifact that has its calls of these numbers."""
+    chosen, calls = _Chosen(numbers, core), [core.calls[number] for number in numbers]
+    statements = [
+        *(_limit(limit, calls, chosen, core) for limit in _strictest(core.limits)),
+        *(_require(require, chosen) for require in core.requires),
+        *(_forbid(forbid, chosen) for forbid in core.forbids),
+    ]
+    return Constraints(statements, len(calls))
+
+
+def allows(constraints: Constraints, word: Word) -> bool:
+    """Whether a run lets the word through and then stops."""
+    held = constraints.start
+    for call in word:
+        after = constraints.step(held, call)
+        if after is None:
+            return False
+        held = after
+    return constraints.may_stop(held)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_a_run_allows_what_every_statement_allows(block: int) -> None:
+    outcomes = {True: 0, False: 0}
+    for seed in range(40 * block, 40 * block + 40):
+        rng = random.Random(seed)
+        _, core = random_observing(rng, 9, statements=0.4)
+        size = len(core.calls)
+        numbers = sorted(rng.sample(range(size), rng.randint(1, min(size, 5))))
+        constraints = enforced(core, numbers)
+        for length in range(4):
+            for word in product(range(len(numbers)), repeat=length):
+                due = meets_all(core, tuple([numbers[call] for call in word]))
+                assert allows(constraints, word) == due, (seed, word)
+                outcomes[due] += 1
+    assert min(outcomes.values()) > 300
+
+
+def test_a_call_in_both_sets_is_the_boundary() -> None:
+    tools, calls = tools_and_calls({"a", "see"}, set())
+    core = replace(
+        random_observing(random.Random(0))[1], tools=tuple(tools), calls=tuple(calls),
+        patterns=(((0, 2),), ((1, 3),)), limits=(), requires=(), forbids=(),
+    )  # fmt: skip
+    # A is a and see(w=1), B is see.
+    each = enforced(replace(core, requires=(Require("each", 0, 1),)), [0, 1, 2])
+    assert allows(each, (0, 1, 0, 2))
+    assert not allows(each, (0, 1, 2))
+    assert not allows(each, (1,))
+    before = enforced(replace(core, forbids=(ForbidBefore(0, 1),)), [0, 1, 2])
+    assert allows(before, (2, 1, 0))
+    assert not allows(before, (1, 1))
+    assert not allows(before, (1, 2))
+
+
+def test_of_several_sums_of_one_parameter_the_strictest_decides() -> None:
+    limits = [
+        Limit(kind="sum", value=value, text=f"sum(t.{place})<={value}", parameter=(0, place))
+        for value, place in ((5, 0), (3, 0), (4, 1))
+    ]
+    assert {(limit.value, limit.parameter) for limit in _strictest(limits)} == {
+        (3, (0, 0)),
+        (4, (0, 1)),
+    }
