@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     )
     from tcc.documents import to_json
     from tcc_runtime.artifact.load import Artifact
+    from tcc_runtime.errors import BindingError
+    from tcc_runtime.executor.binding import Failed
+    from tcc_runtime.executor.execute import Execution, execute, execute_in_task
     from tcc_runtime.gate.gate import Gate
     from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Refused
     from tcc_runtime.outcome import Run
@@ -37,7 +40,10 @@ __all__ = [
     "Allowed",
     "AlreadyDone",
     "Artifact",
+    "BindingError",
     "CompileError",
+    "Execution",
+    "Failed",
     "Gate",
     "Refused",
     "Run",
@@ -45,6 +51,8 @@ __all__ = [
     "compile_file",
     "compile_text",
     "estimate",
+    "execute",
+    "execute_in_task",
     "load",
     "predict",
     "runs",
@@ -57,6 +65,11 @@ __all__ = [
 _HOME = {
     "Allowed": "tcc_runtime.gate.refusals",
     "AlreadyDone": "tcc_runtime.gate.refusals",
+    "BindingError": "tcc_runtime.errors",
+    "Execution": "tcc_runtime.executor.execute",
+    "Failed": "tcc_runtime.executor.binding",
+    "execute": "tcc_runtime.executor.execute",
+    "execute_in_task": "tcc_runtime.executor.execute",
     "Gate": "tcc_runtime.gate.gate",
     "Refused": "tcc_runtime.gate.refusals",
     "Artifact": "tcc_runtime.artifact.load",

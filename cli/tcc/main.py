@@ -22,6 +22,7 @@ COMMANDS = {
     "check": "verify the certificates of an artifact",
     "inspect": "show what is in an artifact",
     "run": "search an artifact for its best plans, with a certificate",
+    "exec": "do the best plan, call by call, through a gate",
     "gate": "hold an MCP server to a grammar",
     "serve": "answer an agent that plans, as an MCP server",
     "batch": "make many runs over one artifact, on all processors",

@@ -22,12 +22,23 @@ Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 COMPILING: Final = table_of(Options)
 # A run takes the bits of counts from the option of the compiler: it is one limit to whoever asks.
+DOING: Final = tuple(
+    option
+    for option in SETTINGS
+    if option.name not in ("after", "beacon", "client_nonce", "count_bits", "opening_salt", "ask")
+    and not option.asking
+)
 RUNNING: Final = tuple(option for option in SETTINGS if option.name != "count_bits")
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a run."""
     return _all(RUNNING, command)
+
+
+def doing_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of the searches of an execution: where each begins, its session says."""
+    return _all(DOING, command)
 
 
 def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:

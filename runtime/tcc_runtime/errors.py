@@ -168,6 +168,19 @@ class ResumeError(ValueError):
         super().__init__(f"{path}: expected {self.expected}, found {self.found}")
 
 
+class BindingError(ValueError):
+    """Nothing can be called for a tool.
+
+    Args:
+        name: of the tool, or of a server.
+        what: why.
+    """
+
+    def __init__(self, name: str, what: str) -> None:
+        self.name = name
+        super().__init__(f"{name[:80]!r}: {what}")
+
+
 class ServerError(RuntimeError):
     """A server of the Model Context Protocol that cannot be started, or is not understood."""
 

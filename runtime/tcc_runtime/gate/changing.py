@@ -16,6 +16,7 @@ from tcc_runtime.gate.deciding import Permitted, decide, decision
 from tcc_runtime.gate.records import (
     end_record,
     observed_texts,
+    opened_of,
     outcome_record,
     refusal_record,
     resolve_record,
@@ -43,7 +44,7 @@ def admit(
     seq = len(session.made) + 1
     record = follower.writer.call(seq, found.asked, session.states(), reference)
     shared.write(record, tool, sync=sync)
-    session.begin(found.asked.group, found.seen)
+    session.begin(found.asked.group, found.seen).opened = opened_of(record)
     if reference is not None:
         follower.refs[reference] = seq
     return seq, str(record["key"])

@@ -48,6 +48,23 @@ def decide(follower: Follower, tool: object, arguments: object) -> Permitted | D
     return decision(session, refused[0], refused[1], asked)
 
 
+def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bool:
+    """Whether a call of the session has these arguments: by its text, and digest by digest."""
+    session = follower.session
+    table = session.policy.tool(tool)
+    if not 1 <= seq <= len(session.made) or table is None:
+        return False
+    asked, made = table.read(arguments), session.made[seq - 1]
+    if not isinstance(asked, Asked) or asked.group != made.group:
+        return False
+    due = {given[0]: follower.writer.digest(given).hex() for given in asked.opened}
+    found = {
+        name: item.get("digest") if isinstance(item, dict) else None
+        for name, item in made.opened.items()
+    }
+    return due == found
+
+
 def decision(
     session: Session, code: Code | None, place: str, asked: Asked | None = None
 ) -> Decision:

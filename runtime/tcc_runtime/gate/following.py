@@ -15,7 +15,7 @@ from tcc_certs.formats.ledger import Record
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.monitors import Seen, amount
 from tcc_runtime.gate.policy import Policy
-from tcc_runtime.gate.records import Writer, session_record
+from tcc_runtime.gate.records import Writer, opened_of, session_record
 from tcc_runtime.gate.session import Made, Outcome, Session
 from tcc_runtime.gate.tools import Asked, Group, Indices, ToolTable
 
@@ -100,7 +100,7 @@ class Follower:
         refused = session.refusal(group, seen)
         if refused is not None:
             raise self._error("call", "a call that is allowed", f"{refused[0].value} {text}")
-        session.begin(group, seen)
+        session.begin(group, seen).opened = opened_of(record)
         if "ref" in record:
             self.refs[self._read(record, "ref", str)] = len(session.made)
 

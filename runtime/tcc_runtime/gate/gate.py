@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.changing import admit, finish, resolve, settle
-from tcc_runtime.gate.deciding import Permitted, decide, decision
+from tcc_runtime.gate.deciding import Permitted, decide, decision, is_call
 from tcc_runtime.gate.history import Happened, history
 from tcc_runtime.gate.journal import InFile, InMemory, now_ms
 from tcc_runtime.gate.keys import given_key
@@ -153,16 +153,34 @@ class Gate:
             ValueError: an outcome is unknown, so it is not known where the session is.
             SettingsError: a setting is out of its range.
         """
-        session = self._looked_at()
-        word = None if session is None else session.word()
-        if word is None:
-            raise ValueError("a search begins where the session is: resolve what is unknown first")
         from tcc_runtime.search import search
         from tcc_runtime.terms.settings import Settings
 
-        texts = [self.artifact.texts[call] for call in word]
+        texts = self.word()
         drawn = os.urandom(32) if seed is None else seed
         return search(self.artifact, Settings(seed=drawn, after=texts, **settings), quoter=quoter)
+
+    def word(self) -> tuple[str, ...]:
+        """The calls that were done, in order, canonical texts: what a search begins after.
+
+        Raises:
+            ValueError: an outcome is unknown, so it is not known where the session is.
+        """
+        session = self._looked_at()
+        word = None if session is None else session.word()
+        if word is None:
+            raise ValueError("it is not known where the session is: resolve what is unknown first")
+        return tuple([self.artifact.texts[call] for call in word])
+
+    def key_of(self, seq: int) -> str:
+        """The idempotency key of a call, made or to be made: that of its permit."""
+        return self._shared.follower.writer.call_key(seq)
+
+    def is_call(self, seq: int, tool: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether the session's call of that number has these arguments, the open ones too."""
+        self._looked_at()
+        with self._shared.lock:
+            return is_call(self._shared.follower, seq, tool, arguments)
 
     @property
     def artifact(self) -> Artifact:

@@ -69,16 +69,21 @@ def new_key(ledger: Path) -> bytes:
     if path.exists():
         return read_key(ledger)
     key = os.urandom(_BYTES)
+    # A file with the whole key or none: a process that is killed on the way leaves nothing that
+    # another takes for a key. Whoever makes one has the lock of the ledger.
+    beside = path.with_name(f"{path.name}.new")
     try:
-        handle = os.open(path, _NEW, 0o600)
+        beside.unlink(missing_ok=True)
+        handle = os.open(beside, _NEW, 0o600)
         try:
             os.write(handle, f"{key.hex()}\n".encode())
             os.fsync(handle)
         finally:
             os.close(handle)
+        beside.rename(path)
     except OSError as error:
         with suppress(OSError):
-            path.unlink(missing_ok=True)
+            beside.unlink(missing_ok=True)
         raise LedgerError(str(path), error) from error
     sync_folder(path.parent)
     return key

@@ -149,3 +149,9 @@ def observed_texts(table: ToolTable, observed: Indices | None) -> Mapping[str, J
         return None
     pairs = zip(table.observed, observed, strict=True)
     return {param.name: param.values[at] for param, at in pairs}
+
+
+def opened_of(record: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The open arguments of a `call` record, as it has them."""
+    found = record["open"]
+    return found if isinstance(found, dict) else {}

@@ -8,11 +8,12 @@ Cost: a decision a few look-ups, whatever was called before; resolving is linear
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from tcc_certs.errors import Code
+from tcc_certs.formats.codec import Json
 from tcc_runtime.gate.monitors import Memory, Seen
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.tools import Group, Indices
@@ -32,6 +33,7 @@ class Made:
         outcome: unknown until it is told.
         observed: the indices of the observed values; None unless it is done.
         unforeseen: an answer came that is none of the tool's.
+        opened: what the ledger has of its open arguments.
     """
 
     group: Group
@@ -39,6 +41,7 @@ class Made:
     outcome: Outcome = "unknown"
     observed: Indices | None = None
     unforeseen: bool = False
+    opened: Mapping[str, Json] = field(default_factory=dict)
 
 
 class Session:

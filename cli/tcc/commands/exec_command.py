@@ -1,0 +1,197 @@
+"""``tcc exec``: the best plan, done call by call through a gate."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tcc import screen
+from tcc.exits import CLEAN, DECLINED
+from tcc.files import same_file
+from tcc.opening import (
+    artifact_argument,
+    input_option,
+    json_option,
+    open_artifact,
+    options_of,
+    refuse,
+    trust_options,
+)
+from tcc.options import DOING, compile_options, doing_options, taken
+from tcc_certs.errors import Rejected
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.errors import BindingError, LedgerError, ResumeError, SettingsError
+from tcc_runtime.executor.execute import Execution, execute
+from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.refusals import Refused
+
+
+@click.command("exec")
+@artifact_argument
+@input_option("--tools", "a Python file: functions with the names of tools, or a mapping TOOLS")
+@click.option(
+    "--ledger",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="the session's; one that is there is taken up. Without it the session is in memory alone",
+)
+@input_option("--arguments", "a JSON object: of each tool the open arguments, by name")
+@click.option("--deadline", type=float, metavar="SECONDS", help="of each call; then it is unknown")
+@click.option("--retries", type=click.IntRange(0), default=3, show_default=True)
+@click.option(
+    "--once", multiple=True, metavar="TOOL", help="does nothing twice for one key; repeatable"
+)
+@click.option(
+    "--server",
+    "servers",
+    multiple=True,
+    metavar="NAME=COMMAND",
+    help="an MCP server over stdio, as the grammar names it; repeatable",
+)
+@click.option("--show", multiple=True, metavar="TOOL.PARAMETER", help="in the ledger; repeatable")
+@doing_options
+@trust_options
+@compile_options
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    artifact: Path,
+    tools: Path | None,
+    ledger: Path | None,
+    arguments: Path | None,
+    deadline: float | None,
+    retries: int,
+    once: tuple[str, ...],
+    servers: tuple[str, ...],
+    show: tuple[str, ...],
+    checked: bytes | None,
+    no_verify: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Search ARTIFACT (or a grammar) for its best plan, and do it, call by call.
+
+    A session that was stopped goes on where it was. Exit code 0: the plan was done to its end. 2:
+    it was not, and the last line says why.
+    """
+    settings = taken(DOING, given)
+    inputs = [path for path in (tools, arguments) if path is not None]
+    options = options_of(given)
+    opened = open_artifact(
+        artifact, command="exec", options=options, read=inputs, checked=checked, no_verify=no_verify
+    )
+    if ledger is not None and same_file(ledger, inputs):
+        raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
+    named = _servers(servers)
+    functions, source, resolve = _module(tools, opened)
+    source = source if arguments is None else _arguments(arguments)
+    try:
+        with Gate(opened, ledger=ledger, show=show) as gate:
+            found = execute(
+                None,
+                functions,
+                gate=gate,
+                arguments=source,
+                deadline=deadline,
+                retries=retries,
+                resolve=resolve,
+                once=once,
+                servers=named,
+                **settings,
+            )
+            head = gate.head
+    except Refused as refusal:
+        raise click.ClickException(str(refusal)) from None
+    except SettingsError as error:
+        said = f"expected {error.expected}, found {error.found}"
+        raise click.BadParameter(said, param_hint=f"--{error.field.replace('_', '-')}") from None
+    except (BindingError, ResumeError) as error:
+        raise click.ClickException(str(error)) from None
+    except Rejected as refusal:
+        refuse(ledger or artifact, refusal)
+    except LedgerError as error:
+        raise click.ClickException(f"{error.path}: {error.cause.strerror}") from None
+    _print(found, ledger, head, as_json)
+    ctx.exit(CLEAN if found.finished else DECLINED)
+
+
+def _module(path: Path | None, artifact: Artifact) -> tuple[dict[str, Any] | None, Any, Any]:
+    """Tools, open arguments and `resolve` of a Python file."""
+    if path is None:
+        return None, None, None
+    spec = importlib.util.spec_from_file_location("tcc_exec_tools", path)
+    if spec is None or spec.loader is None:
+        raise click.BadParameter(f"{str(path)!r} is no Python file", param_hint="--tools")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # noqa: BLE001 - the file is its owner's, and may raise anything
+        said = f"{path}: {type(error).__name__}: {error}"
+        raise click.ClickException(said) from None
+    found = getattr(module, "TOOLS", None)
+    if found is None:
+        names = [tool.name for tool in artifact.core.tools]
+        found = {name: getattr(module, name) for name in names if hasattr(module, name)}
+    if not isinstance(found, Mapping):
+        raise click.BadParameter("TOOLS is no mapping", param_hint="--tools")
+    resolve: Callable[..., Any] | None = getattr(module, "resolve", None)
+    return dict(found), getattr(module, "arguments", None), resolve
+
+
+def _arguments(path: Path) -> dict[str, dict[str, Any]]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise click.BadParameter(f"no JSON: {error}", param_hint="--arguments") from None
+    if not isinstance(found, dict) or not all(isinstance(item, dict) for item in found.values()):
+        raise click.BadParameter("an object of objects is needed", param_hint="--arguments")
+    return found
+
+
+def _servers(given: tuple[str, ...]) -> dict[str, list[str]]:
+    found = {}
+    for text in given:
+        name, _, rest = text.partition("=")
+        try:
+            words = shlex.split(rest)
+        except ValueError as error:
+            raise click.BadParameter(f"{text!r}: {error}", param_hint="--server") from None
+        if not name or not words:
+            raise click.BadParameter(f"{text!r} is no NAME=COMMAND", param_hint="--server")
+        found[name] = words
+    return found
+
+
+def _print(found: Execution, ledger: Path | None, head: str, as_json: bool) -> None:
+    calls = [
+        {
+            "seq": made.seq,
+            "call": made.call,
+            "outcome": made.outcome,
+            **({"observed": dict(made.observed)} if made.observed else {}),
+        }
+        for made in found.calls
+    ]
+    if as_json:
+        fields = {"stop": found.stop, "reason": found.reason, "calls": calls, "ledger_head": head}
+        claims = [
+            {"claim_type": str(run.claim_type), "after": list(run.after)} for run in found.runs
+        ]
+        screen.print_json("exec", {**fields, "searches": claims})
+        return
+    for made in found.calls:
+        told = ", ".join(f"{name}={value}" for name, value in made.observed.items())
+        screen.say(f"{made.seq:>3}. {made.call}: {made.outcome}{f' ({told})' if told else ''}")
+    if ledger is not None:
+        screen.print_fields([("ledger", f"{ledger}, head {head}")])
+    if found.finished:
+        screen.good("finished: the plan was done to its end")
+    else:
+        screen.doubtful(f"{found.stop}: {found.reason}")

@@ -1,0 +1,178 @@
+"""What is called for a tool: a function of the caller's, or what the grammar binds it to.
+
+Text: docs/execute.md.  A function takes the arguments by name; one with a parameter
+``idempotency_key``, which the tool itself has not, takes the call's key too and is trusted to do a
+thing once for one key.  ``bind python "module:function"`` is imported; ``bind mcp "server" "tool"``
+is called on a server that the caller names.
+Cost: the import of a module.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from tcc_certs.formats.codec import decode
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.errors import BindingError
+
+Function: TypeAlias = "Callable[..., Any]"
+KEY = "idempotency_key"
+
+
+class Failed(Exception):
+    """Raised by a tool whose call is known not to have happened."""
+
+
+class Remote(Protocol):
+    """Tools that are elsewhere."""
+
+    def has(self, server: str) -> bool:
+        """Whether there is a server of that name."""
+        ...
+
+    def call(self, server: str, tool: str, arguments: dict[str, Any], key: str) -> Awaitable[Any]:
+        """What a call gives back.
+
+        Raises:
+            Failed: it answered with an error.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """What is called for a tool.
+
+    Attributes:
+        function: takes the arguments by name.
+        in_task: whether it gives something to be awaited.
+        takes_key: whether it is given the key.
+        once: whether it does nothing twice for one key.
+        errors_failed: whether an error means that nothing happened.
+    """
+
+    function: Function
+    in_task: bool
+    takes_key: bool
+    once: bool
+    errors_failed: bool
+
+
+class Bindings:
+    """The tools of an artifact, each bound when it is first called.
+
+    Args:
+        tools: the caller's functions by the names of tools; they come before the grammar's.
+        once: names of tools that do nothing twice for one key.
+        remote: of tools that are bound to servers; None: there is none.
+    """
+
+    def __init__(
+        self,
+        artifact: Artifact,
+        tools: Mapping[str, Function] | None,
+        once: Collection[str],
+        remote: Remote | None,
+    ) -> None:
+        self._core = {tool.name: tool for tool in artifact.core.tools}
+        self._given = {} if tools is None else dict(tools)
+        self._once = frozenset(once)
+        self._remote = remote
+        self._declared = _declared(artifact)
+        self._bound: dict[str, Bound] = {}
+        for name in (*self._given, *self._once):
+            if name not in self._core:
+                raise BindingError(name, "the grammar has no such tool")
+
+    def of(self, name: str) -> Bound:
+        """What is called for a tool.
+
+        Raises:
+            BindingError: nothing is.
+        """
+        found = self._bound.get(name)
+        if found is None:
+            found = self._bound[name] = self._bind(name)
+        return found
+
+    def _bind(self, name: str) -> Bound:
+        function, declared = self._given.get(name), self._declared.get(name, {})
+        if function is None and declared.get("kind") == "mcp":
+            return self._served(name, str(declared["server"]), str(declared["tool"]))
+        if function is None and declared.get("kind") == "python":
+            function = imported(name, str(declared["target"]))
+        if function is None:
+            raise BindingError(name, "give a function for it, or bind it in the grammar")
+        if not callable(function):
+            raise BindingError(name, f"{type(function).__name__} is nothing to call")
+        tool = self._core[name]
+        own = {p.name for p in tool.parameters} | {p.name for p in tool.opened}
+        takes_key = KEY not in own and _takes_key(function)
+        return Bound(
+            function=function,
+            in_task=inspect.iscoroutinefunction(function),
+            takes_key=takes_key,
+            once=takes_key or name in self._once,
+            errors_failed=tool.errors_failed,
+        )
+
+    def _served(self, name: str, server: str, tool: str) -> Bound:
+        remote = self._remote
+        if remote is None or not remote.has(server):
+            raise BindingError(name, f"no command was given for the server {server!r}")
+
+        async def call(key: str, arguments: dict[str, Any]) -> Any:
+            return await remote.call(server, tool, arguments, key)
+
+        def function(**arguments: Any) -> Awaitable[Any]:
+            return call(arguments.pop(KEY), arguments)
+
+        return Bound(
+            function=function,
+            in_task=True,
+            takes_key=True,
+            once=name in self._once,
+            errors_failed=self._core[name].errors_failed,
+        )
+
+
+def imported(name: str, target: str) -> Function:
+    """The function that the grammar binds a tool to.
+
+    Raises:
+        BindingError: there is none; what the module itself raises passes.
+    """
+    module, _, path = target.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise BindingError(name, f"there is no module {module}") from None
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise BindingError(name, f"{target} is no function")
+    function: Function = found
+    return function
+
+
+def _takes_key(function: Function) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # of something built in, nothing is known
+        return False
+    return KEY in parameters
+
+
+def _declared(artifact: Artifact) -> dict[str, Mapping[str, Any]]:
+    """What the grammar binds its tools to, by name."""
+    tools = decode(bytes(artifact.file.columns["tools"].data), "tools")
+    found: dict[str, Mapping[str, Any]] = {}
+    for tool in tools if isinstance(tools, list) else ():
+        if isinstance(tool, dict) and isinstance(bind := tool.get("bind"), dict):
+            found[str(tool["name"])] = bind
+    return found

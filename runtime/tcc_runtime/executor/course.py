@@ -1,0 +1,227 @@
+"""Which call comes next: the plan of a run, held against what the session has made of it.
+
+Text: docs/execute.md.  All of it follows from the session's history, the first run and the seed: so
+an execution that was killed anywhere is where it was when its ledger is taken up.  Where an answer
+was not the one that the plan assumed, or a call has failed, a new search begins from there.
+Cost: a search for each such place; else a comparison with each plan of the run, once for each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from blake3 import blake3
+
+from tcc_runtime.asking.quotes import Quoter
+from tcc_runtime.errors import SettingsError
+from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.policy import policy_of
+from tcc_runtime.gate.refusals import Scalar
+from tcc_runtime.gate.tools import Group
+from tcc_runtime.outcome import Found, Run
+from tcc_runtime.search import search
+from tcc_runtime.terms.settings import Settings
+
+_SEED = b"tcc.execute.v1\0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A call that is to be made.
+
+    Attributes:
+        seq: the number that it will have in its session.
+        call: canonical text, with the observed values that the plan assumes.
+        tool: its name.
+        arguments: the listed ones, as JSON values by name.
+        opened: the names of its open parameters, which are the caller's to give.
+        results: what the calls before it gave back, by their numbers, as far as this execution
+            made them.
+    """
+
+    seq: int
+    call: str
+    tool: str
+    arguments: Mapping[str, Scalar]
+    opened: tuple[str, ...]
+    results: Mapping[int, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """There is no next call.
+
+    Attributes:
+        kind: ``finished``: the plan was done; ``unknown``: an outcome is; ``unforeseen``: an answer
+            came that the grammar does not foresee; ``failed``: too many calls failed in a row;
+            ``refused``: the gate lets no plan of the run go on; ``no_plan``: the run found none.
+        reason: in words.
+    """
+
+    kind: str
+    reason: str = ""
+
+
+class Course:
+    """Follows a session, plan by plan.
+
+    Args:
+        gate: of the session.
+        run: the first one; None searches from the root.
+        seed: of searches, 32 bytes; None takes one that follows from the key of the session.
+        retries: how many calls in a row may fail.
+        quoter, settings: of searches.
+
+    Attributes:
+        runs: those that were followed, in order.
+        results: by number.
+
+    Raises:
+        ValueError: `run` goes on from calls that the session has not made.
+        SettingsError: as of a search.
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        run: Run | None,
+        *,
+        seed: bytes | None,
+        retries: int,
+        quoter: Quoter | None,
+        settings: Mapping[str, Any],
+    ) -> None:
+        if retries < 0:
+            raise SettingsError("retries", "0 or more", retries)
+        self._gate = gate
+        self._artifact = gate.artifact
+        self._quoter, self._settings = quoter, settings
+        self._retries = retries
+        self._seed = _seed_of(gate) if seed is None else seed
+        self.results: dict[int, object] = {}
+        self.runs: list[Run] = []
+        self._made: list[str] = []
+        self._seen = 0  # calls of the session that were looked at
+        self._failures = 0
+        self._refused: set[str] = set()
+        begun = () if run is None else run.after
+        self._skip(begun)
+        self._follow(self._search() if run is None else run)
+
+    def _skip(self, begun: Sequence[str]) -> None:
+        """The calls before the first run."""
+        texts = self._gate.word() if begun else ()
+        if texts[: len(begun)] != tuple(begun):
+            raise ValueError("the run goes on from calls that this session has not made")
+        for happened in self._gate.history:
+            if len(self._made) == len(begun):
+                return
+            self._seen += 1
+            if happened.outcome == "done":
+                self._made.append(texts[len(self._made)])
+
+    def unknown(self) -> int | None:
+        """The number of the first call whose outcome is unknown; None where all are known."""
+        found = [h.seq for h in self._gate.history if h.outcome in ("unknown", "open")]
+        return found[0] if found else None
+
+    def next(self) -> Step | Stop:
+        """What comes now; every outcome has to be known."""
+        history = self._gate.history
+        if history and history[-1].unforeseen:
+            return Stop(kind="unforeseen", reason=f"call {history[-1].seq}: {history[-1].call}")
+        texts = self._gate.word()
+        for happened in history[self._seen :]:
+            self._seen += 1
+            self._refused.clear()
+            if happened.outcome == "done":
+                self._made.append(texts[len(self._made)])
+                self._failures = 0
+                if not self._fitting():
+                    self._follow(self._search())
+            else:
+                self._failures += 1
+                if self._failures <= self._retries:
+                    self._follow(self._search())
+        if self._failures > self._retries:
+            return Stop(kind="failed", reason=f"{self._failures} calls in a row have failed")
+        return self._step()
+
+    def tools(self) -> list[str]:
+        """The tools of the plan that is followed, as far as it is ahead."""
+        policy, found = policy_of(self._artifact), list[str]()
+        for plan in self._fitting()[:1]:
+            for call in plan.calls[len(self._made) - len(self.runs[-1].after) :]:
+                index = self._artifact.call_index(call)
+                if index is not None:
+                    found.append(policy.table(policy.group_of(index).tool).tool.name)
+        return found
+
+    def refuse(self, step: Step) -> None:
+        """The gate does not let it through: another plan of the run is taken, if one fits."""
+        self._refused.add(step.call)
+
+    def _step(self) -> Step | Stop:
+        fitting = self._fitting()
+        if not fitting:
+            return Stop(kind="no_plan", reason=f"the search found no plan ({self.runs[-1].stop})")
+        at = len(self._made) - len(self.runs[-1].after)
+        for plan in fitting:
+            if len(plan.calls) == at:
+                return Stop(kind="finished")
+            if plan.calls[at] not in self._refused:
+                return self._stepped(plan.calls[at])
+        return Stop(
+            kind="refused", reason=f"the gate refuses {' and '.join(sorted(self._refused))}"
+        )
+
+    def _stepped(self, call: str) -> Step:
+        policy, index = policy_of(self._artifact), self._artifact.call_index(call)
+        if index is None:
+            raise ValueError(f"the run is another artifact's: it has no call {call}")
+        return self._of(policy.group_of(index), len(self._gate.history) + 1, call)
+
+    def made_step(self, seq: int) -> Step:
+        """The step of a call that was made."""
+        call = self._gate.history[seq - 1].call
+        group = policy_of(self._artifact).by_text(call)
+        if group is None:
+            raise ValueError(f"call {seq} is no call of the artifact")
+        return self._of(group, seq, call)
+
+    def _of(self, group: Group, seq: int, call: str) -> Step:
+        table = policy_of(self._artifact).table(group.tool)
+        allowed = table.allowed(group)
+        return Step(
+            seq=seq,
+            call=call,
+            tool=allowed.tool,
+            arguments=allowed.arguments,
+            opened=tuple(table.opened),
+            results=self.results,
+        )
+
+    def _fitting(self) -> list[Found]:
+        """The plans of the run that begin with what was made, best first."""
+        run = self.runs[-1]
+        made = tuple(self._made[len(run.after) :])
+        return [plan for plan in run.plans if plan.calls[: len(made)] == made]
+
+    def _follow(self, run: Run) -> None:
+        self.runs.append(run)
+
+    def _search(self) -> Run:
+        """The best ways on from what was looked at so far."""
+        seed = self._seed
+        if self._seen:
+            seed = blake3(_SEED + seed + self._seen.to_bytes(8, "little")).digest()
+        settings = Settings(seed=seed, after=tuple(self._made), **self._settings)
+        return search(self._artifact, settings, quoter=self._quoter)
+
+
+def _seed_of(gate: Gate) -> bytes:
+    """A seed that only the owner of the session knows, the same whenever it is taken up."""
+    found: bytes = blake3(_SEED + b"seed" + gate.key_of(1).encode()).digest()
+    return found

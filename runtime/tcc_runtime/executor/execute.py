@@ -1,0 +1,233 @@
+"""Doing a plan: each of its calls through the gate, one after the other.
+
+Text: docs/execute.md.  The record of a call is on disk before the tool is called; where this
+process is killed, the call's outcome is unknown, and is asked for before anything else is done.  A
+call is made again only with its own key, and only to a tool that does nothing twice for one key.
+Cost: that of the gate and of the tools.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from tcc_runtime.asking.quotes import Quoter
+from tcc_runtime.errors import SettingsError
+from tcc_runtime.executor.arguments import Source, arguments_of
+from tcc_runtime.executor.binding import Bindings, Function
+from tcc_runtime.executor.calling import Ended, called
+from tcc_runtime.executor.course import Course, Step, Stop
+from tcc_runtime.executor.servers import Servers
+from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.history import Happened
+from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.outcome import Run
+
+Deadline: TypeAlias = "float | Mapping[str, float] | None"
+# Of a call whose outcome is unknown: done or failed, with the observed values of one that is done.
+Known: TypeAlias = "tuple[str, Mapping[str, Any] | None]"
+Resolve: TypeAlias = "Callable[[Happened], Known | str | None]"
+_PLAN_REFUSED = ("R201", "R202", "R203")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """What came of it.
+
+    Attributes:
+        stop: why it ended: see :class:`tcc_runtime.executor.course.Stop`.
+        reason: the same in words.
+        calls: of the session, all of them.
+        results: what the calls gave back that this execution made, by their numbers.
+        runs: the runs that were followed, in order.
+    """
+
+    stop: str
+    reason: str
+    calls: tuple[Happened, ...]
+    results: Mapping[int, object]
+    runs: tuple[Run, ...]
+
+    @property
+    def finished(self) -> bool:
+        """Whether a plan was done to its end, and the session has ended there."""
+        return self.stop == "finished"
+
+
+def execute(
+    run: Run | None = None, tools: Mapping[str, Function] | None = None, **told: Any
+) -> Execution:
+    """Does a plan and waits for its end: :func:`execute_in_task`, with the same arguments.
+
+    Raises:
+        RuntimeError: an event loop runs in this thread: there, await :func:`execute_in_task`.
+    """
+    return asyncio.run(execute_in_task(run, tools, **told))
+
+
+async def execute_in_task(
+    run: Run | None = None,
+    tools: Mapping[str, Function] | None = None,
+    *,
+    gate: Gate,
+    arguments: Source | None = None,
+    deadline: Deadline = None,
+    retries: int = 3,
+    resolve: Resolve | None = None,
+    once: Collection[str] = (),
+    servers: Mapping[str, Sequence[str]] | None = None,
+    seed: bytes | None = None,
+    quoter: Quoter | None = None,
+    **settings: Any,
+) -> Execution:
+    """Does the best plan of a run, call by call, through a gate.
+
+    Args:
+        run: of :func:`tcc.search` over the gate's artifact; None searches from the root.
+        tools: functions by the names of tools; what is missing is what the grammar binds.
+        gate: of the session; one that was taken up goes on where it was.
+        arguments: the open arguments: by tool, or a callable from a :class:`Step`.
+        deadline: seconds for a call: of every tool, or by tool.
+        retries: how many calls in a row may fail; each begins a new search.
+        resolve: is asked what became of a call whose outcome is unknown; None: it does not know.
+        once: tools that do nothing twice for one key.
+        servers: commands of MCP servers by the names that the grammar has for them.
+        seed: of searches; None takes one that follows from the session's key.
+        quoter, settings: of searches, as of :func:`tcc.search`.
+
+    Raises:
+        BindingError: nothing is bound to a tool; nothing was called for it.
+        Refused: arguments are none of the tool's, or the session cannot be gone on with.
+        ValueError: the run is no run of this session.
+        SettingsError: as of a search.
+    """
+    _check_deadline(deadline)
+    course = Course(
+        gate, run, seed=seed, retries=retries, quoter=quoter, settings=settings
+    )  # fmt: skip
+    async with Servers(servers or {}) as remote:
+        bindings = Bindings(gate.artifact, tools, once, remote if servers else None)
+        doing = _Doing(gate, course, bindings, arguments, deadline, retries)
+        stop = await doing.to_the_end(resolve)
+    if stop.kind == "finished":
+        gate.finish()
+    return Execution(
+        stop=stop.kind,
+        reason=stop.reason,
+        calls=gate.history,
+        results=dict(course.results),
+        runs=tuple(course.runs),
+    )
+
+
+class _Doing:
+    """An execution under way."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        course: Course,
+        bindings: Bindings,
+        arguments: Source | None,
+        deadline: Deadline,
+        retries: int,
+    ) -> None:
+        self._gate, self._course, self._bindings = gate, course, bindings
+        self._arguments, self._deadline = arguments, deadline
+        self._left = retries  # times that calls are made again
+        self._reason = ""
+        self._bound = 0  # runs whose tools were looked up
+
+    async def to_the_end(self, resolve: Resolve | None) -> Stop:
+        """Call by call, until there is no next one."""
+        while True:
+            seq = self._course.unknown()
+            if seq is not None:
+                if self._told(seq, resolve) or await self._again(seq):
+                    continue
+                happened = self._gate.history[seq - 1]
+                why = f": {self._reason}" if self._reason else ""
+                return Stop(kind="unknown", reason=f"call {seq}, {happened.call}{why}")
+            step = self._course.next()
+            if isinstance(step, Stop):
+                return step
+            if self._bound < len(self._course.runs):
+                # Before the first call of a plan: it is no use to find out half-way.
+                self._bound = len(self._course.runs)
+                for tool in self._course.tools():
+                    self._bindings.of(tool)
+            await self._make(step)
+
+    async def _make(self, step: Step) -> None:
+        bound, gate = self._bindings.of(step.tool), self._gate
+        given = await arguments_of(step, self._arguments)
+        try:
+            async with gate.call(step.tool, given) as permit:
+                ended = await called(bound, given, permit.key, self._seconds(step.tool))
+                self._reason = ended.reason
+                if ended.outcome == "done":
+                    permit.done(ended.result)
+                    self._course.results[permit.seq] = ended.result
+                elif ended.outcome == "failed":
+                    permit.failed(ended.reason)
+                else:
+                    permit.unknown(ended.reason)
+        except Refused as refusal:
+            if refusal.code not in _PLAN_REFUSED:
+                raise
+            self._course.refuse(step)
+
+    def _told(self, seq: int, resolve: Resolve | None) -> bool:
+        """Whether the owner knows what became of a call."""
+        said = None if resolve is None else resolve(self._gate.history[seq - 1])
+        if said is None:
+            return False
+        outcome, observed = (said, None) if isinstance(said, str) else said
+        self._gate.resolve(seq, _known(outcome), observed)
+        return True
+
+    async def _again(self, seq: int) -> bool:
+        """Makes a call again, with its key, where the tool does nothing twice for one key."""
+        step, gate = self._course.made_step(seq), self._gate
+        bound = self._bindings.of(step.tool)
+        if not bound.once or self._left <= 0:
+            return False
+        given = await arguments_of(step, self._arguments)
+        if not gate.is_call(seq, step.tool, given):
+            self._reason = "its open arguments are others now, so it is not made again"
+            return False
+        self._left -= 1
+        ended = await called(bound, given, gate.key_of(seq), self._seconds(step.tool))
+        self._reason = ended.reason
+        return self._resolved(seq, ended)
+
+    def _resolved(self, seq: int, ended: Ended) -> bool:
+        if ended.outcome == "unknown":
+            return self._left > 0
+        done = ended.outcome == "done"
+        observed = ended.result if done and isinstance(ended.result, dict) else None
+        try:
+            self._gate.resolve(seq, ended.outcome, observed)
+        except ValueError as error:  # what came back is none of the tool's observed values
+            self._reason, self._left = str(error), 0
+            return False
+        if done:
+            self._course.results[seq] = ended.result
+        return True
+
+    def _seconds(self, tool: str) -> float | None:
+        return self._deadline.get(tool) if isinstance(self._deadline, Mapping) else self._deadline
+
+
+def _known(outcome: str) -> Any:
+    if outcome not in ("done", "failed"):
+        raise ValueError(f"what became of a call is done or failed, not {outcome!r}")
+    return outcome
+
+
+def _check_deadline(deadline: Deadline) -> None:
+    for seconds in deadline.values() if isinstance(deadline, Mapping) else (deadline,):
+        if seconds is not None and not 0 < seconds < float("inf"):
+            raise SettingsError("deadline", "more than 0 seconds", seconds)

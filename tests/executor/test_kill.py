@@ -1,0 +1,97 @@
+"""An execution killed anywhere, and its ledger taken up: nothing twice, nothing out of order."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tcc as library
+from tcc_runtime.artifact.plans import contains
+from tests.executor.grammars import PLAIN, SHOP
+
+ROOT = Path(__file__).parents[2]
+TWICE = "\n".join(
+    line.replace("plan = find", "plan = find find").replace("| find", "| find find")
+    for line in SHOP.splitlines()
+)
+
+
+def ran(artifact: Path, ledger: Path, log: Path, at: int, mode: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "tests.executor.killed"]
+    command += [str(artifact), str(ledger), str(log), str(at), mode]
+    path = os.pathsep.join(str(ROOT / part) for part in ("certs", "compiler", "runtime", "cli", ""))
+    told = {**os.environ, "PYTHONPATH": path}
+    ended = subprocess.run(
+        command, cwd=ROOT, env=told, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.returncode in (0, -9), ended.stderr
+    return ended.returncode, ended.stdout
+
+
+def has_ended(ledger: Path) -> bool:
+    """Whether the session's last whole record is its end."""
+    lines = ledger.read_bytes().splitlines() if ledger.exists() else []
+    return bool(lines) and lines[-1].startswith(b'{"abandoned":')
+
+
+def logged(log: Path) -> list[dict]:
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+@pytest.mark.parametrize("mode", ["key", "plain"])
+@pytest.mark.parametrize("text", [PLAIN, TWICE])
+def test_killed_at_some_steps_and_taken_up(text: str, mode: str, tmp_path: Path) -> None:
+    killed_and_taken_up(text, mode, tmp_path, 7)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("mode", ["key", "plain"])
+@pytest.mark.parametrize("text", [PLAIN, TWICE])
+def test_killed_at_each_step_and_taken_up_campaign(text: str, mode: str, tmp_path: Path) -> None:
+    killed_and_taken_up(text, mode, tmp_path, 1)
+
+
+def killed_and_taken_up(text: str, mode: str, tmp_path: Path, stride: int) -> None:
+    artifact = tmp_path / "a.tcca"
+    library.save(library.compile_text(text), artifact)
+    opened = library.load(artifact)
+    whole = tmp_path / "whole"
+    code, out = ran(artifact, whole, tmp_path / "whole.log", 0, mode)
+    assert code == 0 and json.loads(out)["stop"] == "finished"
+    events = json.loads(out)["events"]
+    assert events > 15
+    kills, first = 0, 1 + ((mode == "key") + 2 * (text is PLAIN)) % stride
+    for at in sorted({*range(first, events + 1, stride), events}):
+        ledger, log = tmp_path / f"{at}", tmp_path / f"{at}.log"
+        code, _ = ran(artifact, ledger, log, at, mode)
+        kills += code == -9
+        for again in (at % 7 + 1, 0):  # killed once more on the way
+            if code == -9 and not has_ended(ledger):
+                code, _ = ran(artifact, ledger, log, again, mode)
+        assert has_ended(ledger), at
+        done = logged(log)
+        texts = [{name: value for name, value in line.items() if name != "key"} for line in done]
+        if mode == "plain":
+            made = texts
+        else:
+            # A call that was made again has its own key, and nothing came between.
+            keys = [line["key"] for line in done]
+            firsts = list(dict.fromkeys(keys))
+            assert sorted(keys, key=firsts.index) == keys
+            made = [texts[keys.index(key)] for key in firsts]
+            assert all(texts[n] == texts[keys.index(key)] for n, key in enumerate(keys))
+        session = [json.loads(line) for line in ledger.read_text().splitlines()]
+        calls = {record["seq"]: record for record in session if record["kind"] == "call"}
+        ended = {r["seq"]: r for r in session if r["kind"] in ("outcome", "resolve")}
+        kept = [calls[seq]["call"] for seq in sorted(calls) if ended[seq]["outcome"] == "done"]
+        assert [line["tool"] for line in made] == [call.partition("(")[0] for call in kept]
+        assert session[-1]["kind"] == "end" and session[-1]["abandoned"] is False
+        word = [call if "check" not in call else call[:-1] + ",answer=no)" for call in kept]
+        assert contains(opened, word)
+    # How long a plan is, the key of its session says.
+    assert kills > (events - first) // stride // 2
