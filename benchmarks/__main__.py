@@ -23,6 +23,7 @@ TABLES = (
     "wide",
     "races",
     "predicted",
+    "mcp",
 )
 
 

@@ -1,4 +1,4 @@
-"""What the codes of the kernel, of ledgers and of books of quotes mean, one sentence or two each.
+"""What the codes of the kernel, of ledgers, of books of quotes and of gates mean, in a sentence.
 
 The codes themselves are those of :mod:`tcc_certs.errors`; those of grammars have pages of their own
 (:mod:`tcc_compiler.language.catalogue`).
@@ -57,6 +57,10 @@ TEXTS: Mapping[Code, str] = {
     Code.CORE_SCHEMA: "The core is not a core (docs/spec/core.md).",
     Code.CORE_MISMATCH: "Calls, costs, prices, names or texts of limits are not those of the core.",
     Code.RELAXED: "The statements that were left to the run are not statements of the core.",
+    Code.STRICT_ANSWER: "A call of a strict tool has an edge, and not every answer that it may get "
+    "has one.",
+    Code.STRICT_FEATURE: "A tool is strict, and the automaton is relaxed or nondeterministic: what "
+    "strict promises is not shown by the edges of such an automaton.",
     Code.CORE_ACCEPT: "After the calls shown the automaton may stop and the core may not, or the "
     "other way round: the artifact is not the automaton of its grammar.",
     Code.CORE_NEXT_CALL: "After the calls shown a call is allowed by the automaton alone or by the "
@@ -106,6 +110,56 @@ TEXTS: Mapping[Code, str] = {
     "each with one call or one tool and its cost, or low and high, as decimals in texts.",
     Code.QUOTED_TWICE: "The book says two things of one call or tool.",
     Code.QUOTED_UNKNOWN: "The book names a call, a tool or a model that the artifact has not.",
+    Code.SESSION_HEADER: "The first record does not describe a session of this artifact, or shows "
+    "what is no open parameter.",
+    Code.SESSION_ID: "The identity of the session does not follow from its first record.",
+    Code.SESSION_MONITORS: "The monitors are not those of the grammar.",
+    Code.SESSION_KEY: "The key given with --key is not the one that the session commits to.",
+    Code.SESSION_SEQ: "The number of a call is not the one that follows, or an outcome is of "
+    "another call.",
+    Code.SESSION_CALL: "The artifact has no call of this text.",
+    Code.SESSION_OPEN: "An open argument is missing or not declared, or is shown where the first "
+    "record does not say so.",
+    Code.SESSION_VALUE: "A value that is shown is none of its parameter's type, or is outside its "
+    "limits.",
+    Code.SESSION_DIGEST: "A digest is not that of the value shown with it, or two values that are "
+    "shown have one digest, or one value two.",
+    Code.SESSION_STATES: "The states before a call are not those that its session may be in.",
+    Code.SESSION_CALL_KEY: "The idempotency key of a call does not follow from the session's key.",
+    Code.SESSION_REPEATED: "Two calls have one idempotency key or one reference.",
+    Code.SESSION_OUTCOME: "An outcome has a field that does not go with it.",
+    Code.SESSION_OBSERVED: "The observed values are not those that the tool gives, or are there "
+    "where nothing was observed.",
+    Code.SESSION_REFUSAL: "A refusal is of a tool that the grammar has not, or for a reason that "
+    "none has.",
+    Code.SESSION_RESOLVE: "An outcome was said later of a call whose outcome is known.",
+    Code.SESSION_PLANS: "A call was made where, as far as is known, the plans may not have it.",
+    Code.SESSION_MONITOR: "A call was made that a statement over open parameters forbids.",
+    Code.SESSION_STATEMENT: "A call was made that a statement left to the run forbids.",
+    Code.SESSION_PLACES: "A call was made after which more than 64 states may be held.",
+    Code.SESSION_FINISH: "The session ended where, as far as is known, no plan may end.",
+    Code.SESSION_UNFORESEEN: "A call was made after an answer that no plan foresees.",
+    Code.UNKNOWN_TOOL: "The grammar has no tool of this name.",
+    Code.UNDECLARED_ARGUMENT: "The tool has no parameter of this name, or it is one that is "
+    "observed.",
+    Code.MISSING_ARGUMENT: "An argument that is not optional is missing.",
+    Code.UNLISTED_VALUE: "The value of a listed parameter is none of those that the grammar lists.",
+    Code.OPEN_VALUE: "The value of an open parameter is of another type, too long or too short, "
+    "out of its range, or does not match its pattern.",
+    Code.NO_VALUE: "This is no JSON value that every program reads alike: NaN or infinite, a "
+    "number that a double changes, half of a surrogate pair, too deeply nested.",
+    Code.NOT_PLANNED: "No plan goes on with this call here; where an outcome is unknown, not from "
+    "every state that the session may be in.",
+    Code.MONITOR_FORBIDS: "A statement over open parameters forbids the call.",
+    Code.STATEMENT_FORBIDS: "A statement that the automaton leaves to the run forbids the call.",
+    Code.MAY_NOT_FINISH: "No plan ends here, or an unknown outcome leaves open whether one does.",
+    Code.MANY_STATES: "So many outcomes are unknown that the session might be in more than 64 "
+    "states. Resolve some of them first.",
+    Code.UNFORESEEN: "An answer came that no plan foresees. Nothing further is allowed.",
+    Code.ENDED: "The session has ended.",
+    Code.ALREADY_DONE: "The ledger has a call of this identity: it is not made a second time.",
+    Code.NESTED_CALL: "A call was asked for inside another one of the same thread or task.",
+    Code.NOT_WRITTEN: "The ledger cannot be written, so nothing may be called.",
     Code.UNKNOWN_FEATURE: "The file needs a feature that this version does not know.",
     Code.UNKNOWN_VERSION: "The file is of a version that this version does not know.",
     Code.LIMIT: "The input asks for more than is handled: of size, of memory or of steps.",
@@ -122,6 +176,8 @@ _PAGES = {
     "G": "core.md",
     "P": "artifact.md",
     "L": "ledger.md",
+    "S": "session.md",
+    "R": "session.md, section 6",
     "D": "artifact.md and ledger.md",
 }
 
@@ -132,8 +188,10 @@ def explain_code(text: str) -> str | None:
     if found is None:
         return None
     page = "docs/ranges.md" if text[0] == "Q" else f"docs/spec/{_PAGES[text[0]]}"
-    verdict = "declined" if found.declines else "invalid"
-    return f"{text}: {title(found)}\n\n{TEXTS[found]}\n\nThe input is {verdict}; {page}."
+    verdict = "input is declined" if found.declines else "input is invalid"
+    if text[0] == "R":
+        verdict = "call is refused"
+    return f"{text}: {title(found)}\n\n{TEXTS[found]}\n\nThe {verdict}; {page}."
 
 
 def title(code: Code) -> str:

@@ -9,12 +9,13 @@ from tcc.outcome import run_fields
 from tcc.screen import FORMAT_VERSION
 from tcc_certs.replay import Validation
 from tcc_certs.report import Report
+from tcc_certs.session import SessionValidation
 from tcc_certs.verbs import check as check_verb
 from tcc_certs.verbs import validate as validate_verb
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.outcome import Run
 
-Result: TypeAlias = "Run | Artifact | Report | Validation"
+Result: TypeAlias = "Run | Artifact | Report | Validation | SessionValidation"
 
 
 def to_json(result: Result) -> dict[str, Any]:
@@ -40,6 +41,8 @@ def to_json(result: Result) -> dict[str, Any]:
             name, fields = "check", dict(check_verb.document(result))
         case Validation():
             name, fields = "validate", dict(validate_verb.document(result))
+        case SessionValidation():
+            name, fields = "validate", dict(validate_verb.session_document(result))
         case _:
             raise TypeError(
                 f"a run, an artifact or a report is needed, not {type(result).__name__}"

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 from tcc.compilation import CompileError
 from tcc_runtime.artifact.load import mapped
+from tcc_runtime.errors import SettingsError
 
 if TYPE_CHECKING:
     from tcc_certs.replay import Validation
     from tcc_certs.report import Report
+    from tcc_certs.session import SessionValidation
 
 
 def check(
@@ -73,12 +75,13 @@ def validate(
     beacon: bytes | None = None,
     nonce: bytes | None = None,
     counts: str | Path | bytes | None = None,
+    key: bytes | None = None,
     kernel: str = "pure",
-) -> Validation:
-    """Derive every number of a ledger again from the artifact and the seed.
+) -> Validation | SessionValidation:
+    """Derive every number of a run's ledger again, or go through a session's, with the artifact.
 
     Args:
-        ledger: a file (read as a stream) or bytes.
+        ledger: a file (read as a stream) or bytes, of a run or of a session.
         artifact: a file or bytes; it is checked first.
         pin: the artifact digest that it must have, hex.
         seed: 32 bytes, where the ledger withholds it.
@@ -86,14 +89,28 @@ def validate(
         opening: 32 bytes, handed out before beacon and nonce were known.
         beacon, nonce: the public randomness, and the client's own.
         counts: an artifact with exact counts of the same core, for kappa.
+        key: 32 bytes, of a session's digests: those of values that it shows are derived again.
         kernel: ``pure`` trusts `tcc_certs` alone; ``fast`` passes lines by a faster reader, and
-            leaves to the definition those that this one does not pass.
+            leaves to the definition those that this one does not pass; sessions have none.
 
     Raises:
         OSError: a file cannot be read.
+        SettingsError: what was given is for runs, and this is a session; or the other way round.
     """
     from tcc_certs.replay import validate as replay
-    from tcc_certs.verbs.validate import LedgerFile
+    from tcc_certs.session import validate as go_through
+    from tcc_certs.verbs.validate import LedgerFile, is_session
+
+    chunks = ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger))
+    if is_session(chunks):
+        for_runs = (seed, opening_salt, opening, beacon, nonce, counts)
+        if any(given is not None for given in for_runs):
+            raise SettingsError(
+                "ledger", "a run, for seed, opening, beacon, nonce and counts", "a session"
+            )
+        return go_through(chunks, _bytes(artifact), pin=pin, key=key)
+    if key is not None:
+        raise SettingsError("ledger", "a session, for its key", "a run")
 
     shortcut = None
     if kernel == "fast":
@@ -102,7 +119,7 @@ def validate(
         shortcut = FastReplay()
 
     return replay(
-        ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger)),
+        chunks,
         _bytes(artifact),
         pin=pin,
         seed=seed,

@@ -98,6 +98,11 @@ class Search(Frontier):
             if self.sink is not None:
                 self.sink.flush()
 
+    def let_go(self) -> None:
+        """Forgets who looks on: most of them know this search, and are in a cycle with all items."""
+        self.on_node = self.on_leaf = self.on_left = ()
+        self.opening = self.before = self.follow = None
+
     def _begin(self) -> None:
         self.item = root = self.race.root()
         self._note_clamps([root])

@@ -96,7 +96,7 @@ def search(
     terms = terms_of(artifact, settings, quoted=quoter is not None)
     recorded, ranged = recorder is not None, terms.ask is not None
     numbers = begin_with(artifact, engine.numbers, recorded=recorded, ranged=ranged)
-    alone = recorder is None and on_expand is None and quoter is None
+    alone = on_expand is None and quoter is None
     with Interrupts() as interrupts, collection_put_off(alone):
         if recorder is None:
 
@@ -170,7 +170,10 @@ class _Run:
     def made(self, follow: Follow | None) -> Run:
         """Steps until something stops it; the result."""
         self._search.follow = follow
-        return self._result(self._search.run())
+        try:
+            return self._result(self._search.run())
+        finally:
+            self._search.let_go()
 
     def _race_of(self) -> Race:
         """The race that the run starts with."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from json.encoder import encode_basestring
 from typing import Any, Final, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
@@ -28,16 +29,18 @@ class Call:
     Attributes:
         index: its number in the artifact.
         text, raw: canonical text, and its UTF-8 bytes.
+        named: the member `call` of a node's record.
         cost_low, cost_high: nano-units.
         numerator: W; the weight is W / 2^F.
     """
 
-    __slots__ = ("cost_high", "cost_low", "index", "numerator", "raw", "text")
+    __slots__ = ("cost_high", "cost_low", "index", "named", "numerator", "raw", "text")
 
     def __init__(self, artifact: Artifact, index: int) -> None:
         self.index = index
         self.text: str = artifact.texts[index]
         self.raw = self.text.encode()
+        self.named = f'"call":{encode_basestring(self.text)},'
         self.cost_low = artifact.cost_low[index]
         self.cost_high = artifact.cost_high[index]
         self.numerator = artifact.weight[index]
@@ -86,9 +89,9 @@ class State:
     accepts: bool
     cost_to_go: int
     count: int
-    counted: bytes
+    counted: str
     members: tuple[int, ...]
-    placed: bytes
+    placed: str
     plans: str | None
     residual: int
     scale: int
@@ -228,16 +231,16 @@ def _plans(tables: Tables, state: State) -> str | None:
     return str(plans) if plans < 1 << 64 else None
 
 
-def _counted(tables: Tables, state: State) -> bytes:
+def _counted(tables: Tables, state: State) -> str:
     name = "N" if tables.artifact.manifest.counts == "exact" else "Nub"
-    return b"" if state.plans is None else f'"{name}":"{state.plans}",'.encode()
+    return "" if state.plans is None else f'"{name}":"{state.plans}",'
 
 
 _LATER: Final[dict[str, Callable[[Tables, State], object]]] = {
     "accepts": lambda tables, state: any(map(tables.artifact.accepts, state.members)),
     "cost_to_go": lambda tables, state: min(map(tables.artifact.cost_to_go, state.members)),
     "counted": _counted,
-    "placed": lambda tables, state: f',"state":{state.shown}'.encode(),
+    "placed": lambda tables, state: f',"state":{state.shown}',
     "plans": _plans,
     "residual": lambda tables, state: max(map(tables.residual, state.members)),
     "shown": _shown,

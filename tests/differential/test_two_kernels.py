@@ -7,6 +7,7 @@ not say VALID by mistake; :func:`shown` looks at what it says by itself.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -27,12 +28,13 @@ from tcc_runtime.fastcheck.spans import column
 from tests.campaigns import seeds
 from tests.certs.rules.test_minimal import _digest, automaton
 from tests.forgery.artifacts import Forge, Mutant, column_mutants, manifest_mutants
-from tests.forgery.test_artifact_forgeries import KINDS, twenty
+from tests.forgery.test_artifact_forgeries import KINDS, answering, twenty
 from tests.oracle.build import Node, build, build_graph
-from tests.oracle.cores import depth, letters, make_core, random_core
+from tests.oracle.cores import depth, letters, make_core, random_core, random_later_core
 from tests.oracle.examples import example
 from tests.oracle.network import build_network
 from tests.oracle.plans import plans
+from tests.oracle.plans import words as words_of
 
 # One state a rank, and counts as wide as the automaton is deep.
 NARROW = 'grammar g version "1"\ntool a\ntool b\nplan = (a | b){0,%d}\n'
@@ -171,6 +173,34 @@ def test_artifacts_of_random_cores_are_answered_alike() -> None:
         assert verdict(fast, made) == verdict(pure, made)
         agreed += agree(rng.sample(list(column_mutants(made)), 10))
     assert agreed > 50
+
+
+def test_artifacts_of_strict_tools_are_answered_alike(edges: int) -> None:
+    rng = random.Random(15)
+    verdicts: Counter[str] = Counter()
+    while verdicts["C901"] < 20 or verdicts["VALID"] < 20:
+        data, core = random_later_core(rng)
+        words = plans(core, 4)
+        free = sorted(words_of(core, core.plan, {}, 4)) or [()]
+        for chosen in (words, free):
+            if chosen:
+                made = build(data, chosen, tilt=0)
+                due = verdict(pure, made)
+                assert verdict(fast, made) == due
+                verdicts[due[0]] += 1
+    file = read_artifact(KINDS["strict"])
+    assert fast.holds(file, check_calls(file))
+
+
+def test_what_an_answer_lacks_is_not_shown_by_the_other_equations(
+    edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = answering()
+    made = build(core, [(0,), (1, 0), (1, 2), (2, 2)], tilt=0)
+    assert verdict(pure, made)[:2] == ("C901", "edge_call[1]")
+    assert verdict(fast, made) == verdict(pure, made)
+    monkeypatch.setattr(fast, "answered", lambda *_: True)
+    assert verdict(fast, made)[0] == "VALID"
 
 
 def chain(

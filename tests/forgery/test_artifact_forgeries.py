@@ -17,7 +17,7 @@ from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import check
 from tests.forgery.artifacts import Forge, Mutant, column_mutants, core_mutants, manifest_mutants
 from tests.oracle.build import build
-from tests.oracle.cores import at_most, depth, letters, make_core, random_core
+from tests.oracle.cores import at_most, call, depth, letters, make_core, random_core
 from tests.oracle.examples import example, example_core
 from tests.oracle.network import build_network, build_relaxed
 from tests.oracle.plans import plans
@@ -106,8 +106,22 @@ def kinds() -> dict[str, bytes]:
         "rounded without weights": build(core, plans(read_core(core), 4), tilt=0, round_counts=2),
         "nondeterministic": build_network(ambiguous(), 3, tilt=8),
         "all": build_network(ambiguous(), 3, Relaxed(limits=(1,)), round_counts=3),
+        "strict": build(answering(), plans(read_core(answering()), 3)),
     }
     return {name: data for name, data in found.items() if data is not None}
+
+
+def answering() -> bytes:
+    """A strict tool, of which one call was cut; a plan has one more call by either answer."""
+    results = {"name": "r", "observed": True, "values": ["no", "yes"]}
+    tools = [
+        {"name": "a", "params": []},
+        {"name": "t", "params": [{"name": "k", "values": ["1", "2"]}, results], "strict": True},
+    ]
+    calls = [call(0, cost=10**9), *(call(1, [k, r]) for k in range(2) for r in range(2))]
+    some = ["repeat", ["call", {0, 1, 2, 3}], 0]
+    return make_core(tools=tools, calls=calls, plan=["seq", [some, ["call", {0, 2}]]],
+                     limits=[depth(3)])  # fmt: skip
 
 
 def ambiguous() -> bytes:

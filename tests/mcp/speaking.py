@@ -12,7 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tcc_certs.session.validation import validate
+from tcc_certs.session.verdict import SessionValidation
 from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.keys import read_key
 
 SERVERS = Path(__file__).parent / "servers"
 ROOT = Path(__file__).parents[2]
@@ -49,6 +52,12 @@ def tcc(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
         timeout=60,
         **more,
     )
+
+
+def judged(ledger: Path, artifact: Path) -> SessionValidation:
+    """What the ledger shows, as a stranger with the key sees it."""
+    key = read_key(ledger) if ledger.with_name(f"{ledger.name}.key").exists() else None
+    return validate(ledger.read_bytes(), artifact.read_bytes(), key=key)
 
 
 class Relayed:
@@ -107,6 +116,9 @@ class Relayed:
                 pipe.close()
         self.process.stderr = None
         self.said = errors
+        if self.ledger.exists():
+            self.judged = judged(self.ledger, self._artifact)
+            assert self.judged.verdict != 1, self.judged.findings
         return self.process.returncode, errors
 
     def send(self, data: bytes) -> None:

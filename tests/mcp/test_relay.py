@@ -26,6 +26,7 @@ def test_what_is_allowed_is_executed_and_recorded(tmp_path: Path, artifact: Path
     ]
     assert relay.outcomes() == ["done", "done"]
     assert relay.process.returncode == 0
+    assert (relay.judged.word, relay.judged.claim_type) == ("INCOMPLETE", "ConformantPrefix")
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,7 @@ def test_a_foreign_observation_ends_what_may_follow(
         relay.call("run_tests", suite="unit", how=how)
         assert relay.call("open_case", id="c-1")["structuredContent"]["code"] == "R302"
     assert [name for name, _ in relay.executed] == ["run_tests"]
+    assert relay.judged.claim_type == "NoClaim"
 
 
 def test_the_list_is_that_of_the_grammar_sorted_and_narrowed(
@@ -191,6 +193,7 @@ def test_a_session_may_end_with_its_connection(tmp_path: Path, artifact: Path) -
         relay.greet()
         relay.call("open_case", id="c-7")
     assert relay.records[-1]["kind"] == "end"
+    assert (relay.judged.word, relay.judged.claim_type) == ("VALID", "Conformant")
     again = Relayed(tmp_path, artifact)
     code, said = again.end()
     assert code == 1

@@ -15,7 +15,7 @@ from tcc_certs.replay import validate
 from tcc_certs.replay.left import Children, whole
 from tcc_runtime.artifact.load import load
 from tcc_runtime.item import Left, Pool
-from tcc_runtime.ledger.lines import Marks, stamp_of
+from tcc_runtime.ledger.lines import Contexts, Marks, stamp_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.ledger.steps import StepLines
@@ -117,14 +117,16 @@ def test_lines_are_the_canonical_writer_s():
     }  # fmt: skip
     step = drawn(at_step(2), key=-(3 << 60), word=9, rest=at_step(4))
     draw = {"kind": "draw", "node_id": name, "step": 2, "W": "9", "winner": "phantom"}
-    lines = StepLines(stamp, b"", Marks())
+    lines = StepLines(stamp, "", Marks(), Contexts())
     assert lines.lines(Shown(5 << 61), [step]) == [encode(draw), encode(due)]
     clamped = {**due, "guards": ["NumClamp"]}
     lowered = encode({**clamped, "claim_type": "NoCert"})
     # Only the first record that lowers the claim says so.
     twice = lines.lines(Shown(5 << 61, 2), [step, step])
     assert twice == [encode(draw), lowered, encode(draw), encode(clamped)]
-    assert StepLines(stamp, b"", Marks(True)).lines(Shown(5 << 61, 2), [step])[1] == encode(clamped)
+    assert StepLines(stamp, "", Marks(True), Contexts()).lines(Shown(5 << 61, 2), [step])[
+        1
+    ] == encode(clamped)
     (found,) = lines.lines(Shown(0), [drawn(at_step(2), word=9, dead=True)])
     assert found == encode({**draw, "dead_end": True})
     (found,) = lines.lines(Shown(0), [drawn(at_step(2), word=9, winner=31)])

@@ -17,23 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from tcc_certs.core.model import Core
 from tcc_certs.corecheck.budget import Budget
 from tcc_certs.corecheck.cut import Cut
-from tcc_certs.corecheck.letters import Alphabet
+from tcc_certs.corecheck.edges import Edges, Row
 from tcc_certs.corecheck.network import network_of
 from tcc_certs.corecheck.residuals import Moves, Residuals
 from tcc_certs.corecheck.spans import Spans
 from tcc_certs.errors import Code, Rejected, require
-from tcc_certs.formats.automaton import Automaton
 from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_CORE_PAIRS, MAX_CORE_STEPS
 
 S = TypeVar("S")
-Row: TypeAlias = "dict[int, Sequence[int]]"  # letter -> targets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +98,7 @@ class _Walk:
         self._budget = budget
         self._residuals = Residuals(core, budget)
         self._alphabet = self._residuals.alphabet
-        self._edges = _Edges(checked.automaton, self._alphabet, checked.core_calls, checked.calls)
+        self._edges = Edges(checked.automaton, self._alphabet, checked.core_calls, checked.calls)
         self._rows: dict[int, Row] = {}
         self._origin: list[int] = []  # by pair: the pair before and the letter, as one number
 
@@ -216,39 +214,3 @@ class _Walk:
             at, letter = divmod(self._origin[at], len(self._alphabet.letters))
             calls.append(self._text(letter))
         return f"state {q} after [{' '.join(reversed(calls))}]"
-
-
-class _Edges:
-    """The edges of a state by letter."""
-
-    def __init__(
-        self,
-        automaton: Automaton,
-        alphabet: Alphabet,
-        core_calls: Sequence[int],
-        texts: Sequence[str],
-    ) -> None:
-        self._automaton = automaton
-        self._texts = texts
-        self._letter_of = [alphabet.letter_of[call] for call in core_calls]
-        self._sizes = [len(letter.calls) for letter in alphabet.letters]
-
-    def of(self, q: int) -> Row:
-        """Letter -> the targets of its calls; a letter has edges for all its calls or for none.
-
-        Raises:
-            Rejected: G102 where some calls of a letter have an edge and others have not.
-        """
-        targets: dict[int, list[int]] = {}
-        edges = list(self._automaton.edges(q))
-        for call, target in edges:
-            targets.setdefault(self._letter_of[call], []).append(target)
-        row: Row = {}
-        for letter, found in targets.items():
-            due = self._sizes[letter]
-            if len(found) != due:
-                like = next(call for call, _ in edges if self._letter_of[call] == letter)
-                text = f"{due} edges, for each call like {self._texts[like]}"
-                raise Rejected(Code.CORE_NEXT_CALL, f"state {q}", text, len(found))
-            row[letter] = (found[0],) if due == 1 else sorted(set(found))
-        return row

@@ -64,9 +64,9 @@ class History:
         return self.held == (NOWHERE,)
 
     def refuses(self, offer: Offer, made: Made) -> Code | None:
-        """Why a call may not be made now: R201, R202, R203, R301; None where it may."""
+        """Why a call may not be made now: R201, R203, R202, R301, the first; None where it may."""
         code = self.plans.refuses(self.held, offer)
-        if code is None and self.memory.forbids(made) is not None:
+        if code in (None, Code.MANY_STATES) and self.memory.forbids(made) is not None:
             return Code.MONITOR_FORBIDS
         return code
 

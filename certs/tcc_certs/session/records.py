@@ -52,11 +52,7 @@ def _is_observed(value: Json) -> bool:
 
 
 def _is_states(value: Json) -> bool:
-    """States, or sets of states: which of both, and in what order, is for the replay."""
-    return isinstance(value, list) and all(
-        type(item) is int or (isinstance(item, list) and all(type(q) is int for q in item))
-        for item in value
-    )
+    return isinstance(value, list) and all(type(q) is int for q in value)
 
 
 SEQ: Format = ("an integer of at least 1", lambda value: type(value) is int and value >= 1)

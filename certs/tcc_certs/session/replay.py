@@ -42,8 +42,8 @@ class Tally:
     """How many there were of what, for the verdict.
 
     Attributes:
-        unknown: calls whose outcome is not known yet; taken_back: those that are said to have
-            failed; resolved: those whose outcome was said later.
+        unknown: calls whose outcome is unknown; failed: those that are said to have failed;
+            resolved: those whose outcome was said later.
     """
 
     calls: int = 0
@@ -92,7 +92,8 @@ class Session:
 
     def call(self, record: Record, line: int) -> None:
         """A call that is about to be made."""
-        self._ensure_idle("call")
+        if self.pending is not None:
+            raise Rejected(Code.LEDGER_ORDER, "kind", f"outcome {self.pending[0]}", "call")
         ensure(not self.unforeseen, Code.SESSION_UNFORESEEN, "kind", "no call", "call")
         seq = self.tally.calls + 1
         self._compare(Code.SESSION_SEQ, line, "seq", seq, record["seq"])
@@ -136,9 +137,7 @@ class Session:
         """The outcome of an unknown call is said later."""
         seq = size(record, "seq")
         if self.pending is not None and self.pending[0] == seq:
-            _, offer, made = self.pending
-            self.pending = None
-            self._settle(Step(seq=seq, offer=offer, made=made, certain=False), "unknown", None)
+            self._give_up()
         found = self._unknown.get(seq)
         if found is None:
             raise Rejected(Code.SESSION_RESOLVE, "seq", "a call whose outcome is unknown", seq)
@@ -156,21 +155,27 @@ class Session:
         tool, code = text(record, "tool"), text(record, "code")
         recorded = code in RECORDED
         ensure(recorded, Code.SESSION_REFUSAL, "code", "a code of a call that is refused", code)
-        unknown = code == Code.UNKNOWN_TOOL
-        due = UNKNOWN_TOOL if unknown else "a tool of the grammar"
-        known = tool == UNKNOWN_TOOL if unknown else tool in self._tools
-        ensure(known, Code.SESSION_REFUSAL, "tool", due, tool)
+        known = tool in self._tools and code != Code.UNKNOWN_TOOL
+        due = f"a tool of the grammar, or {UNKNOWN_TOOL}"
+        ensure(known or tool == UNKNOWN_TOOL, Code.SESSION_REFUSAL, "tool", due, tool)
         self.tally.refusals += 1
 
     def end(self, record: Record, line: int) -> None:
         """The end, where every plan that may be meant ends, or abandoned."""
-        self._ensure_idle("end")
+        self._give_up()
         self.ended, self.abandoned = True, record["abandoned"] is True
         if not self.abandoned:
             due = "states that are all the end of a plan"
             finishes = not self.unforeseen and self.history.plans.may_finish(self.history.held)
             shown = self.history.plans.shown(self.history.held)
             ensure(finishes, Code.SESSION_FINISH, "abandoned", due, shown)
+
+    def _give_up(self) -> None:
+        """A call without a record of its outcome is one whose outcome is unknown."""
+        if self.pending is not None:
+            seq, offer, made = self.pending
+            self.pending = None
+            self._settle(Step(seq=seq, offer=offer, made=made, certain=False), "unknown", None)
 
     def _settle(self, step: Step, outcome: Outcome, answer: Answer | None) -> None:
         """Take a call up into the history, or leave it out where it failed."""
@@ -184,11 +189,7 @@ class Session:
         if not certain:
             self._unknown[step.seq] = step.offer
             self.tally.unknown += 1
-        elif answer is None:
-            self.unforeseen = True
-        else:
-            due = "an answer that leads on, or unforeseen"
-            ensure(not self.history.lost, Code.SESSION_OBSERVED, "observed", due, "none does")
+        self.unforeseen = self.unforeseen or self.history.lost
 
     def _answer(self, offer: Offer, outcome: Outcome, record: Record) -> Answer | None:
         """The observed values of a call that was done, else None."""
@@ -220,11 +221,6 @@ class Session:
             fresh = ref not in self._references
             ensure(fresh, Code.SESSION_REPEATED, "ref", "a reference of its own", ref)
             self._references.add(ref)
-
-    def _ensure_idle(self, kind: str) -> None:
-        if self.pending is not None:
-            due = f"the outcome of call {self.pending[0]}"
-            raise Rejected(Code.LEDGER_ORDER, "kind", due, kind)
 
     def _compare(self, code: Code, line: int, name: str, due: Json, found: Json) -> None:
         if found != due:

@@ -71,7 +71,6 @@ class Plans:
         self._constraints = residual_constraints(
             artifact, artifact.automaton.rank[artifact.automaton.root]
         )
-        self._deterministic = not artifact.file.manifest.nondeterministic
         self.offers = _offers(artifact)
         self._offer_of = {
             call: offer.number for offer in self.offers.values() for call in offer.calls.values()
@@ -109,14 +108,9 @@ class Plans:
             for states, tally in held
         )
 
-    def shown(self, held: Held) -> list[Json]:
-        """The places as a record has them: states, each once, -1 for NOWHERE.
-
-        On a nondeterministic artifact sets of states, each a list.
-        """
-        if self._deterministic:
-            return [*sorted({states[0] if states else -1 for states, _ in held})]
-        return [list(states) for states in sorted({states for states, _ in held})]
+    def shown(self, held: Held) -> Sequence[Json]:
+        """The places as a record has them: all their states, each once, -1 for NOWHERE."""
+        return sorted({q for states, _ in held for q in states or (-1,)})
 
     def _look(self, held: Held, offer: Offer) -> tuple[Code | None, Held]:
         """Why a call is refused, and what is held once it is made and unknown; kept for a while."""

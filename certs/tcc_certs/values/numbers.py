@@ -37,6 +37,17 @@ def canonical_number(value: object, path: str = "value") -> str:
     return text
 
 
+def exact(text: str, path: str, code: Code) -> tuple[int, int]:
+    """A canonical decimal as ``(numerator, places)``: its value is ``numerator / 10**places``.
+
+    Raises:
+        Rejected: `code` at `path` where the text is not canonical.
+    """
+    ensure(is_decimal(text), code, path, "a canonical decimal", text)
+    whole, _, part = text.partition(".")
+    return int(whole + part), len(part)
+
+
 def compare(one: str, other: str) -> int:
     """-1, 0 or 1: how two canonical decimals compare."""
     left, right = scaled(one, other)
@@ -50,7 +61,7 @@ def ensure_survives(text: str, path: str, code: Code) -> None:
         Rejected: `code` at `path`: it is not canonical, or its nearest double prints back as
             another value.
     """
-    ensure(is_decimal(text), code, path, "a canonical decimal", text)
+    exact(text, path, code)
     try:
         canonical_number(Decimal(text))
     except Rejected as refusal:

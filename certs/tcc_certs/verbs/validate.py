@@ -1,25 +1,30 @@
-"""``validate L --artifact A``: a ledger against the artifact that was run.
+"""``validate L --artifact A``: the ledger of a run, or of a session, against its artifact.
 
-Source: docs/spec/ledger.md.  Cost: that of :func:`tcc_certs.replay.validate`; the ledger is read in
-chunks, twice, and never held whole.
+Source: docs/spec/ledger.md and docs/spec/session.md; which of both it is, is said by its first
+line.  Cost: that of :func:`tcc_certs.replay.validate` or :func:`tcc_certs.session.validate`; the
+ledger is read in chunks, and never held whole.
 """
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcc_certs.formats.codec import Json
+from tcc_certs.limits import MAX_LINE_BYTES
 from tcc_certs.verbs.answer import Answer, regular
 
 if TYPE_CHECKING:
-    from tcc_certs.replay import Validation
+    from tcc_certs.replay import Finding, Validation
+    from tcc_certs.session import SessionValidation
 
 VERB = "validate"
 HELP = "replay a ledger against its artifact"
 _CHUNK = 1 << 20
+_OF_RUNS = ("seed", "opening_salt", "opening", "beacon", "nonce", "counts")
+_OF_SESSIONS = ("key",)
 
 
 class LedgerFile:
@@ -34,9 +39,24 @@ class LedgerFile:
                 yield chunk
 
 
+def is_session(ledger: bytes | Iterable[bytes]) -> bool:
+    """Whether a ledger says in its first line that it is one of a session.
+
+    Args:
+        ledger: the whole, or chunks of it; no more is read than those of its first line.
+    """
+    first = b""
+    for chunk in (ledger,) if isinstance(ledger, bytes) else ledger:
+        first += chunk[: MAX_LINE_BYTES - len(first)]
+        if b"\n" in chunk or len(first) >= MAX_LINE_BYTES:
+            break
+    # Inside a text its quotes would be escaped.
+    return b'"schema":"tcc.session/' in first.partition(b"\n")[0]
+
+
 def add(parser: ArgumentParser) -> None:
     """The arguments of the verb."""
-    parser.add_argument("ledger", type=Path, help="the ledger (.ndjson)")
+    parser.add_argument("ledger", type=Path, help="the ledger of a run or of a session")
     parser.add_argument("--artifact", type=Path, required=True, help="the artifact that was run")
     parser.add_argument("--pin", type=_digest, metavar="HEX64", help="digest of that artifact")
     parser.add_argument(
@@ -56,6 +76,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--counts", type=Path, help="an artifact with exact counts of the same core, for kappa"
     )
+    parser.add_argument("--key", type=_digest, metavar="HEX64", help="of a session's digests")
 
 
 def run(arguments: Namespace) -> Answer:
@@ -64,6 +85,12 @@ def run(arguments: Namespace) -> Answer:
     Raises:
         OSError: a file cannot be read.
     """
+    session = is_session(LedgerFile(regular(arguments.ledger)))
+    stray = [name for name in (_OF_RUNS if session else _OF_SESSIONS) if getattr(arguments, name)]
+    if stray:
+        return _misused(stray, "a session" if session else "a run")
+    if session:
+        return _of_session(arguments)
     from tcc_certs.replay import validate
 
     found = validate(
@@ -89,16 +116,7 @@ def document(found: Validation) -> dict[str, Json]:
         "claim_type": found.claim_type,
         **({"after": list(found.after)} if found.after else {}),
         "claim_upheld": found.claim_upheld,
-        "findings": [
-            {
-                "code": finding.code.value,
-                "line": finding.line,
-                "field": finding.field,
-                "expected": finding.expected,
-                "found": finding.found,
-            }
-            for finding in found.findings
-        ],
+        "findings": _findings(found.findings),
         "checked": found.checked,
         "kappa": found.kappa,
         "ledger_head": found.head,
@@ -106,7 +124,56 @@ def document(found: Validation) -> dict[str, Json]:
     }
 
 
-def _lines(found: Validation) -> Iterator[str]:
+def session_document(found: SessionValidation) -> dict[str, Json]:
+    """The validation of a session as the JSON document ``tcc.validate`` 1.0."""
+    return {
+        "format": f"tcc.{VERB}",
+        "format_version": "1.0",
+        "verdict": found.word,
+        "claim_type": found.claim_type,
+        "claim_upheld": found.claim_upheld,
+        "asserted": found.asserted,
+        "monitors": found.monitors,
+        "findings": _findings(found.findings),
+        "checked": found.checked,
+        "ledger_head": found.head,
+        "summary": found.summary,
+    }
+
+
+def _of_session(arguments: Namespace) -> Answer:
+    from tcc_certs.session import validate
+
+    found = validate(
+        LedgerFile(arguments.ledger),
+        regular(arguments.artifact).read_bytes(),
+        pin=arguments.pin,
+        key=_bytes(arguments.key),
+    )
+    lines = [*_lines(found), *(f"asserted: {text}" for text in found.asserted)]
+    return Answer(exit_code=found.verdict, lines=lines, document=session_document(found))
+
+
+def _misused(names: Sequence[str], kind: str) -> Answer:
+    options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
+    line = f"DECLINED: this is the ledger of {kind}, which has no use for {options}"
+    return Answer(exit_code=2, lines=[line], document={"verdict": "DECLINED", "summary": line})
+
+
+def _findings(findings: Sequence[Finding]) -> list[Json]:
+    return [
+        {
+            "code": finding.code.value,
+            "line": finding.line,
+            "field": finding.field,
+            "expected": finding.expected,
+            "found": finding.found,
+        }
+        for finding in findings
+    ]
+
+
+def _lines(found: Validation | SessionValidation) -> Iterator[str]:
     for finding in found.findings:
         yield (
             f"{finding.code.value} line {finding.line} {finding.field}: "

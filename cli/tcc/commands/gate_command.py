@@ -52,6 +52,12 @@ _MOST_NOTES = 100
     help="how the server is spoken to",
 )
 @click.option("--show", metavar="NAMES", help="tool.parameter,.. whose values the ledger shows")
+@click.option(
+    "--durable/--no-durable",
+    default=True,
+    show_default=True,
+    help="wait for the disk before each call, and after its outcome",
+)
 @click.option("--finish", is_flag=True, help="end the session with the connection, where it may")
 @digest_option("--checked", "the digest of an artifact whose certificates were checked before")
 @click.pass_context
@@ -82,7 +88,7 @@ def command(
         raise click.BadParameter(f"{str(ledger)!r} is what is read", param_hint="--ledger")
     try:
         locked = None if lock is None else read_lock(lock)
-        gate = _gate(opened, ledger, show)
+        gate = _gate(opened, ledger, show, given["durable"])
     except ServerError as error:
         raise click.ClickException(str(error)) from None
     how = Guarded(
@@ -125,10 +131,10 @@ def _guarded(gate: Gate, how: Guarded, finish: bool) -> int:
     return DECLINED
 
 
-def _gate(artifact: Artifact, ledger: Path, show: str | None) -> Gate:
+def _gate(artifact: Artifact, ledger: Path, show: str | None, durable: bool) -> Gate:
     shown = () if show is None else tuple(part.strip() for part in show.split(","))
     try:
-        return Gate(artifact, ledger=ledger, show=shown)
+        return Gate(artifact, ledger=ledger, show=shown, durable=durable)
     except ResumeError as error:
         screen.say(f"{ledger}: this ledger cannot be taken up: {error}", err=True)
     except SettingsError as error:

@@ -1,4 +1,4 @@
-"""``tcc validate``: is a ledger the true record of a run, and does its claim hold?"""
+"""``tcc validate``: is a ledger one of a run or of a session as it claims to have been?"""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from tcc.opening import (
 )
 from tcc.options import bytes_option, digest_option
 from tcc.verification import validate
+from tcc_certs.session import SessionValidation
+from tcc_runtime.errors import SettingsError
 
 
 @click.command("validate")
@@ -30,6 +32,7 @@ from tcc.verification import validate
 @bytes_option("--beacon", "the public randomness")
 @bytes_option("--nonce", "the client's own randomness")
 @input_option("--counts", "an exact artifact of the same core, for kappa")
+@digest_option("--key", "of a session's digests")
 @click.option(
     "--kernel",
     type=click.Choice(["pure", "fast"]),
@@ -48,13 +51,15 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Derive every number of LEDGER again, and say what the run has shown."""
+    """Derive all of LEDGER again, and say what the run, or the session, has shown."""
     refuse_grammar(artifact)
     pinned = None if pin is None else pin.hex()
     try:
         found = validate(ledger, artifact, pin=pinned, **given)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None
     if as_json:
         screen.print_document(to_json(found))
         ctx.exit(found.verdict)
@@ -65,6 +70,9 @@ def command(
         )
     checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
     screen.print_fields([("checked", checked), ("claim", found.claim_type or "none")])
+    if isinstance(found, SessionValidation):
+        screen.print_fields([("asserted", text) for text in found.asserted])
+        screen.print_fields([("monitor", text) for text in found.monitors])
     say = screen.good if found.verdict == CLEAN else screen.bad
     say(f"{found.word}: {found.summary}")
     ctx.exit(found.verdict)

@@ -134,8 +134,8 @@ class _Reader:
         if self._take("\\"):
             return _Piece(text=_class_text(self._escape(False)))
         char = self._peek()
-        if char in "*+?":
-            raise _Other
+        if char in "*+?" or _BOUNDS.match(self._source, self._at):
+            raise _Other  # there is nothing that it could repeat
         self._at += 1
         return _Piece(text=_char(ord(char)))
 

@@ -76,7 +76,7 @@ def domain_of(schema: object) -> Domain | None:
     inner = _not_null(schema)
     if inner is not None:
         found = domain_of(inner)
-        return None if found is None else _with(found, "null is refused: leave it out")
+        return None if found is None else _with(found, "null is refused")
     return _by_type(schema)
 
 
@@ -235,13 +235,12 @@ def _numbers(schema: Mapping[str, Any], name: str) -> list[Decimal]:
 
 def _text(schema: Mapping[str, Any]) -> Domain | None:
     losses = _Losses()
-    least, most = _length(schema, "minLength", 0), _length(schema, "maxLength", _USUAL)
+    least = _length(schema, "minLength", 0)
+    most = _length(schema, "maxLength", _USUAL if least <= _USUAL else _LONGEST)
     if most > _LONGEST:
         losses.said.append(f"at most {_LONGEST} characters")
     if least > min(most, _LONGEST):
         return None
-    if least > _USUAL and "maxLength" not in schema:
-        most = _LONGEST
     parts = ["text"]
     parts += [f"min {least}"] if least else []
     parts += [f"max {min(most, _LONGEST)}"] if most != _USUAL else []

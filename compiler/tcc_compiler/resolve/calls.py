@@ -41,6 +41,11 @@ class Selection(NamedTuple):
     where: tuple[tuple[int, tuple[int, ...]], ...]
 
 
+def is_void(selection: Selection) -> bool:
+    """Whether a pattern stands for no call: for some parameter no value is left."""
+    return any(not values for _, values in selection.where)
+
+
 class TooManyMembers(Exception):
     """The patterns of a grammar hold more calls than the limit."""
 
@@ -94,6 +99,8 @@ class CallList:
         known = self._known.get(selection)
         if known is not None:
             return known
+        if is_void(selection):
+            return ()
         tool = self.tools[selection.tool]
         bound = dict(selection.where)
         widths = self._widths(tool)

@@ -1,12 +1,13 @@
 """Statements with `same` or `per` over listed parameters, written out for each of their values.
 
 Normative text: docs/spec/language.md, section 7.  Cost: one statement for each combination of
-values, of which there are at most MAX_EACH a statement and MAX_ALL in a grammar.
+values, of which there are at most MAX_EACH a statement and MAX_ALL in a grammar, where each pair of
+a `same` counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -34,7 +35,8 @@ def split_by(
     values = _taken(tool, selection, place)
     if not _affordable(len(values), region, room, report):
         return []
-    return [_narrowed(selection, place, (value,)) for value in values]
+    where = dict(selection.where)
+    return [_selection(selection.tool, where | {place: (value,)}) for value in values]
 
 
 def split_same(
@@ -49,28 +51,38 @@ def split_same(
 
     The first pattern stands for no call where no call of it has these values.
     """
-    first, second = tools
     places = sorted({place for _, place in pairs})
-    taken = [_taken(second, patterns[1], place) for place in places]
-    if not _affordable(prod(map(len, taken)), region, room, report):
+    taken = [_taken(tools[1], patterns[1], place) for place in places]
+    count = prod(map(len, taken))
+    if not _affordable(count, region, room, report, each=len(pairs)):
         return
     for values in product(*taken):
-        report.tick()
+        report.tick(len(pairs))
         chosen = dict(zip(places, values, strict=True))
-        one, other = patterns
-        for place, value in chosen.items():
-            other = _narrowed(other, place, (value,))
-        for place, of in pairs:
-            text = second.parameters[of].values[chosen[of]]
-            value = first.parameters[place].index.get(text, -1)
-            kept = (value,) if value in _taken(first, one, place) else ()
-            one = _narrowed(one, place, kept)
-        yield one, other
+        other = dict(patterns[1].where) | {place: (value,) for place, value in chosen.items()}
+        one = _agreeing(tools, patterns[0], pairs, chosen)
+        yield _selection(patterns[0].tool, one), _selection(patterns[1].tool, other)
 
 
-def is_void(selection: Selection) -> bool:
-    """Whether a pattern stands for no call."""
-    return any(not values for _, values in selection.where)
+def _agreeing(
+    tools: tuple[Tool, Tool],
+    pattern: Selection,
+    pairs: Sequence[tuple[int, int]],
+    chosen: Mapping[int, int],
+) -> dict[int, tuple[int, ...]]:
+    """What the first pattern has to take, where the second takes the chosen values."""
+    first, second = tools
+    where = dict(pattern.where)
+    for place, of in pairs:
+        text = second.parameters[of].values[chosen[of]]
+        value = first.parameters[place].index.get(text)
+        kept = value is not None and (place not in where or value in where[place])
+        where[place] = (value,) if kept and value is not None else ()
+    return where
+
+
+def _selection(tool: str, where: Mapping[int, tuple[int, ...]]) -> Selection:
+    return Selection(tool, tuple(sorted(where.items())))
 
 
 def _taken(tool: Tool, selection: Selection, place: int) -> Sequence[int]:
@@ -78,14 +90,10 @@ def _taken(tool: Tool, selection: Selection, place: int) -> Sequence[int]:
     return dict(selection.where).get(place, range(len(tool.parameters[place].values)))
 
 
-def _narrowed(selection: Selection, place: int, values: tuple[int, ...]) -> Selection:
-    where = dict(selection.where) | {place: values}
-    return Selection(selection.tool, tuple(sorted(where.items())))
-
-
-def _affordable(count: int, region: Region, room: Room, report: Report) -> bool:
-    if count <= min(MAX_EACH, room.left):
-        room.left -= count
+def _affordable(count: int, region: Region, room: Room, report: Report, each: int = 1) -> bool:
+    """Whether there is room for `count` statements, of `each` pairs; else reported."""
+    if count <= MAX_EACH and count * each <= room.left:
+        room.left -= count * each
         return True
     if count > MAX_EACH:
         message = f"this stands for {count} statements, one for each value; {MAX_EACH} are the most"

@@ -22,8 +22,8 @@ from tcc_compiler.language.ast import (
 from tcc_compiler.language.decimals import NANO, decimal_text, scaled
 from tcc_compiler.language.diagnostics import quote
 from tcc_compiler.language.spans import Region
-from tcc_compiler.resolve.calls import Selection
-from tcc_compiler.resolve.expand import Room, is_void, split_by, split_same
+from tcc_compiler.resolve.calls import Selection, is_void
+from tcc_compiler.resolve.expand import Room, split_by, split_same
 from tcc_compiler.resolve.limits import ResolvedLimit, limit_of
 from tcc_compiler.resolve.monitors import Monitor, OrderMonitor, SumMonitor, UsesMonitor
 from tcc_compiler.resolve.patterns import Scope

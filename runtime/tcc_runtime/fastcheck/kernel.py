@@ -22,7 +22,9 @@ from tcc_certs.formats.automaton import view
 from tcc_certs.kernel import CheckedArtifact, check_documents
 from tcc_certs.rules.calls import CallTable, check_calls
 from tcc_certs.rules.counts import RoundedCounts
+from tcc_certs.rules.strict import allowed_answers
 from tcc_runtime.fastcheck import rows
+from tcc_runtime.fastcheck.answers import answered
 from tcc_runtime.fastcheck.bounds import addable, bounded
 from tcc_runtime.fastcheck.counts import Digits, Rows, digits_of, minimal, raced, summed
 from tcc_runtime.fastcheck.digests import digested, first_digest
@@ -45,6 +47,9 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     if not holds(file, table):
         return kernel.check(data, pin=pin)
     core, core_calls = check_documents(file, table)
+    answers = allowed_answers(file.manifest, core)
+    if answers is not None and not answered(file, answers, core_calls):
+        return kernel.check(data, pin=pin)
     plans = Rows(column(file, "plans"))
     return CheckedArtifact(
         file=file,

@@ -22,7 +22,7 @@ from tcc_runtime.asking.refine import Asked
 from tcc_runtime.guards import Descent, Guard
 from tcc_runtime.item import ID, Item, node_of
 from tcc_runtime.ledger.asks import AskLines
-from tcc_runtime.ledger.lines import Marks, node_id, stamp_of
+from tcc_runtime.ledger.lines import Contexts, Marks, node_id, stamp_of
 from tcc_runtime.ledger.open_line import open_line
 from tcc_runtime.ledger.records import close_record, downgrade_record
 from tcc_runtime.ledger.sinks import HashOnly, Sink
@@ -60,7 +60,7 @@ class Recorder:
         self._hasher = blake3()
         self._marks = Marks()
         self._stamp = stamp_of(started_ms)
-        self._steps = StepLines(self._stamp, b"", self._marks)
+        self._steps = StepLines(self._stamp, "", self._marks, Contexts())
         self._race: Race | None = None
         self._waiting: list[Waiting] = []
         self._size = 0
@@ -93,8 +93,8 @@ class Recorder:
             raise ValueError("a recorder writes one ledger")
         self._settings = terms.settings
         self._marks = Marks(terms.claim is Claim.NONE)
-        single = b'"N":"1",' if artifact.manifest.counts == "exact" else b'"Nub":"1",'
-        self._steps = StepLines(self._stamp, single, self._marks)
+        single = '"N":"1",' if artifact.manifest.counts == "exact" else '"Nub":"1",'
+        self._steps = StepLines(self._stamp, single, self._marks, _contexts_of(artifact))
         if terms.ask is not None:
             self._told = AskLines(artifact.manifest.beta, terms.settings)
         self._salt = terms.settings.salt
@@ -178,7 +178,7 @@ class Recorder:
         return self._told
 
     def _named(self, node: Item) -> str:
-        return node_id(self._stamp, hexlify(node[ID])).decode()
+        return node_id(self._stamp, node[ID].hex())
 
     def close(self, run: Run) -> Run:
         """Writes `close`, makes the ledger durable, and gives the run back with its head."""
@@ -203,13 +203,23 @@ class Recorder:
         self._chain(bodies)
 
     def _chain(self, bodies: Iterable[bytes]) -> None:
-        hasher, head, linked = self._hasher, self._head, []
+        reset, update, digest = self._hasher.reset, self._hasher.update, self._hasher.digest
+        head, written = self._head, self._written
+        linked: list[bytes] = []
         for body in bodies:
-            hasher.reset()
-            hasher.update(head + body)
-            head = hasher.digest()
-            if self._written:
-                linked.append(b'%b,"~":"%b"}\n' % (body[:-1], hexlify(head)))
+            reset()
+            update(head + body)
+            head = digest()
+            if written:
+                linked += (body[:-1], b',"~":"', hexlify(head), b'"}\n')
         self._head = head
         if self._written:
             self._sink.write(b"".join(linked))
+
+
+def _contexts_of(artifact: Artifact) -> Contexts:
+    """Those of all runs over an artifact."""
+    found = artifact.kept.get("contexts")
+    if not isinstance(found, Contexts):
+        found = artifact.kept["contexts"] = Contexts()
+    return found

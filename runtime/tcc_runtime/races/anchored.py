@@ -54,7 +54,8 @@ class Anchored(Coupled):
             view.open()
         drawn, winner = self._drawn(item)
         children = self._children(item, ident, winner)
-        won = winner if any(child[WORD] == WON for child in children) else None
+        places = [child[PLACE] for child in children]
+        won = winner if winner in places else None
         return item, drawn, won, children, None, not children
 
     def settle(self, leaf: Item) -> Item:

@@ -13,6 +13,7 @@ import pytest
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.artifact import read_artifact
 from tcc_compiler.frontend import Frontend
+from tcc_compiler.imports.attributes import parse_call
 from tcc_compiler.imports.read import read_graph, read_networkx
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_text
@@ -169,9 +170,33 @@ def test_entities_are_refused_unread(tmp_path: Path) -> None:
 
 NO_CALLS = (
     *("a(", "a()", "a(k)", "a(k=)", "a(k=1", "a(k=1,)", "a(k=1)b", "a(k=1,k=2)", "a (k=1)", "1a"),
-    *("", "goal", "a(k=goal)", "a(price=1)", "a(k=+1)", 'a(k="\\ud800")', 'a(k="\\q")', 'a(k="x)'),
-    *("\u00e9", "a(k=" + "9" * 500 + ")"),
+    *("", "goal", "a(k=goal)", "a(goal=1)", "a(k=+1)", 'a(k="\\ud800")', 'a(k="\\q")', 'a(k="x)'),
+    *(
+        "\u00e9",
+        "a(k=" + "9" * 500 + ")",
+        '""',
+        '"a',
+        '"a\\u0007"',
+        '"a\\u200b"(k=1)',
+        'a("k"=1,k=2)',
+    ),
+    *('"' + "x" * 129 + '"', "x" * 129, 'a(""=1)', 'a("k\\n"=1)', '"\\ud800"', '"a"b', 'a"b"'),
 )
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ('"a-b"("limit"=5.0,"x"="y",after_=true)', '"a-b"("limit"=5,x=y,after_=true)'),
+        ('"goal"("k"="true",m="5",n=null)', '"goal"(k="true",m="5",n=null)'),
+        ('a(model=1,price="goal")', 'a(model=1,price="goal")'),
+        ('"\u00e9"(k="",l="\\u00e9")', '"\u00e9"(k="",l="\u00e9")'),
+    ],
+)
+def test_names_in_quotes_are_read(text: str, canonical: str) -> None:
+    call = parse_call(text)
+    assert call.text == canonical
+    assert parse_call(canonical) == call
 
 
 @pytest.mark.parametrize("text", NO_CALLS)

@@ -32,6 +32,17 @@ for name, (text, _) in CASES.items():
     found[name] = [result.core is None, codes, time.monotonic() - begin]
 print(json.dumps(found))
 """
+NO_NAMES = ("\u200b", "\\u0000", "x" * 129, "", "\\u202e", "\x7f")
+
+
+def _listed(count: int, domain: str) -> str:
+    return ",".join(f"p{i}: {domain}" for i in range(count))
+
+
+def _names(count: int) -> str:
+    return ",".join(f"p{i}" for i in range(count))
+
+
 CASES = {
     "parentheses": (TOOLS + "plan = " + "(" * 50_000 + "a" + ")" * 50_000, "TCC106"),
     "postfix operators": (TOOLS + "plan = a" + "?" * 100_000, "TCC106"),
@@ -76,6 +87,46 @@ CASES = {
     "names close to many": (
         HEAD + "".join(f"tool abcdefgh{i}\n" for i in range(5_000))
         + "plan = " + " ".join(f"abcdefgx{i}" for i in range(300)), "TCC202",
+    ),
+    "parameters": (HEAD + f"tool a({_listed(100_000, 'x')})", "TCC107"),
+    "open parameters twice": (HEAD + f"tool a(; {_listed(20_000, 'text')}, p0: text)", "TCC201"),
+    "names in quotes": (HEAD + "".join(f'tool "{name}"\n' for name in NO_NAMES), "TCC113"),
+    "a name in long quotes": (HEAD + 'tool "' + "x" * 4_000_000 + '"', "TCC113"),
+    "many names in quotes": (HEAD + 'plan = ' + '"a b" ' * 60_000, "TCC202"),
+    "a long pattern of text": (HEAD + 'tool a(; t: text ~ "' + "a" * 2_000_000 + '")', "TCC318"),
+    "a pattern of text with large counts": (
+        HEAD + 'tool a(; t: text ~ "((((a{1000}){1000}){1000}){1000}){1000}")', "TCC318",
+    ),
+    "a deep pattern of text": (
+        HEAD + 'tool a(; t: text ~ "' + "(" * 300_000 + "a" + ")" * 300_000 + '")', "TCC318",
+    ),
+    "many patterns of text": (
+        HEAD + "tool a(; " + ",".join(f't{i}: text ~ "(a{{999}}"' for i in range(15_000)) + ")",
+        "TCC318",
+    ),
+    "values that `same` goes through": (
+        HEAD + f"tool a({_listed(13, '0 | 1')})\nrequire a before a same {_names(13)}", "TCC320",
+    ),
+    "statements that `same` stands for": (
+        HEAD + f"tool a({_listed(12, '0 | 1')})\n"
+        + f"require a before a same {_names(12)}\n" * 3_000, "TCC320",
+    ),
+    "pairs of one value": (
+        HEAD + f"tool a(k: 1 | 2, {_listed(8_000, '0')})\n"
+        + f"forbid a before a same k, {_names(8_000)}\n" * 5, "TCC320",
+    ),
+    "`per` over large sets": (
+        HEAD + "tool a(k: 1..4000, m: 1..16)\n" + "limit uses(a) per k <= 1\n" * 17
+        + "".join(f"require a(m={i}) before a(m={i}) same k\n" for i in range(1, 17)), "TCC320",
+    ),
+    "`each` without end": (TOOLS + "require a before " + "each " * 100_000, "TCC101"),
+    "`same` without end": (TOOLS + "forbid a before b same " + "same = " * 50_000, "TCC101"),
+    "ends of a range": (
+        HEAD + "tool a(; n: number -" + "9" * 900 + " .. " + "9" * 900 + ")", "TCC317",
+    ),
+    "a small end of a range": (HEAD + "tool a(; n: number 0 .. 0." + "0" * 900 + "1)", "TCC317"),
+    "a long limit of a sum": (
+        HEAD + "tool a(; n: number 0 .. 1)\nlimit sum(a.n) <= " + "9" * 999, "TCC307",
     ),
     "errors": (TOOLS + "plan = nowhere\n" * 20_000, "TCC212"),
 }  # fmt: skip

@@ -143,3 +143,96 @@ def test_a_version_takes_at_most_1024_bytes() -> None:
 def test_a_version_holds_no_hidden_character(char: str) -> None:
     found = codes(f'grammar g version "1.0{char}VALID"\ntool a\n')
     assert [(code, line, column) for code, line, column in found] == [("TCC315", 1, 19)]
+
+
+def test_new_words_are_names_elsewhere() -> None:
+    text = HEAD + (
+        "tool gives(gives: text | min, max: 1 | 2) : per -> sum {\n"
+        "  cost max when gives = text | min\n"
+        "}\n"
+        "tool strict(errors: 1 | 2, strict: 3) : sum -> per { cost errors * strict + strict }\n"
+        "tool each tool same tool json(flag: integer | flag) tool currency tool mean\n"
+        "tool failed(x: same | each) { price 1 when x = same quotes same }\n"
+        "start per goal sum | per\n"
+        "rule number = each same currency\n"
+        "plan = number | gives(gives=text, max=1) strict each json(flag=flag)\n"
+        "require mean before each require same before same require each before currency\n"
+        "forbid same same forbid each with same forbid mean same each\n"
+        "limit uses(each) <= 1\n"
+    )
+    found = core(text)
+    assert found["version"] == [1, 0]
+    assert [tool["name"] for tool in found["tools"]] == [
+        *("currency", "each", "failed", "gives", "json", "mean", "same", "strict"),
+    ]
+    assert found["tools"][2]["quotes"] == "same"
+    assert [kind for kind, *_ in found["requires"]] == ["before"] * 3
+    assert sorted(len(item[1]) for item in found["forbids"] if item[0] == "next") == [2, 3]
+
+
+NAMED = (
+    HEAD + "tool a(; p: text) tool each(; p: text, same: text) tool same(; p: text, same: text)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("statement", "order", "second", "pairs"),
+    [
+        ("require a before each", "before", "each", None),
+        ("require a before each each", "each", "each", None),
+        ("require a before each same", "each", "same", None),
+        ('require a before each "same"', "each", "same", None),
+        ("require a before each # note\n same", "each", "same", None),
+        ("require a before each\nrequire a before a", "before", "each", None),
+        ("require a before each same p", "before", "each", ["p", "p"]),
+        ('require a before each same "p"', "before", "each", ["p", "p"]),
+        ("require a before each same p = same", "before", "each", ["p", "same"]),
+        ("require each before each same same", "before", "each", ["same", "same"]),
+        ("require each before each same same = p", "before", "each", ["same", "p"]),
+        ("require a before each same same p", "each", "same", ["p", "p"]),
+        ("require each before each same same same", "each", "same", ["same", "same"]),
+        ("require a before each each same p", "each", "each", ["p", "p"]),
+        ("require a before same same p", "before", "same", ["p", "p"]),
+    ],
+)
+def test_each_and_same_are_words_where_no_name_can_be_meant(
+    statement: str, order: str, second: str, pairs: list[str] | None
+) -> None:
+    found = core(NAMED + statement)
+    if pairs is None:
+        orders = {item[0] for item in found["requires"]}
+        assert order in orders
+        assert "monitors" not in found
+        return
+    (monitor,) = found["monitors"]
+    assert (monitor["order"], monitor["same"]) == (order, [pairs])
+    assert found["tools"][monitor["second"]["tool"]]["name"] == second
+
+
+def test_names_in_quotes_are_the_names() -> None:
+    plain = (
+        "tool a(k: 1 | 2) { cost k when k = 1 } rule r = a\n"
+        "plan = r a(k=2) limit uses(a(k=1)) <= 1 limit sum(a.k) <= 3\n"
+        "require a before each a same k forbid a with a same k = k accept a a(k=2)\n"
+    )
+    quoted = (
+        'tool "a"("k": 1 | 2) { cost "k" when "k" = 1 } rule r = "a"\n'
+        'plan = "r" "a"("k"=2) limit uses("a"("k"=1)) <= 1 limit sum("a"."k") <= 3\n'
+        'require "a" before each "a" same "k" forbid "a" with "a" same "k" = k\n'
+        'accept "a" a("k"=2)\n'
+    )
+    assert core(HEAD + plain) == core(HEAD + quoted)
+
+
+def test_a_string_outside_a_tool_opens_arguments_as_a_name_does() -> None:
+    found = core(HEAD + 'tool "a b"("k": 1 | 2) plan = "a b" ("a b" | ()) "a b"(# x\n "k"=2)')
+    assert found["plan"][0] == "seq"
+    assert found["patterns"] == [[[0, 2]], [[1, 2]]]
+
+
+@pytest.mark.parametrize(
+    "text", ["tool a;", "tool a(k: 1 ~ 2) { cost 1 ; 2 }", "plan = a ~ b", "plan = a . b"]
+)
+def test_new_marks_mean_nothing_elsewhere(text: str) -> None:
+    assert {code for code, _, _ in codes(HEAD + text)} <= {"TCC101", "TCC102", "TCC214"}
+    assert codes(HEAD + text) != []

@@ -183,6 +183,8 @@ def pattern_text(core: Core, pattern: int) -> str:
 
 def call_set_text(core: Core, calls: CallSet) -> str:
     """A call set in messages; see :func:`pattern_text`."""
+    if not calls:
+        return "(no call)"
     low, high = calls[0]
     size = sum(end - start for start, end in calls)
     tool = core.calls[low].tool

@@ -59,7 +59,7 @@ class Nodes:
         """Set up an empty table.
 
         Args:
-            weights: for each pattern, the weights of its letters; not empty.
+            weights: for each pattern, the weights of its letters; none where it has no call.
             as_written: leave repeats of repeats and twins of `&` as they are: they make no
                 difference to the words, but to the ways of deriving them.
         """
@@ -71,7 +71,7 @@ class Nodes:
         self.nullable: list[bool] = []
         self.least: list[int | None] = []
         self._known: dict[tuple[object, ...], int] = {}
-        self._least_call = [min(group) for group in weights]
+        self._least_call = [min(group, default=None) for group in weights]
         self._guard = guard
         self._as_written = as_written
         self.empty = self._node(Kind.EMPTY, ())
@@ -258,7 +258,9 @@ class Nodes:
                 heap.append((0, node))
                 continue
             if kind is Kind.CALL:
-                heap.append((self._least_call[self.pattern[node]], node))
+                least = self._least_call[self.pattern[node]]
+                if least is not None:
+                    heap.append((least, node))
                 continue
             waiting[node] = 1 if kind is Kind.ALT else len(parts)
             for part in parts:

@@ -135,8 +135,8 @@ VALUES: Mapping[str, Entry] = {
     "TCC320": Entry(
         "statement that stands for too many",
         "`same` and `per` over listed parameters stand for one statement for each value: 4096\n"
-        "at most for one statement, 65536 for a grammar. Over open parameters they stand for\n"
-        "themselves, and a gate holds them.",
+        "at most for one statement, 65536 for a grammar, where one with several pairs counts as\n"
+        "many times. Over open parameters they stand for themselves, and a gate holds them.",
         _HEAD + "tool a(k: 1..5000)\nlimit uses(a) per k <= 1\n",
     ),
     "TCC321": Entry(

@@ -122,9 +122,26 @@ class Place:
         return self.opened and before in ("TYPE", "NUMBER", "STRING")
 
     def is_each(self, before: str, end: int) -> bool:
-        """``each``: after `before`, where a name follows."""
-        found = _NEXT_NAME.match(self.text, end) if before == "BEFORE" else None
-        return found is not None and found[1] not in RESERVED
+        """``each``: after `before`, where a pattern follows and not `same` with its pairs."""
+        if before != "BEFORE":
+            return False
+        words = self._names(end, 3)
+        # In `each same p` and `each same same` a tool is called each; in `each same` and
+        # `each same same p` one is called same.
+        if len(words) < 2 or words[0] != "same":
+            return bool(words)
+        return len(words) == 3 and words[1] == "same"
+
+    def _names(self, end: int, most: int) -> list[str]:
+        """The names that come next, at most so many; a quote stands for one in quotes."""
+        words: list[str] = []
+        while len(words) < most:
+            found = _NEXT_NAME.match(self.text, end)
+            if found is None or found[1] in RESERVED:
+                break
+            words.append(found[1])
+            end = found.end()
+        return words
 
     def is_same(self, before: str, _end: int) -> bool:
         """``same``: after the second pattern of a `require` or a `forbid`."""

@@ -1,0 +1,172 @@
+"""A call of an MCP tool over stdio: direct, through `tcc gate`, through a gate made with the SDK.
+
+The server and the client are the same for all three: lines by hand, so that what stands between
+them is what is measured.  The gate by the SDK is its own client behind its own server, and decides
+nothing.  Medians of 1,000 calls, taken in turns of 100.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import tcc
+
+ROOT = Path(__file__).parents[1]
+CALLS = 1000
+TURN = 100
+GRAMMAR = """\
+grammar echo version "1"
+tool echo(kind: short | long; text: text max 2000, number: number 0 .. 1000)
+plan = any*
+limit depth <= 4000
+"""
+SERVER = """\
+import json, sys
+schema = {"type": "object", "properties": {"kind": {"enum": ["short", "long"]},
+    "text": {"type": "string"}, "number": {"type": "number"}}}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    if message["method"] == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "echo", "version": "1"}}
+    elif message["method"] == "tools/list":
+        result = {"tools": [{"name": "echo", "inputSchema": schema}]}
+    else:
+        text = message["params"]["arguments"]["text"]
+        result = {"content": [{"type": "text", "text": text}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+PROXY = """\
+import asyncio, sys
+from mcp import StdioServerParameters
+from mcp.client.client import Client
+from mcp.client.stdio import stdio_client
+from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
+
+async def main():
+    behind = StdioServerParameters(command=sys.executable, args=sys.argv[1:])
+    async with Client(stdio_client(behind), mode="legacy") as client:
+        async def listed(context, params):
+            return await client.list_tools()
+
+        async def called(context, params):
+            return await client.call_tool(params.name, params.arguments)
+
+        server = Server("proxy", on_list_tools=listed, on_call_tool=called)
+        async with stdio_server() as (reads, writes):
+            await server.run(reads, writes, server.create_initialization_options())
+
+asyncio.run(main())
+"""
+
+
+class Peer:
+    """A server behind a pipe, and a client by hand."""
+
+    def __init__(self, command: list[str]) -> None:
+        rooms = ("certs", "compiler", "runtime", "experiments", "cli")
+        path = os.pathsep.join(str(ROOT / room) for room in rooms)
+        self._process = subprocess.Popen(
+            command,
+            env={**os.environ, "PYTHONPATH": path},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self._last = 0
+        self.times: list[float] = []
+        info = {"name": "bench", "version": "1"}
+        asked = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+        self.ask("initialize", asked)
+        self._send({"method": "notifications/initialized"})
+        self.ask("tools/list", {})
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Send a request and wait for its answer."""
+        self._last += 1
+        self._send({"id": self._last, "method": method, "params": params})
+        assert self._process.stdout is not None
+        found: dict[str, Any] = json.loads(self._process.stdout.readline())
+        assert found["id"] == self._last, found
+        return found
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def turn(self, text: str) -> None:
+        """Make some calls, and note how long each took."""
+        arguments = {"kind": "short", "text": text, "number": 12.5}
+        for _ in range(TURN):
+            before = time.perf_counter()
+            answer = self.ask("tools/call", {"name": "echo", "arguments": arguments})
+            self.times.append(time.perf_counter() - before)
+            assert not answer["result"].get("isError"), answer
+
+    def close(self) -> None:
+        """Let go of it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(20)
+
+
+def table() -> Iterator[str]:
+    """The rows, in Markdown."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        server, proxy, artifact = folder / "server.py", folder / "proxy.py", folder / "echo.tcca"
+        server.write_text(SERVER, "ascii")
+        proxy.write_text(PROXY, "ascii")
+        tcc.save(tcc.compile_text(GRAMMAR), artifact)
+        direct = [sys.executable, str(server)]
+        gate = [sys.executable, "-m", "tcc", "gate", str(artifact), "--ledger"]
+        peers = {
+            "direct": Peer(direct),
+            "tcc gate": Peer([*gate, str(folder / "s.ledger"), "--", *direct]),
+            "tcc gate --no-durable": Peer(
+                [*gate, str(folder / "t.ledger"), "--no-durable", "--", *direct]
+            ),
+            "gate by the SDK": Peer([sys.executable, str(proxy), *direct[1:]]),
+        }
+        try:
+            for peer in peers.values():
+                peer.turn("warm")
+                peer.times.clear()
+            for _ in range(CALLS // TURN):
+                for peer in peers.values():
+                    peer.turn("x" * 200)
+        finally:
+            for peer in peers.values():
+                peer.close()
+        waits = [_synced(folder / "disk") for _ in range(100)]
+    base = median(peers["direct"].times)
+    yield "| | median, ms | on top of direct, ms | 99th percentile, ms |"
+    yield "| --- | ---: | ---: | ---: |"
+    for label, peer in peers.items():
+        times = sorted(peer.times)
+        middle, far = median(times), times[len(times) * 99 // 100]
+        yield f"| {label} | {middle * 1e3:.2f} | {(middle - base) * 1e3:.2f} | {far * 1e3:.2f} |"
+    yield ""
+    yield f"The disk takes {median(waits) * 1e3:.2f} ms for a line to be safe; a call waits twice."
+
+
+def _synced(path: Path) -> float:
+    """How long the disk takes to keep a line."""
+    before = time.perf_counter()
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(handle, b"x" * 400)
+    os.fdatasync(handle)
+    os.close(handle)
+    return time.perf_counter() - before
