@@ -10,7 +10,7 @@ Text: docs/langgraph.md.  Cost: one listing of the allowed calls for each call o
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired, TypeAlias
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import (
@@ -19,13 +19,16 @@ from langchain.agents.middleware.types import (
     ModelResponse,
     PrivateStateAttr,
 )
-from langchain_core.messages import SystemMessage
+from langchain_core.messages import SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
+from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
-from typing_extensions import NotRequired
+from langgraph.types import Command
 
-from tcc_runtime.gate import Gate
+from tcc_runtime.gate.gate import Gate
 from tcc_runtime.langchain.calls import allowed_text
+
+Answer: TypeAlias = "ToolMessage | Command[Any]"
 
 
 class ForeignHead(RuntimeError):
@@ -46,6 +49,12 @@ def check_head(gate: Gate, head: str | None) -> None:
             "this checkpoint belongs to another session: its head is not in the ledger;"
             " open the gate on the ledger of that session, or start a new thread"
         )
+
+
+def head_of(state: object) -> str | None:
+    """The head that a graph's state kept."""
+    found = state.get("tcc_head") if isinstance(state, dict) else getattr(state, "tcc_head", None)
+    return found if found is None else str(found)
 
 
 class GatedState(AgentState[Any]):
@@ -69,6 +78,7 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
     def __init__(self, gate: Gate, *, mask: bool = True, tell: bool = True) -> None:
         super().__init__()
         self._gate = gate
+        self._known = frozenset(tool.name for tool in gate.artifact.core.tools)
         self._mask = mask
         self._tell = tell
 
@@ -82,6 +92,28 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
     ) -> dict[str, Any] | None:
         """As :meth:`before_model`."""
         return self.before_model(state, runtime)
+
+    def after_agent(self, state: GatedState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Keep the head of the ledger as it is at the end."""
+        return self.before_model(state, runtime)
+
+    async def aafter_agent(self, state: GatedState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """As :meth:`after_agent`."""
+        return self.before_model(state, runtime)
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]
+    ) -> Answer:
+        """Refuse a call that a foreign checkpoint left to be made."""
+        check_head(self._gate, head_of(request.state))
+        return handler(request)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
+    ) -> Answer:
+        """As :meth:`wrap_tool_call`."""
+        check_head(self._gate, head_of(request.state))
+        return await handler(request)
 
     def wrap_model_call(
         self,
@@ -103,20 +135,30 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
         allowed = self._gate.allowed()
         changes: dict[str, Any] = {}
         if self._mask:
-            names = {one.tool for one in allowed}
-            known = frozenset(self._gate.names())
+            shown = {one.tool for one in allowed} | {
+                tool.name
+                for tool in request.tools
+                if isinstance(tool, BaseTool) and tool.name not in self._known
+            }
             changes["tools"] = [
                 tool
                 for tool in request.tools
-                if not isinstance(tool, BaseTool) or tool.name in names or tool.name not in known
+                if not isinstance(tool, BaseTool) or tool.name in shown
             ]
         if self._tell:
             told = f"{allowed_text(allowed)} {_end_text(self._gate.may_finish)}"
-            before = request.system_message
-            text = told if before is None else f"{before.text}\n\n{told}"
-            changes["system_message"] = SystemMessage(content=text)
+            changes["system_message"] = _with(request.system_message, told)
         return request.override(**changes)
 
 
+def _with(before: SystemMessage | None, told: str) -> SystemMessage:
+    """The system message with a text behind it; its own blocks stay as they are."""
+    if before is None:
+        return SystemMessage(content=told)
+    if isinstance(before.content, str):
+        return SystemMessage(content=f"{before.content}\n\n{told}")
+    return SystemMessage(content=[*before.content, {"type": "text", "text": told}])
+
+
 def _end_text(may_finish: bool) -> str:
-    return "You may stop here." if may_finish else "You may not stop here: the plan is not at its end."
+    return "You may stop here." if may_finish else "You may not stop here: no plan ends here."
