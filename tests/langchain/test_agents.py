@@ -190,9 +190,7 @@ def test_a_person_in_the_loop_edits_a_call(world: World) -> None:
     agent.invoke(ASKED, THREAD)
     assert world.names == ["look"]
     edited = {"name": "refund", "args": {**REFUND["args"], "amount": 900}}
-    agent.invoke(
-        Command(resume={"decisions": [{"type": "edit", "edited_action": edited}]}), THREAD
-    )
+    agent.invoke(Command(resume={"decisions": [{"type": "edit", "edited_action": edited}]}), THREAD)
     assert (world.names, world.refused) == (["look"], ["R105"])
 
 

@@ -134,9 +134,7 @@ class World:
 
     def verdict(self) -> SessionValidation:
         """What a stranger who has the key finds."""
-        return validate(
-            self.ledger.read_bytes(), self.path.read_bytes(), key=read_key(self.ledger)
-        )
+        return validate(self.ledger.read_bytes(), self.path.read_bytes(), key=read_key(self.ledger))
 
     def judge(self) -> None:
         """Hold what was done against the ledger, and the ledger against the grammar."""
