@@ -53,12 +53,18 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("states", [["certs/test_states.py", "certs/rules", *WHOLE]]),
     ("kernel", [["certs/rules", *WHOLE]]),
     ("report", [["certs/test_kernel.py"]]),
+    ("rules/strict", [["certs/test_corecheck_later.py"]]),
     ("rules/", [["certs/rules", *WHOLE]]),
+    ("corecheck/cut", [["certs/test_corecheck_later.py"], ["certs/test_corecheck_random.py"]]),
+    ("corecheck/sisters", [["certs/test_corecheck_later.py"], ["certs/test_corecheck_random.py"]]),
     ("corecheck/", [["certs/test_corecheck_upper.py", "certs/test_corecheck_statements.py",
                     "certs/test_corecheck.py"]]),
     ("formats/ledger", [["certs/test_ledger.py", "certs/test_ledger_forms.py", *REPLAYS[0]],
                         *REPLAYS[1:]]),
     ("replay/", REPLAYS),
+    ("formats/names", [["certs/test_core_later.py"]]),
+    ("core/", [["certs/test_core_later.py", "certs/test_core_places.py"],
+               ["certs/test_core.py", "certs/test_corecheck_later.py"]]),
     ("", [["certs/test_core_places.py", "certs/test_core.py"]]),
 )  # fmt: skip
 OTHERS = ("certs/rules", "certs/test_states.py", *WHOLE, "certs/test_core.py", "forgery")

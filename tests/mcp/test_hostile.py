@@ -40,6 +40,9 @@ def act(relay: Relayed, how: str) -> dict[str, object]:
         ("error", "unknown"),
         ("input_required", "unknown"),
         ("huge:1000000", "done"),
+        ("deep:100", "done"),
+        ("deep:900", "done"),
+        ("deep:100000", "unknown"),
         ("huge:30000000", "unknown"),
     ],
 )
@@ -103,6 +106,17 @@ def test_a_call_that_hangs_is_unknown_and_may_be_resolved(tmp_path: Path, artifa
     assert relay.outcomes() == ["done", "done", "done"]
     kinds = [record["kind"] for record in relay.records]
     assert kinds.count("resolve") == 1
+
+
+def test_a_late_answer_that_nobody_foresaw_stops_all_calls(tmp_path: Path, artifact: Path) -> None:
+    with Relayed(tmp_path, artifact, "--deadline", "0.3") as relay:
+        opened(relay)
+        relay.call("run_tests", suite="unit", how='late_gives:0.8:"broken"')
+        time.sleep(1.2)
+        answer = relay.call("open_case", id="c-2")
+        assert answer["error"]["message"].startswith("not called: call 2 was answered late")
+    assert relay.outcomes() == ["done", "unknown"]
+    assert [name for name, _ in relay.executed] == ["open_case", "run_tests"]
 
 
 def test_a_server_that_crashes_leaves_an_unknown_call(tmp_path: Path, artifact: Path) -> None:
@@ -339,6 +353,13 @@ def test_noise_before_the_handshake_is_passed_over(tmp_path: Path, artifact: Pat
     with Relayed(tmp_path, artifact, env={"GREETING": "Hello\nListening ...\n"}) as relay:
         opened(relay)
     assert relay.outcomes() == ["done"]
+
+
+def test_tools_that_are_nested_without_end_are_refused(tmp_path: Path, artifact: Path) -> None:
+    schema = "[" * 500 + "]" * 500
+    relay = Relayed(tmp_path, artifact, env={"TOOLS": f'[{{"name":"act","x":{schema}}}]'})
+    code, said = relay.end()
+    assert (code, "is nested too deeply" in said) == (2, True)
 
 
 def test_a_server_without_a_tool_of_the_grammar_is_refused(tmp_path: Path, artifact: Path) -> None:

@@ -54,6 +54,9 @@ class Journal(Protocol):
     def sync(self) -> None:
         """Waits until the disk has what was written."""
 
+    def had(self, head: bytes) -> bool:
+        """Whether this was its head after some record, as far as it can be read again."""
+
     def close(self) -> None:
         """Lets go of it."""
 
@@ -93,6 +96,10 @@ class InMemory:
 
     def sync(self) -> None:
         """See :class:`Journal`."""
+
+    def had(self, head: bytes) -> bool:
+        """See :class:`Journal`; nothing but the last one is kept."""
+        return self.records > 0 and head == self.head
 
     def close(self) -> None:
         """See :class:`Journal`."""
@@ -201,7 +208,7 @@ class InFile:
         return self._read(locked)
 
     def _read(self, locked: bool) -> Iterator[Record]:
-        chunks = self._chunks()
+        chunks = self._chunks(self._size)
         reader = LedgerReader(chunks)
         reader.head, reader.records = self.head, self.records
         for raw in reader.unverified():
@@ -212,8 +219,24 @@ class InFile:
         if reader.tail and locked:
             self._cut(reader.tail)
 
-    def _chunks(self) -> Iterator[bytes]:
-        at = self._size
+    def had(self, head: bytes) -> bool:
+        """See :class:`Journal`.
+
+        Raises:
+            LedgerError: it cannot be read.
+            Rejected: L101, L102 or D201: it is not what it was.
+        """
+        self._require_own()
+        reader = LedgerReader(self._chunks(0))
+        for raw in reader.unverified():
+            reader.verified(raw)
+            if reader.head == head:
+                return True
+            if reader.records == self.records:
+                break
+        return False
+
+    def _chunks(self, at: int) -> Iterator[bytes]:
         while chunk := self._piece(at):
             at += len(chunk)
             yield chunk

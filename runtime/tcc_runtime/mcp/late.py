@@ -33,6 +33,9 @@ class Late:
         session: that holds what is unknown.
         tools: those of the grammar by name.
         note: is told, for people, what cannot be resolved.
+
+    Attributes:
+        trouble: why nothing further may be called; None where it may.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Late:
         self._note = note
         self._expected: dict[int, tuple[int, str]] = {}
         self._came: list[tuple[int, str, Ending]] = []
+        self.trouble: str | None = None
 
     def expect(self, identity: int, seq: int, tool: str) -> None:
         """An answer to `identity` may still come."""
@@ -73,4 +77,6 @@ class Late:
                 done = ending.outcome == "done"
                 self._session.resolve(seq, "done" if done else "failed", observed=observed)
             except (LedgerError, Refused, ValueError) as error:
-                self._note(f"call {seq} stays unknown: {error}")
+                # An answer that the grammar does not foresee is no outcome of an unknown call.
+                self.trouble = f"call {seq} was answered late, and stays unknown: {error}"
+                self._note(self.trouble)

@@ -10,7 +10,6 @@ Cost: a few system calls and the gate's, a message; memory is bounded by the lon
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -25,9 +24,9 @@ from tcc_runtime.mcp.pipes import Pipe, ready
 from tcc_runtime.mcp.session import Permit, Session, error_result, plain, refusal_result
 from tcc_runtime.mcp.signals import Stopping
 from tcc_runtime.mcp.upstream import Upstream
+from tcc_runtime.mcp.waiting import Waiting
 from tcc_runtime.mcp.wire import BUSY, INTERNAL_ERROR, Answer, Request, Unreadable, read_line
 
-_MOST_WAITING = 256
 _FULL = 1 << 20
 
 
@@ -93,12 +92,12 @@ class Relay:
         self._shown = None if masked is None else masked()
         self._check = check
         self._note = note
-        self._waiting: deque[Call] = deque()
+        self._waiting = Waiting()
         self._open: _Open | None = None
         self._late = Late(session, tools, note)
         upstream.aside = self.aside
         self._doubtful = False
-        self._drift: ServerDrift | None = None
+        self._stopped: str | None = None
 
     def run(self, stopping: Stopping) -> str | None:
         """Relay until the client is gone and answered; why it ended early, where it did."""
@@ -141,9 +140,8 @@ class Relay:
         """Settle what is open, and answer what waits, as far as the client still takes it."""
         if self._open is not None:
             self._settle(unknown(reason))
-        for call in self._waiting:
+        for call in self._waiting.empty():
             self._client.send(self._door.refused(call, INTERNAL_ERROR, f"not called: {reason}"))
-        self._waiting.clear()
         until = time.monotonic() + 1
         while self._client.waiting and not self._client.broken and time.monotonic() < until:
             self._client.paused = True
@@ -159,36 +157,29 @@ class Relay:
             self._queue(taken)
 
     def _queue(self, call: Call) -> None:
-        known = [waiting.identity for waiting in self._waiting]
-        if self._open is not None:
-            known.append(self._open.call.identity)
-        if call.identity in known:
-            self._client.send(self._door.refused(call, BUSY, "a call has this id already"))
-        elif len(known) > _MOST_WAITING:
-            self._client.send(self._door.refused(call, BUSY, "too many calls wait; not called"))
-        else:
-            self._waiting.append(call)
+        reason = self._waiting.add(call, None if self._open is None else self._open.call)
+        if reason is not None:
+            self._client.send(self._door.refused(call, BUSY, reason))
 
     def _cancel(self, cancelled: Cancelled) -> None:
         """A call that waits is never made; one under way is unknown.  Neither is answered."""
-        for call in self._waiting:
-            if call.identity == cancelled.identity:
-                self._waiting.remove(call)
-                return
-        if self._open is not None and self._open.call.identity == cancelled.identity:
-            self._upstream.notify("notifications/cancelled", {"requestId": self._open.identity})
+        opened = self._open
+        if self._waiting.drop(cancelled.identity):
+            return
+        if opened is not None and opened.call.identity == cancelled.identity:
+            self._upstream.notify("notifications/cancelled", {"requestId": opened.identity})
             self._settle(unknown("the client cancelled it"), answered=False)
 
     def _begin_next(self) -> None:
         """Make the first call that waits and is allowed."""
         while self._open is None and self._waiting:
             self._look_again()
-            self._begin(self._waiting.popleft())
+            self._begin(self._waiting.take())
 
     def _begin(self, call: Call) -> None:
-        if self._drift is not None:
-            said = f"not called: the server's tools have changed: {self._drift}"
-            self._client.send(self._door.refused(call, INTERNAL_ERROR, said))
+        stopped = self._stopped or self._late.trouble
+        if stopped is not None:
+            self._client.send(self._door.refused(call, INTERNAL_ERROR, f"not called: {stopped}"))
             return
         leave = ExitStack()
         try:
@@ -205,16 +196,14 @@ class Relay:
 
     def _look_again(self) -> None:
         """After the server said that its list changed: is what was locked still there?"""
-        if not self._doubtful or self._drift is not None:
+        if not self._doubtful or self._stopped is not None:
             return
         self._doubtful = False
         try:
             self._check()
-        except ServerDrift as drift:
-            self._drift = drift
-            self._note(f"the server's tools have changed: {drift}")
-        except ServerError as error:
-            self._drift = ServerDrift((str(error),))
+        except (ServerDrift, ServerError) as error:
+            self._stopped = f"the server's tools have changed: {error}"
+            self._note(self._stopped)
 
     def _from_server(self, line: bytes | None) -> None:
         if line is None:

@@ -69,6 +69,12 @@ def answer(identity: object, how: str, params: dict[str, object]) -> None:
         case ["late_pass", seconds]:
             time.sleep(float(seconds))
             result(identity, structuredContent={"result": "pass"})
+        case ["late_gives", seconds, value]:
+            time.sleep(float(seconds))
+            result(identity, structuredContent={"result": json.loads(value)})
+        case ["deep", depth]:
+            write(line.replace(b"[]", b'[],"structuredContent":{"x":' + b"[" * int(depth)
+                + b"]" * int(depth) + b"}"))  # fmt: skip
         case ["crash"]:
             os._exit(3)
         case ["half_crash"]:
