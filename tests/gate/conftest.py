@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.session import SessionValidation, validate
+from tcc_runtime.artifact.load import Artifact
 from tests.gate.grammars import bytes_of, known
 
 
@@ -28,4 +31,9 @@ def validated(path: Path) -> SessionValidation:
     header = json.loads(data.partition(b"\n")[0])
     artifact = known()[header["artifact"]]
     given = bytes.fromhex(key.read_text().strip()) if key.exists() else None
-    return validate(data, bytes_of(artifact), key=given)
+    return validate(data, _checked(artifact), key=given)
+
+
+@cache
+def _checked(artifact: Artifact) -> CheckedArtifact:
+    return check(bytes_of(artifact))

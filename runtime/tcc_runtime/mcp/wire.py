@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn, TypeAlias
@@ -114,13 +114,13 @@ def read_json(data: bytes) -> Any:
 
 
 def is_deeper(value: Any, most: int) -> bool:
-    """Whether a value is nested more than `most` deep."""
-    level = [value]
+    """Whether more than `most` lists and objects stand in one another."""
+    level = _inside([value])
     for _ in range(most):
-        level = [inner for outer in level for inner in _inside(outer)]
         if not level:
             return False
-    return True
+        level = [inner for outer in level for inner in _inside(outer)]
+    return bool(level)
 
 
 def write_line(message: Mapping[str, Any], result: str | None = None) -> bytes:
@@ -135,10 +135,9 @@ def dumps(value: object) -> str:
     return _encoder.encode(value)
 
 
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+def _inside(value: Any) -> list[Any]:
+    held = value.values() if isinstance(value, dict) else value
+    return [inner for inner in held if isinstance(inner, dict | list)]
 
 
 def _request(identity: Id | None, values: Mapping[str, Any], members: Mapping[str, Any]) -> Request:
