@@ -99,7 +99,7 @@ class Search(Frontier):
                 self.sink.flush()
 
     def let_go(self) -> None:
-        """Forgets who looks on: most of them know this search, and are in a cycle with all items."""
+        """Forgets its checks: they know this search, and are in a cycle with all items."""
         self.on_node = self.on_leaf = self.on_left = ()
         self.opening = self.before = self.follow = None
 

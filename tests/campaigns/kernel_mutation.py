@@ -62,6 +62,7 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("formats/ledger", [["certs/test_ledger.py", "certs/test_ledger_forms.py", *REPLAYS[0]],
                         *REPLAYS[1:]]),
     ("replay/", REPLAYS),
+    ("formats/names", [["certs/test_core_later.py"]]),
     ("core/", [["certs/test_core_later.py", "certs/test_core_places.py"],
                ["certs/test_core.py", "certs/test_corecheck_later.py"]]),
     ("", [["certs/test_core_places.py", "certs/test_core.py"]]),

@@ -95,7 +95,9 @@ def test_a_random_session(seed: int, artifact: Path, tmp_path: Path) -> None:
     found = validate(data, desk(4), key=KEY)
     assert not found.findings
     lost = writer.brute.places() == {-1}
-    assert found.claim_type == ("Conformant" if finish else "NoClaim" if lost else "ConformantPrefix")
+    assert found.claim_type == (
+        "Conformant" if finish else "NoClaim" if lost else "ConformantPrefix"
+    )
     assert found.head == gate.head
 
 

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
+from tcc_certs.session.records import check_record
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.monitors import Seen, amount
 from tcc_runtime.gate.policy import Policy
@@ -53,9 +54,10 @@ class Follower:
 
         Raises:
             ResumeError: it is not what follows in this session.
+            Rejected: L103 it is no record of a session.
         """
         self._line = line
-        kind = self._read(record, "kind", str)
+        kind = check_record(record, line)
         if line == 1:
             self._session(record)
         elif self.session.ended:
@@ -68,8 +70,8 @@ class Follower:
             self._resolve(record)
         elif kind == "end":
             self._end(record)
-        elif kind != "refusal":
-            raise self._error("kind", "a record of a session", kind)
+        elif kind == "session":
+            raise self._error("kind", "a record that follows", kind)
 
     def _session(self, record: Record) -> None:
         arguments = self._read(record, "arguments", dict)

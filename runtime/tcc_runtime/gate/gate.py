@@ -81,6 +81,7 @@ class Gate:
             clock=now_ms if clock is None else clock,
         )
         self._began = 0
+        self._told: set[bytes] = set()  # heads that others may have kept
         if shared.session.ended:
             self.close()
             line = f"line {shared.journal.records}"
@@ -138,7 +139,32 @@ class Gate:
     def head(self) -> str:
         """The head of the ledger, hex; whoever has it can tell whether a record was changed."""
         self._looked_at()
-        return self._shared.journal.head.hex()
+        head = self._shared.journal.head
+        self._told.add(head)
+        return head.hex()
+
+    def is_ancestor(self, head: str) -> bool:
+        """Whether the ledger had this head once, so that whoever kept it speaks of this session.
+
+        Cost: of a head that this gate has told, a look-up; else the ledger is read once.
+        """
+        try:
+            sought = bytes.fromhex(head)
+        except (TypeError, ValueError):
+            return False
+        self._looked_at()
+        with self._shared.lock:
+            if sought not in self._told and self._shared.journal.had(sought):
+                self._told.add(sought)
+        return sought in self._told
+
+    def outcome_of(self, ref: str) -> Outcome | None:
+        """The outcome of the call with this id of the caller's; None where there is none."""
+        self._looked_at()
+        with self._shared.lock:
+            follower = self._shared.follower
+            seq = follower.refs.get(follower.writer.reference(ref))
+            return None if seq is None else follower.session.made[seq - 1].outcome
 
     def plan(
         self, *, seed: bytes | None = None, quoter: Quoter | None = None, **settings: Any
