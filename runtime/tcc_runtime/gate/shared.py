@@ -80,7 +80,7 @@ class Shared:
         if not 0 <= started < 1 << 48:
             raise SettingsError("clock", "0 .. 2^48 - 1 milliseconds", started)
         record = session_record(self.policy, follower.key, started, shown)
-        follower.open(shown)
+        follower.open(shown, str(record["session_id"]))
         self.journal.append(record)
         self.sync()
 
