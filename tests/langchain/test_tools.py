@@ -6,7 +6,7 @@ import asyncio
 import datetime
 import enum
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
 from langchain.tools import InjectedState, InjectedStore, ToolRuntime
@@ -29,11 +29,16 @@ from pydantic import BaseModel, Field, field_validator
 import tcc as library
 from tcc.langchain import guard
 from tcc_runtime.executor.binding import Failed
+
+if TYPE_CHECKING:
+    from elsewhere import Elsewhere
+
 from tests.langchain.world import ASKED, World, answers, called
 
 MANY = """
 grammar many version "1"
-tool act(kind: a | b, size?: 1 | 2; text?: text, count?: integer 0 .. 9, deep?: json max 100) { cost 1 }
+tool act(kind: a | b, size?: 1 | 2; text?: text, count?: integer 0 .. 9, deep?: json max 100)
+  { cost 1 }
 tool see(where: a | b) gives (found: yes | no) { cost 1 }
 tool one(tool_input: x | y) { cost 1 }
 plan = (act | see | one){0,6}
@@ -214,7 +219,14 @@ class CustomInTask(Custom):
         return self._run(kind, config, run_manager)
 
 
-@pytest.mark.parametrize("kind", [Custom, CustomInTask])
+class CustomHinted(Custom):
+    """Hints with a name that only a type checker sees."""
+
+    def _run(self, kind: str, config: RunnableConfig, run_manager: Elsewhere | None = None) -> str:
+        return super()._run(kind, config, run_manager)
+
+
+@pytest.mark.parametrize("kind", [Custom, CustomInTask, CustomHinted])
 def test_classes(many: World, kind: type[Custom]) -> None:
     found = kind(did=many.did)
     agent = many.agent([[called("act", kind="a")], [called("act", "2", kind="c")]], tools=[found])
@@ -370,7 +382,7 @@ def test_observed_values_by_a_function_of_the_owner(many: World) -> None:
 @pytest.mark.parametrize("meant", ["unknown", "failed"])
 @pytest.mark.parametrize("how", ["raises", "raises handled", "message", "failed", "slow"])
 def test_errors(worlds: Callable[[str], World], how: str, meant: str) -> None:
-    grammar = MANY if meant == "unknown" else MANY.replace("100) {", "100) { errors mean failed")
+    grammar = MANY if meant == "unknown" else MANY.replace("100)\n  {", "100) { errors mean failed")
     world = worlds(grammar)
 
     @tool
