@@ -29,11 +29,10 @@ from pydantic import BaseModel, Field, field_validator
 import tcc as library
 from tcc.langchain import guard
 from tcc_runtime.executor.binding import Failed
+from tests.langchain.world import ASKED, World, answers, called
 
 if TYPE_CHECKING:
     from elsewhere import Elsewhere
-
-from tests.langchain.world import ASKED, World, answers, called
 
 MANY = """
 grammar many version "1"
@@ -198,6 +197,10 @@ def test_injected_by_hand(many: World) -> None:
     assert found.args.keys() == {"kind"}
 
 
+class Kind(BaseModel):
+    kind: str
+
+
 class Custom(BaseTool):
     """A class with parameters of its own."""
 
@@ -221,6 +224,8 @@ class CustomInTask(Custom):
 
 class CustomHinted(Custom):
     """Hints with a name that only a type checker sees."""
+
+    args_schema: type[BaseModel] = Kind
 
     def _run(self, kind: str, config: RunnableConfig, run_manager: Elsewhere | None = None) -> str:
         return super()._run(kind, config, run_manager)
