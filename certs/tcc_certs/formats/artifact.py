@@ -81,45 +81,45 @@ def read_artifact(data: bytes | memoryview, *, digests: bool = True) -> Artifact
     for name in sorted(columns):
         _check_shape(name, columns[name], manifest)
     if digests:
-        for name, due in manifest.columns.items():
+        for name, digest in manifest.columns.items():
             found = blake(columns[name].data).hex()
-            require(due.hex(), found, Code.COLUMN_DIGEST, f"manifest.columns.{name}")
+            require(digest.hex(), found, Code.COLUMN_DIGEST, f"manifest.columns.{name}")
     return ArtifactFile(digest=blake(raw), manifest=manifest, columns=columns)
 
 
-def _check_names(found: Set[str], manifest: Manifest) -> None:
+def _check_names(names: Set[str], manifest: Manifest) -> None:
     """Every column that the manifest's features call for is there, and no other."""
     required = set(COLUMNS) - OPTIONAL
     optional = {"race_count"}
     if manifest.round_counts is not None:
         required, optional = required | _ROUNDED, set()
-    missing = sorted(required - found)
+    missing = sorted(required - names)
     ensure(not missing, Code.COLUMN_SET, "header", "every column", f"without {missing}")
-    extra = sorted(found - required - optional)
+    extra = sorted(names - required - optional)
     ensure(not extra, Code.COLUMN_SET, "header", "no other column", extra)
-    named = sorted(found - {"manifest"})
+    named = sorted(names - {"manifest"})
     require(named, sorted(manifest.columns), Code.COLUMN_SET, "manifest.columns")
 
 
 def _check_shape(name: str, tensor: Tensor, manifest: Manifest) -> None:
     dtype, dimensions = COLUMNS[name]
     require(dtype, tensor.dtype, Code.COLUMN_SHAPE, f"header.{name}.dtype")
-    due = shape_of(dimensions, tensor.shape, manifest)
-    require(due, tensor.shape, Code.COLUMN_SHAPE, f"header.{name}.shape")
+    shape = shape_of(dimensions, tensor.shape, manifest)
+    require(shape, tensor.shape, Code.COLUMN_SHAPE, f"header.{name}.shape")
 
 
 def shape_of(
-    dimensions: Sequence[str], found: Sequence[int], manifest: Manifest
+    dimensions: Sequence[str], shape: Sequence[int], manifest: Manifest
 ) -> tuple[int, ...]:
-    """The shape that the manifest requires; a free size is taken from `found` where legal."""
+    """The shape that the manifest requires; a free size is taken from `shape` where legal."""
     sizes = {
         "states": manifest.states,
         "edges": manifest.edges,
         "calls": manifest.calls,
         "+1": manifest.states + 1,
         "32": 32,
-        "*": found[0],
-        "limbs": max(1, found[-1]),
+        "*": shape[0],
+        "limbs": max(1, shape[-1]),
     }
     return tuple(sizes[dimension] for dimension in dimensions)
 

@@ -78,8 +78,8 @@ def read_container(data: bytes | memoryview) -> dict[str, Tensor]:
     raw = memoryview(data).cast("B")
     length = int.from_bytes(raw[:8], "little")
     most = min(MAX_HEADER_BYTES, len(raw) - 8)
-    due = f"8 bytes, and a length up to {most}"
-    ensure(0 < length <= most, Code.HEADER_LENGTH, "header", due, length)
+    expected = f"8 bytes, and a length up to {most}"
+    ensure(0 < length <= most, Code.HEADER_LENGTH, "header", expected, length)
     header = bytes(raw[8 : 8 + length])
     shapes = _shapes(decode(header.rstrip(b" "), "header"))
     order = sorted(shapes, key=lambda name: (-ITEM_SIZE[shapes[name][0]], name))
@@ -91,7 +91,7 @@ def _shapes(header: Json) -> dict[str, tuple[str, tuple[int, ...]]]:
     if not isinstance(header, dict):
         raise Rejected(Code.HEADER_SCHEMA, "header", "an object", type(header).__name__)
     ensure(len(header) <= MAX_TENSORS, Code.HEADER_SCHEMA, "header", "at most 32 tensors", "more")
-    found = {}
+    shapes = {}
     for name, entry in header.items():
         path = f"header.{name}"
         if not isinstance(entry, dict) or sorted(entry) != _FIELDS:
@@ -104,8 +104,8 @@ def _shapes(header: Json) -> dict[str, tuple[str, tuple[int, ...]]]:
         for size in shape:
             if type(size) is not int or size < 0:
                 raise Rejected(Code.TENSOR_LAYOUT, f"{path}.shape", "whole sizes", size)
-        found[name] = (dtype, tuple(shape))
-    return found
+        shapes[name] = (dtype, tuple(shape))
+    return shapes
 
 
 def _columns(

@@ -1,7 +1,7 @@
 """The ledger as lines: one canonical JSON object each, chained by BLAKE3.
 
 Normative text: docs/spec/ledger.md, section 1.  The reader takes chunks cut anywhere, hands out
-one verified record after the other, and keeps no line but the one in hand; so the verified prefix
+one verified record after the other, and keeps no line but the current one; so the verified prefix
 of a ledger that was cut at any byte is known.  What a record may say is for
 :mod:`tcc_certs.formats.ledger_schema`.
 Cost: one JSON parse, one JSON write and one hash a line.
@@ -46,7 +46,7 @@ def seal(record: Record, previous: bytes) -> tuple[bytes, bytes]:
 class Line(Mapping[str, Json]):
     """A line whose chain holds, parsed when it is looked into.
 
-    Whoever knows the record that is due compares bytes: a line that has the bytes of a record is
+    Whoever knows the expected record compares bytes: a line that has the bytes of a record is
     canonical, and says what the record says.
 
     Attributes:
@@ -81,12 +81,12 @@ class Line(Mapping[str, Json]):
     @property
     def kind(self) -> str:
         """What the first ``kind`` in the line says: the record's own, if the line is one at all."""
-        found = _KIND.search(self.body)
-        return "" if found is None else found[1].decode()
+        match = _KIND.search(self.body)
+        return "" if match is None else match[1].decode()
 
-    def says(self, due: Record) -> bool:
-        """Whether this is the line of `due`, a record without ``~``."""
-        return self.body == encode(due)
+    def says(self, expected: Record) -> bool:
+        """Whether this is the line of `expected`, a record without ``~``."""
+        return self.body == encode(expected)
 
     def __getitem__(self, name: str) -> Json:
         return self.record[name]
@@ -156,13 +156,13 @@ class LedgerReader:
         hasher.reset()
         hasher.update(previous)
         hasher.update(body)
-        due = hasher.digest()
-        link = _LINK_FORM % due.hex().encode()
+        head = hasher.digest()
+        link = _LINK_FORM % head.hex().encode()
         if line[-_LINK_BYTES:] != link and line != b"{" + link[1:]:
-            found = parsed(line, self.records + 1, linked=True)[LINK]
+            stated = parsed(line, self.records + 1, linked=True)[LINK]
             path = f"line {self.records + 1}: {LINK}"
-            raise Rejected(Code.LEDGER_CHAIN, path, due.hex(), found)
-        self.head = due
+            raise Rejected(Code.LEDGER_CHAIN, path, head.hex(), stated)
+        self.head = head
         self.records += 1
         return Line(self, line, body, previous)
 
@@ -194,7 +194,7 @@ def split_lines(chunks: Iterable[bytes], reader: LedgerReader) -> Iterator[bytes
     Raises:
         Rejected: D201 a line of more than MAX_LINE_BYTES.
     """
-    pieces: list[bytes] = []  # of the line in hand
+    pieces: list[bytes] = []  # of the current line
     size = number = 0  # its bytes, and how many lines were before it
     for chunk in chunks:
         for start in range(0, len(chunk), _PIECE):

@@ -1,7 +1,7 @@
 """The fields of every record kind: which may stand there, which must, and in what form.
 
-Normative text: docs/spec/ledger.md, sections 2 and 3.  Whether an optional field is due at a
-certain record, and with what value, is for :mod:`tcc_certs.replay`.
+Normative text: docs/spec/ledger.md, sections 2 and 3.  Whether an optional field has to be
+there in a certain record, and with what value, is for :mod:`tcc_certs.replay`.
 Cost: one pattern match a field.
 """
 

@@ -108,8 +108,8 @@ def read_manifest(data: bytes) -> Manifest:
     policy = _members(top, "leaf_policy", ["name", "root", "version"])
     counts = "upper" if critical else "exact"
     require(counts, top["counts"], Code.MANIFEST_VALUE, "manifest.counts")
-    for name, due in LEAF_POLICY.items():
-        _require_exactly(due, policy[name], Code.LEAF_POLICY, f"manifest.leaf_policy.{name}")
+    for name, value in LEAF_POLICY.items():
+        _require_exactly(value, policy[name], Code.LEAF_POLICY, f"manifest.leaf_policy.{name}")
     beta = parse_decimal(_text(options, "beta"), "manifest.options.beta", Code.MANIFEST_VALUE)
     ensure(beta[0] >= 0, Code.MANIFEST_VALUE, "manifest.options.beta", "at least 0", beta[0])
     columns = _object(top["columns"], "manifest.columns")
@@ -163,21 +163,21 @@ def _critical(value: Json | None) -> Sequence[Json]:
 def _relaxed(top: Mapping[str, Json]) -> Relaxed:
     """The indices of what was relaxed; that they are the core's is for the rules of the source."""
     members = _members(top, RELAXED, STATEMENTS)
-    found: dict[str, tuple[int, ...]] = {}
+    relaxed: dict[str, tuple[int, ...]] = {}
     for name in STATEMENTS:
         path = f"manifest.relaxed.{name}"
         items = as_list(members[name], path, Code.MANIFEST_SCHEMA)
         indices = [as_whole(item, path, Code.MANIFEST_SCHEMA, _MAX_STATES) for item in items]
         ensure_increasing(indices, path, Code.MANIFEST_VALUE)
-        found[name] = tuple(indices)
-    some = any(found.values())
+        relaxed[name] = tuple(indices)
+    some = any(relaxed.values())
     ensure(some, Code.MANIFEST_VALUE, "manifest.relaxed", "a statement at least", "none")
-    return Relaxed(**found)
+    return Relaxed(**relaxed)
 
 
-def _require_exactly(due: Json, found: Json, code: Code, path: str) -> None:
+def _require_exactly(expected: Json, found: Json, code: Code, path: str) -> None:
     """Equal, and of the same type: `True` is not 1 here."""
-    ensure(type(found) is type(due) and found == due, code, path, due, found)
+    ensure(type(found) is type(expected) and found == expected, code, path, expected, found)
 
 
 def _object(value: Json, path: str) -> Mapping[str, Json]:

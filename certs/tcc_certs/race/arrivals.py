@@ -86,16 +86,14 @@ class Arrival:
     @property
     def base(self) -> Scaled:
         """An enclosure at BASE_BITS of relative precision."""
-        found = self._base
-        if found is None:
+        base = self._base
+        if base is None:
             parent = self.parent
             if parent is None or parent._base is not None:
-                found = self._base = self._after(
-                    None if parent is None else parent._base, BASE_BITS
-                )
+                base = self._base = self._after(None if parent is None else parent._base, BASE_BITS)
             else:
-                found = self._settled()
-        return found
+                base = self._settled()
+        return base
 
     def _settled(self) -> Scaled:
         """The same, of a node above which several have none; no recursion, as paths are long."""
@@ -104,10 +102,10 @@ class Arrival:
         while node is not None and node._base is None:
             path.append(node)
             node = node.parent
-        found = None if node is None else node._base
+        base = None if node is None else node._base
         for step in reversed(path):
-            found = step._base = step._after(found, BASE_BITS)
-        return found or (0, 0, 0)
+            base = step._base = step._after(base, BASE_BITS)
+        return base or (0, 0, 0)
 
     def enclose(self, bits: int) -> Scaled:
         """Encloses t to `bits` bits of relative precision, less a bit or two a step."""

@@ -40,12 +40,12 @@ class Best:
 
     def incumbent_with(self, leaf: Node, value: int) -> int | None:
         """The incumbent that there would be with one more leaf."""
-        found, new = self.ranked, (-value, leaf.digest, leaf)
+        ranked, new = self.ranked, (-value, leaf.digest, leaf)
         last = self._top - 1
-        if len(found) < last:
+        if len(ranked) < last:
             return None
-        place = bisect_left(found, new)
-        worst = new if place == last else found[last if place > last else last - 1]
+        place = bisect_left(ranked, new)
+        worst = new if place == last else ranked[last if place > last else last - 1]
         return -worst[0]
 
     def revalue(self, value: Callable[[Node], int]) -> None:

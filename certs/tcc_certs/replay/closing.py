@@ -63,7 +63,7 @@ def check_coverage(run: Run) -> None:
 
 
 def close_record(run: Run, stop: str, seed: Seed | None, tail: bool) -> dict[str, Json]:
-    """The ``close`` record that is due after a stop of kind `stop`.
+    """The ``close`` expected record after a stop of kind `stop`.
 
     Args:
         tail: whether it has the tail of a cut run even where nothing is claimed.
@@ -134,7 +134,8 @@ def check_close(record: Record, line: int, run: Run, seed: Seed | None, findings
         check_coverage(run)
     logged = {name: record[name] for name in ("seed", "opening_salt") if name in record}
     stated = "tail_lse" in record
-    due = close_record(run, stop if stop in stops else stops[0], seed if logged else None, stated)
+    ending = stop if stop in stops else stops[0]
+    expected = close_record(run, ending, seed if logged else None, stated)
     if seed is None and len(logged) == 2:
-        due |= logged  # not the last line, so the seed was not found; that is said apart
-    compare({**due, "stop": stop}, record, line, Code.CLOSE_FIELD, findings)
+        expected |= logged  # not the last line, so the seed was not found; that is said apart
+    compare({**expected, "stop": stop}, record, line, Code.CLOSE_FIELD, findings)

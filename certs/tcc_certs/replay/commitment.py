@@ -56,6 +56,6 @@ def check_public(
         ("beacon", beacon, Code.BEACON),
         ("client_nonce", nonce, Code.NONCE),
     ):
-        found = header.get(name, "none")
-        if known is not None and found != known.hex():
-            raise Rejected(code, name, known.hex(), found)
+        stated = header.get(name, "none")
+        if known is not None and stated != known.hex():
+            raise Rejected(code, name, known.hex(), stated)

@@ -76,5 +76,5 @@ def _ensure_written(
         if isinstance(race_count, RoundedCounts):
             own = race_count.mantissa[q].bit_length() + race_count.exponent[q]
         bits += (2 + starts[q + 1] - starts[q] + automaton.accept[q]) * (own + more)
-    due = f"counts of at most {MAX_WRITTEN_BYTES} bytes when inflated"
-    ensure(bits >> 3 <= MAX_WRITTEN_BYTES, Code.LIMIT, "inflate", due, f"{bits >> 3} bytes")
+    limit = f"counts of at most {MAX_WRITTEN_BYTES} bytes when inflated"
+    ensure(bits >> 3 <= MAX_WRITTEN_BYTES, Code.LIMIT, "inflate", limit, f"{bits >> 3} bytes")

@@ -71,8 +71,8 @@ def slot_at(
 
 def remaining(language: Language, constraints: Constraints, node: Node, left: Left) -> Expansion:
     """All that is left of `node`, at once, as fallback has it."""
-    found = slots(left.children, constraints, node.tally)
-    children = [slot for slot in found if slot.position not in left.taken.places]
+    listed = slots(left.children, constraints, node.tally)
+    children = [slot for slot in listed if slot.position not in left.taken.places]
     pushed = tuple([slot for slot in children if slot.tally is not None])
     fields: dict[str, Json] = {}
     if left.barren and not pushed:

@@ -26,7 +26,7 @@ class Expansion(NamedTuple):
     Attributes:
         pushed: those that nothing forbids, in canonical order.
         won: position of the winner; None where there is none, or a forbidden one.
-        fields: ``W``, ``winner``, ``dead_end`` where they are due.
+        fields: ``W``, ``winner``, ``dead_end`` where the record has them.
         lost: the bracket (phantom mass) and the masses of the forbidden children, in the units of
             the children's masses.
         left: in the rest race what is left of the children, None where that is nothing.

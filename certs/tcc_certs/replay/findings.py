@@ -1,6 +1,6 @@
 """What a validation found, and what it comes to: findings, counts, verdict, words.
 
-A field that differs is a finding, and the replay goes on with the value that is due.  Where the
+A field that differs is a finding, and the replay goes on with the expected value.  Where the
 replay cannot know what comes next it stops (:class:`Rejected`, the last finding).  A finding whose
 code declines (D...) makes no ledger invalid, but lets none be valid.
 """
@@ -25,7 +25,7 @@ MAX_FINDINGS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that does not hold: where, what was due, what was there.
+    """One thing that does not hold: where, what was expected, what was found.
 
     Attributes:
         code: stable code.

@@ -25,7 +25,7 @@ class Potential:
     """Phi at an expansion.
 
     Attributes:
-        fields: ``phi_before``, ``phi_after``, ``delta_phi`` where they are due.
+        fields: ``phi_before``, ``phi_after``, ``delta_phi`` where the record has them.
         fails: whether `AcyclicityFail` fires.
         clamped: whether one of the fields had to be clamped.
     """
@@ -39,7 +39,7 @@ _NO_POTENTIAL = Potential(fields={}, fails=False, clamped=False)
 
 
 def potential(header: Header, root_rank: int, node: Node) -> Potential:
-    """Phi of a node and of its parent, where due.
+    """Phi of a node and of its parent, where a guard looks at it.
 
     Phi = (L - depth) + alpha * cost_high, here over the common denominator 10^places * 10^9.
     """

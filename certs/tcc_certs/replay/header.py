@@ -112,8 +112,8 @@ def read_header(record: Record) -> Header:
 
 
 def _caps(limits: Json) -> Caps:
-    found = limits if isinstance(limits, dict) else {}
-    price, latency, epsilon = (found.get(name) for name in ("price_cap", "sla_ms", "epsilon_cap"))
+    caps = limits if isinstance(limits, dict) else {}
+    price, latency, epsilon = (caps.get(name) for name in ("price_cap", "sla_ms", "epsilon_cap"))
     return Caps(
         price=price if type(price) is int else None,
         latency=latency if type(latency) is int else None,

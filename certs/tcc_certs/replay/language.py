@@ -101,11 +101,11 @@ class Language:
         """The calls that lead on, in canonical order, and where to."""
         if len(states) == 1 and self.deterministic:
             return [(call, (target,)) for call, target in self.automaton.edges(states[0])]
-        found: dict[int, set[int]] = {}
+        targets: dict[int, set[int]] = {}
         for q in states:
             for call, target in self.automaton.edges(q):
-                found.setdefault(call, set()).add(target)
-        return [(call, tuple(sorted(found[call]))) for call in sorted(found)]
+                targets.setdefault(call, set()).add(target)
+        return [(call, tuple(sorted(targets[call]))) for call in sorted(targets)]
 
     def bound(self, recipe: str, states: States | None, cost_low: int) -> Fraction:
         """M of a node at `states` (None: a leaf) whose calls so far cost `cost_low`."""
@@ -125,9 +125,9 @@ class Language:
 
 def language_of(artifact: CheckedArtifact, inflate: tuple[int, int], recipe: str) -> Language:
     """What :func:`read_language` reads; that of the last settings stays with the artifact."""
-    settings, found = (inflate, recipe), artifact.kept.get("language")
-    if isinstance(found, tuple) and found[0] == settings and isinstance(found[1], Language):
-        return found[1]
+    settings, kept = (inflate, recipe), artifact.kept.get("language")
+    if isinstance(kept, tuple) and kept[0] == settings and isinstance(kept[1], Language):
+        return kept[1]
     language = read_language(artifact, inflate, recipe)
     artifact.kept["language"] = settings, language
     return language

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
+from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.arrivals import WORD, child_masses
 from tcc_certs.replay.language import Language, States
 
@@ -55,27 +56,31 @@ class Children:
 
 
 class Listing:
-    """The children of sets of states, each listed when it is first asked for."""
+    """The children of sets of states, each listed when it is first asked for.
+
+    Attributes:
+        language: what they are read of.
+    """
 
     def __init__(self, language: Language) -> None:
-        self._language = language
+        self.language = language
         self._found: dict[States, Children] = {}
         self._kept = 0
 
     def children(self, states: States) -> Children:
         """The children of a node at `states`."""
-        found = self._found.get(states)
-        if found is None:
-            found = self._listed(states)
-            if self._kept + found.room > MAX_KEPT:
+        listed = self._found.get(states)
+        if listed is None:
+            listed = self._listed(states)
+            if self._kept + listed.room > MAX_KEPT:
                 self._found.clear()
                 self._kept = 0
-            self._found[states] = found
-            self._kept += found.room
-        return found
+            self._found[states] = listed
+            self._kept += listed.room
+        return listed
 
     def _listed(self, states: States) -> Children:
-        language = self._language
+        language = self.language
         weight, bits, steps = language.weight, language.fraction_bits, language.steps(states)
         seen: dict[States, tuple[int, int]] = {}  # n of a target
         for _, to in steps:
@@ -89,6 +94,14 @@ class Listing:
         running = tuple(accumulate(masses))
         total <<= finest - unit
         return Children(steps=steps, masses=masses, running=running, total=total, unit=finest)
+
+
+def listing_of(artifact: CheckedArtifact, language: Language) -> Listing:
+    """The listing of a language; that of the last one stays with the artifact."""
+    listing = artifact.kept.get("listing")
+    if not isinstance(listing, Listing) or listing.language is not language:
+        listing = artifact.kept["listing"] = Listing(language)
+    return listing
 
 
 class Taken:

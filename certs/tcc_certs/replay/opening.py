@@ -24,7 +24,7 @@ from tcc_certs.replay.header import Header
 from tcc_certs.replay.refinement import ranged
 from tcc_certs.replay.root import Root, root_of
 
-Rule: TypeAlias = "tuple[str, bool, object]"  # field, whether it holds, what is due
+Rule: TypeAlias = "tuple[str, bool, object]"  # field, whether it holds, what is expected
 
 _ASKS = ("leaf", "node", "never")
 _KNOWN: Mapping[str, tuple[str, ...]] = {
@@ -69,17 +69,17 @@ def check_header(
     run_id = uuid7(size(record, "started_ms"), blake(body))
     _compare(record, "run_id", run_id, Code.RUN_ID, findings)
     digest = artifact.file.digest.hex()
-    found = text(record, "artifact")
-    ensure(found == digest, Code.LEDGER_ARTIFACT, "artifact", digest, found)
+    named = text(record, "artifact")
+    ensure(named == digest, Code.LEDGER_ARTIFACT, "artifact", digest, named)
     manifest = artifact.file.manifest
-    due: dict[str, Json] = {
+    written: dict[str, Json] = {
         "grammar": manifest.grammar,
         "grammar_version": manifest.version,
         "root_state": manifest.root.hex(),
         "tilt": manifest.tilt,
         "beta": format_decimal(*manifest.beta),
     }
-    for name, value in due.items():
+    for name, value in written.items():
         _compare(record, name, value, Code.LEDGER_HEADER, findings)
     root = root_of(artifact, header.after)
     rank = root.rank
@@ -95,9 +95,9 @@ def check_header(
     return root
 
 
-def _compare(record: Record, name: str, due: Json, code: Code, findings: Findings) -> None:
-    if record[name] != due:
-        findings.add(code, 1, name, due, record[name])
+def _compare(record: Record, name: str, expected: Json, code: Code, findings: Findings) -> None:
+    if record[name] != expected:
+        findings.add(code, 1, name, expected, record[name])
 
 
 def _rules(header: Header, counts: str, tilt: int, rank: int) -> Iterator[Rule]:

@@ -13,7 +13,7 @@
     leaf        the greatest item of the frontier; value, incumbent
     rest, draw  what is left of a node's children: uniforms, arrival, key, the one that is next
     requeue     the greatest item, whose key answers have brought down: its key now
-    budget      the ask that is due: the edge, the model, what it is taken to gain and to spend
+    budget      the ask that comes next: the edge, the model, what it is taken to gain and to spend
     refine      its answer: strictly inside, or RangeFail; what it gained and took
     downgrade   the guard that asks for it fired; every key and value is another one from here on
     recovered   how many records it stands behind
@@ -100,7 +100,7 @@ def _again(ledger: bytes | Iterable[bytes]) -> Iterable[bytes]:
 def _checked(artifact: bytes | CheckedArtifact, pin: str | None) -> CheckedArtifact:
     if isinstance(artifact, bytes):
         return check(artifact, pin=pin)
-    found = artifact.file.digest.hex()
-    if pin is not None and pin != found:
-        raise Rejected(Code.PIN, "artifact", pin, found)
+    digest = artifact.file.digest.hex()
+    if pin is not None and pin != digest:
+        raise Rejected(Code.PIN, "artifact", pin, digest)
     return artifact

@@ -2,7 +2,7 @@
 
 Normative text: docs/spec/ledger.md, section 3; docs/spec/race.md.  One policy is in force at a
 time; the replay knows nothing else of races.  `Word` hands out a uniform: from the PRF, or,
-where no seed is known, as the record in hand has it in the field that is named.
+where no seed is known, as the current record has it in the field that is named.
 """
 
 from __future__ import annotations

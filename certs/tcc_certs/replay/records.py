@@ -1,6 +1,6 @@
-"""The records that are due: what a ledger has to say at each point of a run, field by field.
+"""The records that are expected: what a ledger has to say at each point of a run, field by field.
 
-Normative text: docs/spec/ledger.md, section 3.  The replay makes the record that is due and
+Normative text: docs/spec/ledger.md, section 3.  The replay makes the expected record and
 :func:`compare` holds the one that is there against it; a field more or less is a finding too.
 Cost: the text of two or three numbers a record.
 """
@@ -53,21 +53,21 @@ _CODES: Mapping[str, Code] = {
 }
 
 
-def compare(due: Record, found: Record, line: int, rest: Code, findings: Findings) -> None:
-    """Note every field in which `found` differs from `due`.
+def compare(expected: Record, found: Record, line: int, rest: Code, findings: Findings) -> None:
+    """Note every field in which `found` differs from `expected`.
 
     Args:
         rest: the code of fields that have none of their own.
     """
-    if found == due:
+    if found == expected:
         return
-    for name, value in due.items():
+    for name, value in expected.items():
         if name not in found:
             findings.add(Code.LEDGER_SCHEMA, line, name, value, "no field")
         elif found[name] != value:
             findings.add(_CODES.get(name, rest), line, name, value, found[name])
     for name in found:
-        if name not in due:
+        if name not in expected:
             findings.add(Code.LEDGER_SCHEMA, line, name, "no field", found[name])
 
 
@@ -102,9 +102,9 @@ def looked_into(record: Record, line: int) -> Record:
     """
     if not isinstance(record, Line):
         return record
-    found = record.record
-    check_record(found, line)
-    return found
+    read = record.record
+    check_record(read, line)
+    return read
 
 
 def context_text(node: Node) -> str:
@@ -184,27 +184,27 @@ def pop_of(record: Record) -> str:
     return f"{record.get('kind')} {record.get('node_id')}{step}"
 
 
-def check_place(record: Record, due: Node) -> None:
-    """The record is about the child that is due, whatever else it gets wrong.
+def check_place(record: Record, expected: Node) -> None:
+    """The record is about the child that is expected, whatever else it gets wrong.
 
     Raises:
         Rejected: L602 it is about another one.
     """
-    if record.get("tie_token") != due.position and record.get("call") != due.call:
+    if record.get("tie_token") != expected.position and record.get("call") != expected.call:
         found = f"{record.get('tie_token')} {record.get('call')}"
-        raise Rejected(Code.MISSING_CHILD, "call", f"{due.position} {due.call}", found)
+        raise Rejected(Code.MISSING_CHILD, "call", f"{expected.position} {expected.call}", found)
 
 
 def no_node_expected(frontier: Iterable[bytes], record: Record) -> Rejected:
-    """What refuses a ``node`` where none is due: L603 one that is in the frontier, else L104.
+    """What refuses a ``node`` where none is expected: L603 one that is in the frontier, else L104.
 
     Args:
         frontier: the digests in it.
     """
-    found = text(record, "ctx_digest")
-    twice = any(digest.hex() == found for digest in frontier)
+    named = text(record, "ctx_digest")
+    twice = any(digest.hex() == named for digest in frontier)
     code = Code.REPEATED_CONTEXT if twice else Code.LEDGER_ORDER
-    return Rejected(code, "kind", "expand, leaf or close", f"node {found}")
+    return Rejected(code, "kind", "expand, leaf or close", f"node {named}")
 
 
 def plan_record(node: Node, value: int, cost_high: int) -> dict[str, Json]:

@@ -115,7 +115,7 @@ class Refinement:
         edges = [self.edge(step) for step in _path(node)]
         return sum([edge.low for edge in edges]), sum([edge.high for edge in edges])
 
-    def due(self, node: Node) -> Node | None:
+    def unasked(self, node: Node) -> Node | None:
         """The node whose edge has to be asked about before `node` may be popped.
 
         A leaf wants every cost of its plan as a point; where the run asks at nodes too, a node
@@ -165,11 +165,11 @@ class Refinement:
 
 def _path(node: Node) -> list[Node]:
     """The nodes that the calls of a prefix lead to, first to last."""
-    found: list[Node] = []
+    path: list[Node] = []
     step: Node = node if node.states is not None or node.parent is None else node.parent
     if node.left is not None:  # what is left of a node has the node's prefix
         step = replace(node, digest=node.left.context, left=None)
     while step.parent is not None:
-        found.append(step)
+        path.append(step)
         step = step.parent
-    return found[::-1]
+    return path[::-1]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import decode
 from tcc_certs.formats.ledger_schema import HEX
 from tcc_certs.limits import MAX_LINE_BYTES
@@ -34,8 +34,8 @@ class Seed:
         Raises:
             Rejected: L301 it is to another one.
         """
-        due = seed_commitment(self.seed, self.salt)
-        ensure(due == commitment, Code.SEED, "seed_commitment", due.hex(), commitment.hex())
+        expected = seed_commitment(self.seed, self.salt)
+        require(expected.hex(), commitment.hex(), Code.SEED, "seed_commitment")
 
 
 def given_seed(seed: bytes | None, salt: bytes | None) -> Seed | None:

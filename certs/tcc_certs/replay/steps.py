@@ -24,7 +24,7 @@ from tcc_certs.replay.header import Header, read_header
 from tcc_certs.replay.kappa import Exact, Kappa, handed_counts, own_counts
 from tcc_certs.replay.kinds import KINDS
 from tcc_certs.replay.language import Language, language_of
-from tcc_certs.replay.left import Listing
+from tcc_certs.replay.left import listing_of
 from tcc_certs.replay.literal import Literal
 from tcc_certs.replay.opening import check_header, check_version
 from tcc_certs.replay.policy import Policy
@@ -66,7 +66,7 @@ class Replay:
         trust: None until the artifact has been passed.
         run: None until the header has.
         claim: the claim that the ledger makes, as far as it was read.
-        line: of the record in hand; 0 before the first.
+        line: of the current record; 0 before the first.
     """
 
     def __init__(self, findings: Findings, shortcut: Shortcut | None = None) -> None:
@@ -97,9 +97,9 @@ class Replay:
         shortcut, run, trust = self._shortcut, self.run, self.trust
         if shortcut is None or run is None or trust is None or not self._protocol.lets_pass(run):
             return next(lines, None)
-        found = shortcut.follow(trust.artifact, run, reader, lines)
+        line = shortcut.follow(trust.artifact, run, reader, lines)
         self.line = reader.records + 1
-        return found
+        return line
 
     def step(self, record: Line, line: int) -> None:
         """One line whose chain holds.
@@ -149,7 +149,7 @@ class Replay:
             key=key,
             kappa=_kappa(trust, language, root),
             findings=self.findings,
-            listing=Listing(language),
+            listing=listing_of(trust.artifact, language),
         )
 
     def _record(self, run: Run, line: Line) -> None:

@@ -75,11 +75,11 @@ def _within(value: int) -> int:
 
 def _fewest(automaton: Automaton) -> list[int]:
     """s: the fewest calls that a plan from each state on still has."""
-    found: list[int] = []
+    fewest: list[int] = []
     for q in range(automaton.states):
-        ahead = [found[target] for _, target in automaton.edges(q)]
-        found.append(0 if automaton.accept[q] else 1 + min(ahead))
-    return found
+        ahead = [fewest[target] for _, target in automaton.edges(q)]
+        fewest.append(0 if automaton.accept[q] else 1 + min(ahead))
+    return fewest
 
 
 def tail_steps(

@@ -75,12 +75,12 @@ class Node:
 
     def calls(self, most: int | None = None) -> list[str]:
         """The calls of the prefix, or of the plan at a leaf; the last `most` of them."""
-        found: list[str] = []
+        calls: list[str] = []
         node: Node = self if self.states is not None or self.parent is None else self.parent
-        while node.parent is not None and len(found) != most:
-            found.append(node.call)
+        while node.parent is not None and len(calls) != most:
+            calls.append(node.call)
             node = node.parent
-        return found[::-1]
+        return calls[::-1]
 
 
 class Slot(NamedTuple):
@@ -104,14 +104,14 @@ class Slot(NamedTuple):
 def slots(children: Children, constraints: Constraints, tally: Tally) -> list[Slot]:
     """The children of a node in canonical order, forbidden ones too."""
     steps, masses = children.steps, children.masses
-    found = [
+    listed = [
         Slot(i, call, to, masses[i], constraints.after(tally, call))
         for i, (call, to) in enumerate(steps)
     ]
     if len(masses) > len(steps):
         stays = tally if constraints.may_stop(tally) else None
-        found.append(Slot(len(steps), None, None, masses[-1], stays))
-    return found
+        listed.append(Slot(len(steps), None, None, masses[-1], stays))
+    return listed
 
 
 def child_digest(language: Language, parent: bytes, slot: Slot) -> bytes:

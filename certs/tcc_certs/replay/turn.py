@@ -1,4 +1,4 @@
-"""What comes next in a run, told by the item that is on top of the frontier.
+"""What comes next in a run: it follows from the item on top of the frontier.
 
 Normative text: docs/spec/race.md, sections 9, 10 and 19.  Cost: where costs are ranges, one step
 for each call of the item's prefix.
@@ -40,9 +40,9 @@ _CODES = {
 }
 
 
-def refuser(due: Turn, found: Turn) -> Code:
-    """The rule that refuses `found` where `due` comes next."""
-    return _CODES.get(due) or _CODES.get(found) or Code.POP_ORDER
+def refuser(expected: Turn, found: Turn) -> Code:
+    """The rule that refuses `found` where `expected` comes next."""
+    return _CODES.get(expected) or _CODES.get(found) or Code.POP_ORDER
 
 
 def expands(header: Header, bits: int, expansions: int) -> bool:
@@ -71,9 +71,10 @@ def next_turn(
     if top.states is not None:
         if capped(header, expansions):
             return Turn.CAP
-        if policy.uses_counts and too_wide(header, language.count_bits(top.states)):
+        limited = policy.uses_counts and header.count_bits > 0
+        if limited and too_wide(header, language.count_bits(top.states)):
             return Turn.DOWNGRADE
-    if refinement is not None and refinement.due(top) is not None:
+    if refinement is not None and refinement.unasked(top) is not None:
         return Turn.BUDGET
     return Turn.LEAF if top.states is None else Turn.EXPAND
 

@@ -1,4 +1,4 @@
-"""Where uniforms come from: the PRF, or, where no seed is known, the record in hand.
+"""Where uniforms come from: the PRF, or, where no seed is known, the record itself.
 
 Normative text: docs/spec/ledger.md, section 7.
 """

@@ -28,7 +28,7 @@ def replay_budget(run: Run, record: Record, line: int) -> None:
     if refinement is None or turn is not Turn.BUDGET:
         raise Rejected(Code.ASK, "kind", turn.value, "budget")
     spent, top = refinement.controller.spent, run.frontier.top
-    edge = None if top is None or refinement.controller.overspent else refinement.due(top)
+    edge = None if top is None or refinement.controller.overspent else refinement.unasked(top)
     choice = None if edge is None else refinement.choice(edge)
     expected: dict[str, Json] = {
         "kind": "budget",

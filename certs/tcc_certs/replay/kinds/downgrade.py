@@ -28,8 +28,8 @@ def replay_downgrade(run: Run, record: Record, line: int) -> None:
     Raises:
         Rejected: L604 no guard asks for it; D302 leaves have values that want the seed.
     """
-    due = run.falls_back or run.turn is Turn.DOWNGRADE
-    ensure(due, Code.GUARD, "kind", "no downgrade", "downgrade")
+    falls = run.falls_back or run.turn is Turn.DOWNGRADE
+    ensure(falls, Code.GUARD, "kind", "no downgrade", "downgrade")
     guard = BUDGET if run.falls_back else COUNT
     compare(downgrade_record(guard), record, line, Code.GUARD, run.findings)
     run.claim, run.falls_back = NO_CERT, False

@@ -17,5 +17,5 @@ def replay_recovered(run: Run, record: Record, line: int) -> None:
     Raises:
         Rejected: L104 it tells another number.
     """
-    found = size(record, "records")
-    ensure(found == line - 1, Code.LEDGER_ORDER, "records", line - 1, found)
+    stated = size(record, "records")
+    ensure(stated == line - 1, Code.LEDGER_ORDER, "records", line - 1, stated)

@@ -34,8 +34,8 @@ def replay_refine(run: Run, record: Record, line: int) -> None:
     if ask is None or refinement is None:
         raise Rejected(Code.ASK, "kind", "no answer, as nothing was asked", "refine")
     node_id = uuid7(run.header.started_ms, ask.node.digest)
-    found = text(record, "node_id")
-    ensure(found == node_id, Code.ASK, "node_id", node_id, found)
+    named = text(record, "node_id")
+    ensure(named == node_id, Code.ASK, "node_id", node_id, named)
     run.ask = None
     expected, guards = _answered(run, refinement, ask, record)
     run.hold(expected, record, line, guards, RANGE in guards)
