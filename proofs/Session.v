@@ -209,22 +209,29 @@ Proof.
     + congruence.
 Qed.
 
+(* S304: what would be held were the outcome unknown has at most 64 places. *)
+Definition room (held : list place) (o : offer) :=
+  exists l, length l <= 64 /\ incl (step (o, unknown) held) l.
+
 (* And with outcomes known it can be brought to an end, whatever is answered: there is always a call that
-   is let through and after each of its answers another one, until a plan ends. *)
+   is allowed, and after each of its answers another one, until a plan ends.  Of monitors, and of outcomes
+   that stay unknown, nothing is said.  A call of 64 answers and more may be refused for want of room. *)
 Inductive finishable : state D -> Prop :=
 | may_end q : accept D q = true -> finishable q
-| may_call q o : lets [Some q] o ->
+| may_call q o : lets [Some q] o -> room [Some q] o ->
     (forall b, In b (answers o) -> exists p, follow D q b = Some p /\ finishable p) -> finishable q.
 
-Theorem strict_finishes : alive D -> (forall a, exists o, In a (answers o) /\ strict o) ->
-  forall q, finishable q.
+Theorem strict_finishes : alive D ->
+  (forall a, exists o, In a (answers o) /\ strict o /\ length (answers o) < 64) -> forall q, finishable q.
 Proof.
   intros Halive Hs q. induction q as [q IH] using (below_ind D). destruct (Halive q) as [H | H].
   - apply may_end, H.
   - destruct (edges D q) as [|[a p] l] eqn:E; [congruence|].
     assert (Hf : follow D q a = Some p) by (apply (follow_edge D C1); rewrite E; left; reflexivity).
-    destruct (Hs a) as [o [Ha [_ Hsis]]]. apply may_call with o.
+    destruct (Hs a) as [o [Ha [[Hc Hsis] Hl]]]. apply may_call with o.
     + intros x [<- | []]. exists a. split; [exact Ha|]. cbn [leads]. congruence.
+    + exists (step (o, unknown) [Some q]). split; [|intros x Hx; exact Hx]. unfold step. cbn [fst snd].
+      rewrite Hc, !app_length. cbn [flat_map length]. rewrite !app_nil_r, map_length. cbn [length]. lia.
     + intros b Hb. specialize (Hsis q a p Ha Hf b Hb). destruct (follow D q b) as [r|] eqn:Er; [|congruence].
       exists r. split; [reflexivity|]. apply (IH b). rewrite <- E. apply (follow_edge D C1), Er.
 Qed.

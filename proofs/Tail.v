@@ -57,19 +57,19 @@ Proof.
 Qed.
 
 (* tail.py, `_total`: a step that no longer plan takes, one after which all plans are longer, an open one. *)
-Theorem dropped made q : (made + rank q <= K)%nat -> longer made q = 0.
+Theorem dropped_step made q : (made + rank q <= K)%nat -> longer made q = 0.
 Proof.
   intros H. unfold longer. rewrite filter_none; [reflexivity|]. intros P HP. apply Nat.ltb_ge.
   apply rank_most in HP. lia.
 Qed.
 
-Theorem whole made q : (K < made + fewest q)%nat -> longer made q = below q.
+Theorem whole_step made q : (K < made + fewest q)%nat -> longer made q = below q.
 Proof.
   intros H. unfold longer. rewrite filter_all; [reflexivity|]. intros P HP. apply Nat.ltb_lt.
   apply fewest_least in HP. lia.
 Qed.
 
-Theorem open made q : (made <= K)%nat ->
+Theorem open_step made q : (made <= K)%nat ->
   longer made q = sum (map (fun e => w (fst e) * longer (S made) (snd e)) (edges A q)).
 Proof.
   intros Hm. unfold longer at 1. rewrite paths_eq, filter_app, total_app.
@@ -118,7 +118,7 @@ Proof.
   intros Hm. transitivity (due (S made) (flat_map steps_of L)).
   - unfold due. induction L as [|[q x] L IH]; [reflexivity|].
     cbn [flat_map map fst snd]. change (sum (?a :: ?b)) with (a + sum b). rewrite IH, map_app, sum_app. f_equal.
-    rewrite (open made q Hm). unfold steps_of. cbn [fst snd]. rewrite map_map. cbn [fst snd].
+    rewrite (open_step made q Hm). unfold steps_of. cbn [fst snd]. rewrite map_map. cbn [fst snd].
     induction (edges A q) as [|e l IHl]; cbn [map]; [unfold sum; simpl; lra|].
     change (sum (?a :: ?b)) with (a + sum b). rewrite <- IHl. lra.
   - unfold step. cbn [fst snd]. unfold due. induction (flat_map steps_of L) as [|[q x] N IH]; [unfold sum; simpl; lra|].
@@ -126,9 +126,9 @@ Proof.
     destruct (Nat.ltb_spec K (S made + rank q)) as [H | H]; cbn [filter fst].
     + destruct (Nat.ltb_spec K (S made + fewest q)) as [H' | H']; destruct (Nat.leb_spec (S made + fewest q) K);
         try lia; cbn [map fst snd]; change (sum (?a :: ?b)) with (a + sum b).
-      * rewrite (whole (S made) q H'). lra.
+      * rewrite (whole_step (S made) q H'). lra.
       * lra.
-    + rewrite (dropped (S made) q H). lra.
+    + rewrite (dropped_step (S made) q H). lra.
 Qed.
 
 Lemma merges_nothing L L' : merges L L' -> L = [] -> L' = [].
