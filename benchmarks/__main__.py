@@ -25,6 +25,7 @@ TABLES = (
     "predicted",
     "mcp",
     "gate",
+    "langgraph",
 )
 
 

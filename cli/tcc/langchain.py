@@ -7,8 +7,12 @@ Text: docs/langgraph.md.
 
 from __future__ import annotations
 
-from tcc_runtime.langchain.graph import build_graph
-from tcc_runtime.langchain.guard import guard
-from tcc_runtime.langchain.middleware import ForeignHead, TccMiddleware
+try:
+    from tcc_runtime.langchain.graph import build_graph
+    from tcc_runtime.langchain.guard import guard
+    from tcc_runtime.langchain.middleware import ForeignHead, TccMiddleware
+except ModuleNotFoundError as error:
+    said = f"{error}: tcc.langchain needs pip install 'tcc[langgraph]'"
+    raise ModuleNotFoundError(said, name=error.name) from error
 
 __all__ = ["ForeignHead", "TccMiddleware", "build_graph", "guard"]

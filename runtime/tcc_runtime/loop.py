@@ -14,15 +14,14 @@ from collections.abc import Callable, Sequence
 from heapq import heappop, heappush, heappushpop
 from typing import Final, Literal, TypeAlias
 
-from tcc_runtime.frontier import Frontier
-from tcc_runtime.guards import Descent, Guard, Potential, Stop
+from tcc_runtime.guards import Potential, Stop
 from tcc_runtime.interrupts import Interrupts
 from tcc_runtime.item import ORDER, Item
 from tcc_runtime.numbers.reals import UNDECIDED
 from tcc_runtime.numbers.rung import Rung
 from tcc_runtime.outcome import Progress
 from tcc_runtime.races.race import Race, Step, clamps
-from tcc_runtime.sink import Sink
+from tcc_runtime.standing import Standing
 from tcc_runtime.terms.modes import Claim
 from tcc_runtime.terms.settings import Mode
 
@@ -33,7 +32,7 @@ Check: TypeAlias = "Callable[[Item], Verdict]"
 Follow: TypeAlias = "Callable[[Progress], bool | None]"
 
 
-class Search(Frontier):
+class Search(Standing):
     """One run, from its root to its stop.
 
     Args:
@@ -45,14 +44,11 @@ class Search(Frontier):
 
     Attributes:
         expansions: how many there were.
-        fired: the guards that fired, in the order of their first firing.
         on_node, on_leaf, on_left: checks before an item of that kind is popped.
         opening: is called when the root was pushed, before anything is popped; None: nobody is.
         before: is called before the greatest item is looked at; None: nobody is.
         potential: of the guard on it; None: it cannot fire.
-        clamping: whether numbers may have to be clamped.
         guarded: whether either has to be looked at after every step.
-        sink: gets every step; None: there is none.
         follow: is called after every step; True, or KeyboardInterrupt, ends the run.
     """
 
@@ -65,20 +61,15 @@ class Search(Frontier):
         top: int,
         interrupts: Interrupts,
     ) -> None:
-        super().__init__(numbers, top)
-        self.race = race
-        self.mode: Mode = mode
-        self.claim = claim
+        super().__init__(race, numbers, mode, claim, top)
         self.expansions = 0
-        self.fired: list[Guard] = []
         self.on_node: Sequence[Check] = ()
         self.on_leaf: Sequence[Check] = ()
         self.on_left: Sequence[Check] = ()
         self.opening: Callable[[], Stop | None] | None = None
         self.before: Callable[[], None] | None = None
         self.potential: Potential | None = None
-        self.clamping = self.guarded = False
-        self.sink: Sink | None = None
+        self.guarded = False
         self.follow: Follow | None = None
         self._interrupts = interrupts
 
@@ -105,7 +96,7 @@ class Search(Frontier):
 
     def _begin(self) -> None:
         self.item = root = self.race.root()
-        self._note_clamps([root])
+        self.note_clamps([root])
         if self.sink is not None:
             self.sink.enter(self.race)
             self.sink.root(root)
@@ -197,7 +188,7 @@ class Search(Frontier):
         self.found.append(leaf)
         self.offer(leaf)
         if self.clamping and race.late and clamps(race, leaf, popped=True):
-            self._clamped()
+            self.clamped()
         following = heappop(heap) if heap else None
         if self.sink is not None:
             self.sink.leaf(leaf, word, self.incumbent)
@@ -208,13 +199,13 @@ class Search(Frontier):
         descent = None
         if expanded and self.potential is not None:
             descent = self.potential.descent(step[0])
-            self._note_descent(descent)
+            self.note_descent(descent)
         if self.clamping:
             if expanded and self.race.late and step[0][4] is not None:
-                self._note_clamps([step[0]], popped=True)
-            self._note_clamps(step[3])
+                self.note_clamps([step[0]], popped=True)
+            self.note_clamps(step[3])
             if step[4] is not None:
-                self._note_clamps([step[4]])
+                self.note_clamps([step[4]])
         if self.sink is not None:
             self.sink.step(step, descent)
 
@@ -237,40 +228,10 @@ class Search(Frontier):
     def requeue(self, item: Item) -> None:
         """The greatest item is pushed again, as `item`."""
         self.item = heappushpop(self.heap, item)
-        self._note_clamps([item])
+        self.note_clamps([item])
 
     def change(self, race: Race, mode: Mode, again: Callable[[Item], Item]) -> None:
         """Another race from here on: every item and every leaf that was found is made again."""
         self.remake(again)
         self.race, self.mode = race, mode
         self.clamping = self.guarded = True
-
-    def downgrade(self, claim: Claim, guard: Guard) -> None:
-        """The mode went down, and the claim with it."""
-        self.fire(guard)
-        self.claim = claim
-        if self.sink is not None:
-            self.sink.enter(self.race)
-            self.sink.downgrade(self.mode, claim, guard)
-
-    def fire(self, guard: Guard) -> None:
-        """A guard fires."""
-        if guard not in self.fired:
-            self.fired.append(guard)
-
-    def _clamped(self) -> None:
-        self.fire(Guard.CLAMP)
-        self.claim = Claim.NONE
-
-    def _note_clamps(self, items: Sequence[Item], *, popped: bool = False) -> None:
-        if self.clamping and any(clamps(self.race, item, popped) for item in items):
-            self._clamped()
-
-    def _note_descent(self, descent: Descent | None) -> None:
-        if descent is None:
-            return
-        if descent.fails:
-            self.fire(Guard.ACYCLICITY)
-            self.claim = Claim.NONE
-        if descent.clamp:
-            self.fire(Guard.CLAMP)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tcc_certs.formats.fixed import format_q64
 from tcc_runtime.artifact.constraints import constraints_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.observed import observed_calls
@@ -21,22 +20,22 @@ from tcc_runtime.checks import Asking, Capped, Counted, Deep, Timed
 from tcc_runtime.collection import collection_put_off
 from tcc_runtime.guards import Counts, Guard, Potential, Stop, counts_of, is_late
 from tcc_runtime.interrupts import Interrupts
-from tcc_runtime.item import VIEW, Item, calls_of
+from tcc_runtime.item import Item, calls_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.loop import Check, Follow, Search
 from tcc_runtime.numbers.ladder import Numbers, begin_with, rung_of
-from tcc_runtime.numbers.reals import UNDECIDED, clamped
 from tcc_runtime.numbers.rung import PROVEN, Precision
 from tcc_runtime.numbers.tail import Ended, tail_lse
-from tcc_runtime.outcome import Found, Run, plan
+from tcc_runtime.outcome import Run
 from tcc_runtime.races.anchored import Anchored
 from tcc_runtime.races.anchored import Literal as LiteralRace
 from tcc_runtime.races.coupled import Coupled
 from tcc_runtime.races.fallback import Fallback
 from tcc_runtime.races.race import Race, Uniforms
 from tcc_runtime.races.rest import Rest
+from tcc_runtime.result import result_of
 from tcc_runtime.states import State, tables_of
-from tcc_runtime.terms.modes import Claim, Terms, terms_of
+from tcc_runtime.terms.modes import Terms, terms_of
 from tcc_runtime.terms.opening import race_key_of
 from tcc_runtime.terms.settings import Settings
 
@@ -171,7 +170,10 @@ class _Run:
         """Steps until something stops it; the result."""
         self._search.follow = follow
         try:
-            return self._result(self._search.run())
+            stop = self._search.run()
+            return result_of(
+                self._search, self._terms, self._refinement, self._tail, stop, self._observed
+            )
         finally:
             self._search.let_go()
 
@@ -247,32 +249,6 @@ class _Run:
             leaf.append(asking.ask)
         search.on_node, search.on_left, search.on_leaf = node, left, leaf
 
-    def _result(self, stop: Stop) -> Run:
-        search, terms, refinement = self._search, self._terms, self._refinement
-        left, best = None, search.incumbent
-        try:
-            left = search.key_left()
-        except UNDECIDED:  # only where nobody published it
-            stop = Stop.PRECISION
-        return Run(
-            mode=search.mode,
-            claim_type=search.claim if stop.certifies else Claim.NONE,
-            law=self._law(),
-            stop=stop,
-            plans=tuple([self._plan(*found) for found in search.best]),
-            expansions=search.expansions,
-            leaves=len(search.found),
-            frontier_key=None if left is None else format_q64(left),
-            gap=None if left is None or best is None else format_q64(clamped(left - best)),
-            materialised=self._materialised() if search.mode == "fallback" else None,
-            tail_lse=None if self._tail is None else format_q64(self._tail),
-            guards=tuple(search.fired),
-            seed=terms.settings.seed.hex(),
-            ledger_head=None,
-            spent=None if refinement is None else refinement.controller.spent,
-            after=tuple(terms.settings.after),
-        )
-
     def _weigh_longer(self) -> Stop | None:
         """T_K, before anything is popped: a run that has no time for it has none for a claim."""
         self._interrupts.hold()
@@ -288,23 +264,3 @@ class _Run:
 
     def _is_over(self) -> bool:
         return self._late() or self._interrupts.pressed
-
-    def _materialised(self) -> int:
-        """The leaves that were pushed: those that were popped, and those that were not."""
-        search = self._search
-        return len(search.found) + sum(item[VIEW] is None for item in search.frontier())
-
-    def _law(self) -> str:
-        """What the best plans are draws of."""
-        if self._search.mode == "fallback" or self._terms.race == "literal":
-            return "none"
-        return "softmax" if self._refinement is None or self._refinement.same else "run_wise_only"
-
-    def _plan(self, minus_value: int, name: bytes, leaf: Item) -> Found:
-        calls = calls_of(leaf)
-        texts = [call.text for call in calls]
-        if self._refinement is None:
-            low = sum([call.cost_low for call in calls])
-            return plan(texts, low, -minus_value, name, observed=self._observed)
-        low, high = self._refinement.costs(leaf)
-        return plan(texts, low, -minus_value, name, high, self._observed)

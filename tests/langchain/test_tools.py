@@ -6,7 +6,7 @@ import asyncio
 import datetime
 import enum
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
 from langchain.tools import InjectedState, InjectedStore, ToolRuntime
@@ -31,9 +31,13 @@ from tcc.langchain import guard
 from tcc_runtime.executor.binding import Failed
 from tests.langchain.world import ASKED, World, answers, called
 
+if TYPE_CHECKING:
+    from elsewhere import Elsewhere
+
 MANY = """
 grammar many version "1"
-tool act(kind: a | b, size?: 1 | 2; text?: text, count?: integer 0 .. 9, deep?: json max 100) { cost 1 }
+tool act(kind: a | b, size?: 1 | 2; text?: text, count?: integer 0 .. 9, deep?: json max 100)
+  { cost 1 }
 tool see(where: a | b) gives (found: yes | no) { cost 1 }
 tool one(tool_input: x | y) { cost 1 }
 plan = (act | see | one){0,6}
@@ -89,12 +93,13 @@ def test_what_the_schema_fills_in_is_what_is_decided_on(many: World) -> None:
         called("act", kind="A", size=2, text=None, count="7"),
         called("act", kind="B", size="1"),  # forbidden now
         called("act", trace=True),  # undeclared, and not left to its default
+        called("act", trace=False),  # nor is what is written as its default
         called("act", kind="c"),
     )
-    assert [message.status for message in said] == ["success"] * 2 + ["error"] * 3
+    assert [message.status for message in said] == ["success"] * 2 + ["error"] * 4
     assert texts(many) == ["act(kind=b)", "act(kind=a,size=2)"]
     assert [given["kind"] for _, given in many.done] == ["b", "a"]
-    assert many.refused == ["R201", "R102"]  # what the schema refuses never comes to the gate
+    assert many.refused == ["R201", "R102", "R102"]  # what the schema refuses never comes to the gate
     assert "Input should be 'a' or 'b'" in said[-1].text
 
 
@@ -193,6 +198,10 @@ def test_injected_by_hand(many: World) -> None:
     assert found.args.keys() == {"kind"}
 
 
+class Kind(BaseModel):
+    kind: str
+
+
 class Custom(BaseTool):
     """A class with parameters of its own."""
 
@@ -214,7 +223,16 @@ class CustomInTask(Custom):
         return self._run(kind, config, run_manager)
 
 
-@pytest.mark.parametrize("kind", [Custom, CustomInTask])
+class CustomHinted(Custom):
+    """Hints with a name that only a type checker sees."""
+
+    args_schema: type[BaseModel] = Kind
+
+    def _run(self, kind: str, config: RunnableConfig, run_manager: Elsewhere | None = None) -> str:
+        return super()._run(kind, config, run_manager)
+
+
+@pytest.mark.parametrize("kind", [Custom, CustomInTask, CustomHinted])
 def test_classes(many: World, kind: type[Custom]) -> None:
     found = kind(did=many.did)
     agent = many.agent([[called("act", kind="a")], [called("act", "2", kind="c")]], tools=[found])
@@ -370,7 +388,7 @@ def test_observed_values_by_a_function_of_the_owner(many: World) -> None:
 @pytest.mark.parametrize("meant", ["unknown", "failed"])
 @pytest.mark.parametrize("how", ["raises", "raises handled", "message", "failed", "slow"])
 def test_errors(worlds: Callable[[str], World], how: str, meant: str) -> None:
-    grammar = MANY if meant == "unknown" else MANY.replace("100) {", "100) { errors mean failed")
+    grammar = MANY if meant == "unknown" else MANY.replace("100)\n  {", "100) { errors mean failed")
     world = worlds(grammar)
 
     @tool

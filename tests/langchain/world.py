@@ -17,6 +17,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import BaseTool, tool
+from pydantic import Field
 
 import tcc as library
 from tcc.langchain import guard
@@ -50,8 +51,8 @@ class Scripted(BaseChatModel):
     """Says what its script has for as many answers as it has given in the conversation."""
 
     script: list[Any]
-    offered: list[list[str]] = []
-    read: list[list[BaseMessage]] = []
+    offered: list[list[str]] = Field(default_factory=list)
+    read: list[list[BaseMessage]] = Field(default_factory=list)
 
     @property
     def _llm_type(self) -> str:

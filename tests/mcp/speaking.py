@@ -148,6 +148,16 @@ class Relayed:
         assert found["jsonrpc"] == "2.0"
         return found
 
+    def drain(self) -> int:
+        """Take what is there to be heard; how many lines it was."""
+        assert self.process.stdout is not None
+        while select.select([self.process.stdout], [], [], 0)[0]:
+            data = self.process.stdout.read(1 << 16)
+            assert data, "the relay ended"
+            self._rest += data
+        *lines, self._rest = self._rest.split(b"\n")
+        return len(lines)
+
     def ask(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a request and wait for its answer."""
         self._last += 1

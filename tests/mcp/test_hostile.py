@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import time
 from pathlib import Path
@@ -39,6 +40,9 @@ def act(relay: Relayed, how: str) -> dict[str, object]:
         ("is_error", "unknown"),
         ("error", "unknown"),
         ("input_required", "unknown"),
+        ("kind:complete", "done"),
+        ("kind:input_required", "unknown"),
+        ("kind:task", "unknown"),
         ("huge:1000000", "done"),
         ("deep:100", "done"),
         ("deep:900", "done"),
@@ -59,6 +63,34 @@ def test_an_answer_is_done_where_it_is_plain_and_else_unknown(
     assert relay.outcomes() == ["done", outcome, "done"]
     assert [name for name, _ in relay.executed] == ["open_case", "act", "open_case"]
     assert relay.process.returncode == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_garbage_of_a_server_harms_nothing(tmp_path: Path, artifact: Path, seed: int) -> None:
+    with Relayed(tmp_path, artifact) as relay:
+        opened(relay)
+        act(relay, f"garbage:{seed}")
+        assert "isError" not in relay.call("open_case", id="c-2")
+    assert relay.process.returncode == 0
+    assert [name for name, _ in relay.executed] == ["open_case", "act", "open_case"]
+
+
+def test_garbage_of_a_client_executes_nothing_forbidden(tmp_path: Path, artifact: Path) -> None:
+    chance = random.Random(11)
+    line = CALL.replace(b"open_case", b"delete_case") % b'{"id":"c-1"}'
+    marks = [b"{", b"}", b'"', b",", b"9", b"\xff", b"\n"]
+    with Relayed(tmp_path, artifact) as relay:
+        relay.greet()
+        for _ in range(2000):
+            junk = bytearray(line)
+            for _ in range(chance.randint(0, 3)):
+                at = chance.randrange(len(junk))
+                junk[at : at + chance.randint(0, 2)] = chance.choice(marks)
+            relay.send(bytes(junk) + b"\n")
+            relay.drain()  # what is answered is not what is asked here
+        assert relay.ask("ping")["result"] == {}
+    assert relay.process.returncode == 0
+    assert relay.executed == []  # no case was opened
 
 
 def test_an_error_of_the_server_goes_on_as_one(tmp_path: Path, artifact: Path) -> None:

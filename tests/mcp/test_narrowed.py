@@ -55,7 +55,8 @@ def test_schemas_of_githubs_tools_are_what_the_gate_takes() -> None:
 
 GRAMMAR_OF_PARTS = """\
 grammar parts version "1"
-tool t(a?: 1 | 2 | 3, b: true | "true" | null | 1.5; c: text ~ "a\\\\-[b\\\\-]\\\\.", d?: flag, e: json)
+tool t(a?: 1 | 2 | 3, b: true | "true" | null | 1.5;
+       c: text ~ "a\\\\-[b\\\\-]\\\\.", d?: flag, e: json)
 plan = t(a=1) t(a=3,b=null) t(a=3,b=true)
 """
 

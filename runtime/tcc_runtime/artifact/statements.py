@@ -48,6 +48,25 @@ class AtMost:
         return seen <= self._most
 
 
+class _OfTwo:
+    """A statement on two sets of calls, with which a plan may stop at any time.
+
+    Args:
+        first, second: the sets.
+    """
+
+    __slots__ = ("_first", "_second", "names")
+
+    def __init__(self, first: CallRanges, second: CallRanges) -> None:
+        self.names: Sequence[CallRanges] | None = (first, second)
+        self._first = first
+        self._second = second
+
+    def ends(self, seen: int) -> bool:
+        """Always."""
+        return True
+
+
 class NoMoreThan:
     """At most so many calls of a set."""
 
@@ -87,15 +106,10 @@ class AtLeast:
         return seen >= self._least
 
 
-class Before:
+class Before(_OfTwo):
     """Each call of `second` has one of `first` strictly before it; seen: whether one was there."""
 
-    __slots__ = ("_first", "_second", "names")
-
-    def __init__(self, first: CallRanges, second: CallRanges) -> None:
-        self.names: Sequence[CallRanges] | None = (first, second)
-        self._first = first
-        self._second = second
+    __slots__ = ()
 
     def step(self, seen: int, call: int) -> int:
         """1 once a call of `first` was there."""
@@ -103,23 +117,14 @@ class Before:
             return -1
         return 1 if seen or self._first.has(call) else 0
 
-    def ends(self, seen: int) -> bool:
-        """Always."""
-        return True
 
-
-class Each:
+class Each(_OfTwo):
     """Each call of `second` has one of `first` strictly between it and the one before it.
 
     Seen: whether one was there since the last call of `second`, or since the start.
     """
 
-    __slots__ = ("_first", "_second", "names")
-
-    def __init__(self, first: CallRanges, second: CallRanges) -> None:
-        self.names: Sequence[CallRanges] | None = (first, second)
-        self._first = first
-        self._second = second
+    __slots__ = ()
 
     def step(self, seen: int, call: int) -> int:
         """1 once a call of `first` was there; one that is in both sets serves nobody."""
@@ -127,20 +132,15 @@ class Each:
             return 0 if seen else -1
         return 1 if seen or self._first.has(call) else 0
 
-    def ends(self, seen: int) -> bool:
-        """Always."""
-        return True
 
-
-class NotBefore:
+class NotBefore(_OfTwo):
     """No call of `first` strictly before one of `second`; seen: whether `first` was there."""
 
-    __slots__ = ("_first", "_second", "names")
+    __slots__ = ()
 
     def __init__(self, first: CallRanges, second: CallRanges) -> None:
-        self.names: Sequence[CallRanges] | None = (first,)
-        self._first = first
-        self._second = second
+        super().__init__(first, second)
+        self.names = (first,)
 
     def step(self, seen: int, call: int) -> int:
         """1 once a call of `first` was there; then a call of `second` is forbidden."""
@@ -148,20 +148,11 @@ class NotBefore:
             return -1
         return 1 if seen or self._first.has(call) else 0
 
-    def ends(self, seen: int) -> bool:
-        """Always."""
-        return True
 
-
-class After:
+class After(_OfTwo):
     """Each call of `second` has one of `first` strictly after it; seen: whether one is owed."""
 
-    __slots__ = ("_first", "_second", "names")
-
-    def __init__(self, first: CallRanges, second: CallRanges) -> None:
-        self.names: Sequence[CallRanges] | None = (first, second)
-        self._first = first
-        self._second = second
+    __slots__ = ()
 
     def step(self, seen: int, call: int) -> int:
         """1 while a call of `first` is owed; one that is in both sets owes another."""
@@ -197,21 +188,12 @@ class Never:
         return True
 
 
-class Apart:
+class Apart(_OfTwo):
     """No call of one set and a call of the other in one plan; seen: a bit for each set."""
 
-    __slots__ = ("_first", "_second", "names")
-
-    def __init__(self, first: CallRanges, second: CallRanges) -> None:
-        self.names: Sequence[CallRanges] | None = (first, second)
-        self._first = first
-        self._second = second
+    __slots__ = ()
 
     def step(self, seen: int, call: int) -> int:
         """Both bits are forbidden."""
         found = seen | self._first.has(call) | self._second.has(call) << 1
         return -1 if found == 3 else found
-
-    def ends(self, seen: int) -> bool:
-        """Always."""
-        return True

@@ -10,7 +10,9 @@ Text: docs/langgraph.md.  Cost: one decision of the gate, and its records.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
@@ -105,6 +107,9 @@ def _guarded(tool: BaseTool, recorder: Recorder, parameters: Parameters) -> Guar
     guarded._inner = tool
     guarded._recorder = recorder
     guarded._parameters = parameters
+    own = type(tool)._arun is not BaseTool._arun
+    guarded._takes = _takes(tool._run)
+    guarded._takes_in_task = _takes(tool._arun) if own else guarded._takes
     return guarded
 
 
@@ -114,6 +119,8 @@ class GuardedTool(BaseTool):
     _inner: BaseTool = PrivateAttr()
     _recorder: Recorder = PrivateAttr()
     _parameters: Parameters = PrivateAttr()
+    _takes: Takes = PrivateAttr()
+    _takes_in_task: Takes = PrivateAttr()
 
     # What others read off a tool is the tool's inside.
 
@@ -165,7 +172,7 @@ class GuardedTool(BaseTool):
         try:
             with permit:
                 try:
-                    more = _taken(inner._run, config, run_manager)
+                    more = self._takes.given(config, run_manager)
                     output = inner._run(*call.args, **{**call.keywords, **more})
                 except Exception as error:
                     recorder.raised(permit, call, error)
@@ -190,8 +197,7 @@ class GuardedTool(BaseTool):
         try:
             async with permit:
                 try:
-                    own = type(inner)._arun is not BaseTool._arun
-                    more = _taken(inner._arun if own else inner._run, config, run_manager)
+                    more = self._takes_in_task.given(config, run_manager)
                     output = await inner._arun(*call.args, **{**call.keywords, **more})
                 except Exception as error:
                     recorder.raised(permit, call, error)
@@ -204,18 +210,34 @@ class GuardedTool(BaseTool):
             return recorder.refused(call, refusal)
 
 
-def _taken(function: Any, config: RunnableConfig, run_manager: Any) -> dict[str, Any]:
-    """What a tool's `_run` takes beside its arguments, as LangChain would give it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Takes:
+    """What a tool's `_run` takes beside its arguments.
+
+    Attributes:
+        config: the name of the parameter for the configuration; None: there is none.
+        manager: whether it takes the manager of callbacks.
+    """
+
+    config: str | None
+    manager: bool
+
+    def given(self, config: RunnableConfig, run_manager: object) -> dict[str, Any]:
+        """The same, as LangChain would give it."""
+        found: dict[str, Any] = {"run_manager": run_manager} if self.manager else {}
+        if self.config is not None:
+            found[self.config] = config
+        return found
+
+
+def _takes(function: Callable[..., Any]) -> Takes:
     parameters = inspect.signature(function).parameters
-    found: dict[str, Any] = {"run_manager": run_manager} if "run_manager" in parameters else {}
-    for name, hint in _hints(function).items():
-        if hint is RunnableConfig:
-            found[name] = config
-    return found
-
-
-def _hints(function: Any) -> dict[str, Any]:
-    try:
-        return get_type_hints(function)
-    except (AttributeError, NameError, TypeError):  # names that only a type checker sees
-        return {}
+    hints: dict[str, object] = {name: found.annotation for name, found in parameters.items()}
+    # Without them, names stay that only a type checker sees.
+    with suppress(AttributeError, NameError, TypeError):
+        hints |= get_type_hints(function)
+    ours = (RunnableConfig, RunnableConfig.__name__)
+    return Takes(
+        config=next((name for name, hint in hints.items() if hint in ours), None),
+        manager="run_manager" in parameters,
+    )

@@ -150,4 +150,7 @@ class Route:
 
     def _arguments(self, step: Step) -> dict[str, Any]:
         opened = self.source(step) if callable(self.source) else (self.source or {}).get(step.tool)
-        return {**({} if opened is None else opened), **step.arguments}
+        foreign = sorted(set(opened or ()) - set(step.opened))
+        if foreign:
+            raise TypeError(f"{step.tool} has no open parameter {foreign[0][:80]!r}")
+        return {**step.arguments, **(opened or {})}

@@ -26,7 +26,8 @@ from tcc_runtime.numbers.arrivals import (
 )
 from tcc_runtime.numbers.path import Path, Published
 from tcc_runtime.numbers.reals import Reals
-from tcc_runtime.states import Call, Edge, First, State, Tables, View
+from tcc_runtime.numbers.rung import Rung
+from tcc_runtime.states import Call, Edge, State, Tables, View
 
 # After the common members: mantissa and exponent of t, ln t, and -beta times the cost, the last two
 # with 112 fractional bits.
@@ -84,7 +85,7 @@ def _views_of(tables: Tables) -> _Views:
     return found
 
 
-class Fixed:
+class Fixed(Rung):
     """Items by integers of fixed size.
 
     Args:
@@ -118,16 +119,6 @@ class Fixed:
             found = b"\x01", call.raw, call, target, *numbers, *rates
         view.edges[place] = found
         return found
-
-    def first_edge(self, view: View, place: int) -> First:
-        """The others' rate is an inverse and a scale."""
-        mass, size = view.left(place)
-        others = self.rate(view, mass) if size else None
-        edge = None
-        if place < view.size:
-            edge = view.edges[place] or self.edge(view, place)
-        view.firsts[place] = edge, others
-        return edge, others
 
     def rate(self, view: View, mass: int) -> Any:
         """1 / n of what is left."""
@@ -227,10 +218,6 @@ class Fixed:
         key = shown + score + (0 if view is None else view.lift)
         changed = (-(key >> DROP), *item[1:SCORE], score)
         return changed if decided(shown, key, self._low) else self._open(changed, cost)
-
-    def order(self, item: Item) -> Item:
-        """It is exact."""
-        return item
 
     def shown(self, item: Item) -> tuple[int, int]:
         """Nothing is clamped that this rung takes."""

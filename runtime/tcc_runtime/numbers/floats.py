@@ -43,7 +43,8 @@ from blake3 import blake3
 from tcc_runtime.artifact.constraints import Held
 from tcc_runtime.item import Item, Left
 from tcc_runtime.numbers.path import Path
-from tcc_runtime.states import Edge, First, State, Tables, View
+from tcc_runtime.numbers.rung import Rung
+from tcc_runtime.states import Edge, State, Tables, View
 
 # After the common members: tau; beta*C - level, and minus the key, in units of Q64.64.
 TAU, BASE, NEAR = range(9, 12)
@@ -89,7 +90,7 @@ class _Views(dict[State, FloatView]):
     """Kept with their tables."""
 
 
-class Floats:
+class Floats(Rung):
     """Items by enclosures.
 
     Args:
@@ -153,18 +154,8 @@ class Floats:
         view.edges[place] = found
         return found
 
-    def first_edge(self, view: View, place: int) -> First:
-        """The others' rate is n over what is left of it."""
-        mass, size = view.left(place)
-        others = _inverse(view, mass) if size else None
-        edge = None
-        if place < view.size:
-            edge = view.edges[place] or self.edge(view, place)
-        view.firsts[place] = edge, others
-        return edge, others
-
     def rate(self, view: View, mass: int) -> Any:
-        """n over what is left, of a further draw."""
+        """n over what is left; provides for the draws that it is asked for."""
         self._draws += 1
         if self._draws % _DRAWS == 0:
             self._allow()

@@ -17,8 +17,8 @@ from tcc_runtime.errors import Undecided
 from tcc_runtime.item import Item, Left
 from tcc_runtime.numbers.path import Path, Published
 from tcc_runtime.numbers.reals import Real, Reals, clamped, units
-from tcc_runtime.numbers.rung import KEY_CLAMP, SHOWN_CLAMP
-from tcc_runtime.states import Call, Edge, First, State, Tables, View
+from tcc_runtime.numbers.rung import KEY_CLAMP, SHOWN_CLAMP, Rung
+from tcc_runtime.states import Call, Edge, State, Tables, View
 
 # After the common members: t; its relative error in units; ln t and a bound of its error, or of the
 # arrival that it is bounded by; the cost of the prefix in nano-units; -ln t as it is published;
@@ -74,7 +74,7 @@ def _views_of(tables: Tables, bits: int) -> _Views:
     return found
 
 
-class Mpfr:
+class Mpfr(Rung):
     """Items by working precision.
 
     Args:
@@ -106,16 +106,6 @@ class Mpfr:
             found = (b"\x02", b"", None, None, 1, 0, 0, 0)
         view.edges[place] = found
         return found
-
-    def first_edge(self, view: View, place: int) -> First:
-        """The others' rate is a real."""
-        mass, size = view.left(place)
-        others = self.rate(view, mass) if size else None
-        edge = None
-        if place < view.size:
-            edge = view.edges[place] or self.edge(view, place)
-        view.firsts[place] = edge, others
-        return edge, others
 
     def rate(self, view: View, mass: int) -> Any:
         """mass / 2^scale."""
@@ -183,10 +173,6 @@ class Mpfr:
             return item
         time, error, log, log_error = item[TIME:COST]
         return self._published(item[1], item[2:9], time, error, log, log_error, cost)
-
-    def order(self, item: Item) -> Item:
-        """It is exact."""
-        return item
 
     def shown(self, item: Item) -> tuple[int, int]:
         """Kept in the item."""

@@ -54,6 +54,13 @@ class Rung(Protocol):
 
     def first_edge(self, view: View, place: int) -> First:
         """The child that is drawn first, and the rate of the others; kept there."""
+        mass, size = view.left(place)
+        others = self.rate(view, mass) if size else None
+        edge = None
+        if place < view.size:
+            edge = view.edges[place] or self.edge(view, place)
+        view.firsts[place] = edge, others
+        return edge, others
 
     def rate(self, view: View, mass: int) -> Any:
         """What :meth:`after` takes for what is left of a node."""
@@ -93,11 +100,12 @@ class Rung(Protocol):
         """The same arrival, another cost in nano-units; the same item where it is no other."""
 
     def order(self, item: Item) -> Item:
-        """The item with its exact order and its id.
+        """The item with its exact order and its id; itself where it has them.
 
         Raises:
             Undecided: the last precision does not decide it.
         """
+        return item
 
     def shown(self, item: Item) -> tuple[int, int]:
         """-ln t as it is published, and which had to be clamped: SHOWN_CLAMP, KEY_CLAMP."""

@@ -12,20 +12,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from tcc_certs.errors import Code, Rejected
+from tcc_certs.errors import Code
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.race.digest import opening_salt, seed_commitment
-from tcc_runtime.errors import SettingsError
-from tcc_runtime.terms.table import Option, table_of
+from tcc_runtime.terms.table import check_value, table_of
 
 Mode: TypeAlias = Literal["exact", "surrogate", "fallback"]
 Keys: TypeAlias = Literal["finalized", "anchored"]
 Race: TypeAlias = Literal["coupled", "rest", "literal"]
 Ask: TypeAlias = Literal["leaf", "node", "never"]
 _NANO_PLACES = 9
-_BELOW = 1 << 53
 _MOST_PASSED = 64
 
 
@@ -176,7 +174,7 @@ class Settings:
         if not isinstance(self.after, str) and isinstance(self.after, Sequence):
             object.__setattr__(self, "after", tuple(self.after))
         for option in _BYTES:
-            _check(option, getattr(self, option.name))
+            check_value(option, getattr(self, option.name))
         # Of many runs all but the seed is often the same, and is looked at once.
         options = options_in(self)
         try:
@@ -186,7 +184,7 @@ class Settings:
         if passed:
             return
         for option, value in zip(_OPTIONS, options, strict=True):
-            _check(option, value)
+            check_value(option, value)
         if len(_PASSED) >= _MOST_PASSED:
             _PASSED.clear()
         _PASSED.add(options)
@@ -201,7 +199,7 @@ class Settings:
         """The cap on epsilon in nano-units."""
         if self.epsilon_cap is None:
             return None
-        number, places = _decimal("epsilon_cap", self.epsilon_cap)
+        number, places = parse_decimal(self.epsilon_cap, "epsilon_cap", Code.LEDGER_SCHEMA)
         scale: int = 10 ** (_NANO_PLACES - places)
         return number * scale
 
@@ -228,34 +226,3 @@ _OPTIONS = tuple(option for option in TABLE if option.kind is not bytes)
 # All that is no randomness: many runs have these in common.
 options_in = attrgetter(*(option.name for option in _OPTIONS))
 _PASSED: set[object] = set()
-
-
-def _check(option: Option, value: Any) -> None:
-    """Raises SettingsError where the value is out of the range of its row."""
-    if value is None and option.optional:
-        return
-    if option.choices:
-        _hold(value in option.choices, option, " or ".join(option.choices), value)
-    elif option.calls:
-        calls = isinstance(value, tuple) and all(isinstance(call, str) for call in value)
-        _hold(calls, option, "a list of calls", value)
-    elif option.kind is bytes:
-        _hold(option.holds(len(value)), option, option.range, f"{len(value)} bytes")
-    elif option.kind is str:
-        number, places = _decimal(option.name, value)
-        _hold(option.holds(number, 10**places) and places <= option.places, option, None, value)
-    else:
-        most = 1e12 if option.kind is float else _BELOW - 1  # an integer may be beyond all floats
-        _hold(option.holds(value) and value <= most, option, None, value)
-
-
-def _hold(holds: bool, option: Option, expected: str | None, found: object) -> None:
-    if not holds:
-        raise SettingsError(option.name, expected or option.range, found)
-
-
-def _decimal(name: str, text: str) -> tuple[int, int]:
-    try:
-        return parse_decimal(text, name, Code.LEDGER_SCHEMA)
-    except Rejected:
-        raise SettingsError(name, "an exact decimal, such as 0.25", text) from None

@@ -15,7 +15,13 @@ from dataclasses import MISSING, Field, dataclass, fields
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.decimals import parse_decimal
+from tcc_runtime.errors import SettingsError
+
 _UNIONS = (Union, UnionType)
+_MOST_SIZE: Final = (1 << 53) - 1
+_MOST_SECONDS: Final = 1e12  # an integer may be beyond all floats
 _ALL_PLACES: Final = 40  # more than any exact decimal has
 
 
@@ -76,6 +82,42 @@ def table_of(options: type) -> tuple[Option, ...]:
     """The rows of a dataclass of options: of each field that says what it is about, in order."""
     hints = get_type_hints(options)
     return tuple(_row(at, hints[at.name]) for at in fields(options) if "about" in at.metadata)
+
+
+def check_value(option: Option, value: Any) -> None:
+    """Holds a value of the right type against the range of its row.
+
+    Raises:
+        SettingsError: it is out of it.
+    """
+    if value is None and option.optional:
+        return
+    if option.choices:
+        _hold(value in option.choices, option, " or ".join(option.choices), value)
+    elif option.calls:
+        calls = isinstance(value, tuple) and all(isinstance(call, str) for call in value)
+        _hold(calls, option, "a list of calls", value)
+    elif option.kind is bytes:
+        _hold(option.holds(len(value)), option, option.range, f"{len(value)} bytes")
+    elif option.kind is str:
+        number, places = _decimal(option.name, value)
+        holds = option.holds(number, 10**places) and places <= option.places
+        _hold(holds, option, option.range, value)
+    else:
+        most = _MOST_SECONDS if option.kind is float else _MOST_SIZE
+        _hold(option.holds(value) and value <= most, option, option.range, value)
+
+
+def _hold(holds: bool, option: Option, expected: str, found: object) -> None:
+    if not holds:
+        raise SettingsError(option.name, expected, found)
+
+
+def _decimal(name: str, text: str) -> tuple[int, int]:
+    try:
+        return parse_decimal(text, name, Code.LEDGER_SCHEMA)
+    except Rejected:
+        raise SettingsError(name, "an exact decimal, such as 0.25", text) from None
 
 
 def _row(at: Field[Any], hint: Any) -> Option:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 import time
 from pathlib import Path
@@ -75,6 +76,16 @@ def answer(identity: object, how: str, params: dict[str, object]) -> None:
         case ["deep", depth]:
             write(line.replace(b"[]", b'[],"structuredContent":{"x":' + b"[" * int(depth)
                 + b"]" * int(depth) + b"}"))  # fmt: skip
+        case ["kind", kind]:
+            result(identity, resultType=kind)
+        case ["garbage", seed]:
+            chance = random.Random(seed)
+            for _ in range(200):
+                junk = bytearray(line)
+                for _ in range(chance.randint(1, 4)):
+                    junk[chance.randrange(len(junk) - 1)] = chance.choice(b'{}[]",:0x\\\xff')
+                write(bytes(junk))
+            result(identity)
         case ["crash"]:
             os._exit(3)
         case ["half_crash"]:
