@@ -27,9 +27,11 @@ COMMANDS = {
     "serve": "answer an agent that plans, as an MCP server",
     "batch": "make many runs over one artifact, on all processors",
     "validate": "verify a ledger against its artifact",
+    "session": "tell what an agent did, from the ledger of its session",
     "test": "check a grammar's examples and expectations",
     "count": "count the plans of an artifact",
     "enumerate": "list plans in call order",
+    "diff": "say which plans a new grammar has that an old one has not",
     "explain": "explain a diagnostic code",
     "experiments": "measure the paper's tables and figures",
 }

@@ -21,7 +21,10 @@ from typing import Any
 
 # Not imported from seeds.py: what is to be instrumented may not be imported before.
 CORPUS = Path(__file__).parent / "corpus"
-READERS = {"artifact": "tcc_certs", "ledger": "tcc_certs", "grammar": "tcc_compiler"}
+READERS = {
+    "artifact": "tcc_certs", "ledger": "tcc_certs", "session": "tcc_certs",
+    "grammar": "tcc_compiler",
+}  # fmt: skip
 Step = tuple[str, int, int]
 
 

@@ -207,6 +207,12 @@ def tool(number: int, /, **members: Any) -> Change:
     return change
 
 
+def _shadow(core: Document) -> int:
+    """Where the plain `before` stands that goes with the `each` among the monitors."""
+    (each,) = [r for r in core["requires"] if r[0] == "each"]
+    return core["requires"].index(["before", *each[1:]])
+
+
 OPEN = "core.tools[0].open"
 M = "core.monitors[0]"
 A1 = {"tool": 0, "where": [[0, [1]]]}
@@ -349,6 +355,8 @@ REFUSED: list[tuple[Change, str]] = [
     (monitor("sum", value="-1"), f"{M}.value"),
     (monitor("sum", value=1), f"{M}.value"),
     (monitor("sum", more=1), M),
+    (at("tools", 1, "open", 0, "low", value="-1"), "core.monitors[4].param"),
+    (lambda core: core["requires"].pop(_shadow(core)), "core.monitors[2]"),
     (monitor("uses", per="k"), f"{M}.per"),
     (monitor("uses", per="zz"), f"{M}.per"),
     (monitor("uses", of=SEEN, per="t"), f"{M}.of"),
@@ -369,6 +377,7 @@ READ: list[Change] = [
     opened(2, low="-0.5", high="0.1"),
     opened(4, max=0),
     opened(4, optional=True),
+    opened(4, name="j" * 128),
     at("limits", 1, "value", value=0),
     at("limits", 1, "value", value=str(FAR - 1)),
 ]
@@ -389,3 +398,17 @@ def test_is_read(number: int) -> None:
     core = copy.deepcopy(later_core())
     READ[number](core)
     read_core(encode(core))
+
+
+def test_monitors_that_would_take_hours_are_declined(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Call sets of 30 and 2 calls; four times as many calls as a core may have are looked at.
+    core = later_core()
+    core["monitors"] = [m for m in core["monitors"] if m.get("order") == "each"]
+    for most, code in ((8, None), (7, "D201")):
+        monkeypatch.setattr("tcc_certs.core.monitors.MAX_CALLS", most)
+        if code is None:
+            read_core(encode(core))
+            continue
+        with pytest.raises(Rejected) as refusal:
+            read_core(encode(core))
+        assert (refusal.value.code, refusal.value.path) == (code, "core.monitors")

@@ -6,10 +6,13 @@ import pytest
 
 from tcc_certs.core import enforced as module
 from tcc_certs.core.enforced import enforced, shortened
+from tcc_certs.core.reader import read_core
+from tcc_certs.formats.codec import encode
 from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import check
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
+from tests.certs.test_core_later import later_core
 
 TEXT = """grammar g version "1"
 tool a(k: 1 | 2 | 3)
@@ -81,3 +84,34 @@ def test_a_call_set_is_looked_at_once_however_many_statements_name_it(
 
 def test_a_long_text_is_cut_for_people() -> None:
     assert len(shortened(("uses(a(k=" + "|".join(map(str, range(9999))) + "))<=2",))) <= 200
+
+
+def test_monitors_and_open_types_are_for_whoever_makes_the_calls() -> None:
+    where = enforced(read_core(encode(later_core())), None)
+    assert where.automaton == (
+        "plan", 'strict "ask-it"', "depth<=3", 'sum("ask-it".a)<=12.5',
+        'require "ask-it" before do', 'require "ask-it"("plan"="",out=yes)|...(15 calls) before do',
+        'require "ask-it" before each do',
+        'forbid do before "ask-it"', 'forbid "ask-it" with do',
+    )  # fmt: skip
+    assert where.run == ()
+    assert where.gate == (
+        'require "ask-it"(out=yes) before do same t',
+        'forbid "ask-it" with do(k=y) same n',
+        'require "ask-it" before each do same f, i = n, "plan" = k',
+        'forbid do(k=y) before "ask-it" same n = i',
+        "limit sum(do.n) <= 100.25",
+        "limit uses(do(k=y)) per t <= 2",
+        '"ask-it".t: text min 1 max 9 ~ "[a-z]+"',
+        '"ask-it".i: integer 0 .. 9',
+        '"ask-it".n: number',
+        '"ask-it".f: flag',
+        '"ask-it".j: json max 100',
+        '"ask-it".o?: text max 0',
+        "do.n: number 0 .. 0.5",
+        "do.t: text",
+        "do.f: flag",
+    )
+    left = enforced(read_core(encode(later_core())), Relaxed(requires=(2,), forbids=(0,)))
+    assert left.run == ('require "ask-it" before each do', 'forbid do before "ask-it"')
+    assert left.gate == where.gate

@@ -90,7 +90,9 @@ def run_json(text: str, _: dict[str, Any]) -> None:
 
 def run_sh(text: str, _: dict[str, Any]) -> None:
     """Each command as it stands, with `tcc` and `python` those of the test."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    # Programs that the examples start find the interpreter of the test, too.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PATH": path}
     shell = f'tcc() {{ python -m tcc "$@"; }}\npython() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
     ended = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", shell + text],

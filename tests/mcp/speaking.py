@@ -15,7 +15,7 @@ from typing import Any
 from tcc_certs.session.validation import validate
 from tcc_certs.session.verdict import SessionValidation
 from tcc_runtime.gate.gate import Gate
-from tcc_runtime.gate.keys import read_key
+from tcc_runtime.gate.keys import key_path, read_key
 
 SERVERS = Path(__file__).parent / "servers"
 ROOT = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ def tcc(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
 
 def judged(ledger: Path, artifact: Path) -> SessionValidation:
     """What the ledger shows, as a stranger with the key sees it."""
-    key = read_key(ledger) if ledger.with_name(f"{ledger.name}.key").exists() else None
+    key = read_key(ledger) if key_path(ledger).exists() else None
     return validate(ledger.read_bytes(), artifact.read_bytes(), key=key)
 
 
@@ -147,6 +147,16 @@ class Relayed:
         found: dict[str, Any] = json.loads(line)
         assert found["jsonrpc"] == "2.0"
         return found
+
+    def drain(self) -> int:
+        """Take what is there to be heard; how many lines it was."""
+        assert self.process.stdout is not None
+        while select.select([self.process.stdout], [], [], 0)[0]:
+            data = self.process.stdout.read(1 << 16)
+            assert data, "the relay ended"
+            self._rest += data
+        *lines, self._rest = self._rest.split(b"\n")
+        return len(lines)
 
     def ask(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a request and wait for its answer."""

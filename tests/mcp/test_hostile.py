@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import time
 from pathlib import Path
@@ -39,7 +40,13 @@ def act(relay: Relayed, how: str) -> dict[str, object]:
         ("is_error", "unknown"),
         ("error", "unknown"),
         ("input_required", "unknown"),
+        ("kind:complete", "done"),
+        ("kind:input_required", "unknown"),
+        ("kind:task", "unknown"),
         ("huge:1000000", "done"),
+        ("deep:100", "done"),
+        ("deep:900", "done"),
+        ("deep:100000", "unknown"),
         ("huge:30000000", "unknown"),
     ],
 )
@@ -56,6 +63,34 @@ def test_an_answer_is_done_where_it_is_plain_and_else_unknown(
     assert relay.outcomes() == ["done", outcome, "done"]
     assert [name for name, _ in relay.executed] == ["open_case", "act", "open_case"]
     assert relay.process.returncode == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_garbage_of_a_server_harms_nothing(tmp_path: Path, artifact: Path, seed: int) -> None:
+    with Relayed(tmp_path, artifact) as relay:
+        opened(relay)
+        act(relay, f"garbage:{seed}")
+        assert "isError" not in relay.call("open_case", id="c-2")
+    assert relay.process.returncode == 0
+    assert [name for name, _ in relay.executed] == ["open_case", "act", "open_case"]
+
+
+def test_garbage_of_a_client_executes_nothing_forbidden(tmp_path: Path, artifact: Path) -> None:
+    chance = random.Random(11)
+    line = CALL.replace(b"open_case", b"delete_case") % b'{"id":"c-1"}'
+    marks = [b"{", b"}", b'"', b",", b"9", b"\xff", b"\n"]
+    with Relayed(tmp_path, artifact) as relay:
+        relay.greet()
+        for _ in range(2000):
+            junk = bytearray(line)
+            for _ in range(chance.randint(0, 3)):
+                at = chance.randrange(len(junk))
+                junk[at : at + chance.randint(0, 2)] = chance.choice(marks)
+            relay.send(bytes(junk) + b"\n")
+            relay.drain()  # what is answered is not what is asked here
+        assert relay.ask("ping")["result"] == {}
+    assert relay.process.returncode == 0
+    assert relay.executed == []  # no case was opened
 
 
 def test_an_error_of_the_server_goes_on_as_one(tmp_path: Path, artifact: Path) -> None:
@@ -103,6 +138,17 @@ def test_a_call_that_hangs_is_unknown_and_may_be_resolved(tmp_path: Path, artifa
     assert relay.outcomes() == ["done", "done", "done"]
     kinds = [record["kind"] for record in relay.records]
     assert kinds.count("resolve") == 1
+
+
+def test_a_late_answer_that_nobody_foresaw_stops_all_calls(tmp_path: Path, artifact: Path) -> None:
+    with Relayed(tmp_path, artifact, "--deadline", "0.3") as relay:
+        opened(relay)
+        relay.call("run_tests", suite="unit", how='late_gives:0.8:"broken"')
+        time.sleep(1.2)
+        answer = relay.call("open_case", id="c-2")
+        assert answer["error"]["message"].startswith("not called: call 2 was answered late")
+    assert relay.outcomes() == ["done", "unknown"]
+    assert [name for name, _ in relay.executed] == ["open_case", "run_tests"]
 
 
 def test_a_server_that_crashes_leaves_an_unknown_call(tmp_path: Path, artifact: Path) -> None:
@@ -339,6 +385,13 @@ def test_noise_before_the_handshake_is_passed_over(tmp_path: Path, artifact: Pat
     with Relayed(tmp_path, artifact, env={"GREETING": "Hello\nListening ...\n"}) as relay:
         opened(relay)
     assert relay.outcomes() == ["done"]
+
+
+def test_tools_that_are_nested_without_end_are_refused(tmp_path: Path, artifact: Path) -> None:
+    schema = "[" * 500 + "]" * 500
+    relay = Relayed(tmp_path, artifact, env={"TOOLS": f'[{{"name":"act","x":{schema}}}]'})
+    code, said = relay.end()
+    assert (code, "is nested too deeply" in said) == (2, True)
 
 
 def test_a_server_without_a_tool_of_the_grammar_is_refused(tmp_path: Path, artifact: Path) -> None:

@@ -242,3 +242,28 @@ def test_numbers_of_a_result_are_not_touched(tmp_path: Path, artifact: Path) -> 
         relay.post({"id": 99, "method": "tools/call", "params": call})
         assert relay.process.stdout is not None
         assert b'{"n":1e999,"m":1.10}' in relay.process.stdout.read(1 << 16)
+
+
+def test_a_client_that_says_all_at_once_is_answered(tmp_path: Path, artifact: Path) -> None:
+    with Relayed(tmp_path, artifact) as relay:
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {}}
+        relay.post({"id": 1, "method": "initialize", "params": hello})
+        call = {"name": "open_case", "arguments": {"id": "c-1"}}
+        for identity in (2, 3):
+            relay.post({"id": identity, "method": "tools/call", "params": call})
+        assert relay.process.stdin is not None
+        relay.process.stdin.close()
+        assert [relay.hear()["id"] for _ in range(3)] == [1, 2, 3]  # type: ignore[index]
+        assert relay.hear() is None
+    assert relay.outcomes() == ["done", "done"]
+
+
+def test_several_relays_hold_one_session(tmp_path: Path, artifact: Path) -> None:
+    with Relayed(tmp_path, artifact) as one, Relayed(tmp_path, artifact) as other:
+        one.greet()
+        other.greet()
+        assert other.call("delete_case", id="c-1")["structuredContent"]["code"] == "R201"
+        one.call("open_case", id="c-1")
+        assert "isError" not in other.call("delete_case", id="c-1")
+        assert one.call("delete_case", id="c-1")["structuredContent"]["code"] == "R201"
+    assert [name for name, _ in one.executed] == ["open_case", "delete_case"]

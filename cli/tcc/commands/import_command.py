@@ -19,7 +19,8 @@ from tcc_compiler.language.syntax.words import RESERVED
 from tcc_runtime.errors import ServerError
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.mcp.lock import lock_text
-from tcc_runtime.mcp.upstream import Protocol, Upstream
+from tcc_runtime.mcp.nesting import is_deeper
+from tcc_runtime.mcp.upstream import DEEPEST_TOOL, Protocol, Upstream
 from tcc_runtime.mcp.wire import Unreadable, read_json
 
 _OUTPUT = click.Path(dir_okay=False, path_type=Path)
@@ -115,6 +116,8 @@ def _tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
     tools = found if isinstance(found, list) else None
     if tools is None or not all(_is_tool(tool) for tool in tools):
         raise ServerError(f"{path} has no list of tools")
+    if any(is_deeper(tool, DEEPEST_TOOL) for tool in tools):
+        raise ServerError(f"{path} has a tool that is nested too deeply")
     names = [tool["name"] for tool in tools]
     if len(set(names)) != len(names):
         raise ServerError(f"{path} lists a tool twice")

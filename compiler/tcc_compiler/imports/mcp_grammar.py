@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcc_certs.plain import escaped, is_plain
-from tcc_compiler.imports.mcp_schema import Domain, domain_of, quoted
+from tcc_compiler.imports.mcp_domains import Domain, quoted
+from tcc_compiler.imports.mcp_schema import domain_of
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, RESERVED
 
 MAX_CALLS = 1024

@@ -11,56 +11,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
-from tcc_certs.errors import Rejected
-from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.text_syntax import MAX_PATTERN
+from tcc_compiler.imports.mcp_domains import Domain, Losses, quoted, unheld
+from tcc_compiler.imports.mcp_listed import listed_domain
+from tcc_compiler.imports.mcp_numbers import integer_domain, number_domain, numbers_of
 from tcc_compiler.imports.mcp_pattern import dialect_of
 
-_RANGE = 64
-_DIGITS = 400
-_SAFE = (1 << 53) - 1
 _LONGEST = 1 << 20
 _USUAL = 65536
-_ANNOTATIONS = frozenset(
-    (
-        "$comment", "$schema", "$id", "default", "deprecated", "description", "examples",
-        "readOnly", "title", "writeOnly", "type", "x-mcp-header",
-    )
-)  # fmt: skip
-_BOUNDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
 _SHAPES = ("$ref", "$dynamicRef", "oneOf", "anyOf", "allOf", "not", "if")
-_ESCAPED = frozenset("\\.+*?()[]{}^$|")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Domain:
-    """What an argument may be.
-
-    Attributes:
-        text: as it stands behind the colon.
-        values: how many are listed; 0 where it is open.
-        opened: the open domain in its place, for a tool with too many calls.
-        lost: what the schema says beyond it, a sentence each.
-    """
-
-    text: str
-    values: int = 0
-    opened: Domain | None = None
-    lost: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class _Losses:
-    said: list[str] = field(default_factory=list)
-
-    def other(self, schema: Mapping[str, Any], used: frozenset[str]) -> tuple[str, ...]:
-        """What was said to be lost, and the keywords of the schema that were not looked at."""
-        left = sorted(set(schema) - _ANNOTATIONS - used)
-        return (*self.said, *([f"not held: {', '.join(left)}"] if left else []))
 
 
 def domain_of(schema: object) -> Domain | None:
@@ -70,9 +30,9 @@ def domain_of(schema: object) -> Domain | None:
     if not isinstance(schema, Mapping):
         return Domain(text="json")
     if "const" in schema:
-        return _listed(schema, [schema["const"]], frozenset(("const", "enum")))
+        return listed_domain(schema, [schema["const"]], frozenset(("const", "enum")))
     if isinstance(schema.get("enum"), Sequence) and not isinstance(schema["enum"], str):
-        return _listed(schema, schema["enum"], frozenset(("enum",)))
+        return listed_domain(schema, schema["enum"], frozenset(("enum",)))
     inner = _not_null(schema)
     if inner is not None:
         found = domain_of(inner)
@@ -85,22 +45,22 @@ def _by_type(schema: Mapping[str, Any]) -> Domain | None:
     if any(word in schema for word in _SHAPES) or not isinstance(kind, str):
         return _any_json(schema)
     if kind == "boolean":
-        lost = _Losses().other(schema, frozenset())
+        lost = Losses().other(schema, frozenset())
         opened = Domain(text="flag", lost=lost)
         return Domain(text="true | false", values=2, opened=opened, lost=lost)
     if kind == "integer":
-        return _integer(schema)
+        return integer_domain(schema)
     if kind == "number":
-        return _number(schema)
+        return number_domain(schema)
     if kind == "string":
         return _text(schema)
     if kind == "null":
-        return _listed(schema, [None], frozenset())
+        return listed_domain(schema, [None], frozenset())
     return _any_json(schema)
 
 
 def _any_json(schema: Mapping[str, Any]) -> Domain:
-    left = sorted(set(schema) - _ANNOTATIONS)
+    left = unheld(schema)
     kind = schema.get("type")
     said = ", ".join([*([json.dumps(kind)] if kind is not None else []), *left])
     return Domain(text="json", lost=(f"its shape is not held: {said}",) if said else ())
@@ -129,112 +89,8 @@ def _with(domain: Domain, said: str) -> Domain:
     return Domain(text=domain.text, values=domain.values, opened=opened, lost=(*domain.lost, said))
 
 
-def _listed(
-    schema: Mapping[str, Any], values: Sequence[Any], used: frozenset[str]
-) -> Domain | None:
-    if any(isinstance(value, Mapping | list) for value in values):
-        return Domain(text="json", lost=("its shape is not held: enum",))
-    losses = _Losses()
-    texts: dict[str, Any] = {}
-    for value in values:
-        text = value_text(value) if _has_type(value, schema.get("type")) else None
-        if text is not None:
-            texts[text] = value
-        elif _has_type(value, schema.get("type")):
-            losses.said.append(f"the value {json.dumps(str(value)[:40])} is refused everywhere")
-    if not texts:
-        return None
-    lost = losses.other(schema, used)
-    opened = _opened(list(texts.values()), lost)
-    return Domain(text=" | ".join(texts), values=len(texts), opened=opened, lost=lost)
-
-
-def _opened(values: Sequence[Any], lost: tuple[str, ...]) -> Domain:
-    """The same values, open: a pattern lists texts, bounds enclose numbers."""
-    if all(isinstance(value, str) for value in values):
-        pattern = dialect_of("^(?:" + "|".join(map(_literal, values)) + ")$")
-        if pattern is not None and len(pattern) <= MAX_PATTERN:
-            return Domain(text=f"text ~ {quoted(pattern)}", lost=lost)
-        return Domain(text="text", lost=(*lost, "its values are not held: there are too many"))
-    if all(isinstance(value, bool) for value in values):
-        whole = () if len(values) == 2 else ("one of two values is let through, too",)
-        return Domain(text="flag", lost=(*lost, *whole))
-    if all(_is_number(value) for value in values):
-        texts = [canonical_number(value) for value in values]
-        low, high = min(texts, key=Decimal), max(texts, key=Decimal)
-        kind = "number" if any("." in text for text in texts) else "integer"
-        said = f"any {kind} between its values is let through"
-        return Domain(text=f"{kind} {low} .. {high}", lost=(*lost, said))
-    return Domain(text="json", lost=(*lost, "its values are not held"))
-
-
-def _literal(text: str) -> str:
-    return "".join(f"\\{char}" if char in _ESCAPED else char for char in text)
-
-
-def _integer(schema: Mapping[str, Any]) -> Domain | None:
-    losses = _Losses()
-    low, high = _whole_bounds(schema)
-    if low is not None and high is not None and low > high:
-        return None
-    lost = losses.other(schema, _BOUNDS)
-    if low is None and high is None:
-        return Domain(text="integer", lost=lost)
-    first, last = _surviving(low, high)
-    if first > last:
-        return Domain(text="integer", lost=(*lost, "its bounds are not held: no double has them"))
-    opened = Domain(text=f"integer {first} .. {last}", lost=lost)
-    if last - first < _RANGE:
-        return Domain(text=f"{first}..{last}", values=last - first + 1, opened=opened, lost=lost)
-    return opened
-
-
-def _surviving(low: int | None, high: int | None) -> tuple[int, int]:
-    """The bounds, each made up where there is none, within the whole numbers of a double."""
-    return max(-_SAFE, -_SAFE if low is None else low), min(_SAFE, _SAFE if high is None else high)
-
-
-def _whole_bounds(schema: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    lows = [math.ceil(value) for value in _numbers(schema, "minimum")]
-    lows += [math.floor(value) + 1 for value in _numbers(schema, "exclusiveMinimum")]
-    highs = [math.floor(value) for value in _numbers(schema, "maximum")]
-    highs += [math.ceil(value) - 1 for value in _numbers(schema, "exclusiveMaximum")]
-    return max(lows, default=None), min(highs, default=None)
-
-
-def _number(schema: Mapping[str, Any]) -> Domain | None:
-    losses = _Losses()
-    lows = _numbers(schema, "minimum") + _numbers(schema, "exclusiveMinimum")
-    highs = _numbers(schema, "maximum") + _numbers(schema, "exclusiveMaximum")
-    low, high = max(lows, default=None), min(highs, default=None)
-    if low is not None and high is not None and low > high:
-        return None
-    _exclusive(schema, losses)
-    if low is None and high is None:
-        return Domain(text="number", lost=losses.other(schema, _BOUNDS))
-    first = canonical_text(-_SAFE if low is None else low)
-    last = canonical_text(_SAFE if high is None else high)
-    if first is None or last is None or Decimal(first) > Decimal(last):
-        losses.said.append("its bounds are not held: no double has them")
-        return Domain(text="number", lost=losses.other(schema, _BOUNDS))
-    lost = losses.other(schema, _BOUNDS)
-    return Domain(text=f"number {first} .. {last}", lost=lost)
-
-
-def _exclusive(schema: Mapping[str, Any], losses: _Losses) -> None:
-    if "exclusiveMinimum" in schema or "exclusiveMaximum" in schema:
-        losses.said.append("a bound that is exclusive is let through")
-
-
-def _numbers(schema: Mapping[str, Any], name: str) -> list[Decimal]:
-    """The value of a bound, if it is a number; one that no double comes near bounds nothing."""
-    value = schema.get(name)
-    exact = Decimal(str(value)) if _is_number(value) else Decimal("NaN")
-    return [exact] if exact.is_finite() and abs(exact.adjusted()) <= _DIGITS else []
-
-
 def _text(schema: Mapping[str, Any]) -> Domain | None:
-    losses = _Losses()
+    losses = Losses()
     least = _length(schema, "minLength", 0)
     most = _length(schema, "maxLength", _USUAL if least <= _USUAL else _LONGEST)
     if most > _LONGEST:
@@ -256,52 +112,5 @@ def _text(schema: Mapping[str, Any]) -> Domain | None:
 
 
 def _length(schema: Mapping[str, Any], name: str, usual: int) -> int:
-    found = [math.floor(value) for value in _numbers(schema, name) if value >= 0]
+    found = [math.floor(value) for value in numbers_of(schema, name) if value >= 0]
     return found[0] if found else usual
-
-
-def _has_type(value: object, kind: object) -> bool:
-    """Whether a value has one of the schema's types; without any it has."""
-    kinds = kind if isinstance(kind, list) else [kind] if isinstance(kind, str) else []
-    if not kinds:
-        return True
-    if value is None:
-        return "null" in kinds
-    if isinstance(value, bool):
-        return "boolean" in kinds
-    if isinstance(value, str):
-        return "string" in kinds
-    if not _is_number(value):
-        return False
-    exact = Decimal(str(value))
-    return "number" in kinds or ("integer" in kinds and exact == exact.to_integral_value())
-
-
-def value_text(value: object) -> str | None:
-    """A JSON scalar as a grammar writes it; None where no program may rely on it."""
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else "true" if value else "false"
-    if isinstance(value, str):
-        return quoted(value) if _encodes(value) else None
-    return canonical_text(value)
-
-
-def canonical_text(value: object) -> str | None:
-    """A number as a grammar writes it; None where its nearest double is another one."""
-    try:
-        return canonical_number(value)
-    except Rejected:
-        return None
-
-
-def quoted(text: str) -> str:
-    """A string of the grammar language, whose strings are JSON's; in ASCII."""
-    return json.dumps(text)
-
-
-def _encodes(text: str) -> bool:
-    return not any(0xD800 <= ord(char) < 0xE000 for char in text)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tcc_certs.formats.decimals import is_decimal
-from tcc_certs.values.types import JsonType, NumberType
+from tcc_certs.values.types import JsonType
 from tcc_compiler.language.ast import (
     ForbidStatement,
     LimitStatement,
@@ -19,15 +18,14 @@ from tcc_compiler.language.ast import (
     RequireStatement,
     Word,
 )
-from tcc_compiler.language.decimals import NANO, decimal_text, scaled
-from tcc_compiler.language.diagnostics import quote
 from tcc_compiler.language.spans import Region
 from tcc_compiler.resolve.calls import Selection, is_void
 from tcc_compiler.resolve.expand import Room, split_by, split_same
 from tcc_compiler.resolve.limits import ResolvedLimit, limit_of
-from tcc_compiler.resolve.monitors import Monitor, OrderMonitor, SumMonitor, UsesMonitor
+from tcc_compiler.resolve.monitors import Monitor, OrderMonitor, UsesMonitor
 from tcc_compiler.resolve.patterns import Scope
-from tcc_compiler.resolve.same import Side, present, report_observed, same_of, side_of
+from tcc_compiler.resolve.same import present, report_observed, same_of, side_of
+from tcc_compiler.resolve.sums import adds_up, sum_of_open
 from tcc_compiler.resolve.tools import Tool
 
 
@@ -120,51 +118,15 @@ class _Reader:
         if side is None:
             return
         if side.place is None:
-            self._sum_of_open(statement, tool, side, parameter)
+            monitor = sum_of_open(statement, tool, side, parameter, self.report)
+            if monitor is not None:
+                self.found.monitors.append((monitor, statement.region))
             return
         limit = limit_of(statement, None, self.report)
-        if limit is not None and self._adds_up(tool, side.place, parameter):
-            total = ResolvedLimit(
-                kind="sum", op="<=", value=limit.value, total=(tool.name, side.place)
-            )
-            self.found.limits.append((total, statement.region))
-
-    def _sum_of_open(
-        self, statement: LimitStatement, tool: Tool, side: Side, parameter: Word
-    ) -> None:
-        kind, number = side.type, statement.number
-        if not isinstance(kind, NumberType) or kind.low is None or kind.low.startswith("-"):
-            message = f"{quote(side.name)} is no number from 0 up, so its sum may go down again"
-            hint = "declare it `number 0 .. HIGH` or `integer 0 .. HIGH`"
-            self.report.error("TCC321", parameter.region, message, hint)
-        elif number.value < 0:
-            self.report.error("TCC308", number.region, "this sum is negative")
-        elif present(side, parameter, self.report):
-            text = decimal_text(number.value)
-            if not is_decimal(text):
-                message = "this limit has more digits than a number may have"
-                self.report.error("TCC307", number.region, message)
-                return
-            monitor = SumMonitor(tool=tool.name, parameter=side.name, value=text)
-            self.found.monitors.append((monitor, statement.region))
-
-    def _adds_up(self, tool: Tool, place: int, name: Word) -> bool:
-        """Whether the values of a listed parameter are amounts that never let a sum go down."""
-        parameter = tool.parameters[place]
-        hint = "every value of it has to be a number from 0 up, with at most 9 fractional digits"
-        numbers = [number for number in parameter.numbers if number is not None]
-        message = None
-        if not parameter.numeric:
-            message = f"the values of {quote(name.text)} are not all numbers"
-        elif min(numbers) < 0:
-            message = f"a value of {quote(name.text)} is negative, so the sum may go down again"
-        else:
-            units = [scaled(number, NANO) for number in numbers]
-            if any(unit is None or unit >= 1 << 64 for unit in units):
-                message = f"a value of {quote(name.text)} is not whole in nano-units of 64 bits"
-        if message is not None:
-            self.report.error("TCC321", name.region, message, hint)
-        return message is None
+        if limit is not None and adds_up(tool.parameters[side.place], parameter, self.report):
+            total = (tool.name, side.place)
+            listed = ResolvedLimit(kind="sum", op="<=", value=limit.value, total=total)
+            self.found.limits.append((listed, statement.region))
 
     # Orders.
 

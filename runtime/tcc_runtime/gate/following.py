@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
+from tcc_certs.session.records import check_record
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.monitors import Seen, amount
 from tcc_runtime.gate.policy import Policy
@@ -32,6 +33,7 @@ class Follower:
         shown: the open parameters whose values are shown.
         writer: of the records that this session writes.
         key: of its digests.
+        session_id: of its first record.
     """
 
     def __init__(self, policy: Policy, key: bytes) -> None:
@@ -41,11 +43,12 @@ class Follower:
         self.writer = Writer(key, ())
         self._policy = policy
         self.key = key
+        self.session_id = ""
         self._line = 0
 
-    def open(self, shown: tuple[str, ...]) -> None:
-        """The session shows these open parameters."""
-        self.shown = shown
+    def open(self, shown: tuple[str, ...], session_id: str) -> None:
+        """The session shows these open parameters, and has this name."""
+        self.shown, self.session_id = shown, session_id
         self.writer = Writer(self.key, shown)
 
     def apply(self, record: Record, line: int) -> None:
@@ -53,9 +56,10 @@ class Follower:
 
         Raises:
             ResumeError: it is not what follows in this session.
+            Rejected: L103 it is no record of a session.
         """
         self._line = line
-        kind = self._read(record, "kind", str)
+        kind = check_record(record, line)
         if line == 1:
             self._session(record)
         elif self.session.ended:
@@ -68,15 +72,15 @@ class Follower:
             self._resolve(record)
         elif kind == "end":
             self._end(record)
-        elif kind != "refusal":
-            raise self._error("kind", "a record of a session", kind)
+        elif kind == "session":
+            raise self._error("kind", "a record that follows", kind)
 
     def _session(self, record: Record) -> None:
         arguments = self._read(record, "arguments", dict)
         shown = arguments.get("show")
         if not isinstance(shown, list):
             raise self._error("arguments", "a list of what is shown", arguments)
-        self.open(tuple(str(name) for name in shown))
+        self.open(tuple(str(name) for name in shown), self._read(record, "session_id", str))
         started = self._read(record, "started_ms", int)
         if not 0 <= started < 1 << 48:
             raise self._error("started_ms", "0 .. 2^48 - 1", started)

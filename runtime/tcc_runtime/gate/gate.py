@@ -23,10 +23,11 @@ from tcc_runtime.gate.deciding import Permitted, decide, decision, is_call
 from tcc_runtime.gate.history import Happened, history
 from tcc_runtime.gate.journal import InFile, InMemory, now_ms
 from tcc_runtime.gate.keys import given_key
+from tcc_runtime.gate.observe import Observer
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.policy import Policy, policy_of
 from tcc_runtime.gate.records import shown_name
-from tcc_runtime.gate.refusals import Allowed, Decision
+from tcc_runtime.gate.refusals import Allowed, Decision, Refused
 from tcc_runtime.gate.remaining import remaining
 from tcc_runtime.gate.session import Outcome, Session
 from tcc_runtime.gate.shared import Shared
@@ -80,7 +81,12 @@ class Gate:
             durable=durable,
             clock=now_ms if clock is None else clock,
         )
+        grammar = self._policy.artifact.manifest.grammar
+        self._observer = Observer(shared.follower.session_id, grammar)
+        self._call: Any = None
+        self._outcome: tuple[Outcome, str, bool] = ("unknown", "", False)
         self._began = 0
+        self._told: set[bytes] = set()  # heads that others may have kept
         if shared.session.ended:
             self.close()
             line = f"line {shared.journal.records}"
@@ -138,7 +144,32 @@ class Gate:
     def head(self) -> str:
         """The head of the ledger, hex; whoever has it can tell whether a record was changed."""
         self._looked_at()
-        return self._shared.journal.head.hex()
+        head = self._shared.journal.head
+        self._told.add(head)
+        return head.hex()
+
+    def is_ancestor(self, head: str) -> bool:
+        """Whether the ledger had this head once, so that whoever kept it speaks of this session.
+
+        Cost: of a head that this gate has told, a look-up; else the ledger is read once.
+        """
+        try:
+            sought = bytes.fromhex(head)
+        except (TypeError, ValueError):
+            return False
+        self._looked_at()
+        with self._shared.lock:
+            if sought not in self._told and self._shared.journal.had(sought):
+                self._told.add(sought)
+        return sought in self._told
+
+    def outcome_of(self, ref: str) -> Outcome | None:
+        """The outcome of the call with this id of the caller's; None where there is none."""
+        self._looked_at()
+        with self._shared.lock:
+            follower = self._shared.follower
+            seq = follower.refs.get(follower.writer.reference(ref))
+            return None if seq is None else follower.session.made[seq - 1].outcome
 
     def plan(
         self, *, seed: bytes | None = None, quoter: Quoter | None = None, **settings: Any
@@ -229,6 +260,7 @@ class Gate:
         try:
             with shared.lock:
                 resolve(shared, seq, outcome, observed)
+            self._observer.resolved(seq, outcome)
         finally:
             if ticket is not None:
                 shared.leave(ticket)
@@ -240,12 +272,17 @@ class Gate:
             Refused: R204 no plan ends here; R303, R305, R306.
         """
         shared = self._shared
-        ticket = shared.enter("")
         try:
-            with shared.lock:
-                finish(shared, abandon)
-        finally:
-            shared.leave(ticket)
+            ticket = shared.enter("")
+            try:
+                with shared.lock:
+                    finish(shared, abandon)
+            finally:
+                shared.leave(ticket)
+        except Refused as refusal:
+            self._observer.refused("", refusal.decision.code)
+            raise
+        self._observer.closed("abandoned" if abandon else "ended")
 
     def close(self) -> None:
         """Lets go of the ledger; the session can be taken up again."""
@@ -253,6 +290,7 @@ class Gate:
         with shared.lock:
             shared.fail(LedgerError("ledger", OSError(0, "the gate is closed")))
             shared.journal.close()
+        self._observer.closed("let go")
 
     def __enter__(self) -> Gate:
         return self
@@ -267,16 +305,29 @@ class Gate:
 
     def enter(self, permit: Permit) -> None:
         """Waits for the turn, decides and records; of a thread."""
-        ticket = self._shared.enter(permit.tool)
         try:
-            with self._shared.lock:
-                self._admit(permit, ticket, sync=True)
-        except BaseException:
-            self._shared.leave(ticket)
+            ticket = self._shared.enter(permit.tool)
+            try:
+                with self._shared.lock:
+                    self._admit(permit, ticket, sync=True)
+            except BaseException:
+                self._shared.leave(ticket)
+                raise
+        except Refused as refusal:
+            self._observer.refused(permit.tool, refusal.decision.code)
             raise
+        self._begin(permit)
 
     async def enter_in_task(self, permit: Permit) -> None:
         """The same, of a task; the disk is waited for in another thread."""
+        try:
+            await self._enter_in_task(permit)
+        except Refused as refusal:
+            self._observer.refused(permit.tool, refusal.decision.code)
+            raise
+        self._begin(permit)
+
+    async def _enter_in_task(self, permit: Permit) -> None:
         shared = self._shared
         ticket = await shared.enter_in_task(permit.tool)
         try:
@@ -286,9 +337,18 @@ class Gate:
         except BaseException as error:
             if shared.pending is ticket:
                 self.settle("unknown", sync=False)
-            self.leave(ticket)
+                shared.pending = None
+            shared.leave(ticket)
             if isinstance(error, LedgerError):
                 shared.broken(error, permit.tool)
+            raise
+
+    def _begin(self, permit: Permit) -> None:
+        """Tell who watches; whatever that raises, the turn is not kept."""
+        try:
+            self._call = self._observer.began(permit.tool, permit.seq)
+        except BaseException:
+            permit.__exit__(None, None, None)
             raise
 
     def _admit(self, permit: Permit, ticket: Ticket, *, sync: bool) -> None:
@@ -302,6 +362,7 @@ class Gate:
         outcome: Outcome,
         result: object = None,
         observed: Mapping[str, Any] | None = None,
+        reason: str = "",
         *,
         sync: bool,
     ) -> tuple[Outcome, bool]:
@@ -309,12 +370,17 @@ class Gate:
         shared = self._shared
         with shared.lock:
             took = max(0, shared.clock() - self._began)
-            return settle(shared, outcome, result, observed, took, sync=sync)
+            kept = settle(shared, outcome, result, observed, took, sync=sync)
+        self._outcome = kept[0], reason, kept[1]
+        return kept
 
     def leave(self, ticket: Ticket) -> None:
         """The call is over."""
+        call, told, seq = self._call, self._outcome, len(self._shared.session.made)
+        self._call = None
         self._shared.pending = None
         self._shared.leave(ticket)
+        self._observer.ended(call, seq, *told)
 
     async def sync_in_task(self) -> None:
         """Waits for the disk, without keeping other tasks waiting.

@@ -54,6 +54,9 @@ class Journal(Protocol):
     def sync(self) -> None:
         """Waits until the disk has what was written."""
 
+    def had(self, head: bytes) -> bool:
+        """Whether this was its head after some record, as far as it can be read again."""
+
     def close(self) -> None:
         """Lets go of it."""
 
@@ -94,6 +97,10 @@ class InMemory:
     def sync(self) -> None:
         """See :class:`Journal`."""
 
+    def had(self, head: bytes) -> bool:
+        """See :class:`Journal`; nothing but the last one is kept."""
+        return self.records > 0 and head == self.head
+
     def close(self) -> None:
         """See :class:`Journal`."""
 
@@ -111,7 +118,7 @@ class InFile:
         self.head = FIRST_HEAD
         self.records = 0
         self._size = 0
-        self._broken = False
+        self._broken = self._locked = False
         self._handle = -1
         self._pid = os.getpid()
         self._open()
@@ -121,8 +128,10 @@ class InFile:
     def _open(self) -> None:
         try:
             target = target_of(self.path)
+            new = not target.exists()
             self._handle = os.open(target, _FLAGS | os.O_CREAT, 0o644)
-            sync_folder(target.parent)
+            if new:
+                sync_folder(target.parent)
         except OutputRefused:
             raise
         except OSError as error:
@@ -137,11 +146,18 @@ class InFile:
         with suppress(OSError):
             os.close(self._handle)
         self._pid = os.getpid()
+        self._locked = False
         self._open()
         found = os.fstat(self._handle)
         if (found.st_dev, found.st_ino) != (self.device, self.inode):
             self._broken = True
             raise LedgerError(str(self.path), OSError(0, "another file has its name"))
+
+    def _require_locked(self) -> None:
+        """A fork that leaves a block which its parent entered has no lock, and writes nothing."""
+        self._require_own()
+        if not self._locked:
+            raise LedgerError(str(self.path), OSError(0, "the lock is another process's"))
 
     def lock(self, *, wait: bool) -> bool:
         """See :class:`Journal`.
@@ -151,10 +167,10 @@ class InFile:
         """
         self._require_own()
         try:
-            taken = _lock(self._handle, wait=wait)
+            self._locked = _lock(self._handle, wait=wait)
         except OSError as error:
             raise self._fail(error) from error
-        return taken
+        return self._locked
 
     def is_new(self) -> bool:
         """Whether there is no whole record yet.
@@ -172,6 +188,7 @@ class InFile:
     def unlock(self) -> None:
         """See :class:`Journal`."""
         if self._handle >= 0 and os.getpid() == self._pid:
+            self._locked = False
             with suppress(OSError):
                 _unlock(self._handle)
 
@@ -191,7 +208,7 @@ class InFile:
         return self._read(locked)
 
     def _read(self, locked: bool) -> Iterator[Record]:
-        chunks = self._chunks()
+        chunks = self._chunks(self._size)
         reader = LedgerReader(chunks)
         reader.head, reader.records = self.head, self.records
         for raw in reader.unverified():
@@ -202,8 +219,24 @@ class InFile:
         if reader.tail and locked:
             self._cut(reader.tail)
 
-    def _chunks(self) -> Iterator[bytes]:
-        at = self._size
+    def had(self, head: bytes) -> bool:
+        """See :class:`Journal`.
+
+        Raises:
+            LedgerError: it cannot be read.
+            Rejected: L101, L102 or D201: it is not what it was.
+        """
+        self._require_own()
+        reader = LedgerReader(self._chunks(0))
+        for raw in reader.unverified():
+            reader.verified(raw)
+            if reader.head == head:
+                return True
+            if reader.records == self.records:
+                break
+        return False
+
+    def _chunks(self, at: int) -> Iterator[bytes]:
         while chunk := self._piece(at):
             at += len(chunk)
             yield chunk
@@ -231,7 +264,7 @@ class InFile:
         Raises:
             LedgerError: the system refuses to write.
         """
-        self._require_own()
+        self._require_locked()
         line, head = seal(record, self.head)
         try:
             left = memoryview(line)
@@ -249,7 +282,7 @@ class InFile:
         Raises:
             LedgerError: the system refuses to write.
         """
-        self._require_own()
+        self._require_locked()
         try:
             _sync(self._handle)
         except OSError as error:

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from json.encoder import JSONEncoder, encode_basestring
 from typing import Final, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.values.canonical import MAX_DEPTH, json_text
+from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_certs.values.numbers import canonical_number
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
 from tcc_runtime.gate.patterns import matcher
@@ -26,7 +27,12 @@ Trouble: TypeAlias = "tuple[Code, str]"
 Check: TypeAlias = "Callable[[object], tuple[bytes, bytes] | Code]"
 
 _SAFE: Final = 1 << 53
-_EXACT: Final = frozenset({str, int, float, bool, Decimal, type(None)})
+_EXACT: Final = frozenset({str, int, float, bool, type(None), dict, list, tuple})
+_CONTAINERS: Final = frozenset({dict, list, tuple})
+_MOST_PARTS: Final = 1 << 16
+_encoder = JSONEncoder(
+    ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False
+)
 
 
 def checker(kind: OpenType) -> Check:
@@ -67,8 +73,8 @@ def _number(kind: NumberType) -> Check:
 
     def check(value: object) -> tuple[bytes, bytes] | Code:
         text = number_text(value)
-        if type(text) is not str:
-            return text if isinstance(text, Code) else Code.OPEN_VALUE
+        if isinstance(text, Code):
+            return text
         if whole and "." in text:
             return Code.OPEN_VALUE
         if low is not None and high is not None and not low <= Decimal(text) <= high:
@@ -112,35 +118,121 @@ def _json(most: int) -> Check:
 
 def json_bytes(value: object, most: int) -> bytes | Code:
     """The canonical JSON of a value of exact types, or why it has none."""
-    if not _is_exact(value, most):
-        return Code.NO_VALUE
+    quick = _quick(value)
+    if quick is not None and len(quick) <= most:
+        return quick
+    writer = _Writer(most)
     try:
-        return json_text(value, most=most)
+        writer.write(value, MAX_DEPTH)
     except Rejected as refusal:
         return refusal.code
+    return b"".join(writer.parts)
 
 
-def _is_exact(value: object, most: int) -> bool:
-    """Whether no part of a value is of a class of its own; what is too large or deep ends early.
+def _quick(value: object) -> bytes | None:
+    """The same, by the interpreter's own writer, of a value in which that writes every part alike.
 
-    A value that is inside itself is too deep; it is looked at no further than its size allows.
+    None where it might not: a part of a class of its own, a name that is no text, a number that is
+    large or written with an exponent, too many levels or parts.
     """
-    level, left = [value], most + 2
+    level: list[object] = [value]
+    left = _MOST_PARTS
     for _ in range(MAX_DEPTH + 1):
+        kinds = set(map(type, level))
+        left -= len(level)
+        if not kinds <= _EXACT or left < 0 or not _are_short(level, kinds):
+            return None
+        if not kinds & _CONTAINERS:
+            break
         below: list[object] = []
         for part in level:
             if type(part) is dict:
-                if any(type(name) is not str for name in part):
-                    return False
-                below.extend(part.values())
+                if set(map(type, part)) - {str}:
+                    return None
+                below += part.values()
             elif type(part) is list or type(part) is tuple:
-                below.extend(part)
-            elif type(part) not in _EXACT:
-                return False
-            left -= 1
-            if left < 0 or len(below) > most:
-                return True  # the writer finds that it is too large
-        if not below:
-            return True
+                below += part
         level = below
+    else:
+        return None
+    try:
+        return _encoder.encode(value).encode()
+    except UnicodeEncodeError:
+        return None
+
+
+def _are_short(parts: list[object], kinds: set[type]) -> bool:
+    """Whether all numbers among them are written as they are printed."""
+    if int in kinds:
+        whole = [part for part in parts if type(part) is int]
+        if min(whole) < -_SAFE or max(whole) > _SAFE:
+            return False
+    if float in kinds:
+        # Smaller ones are printed with an exponent, whole ones with a point.
+        other = [part for part in parts if type(part) is float]
+        return all(1e-4 <= abs(part) < 1e15 and part % 1 != 0 for part in other)
     return True
+
+
+class _Writer:
+    """Collects the parts of a text; the order of its checks is that of the definition."""
+
+    __slots__ = ("_left", "_most", "parts")
+
+    def __init__(self, most: int) -> None:
+        self.parts: list[bytes] = []
+        self._most = self._left = most
+
+    def write(self, value: object, depth: int) -> None:
+        """Put down a value; `depth` lists and objects may still open."""
+        if type(value) is dict:
+            self._object(value, depth)
+        elif type(value) is list or type(value) is tuple:
+            self._open(b"[", depth)
+            mark = b""
+            for item in value:
+                self._put(mark)
+                mark = b","
+                self.write(item, depth - 1)
+            self._put(b"]")
+        else:
+            self._put(_scalar(value))
+
+    def _object(self, value: dict[object, object], depth: int) -> None:
+        self._open(b"{", depth)
+        names = []
+        for name in value:
+            if type(name) is not str:
+                raise Rejected(Code.NO_VALUE, "value", "texts as names", type(name).__name__)
+            names.append(name)
+        mark = b""
+        for name in sorted(names):
+            self._put(mark + _scalar(name) + b":")
+            mark = b","
+            self.write(value[name], depth - 1)
+        self._put(b"}")
+
+    def _open(self, mark: bytes, depth: int) -> None:
+        if depth <= 0:
+            raise Rejected(Code.NO_VALUE, "value", f"nesting of at most {MAX_DEPTH}", "deeper")
+        self._put(mark)
+
+    def _put(self, part: bytes) -> None:
+        self._left -= len(part)
+        if self._left < 0:
+            raise Rejected(Code.OPEN_VALUE, "value", f"at most {self._most} bytes", "more")
+        self.parts.append(part)
+
+
+def _scalar(value: object) -> bytes:
+    if type(value) is str:
+        try:
+            return encode_basestring(value).encode()
+        except UnicodeEncodeError:
+            raise Rejected(Code.NO_VALUE, "value", "no lone surrogate", "one") from None
+    if value is None or type(value) is bool:
+        return b"null" if value is None else b"true" if value else b"false"
+    text = number_text(value)
+    if isinstance(text, Code):
+        raise Rejected(Code.NO_VALUE, "value", "a JSON value", type(value).__name__)
+    return text.encode()

@@ -29,6 +29,7 @@ class Door(Protocol):
         outcome: Outcome,
         result: object = None,
         observed: Mapping[str, Any] | None = None,
+        reason: str = "",
         *,
         sync: bool,
     ) -> tuple[Outcome, bool]:
@@ -96,16 +97,22 @@ class Permit:
 
     def failed(self, reason: str = "") -> None:
         """The call is known not to have happened; `reason` is for logs, not for the ledger."""
-        self._settle("failed", None, None)
+        self._settle("failed", reason=reason)
 
     def unknown(self, reason: str = "") -> None:
-        """Nobody knows whether the call happened."""
-        self._settle("unknown", None, None)
+        """Nobody knows whether the call happened; `reason` as of :meth:`failed`."""
+        self._settle("unknown", reason=reason)
 
-    def _settle(self, outcome: Outcome, result: object, observed: Mapping[str, Any] | None) -> None:
+    def _settle(
+        self,
+        outcome: Outcome,
+        result: object = None,
+        observed: Mapping[str, Any] | None = None,
+        reason: str = "",
+    ) -> None:
         self._require(self._ticket is not None, "the block is not entered, or is left")
         self._require(self.outcome is None, "the outcome was told already")
-        told = self._gate.settle(outcome, result, observed, sync=not self._in_task)
+        told = self._gate.settle(outcome, result, observed, reason, sync=not self._in_task)
         self.outcome, self.unforeseen = told
 
     def admitted(self, seq: int, key: str, ticket: Ticket) -> None:
@@ -128,7 +135,7 @@ class Permit:
             return
         try:
             if self.outcome is None:
-                self.unknown()
+                self.unknown("" if kind is None else kind.__name__)
         finally:
             self._ticket = None
             self._gate.leave(ticket)
@@ -150,7 +157,7 @@ class Permit:
             return
         try:
             if self.outcome is None:
-                self.unknown()
+                self.unknown("" if kind is None else kind.__name__)
             await self._gate.sync_in_task()
         except LedgerError as trouble:
             self._gate.fail(trouble)

@@ -18,7 +18,8 @@ from tcc_certs.core.model import Core
 from tcc_certs.corecheck.budget import Budget
 from tcc_certs.corecheck.residuals import Residuals
 from tcc_certs.errors import Code, Rejected
-from tcc_runtime.gate.refusals import SAID, Reason
+from tcc_certs.session.refusals import REFUSALS
+from tcc_runtime.gate.refusals import Reason
 from tcc_runtime.gate.session import Session
 from tcc_runtime.gate.tools import Group
 from tcc_runtime.gate.walking import Place
@@ -43,7 +44,7 @@ def reasons(
         return [{"kind": "monitor", "text": place}]
     planned = code in (Code.NOT_PLANNED, Code.STATEMENT_FORBIDS) and group is not None
     if not planned and code is not Code.MAY_NOT_FINISH:
-        return [{"kind": "gate", "text": SAID[code]}]
+        return [{"kind": "gate", "text": REFUSALS[code]}]
     if made > _MOST_CALLS:
         return [{"kind": "plan", "text": "plan"}]
     word = _word(session, made, group)

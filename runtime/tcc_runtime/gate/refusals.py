@@ -7,36 +7,17 @@ Cost: constant to make; what the reading costs stands with :mod:`tcc_runtime.gat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, clip
+from tcc_certs.session.refusals import REFUSALS
 
 Scalar: TypeAlias = "str | int | float | Decimal | bool | None"
 Reason: TypeAlias = "Mapping[str, str]"
 Find: TypeAlias = "Callable[[], tuple[list[Reason], tuple[Allowed, ...]]]"
-
-
-SAID: Mapping[Code, str] = {
-    Code.UNKNOWN_TOOL: "the grammar has no such tool",
-    Code.UNDECLARED_ARGUMENT: "the tool declares no such argument",
-    Code.MISSING_ARGUMENT: "an argument is missing",
-    Code.UNLISTED_VALUE: "the value is none of those that are listed",
-    Code.OPEN_VALUE: "the value has another type, or is outside its limits",
-    Code.NO_VALUE: "this is no JSON value that every program reads alike",
-    Code.NOT_PLANNED: "no plan goes on with this call here",
-    Code.MONITOR_FORBIDS: "a statement about open arguments forbids it",
-    Code.STATEMENT_FORBIDS: "a statement that the automaton leaves to the run forbids it",
-    Code.MAY_NOT_FINISH: "no plan ends here",
-    Code.MANY_STATES: "too many outcomes are unknown: resolve some first",
-    Code.UNFORESEEN: "an answer came that the grammar does not foresee: nothing may follow",
-    Code.ENDED: "the session has ended",
-    Code.ALREADY_DONE: "the ledger has a call with this id",
-    Code.NESTED_CALL: "a call may not be made inside another call of its thread or task",
-    Code.NOT_WRITTEN: "the ledger cannot be written: nothing may be called",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +93,7 @@ class Refused(Exception):
         self.code: str = code.value
         self.place = decision.place
         where = ": ".join(part for part in (_shown(tool), decision.place) if part)
-        super().__init__(f"{code.value}: {where + ': ' if where else ''}{SAID[code]}")
+        super().__init__(f"{code.value}: {where + ': ' if where else ''}{REFUSALS[code]}")
 
     @property
     def because(self) -> list[Reason]:
@@ -157,11 +138,6 @@ def _again(
     if isinstance(error, AlreadyDone) and len(more) == 2:
         error.seq, error.outcome = int(str(more[0])), str(more[1])
     return error
-
-
-def nothing_found() -> tuple[list[Reason], Sequence[Allowed]]:
-    """Of a decision that nobody can say more about."""
-    return [], ()
 
 
 def _shown(text: str) -> str:

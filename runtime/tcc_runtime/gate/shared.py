@@ -24,7 +24,7 @@ from tcc_runtime.gate.following import Follower
 from tcc_runtime.gate.journal import InFile, Journal
 from tcc_runtime.gate.keys import new_key, read_key
 from tcc_runtime.gate.policy import Policy
-from tcc_runtime.gate.records import outcome_record, session_record
+from tcc_runtime.gate.records import outcome_record, refusal_record, session_record
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.session import Session
 from tcc_runtime.gate.turns import Nested, Ticket, Turns, turns_of
@@ -80,7 +80,7 @@ class Shared:
         if not 0 <= started < 1 << 48:
             raise SettingsError("clock", "0 .. 2^48 - 1 milliseconds", started)
         record = session_record(self.policy, follower.key, started, shown)
-        follower.open(shown)
+        follower.open(shown, str(record["session_id"]))
         self.journal.append(record)
         self.sync()
 
@@ -131,7 +131,7 @@ class Shared:
         try:
             ticket = self._turns.take()
         except Nested:
-            self.refuse(Code.NESTED_CALL, tool)
+            self._refuse_nested(tool)
         try:
             self.journal.lock(wait=True)
             self._catch_up(tool)
@@ -149,7 +149,7 @@ class Shared:
         try:
             ticket = await self._turns.take_in_task()
         except Nested:
-            self.refuse(Code.NESTED_CALL, tool)
+            self._refuse_nested(tool)
         try:
             pause, longest = _POLL
             while not self.journal.lock(wait=False):
@@ -253,6 +253,19 @@ class Shared:
             Refused: always.
         """
         raise Refused(decision(self.session, code, ""), tool)
+
+    def _refuse_nested(self, tool: str) -> NoReturn:
+        """A call inside a call; the turn of the outer one is this gate's, so it may be recorded.
+
+        Raises:
+            Refused: R305.
+        """
+        with self.lock:
+            if tool and self.pending is not None and self._fault is None:
+                known = self.policy.tool(tool) is not None
+                record = refusal_record(tool if known else "", Code.NESTED_CALL)
+                self.try_to_write(record, sync=False)
+        self.refuse(Code.NESTED_CALL, tool)
 
     def broken(self, error: Exception, tool: str) -> NoReturn:
         """Refuse this and everything that follows: the ledger cannot be gone on with.

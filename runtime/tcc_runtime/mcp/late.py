@@ -7,23 +7,16 @@ by a wide margin, the oldest is forgotten first and stays unknown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.mcp.outcomes import Ending, ending_of, observed_in
 from tcc_runtime.mcp.session import Session
+from tcc_runtime.mcp.under_way import Tool
 from tcc_runtime.mcp.wire import Answer
 
 _MOST = 256
-
-
-class _Tool(Protocol):
-    @property
-    def observed(self) -> tuple[str, ...]: ...
-
-    @property
-    def errors_failed(self) -> bool: ...
 
 
 class Late:
@@ -33,16 +26,20 @@ class Late:
         session: that holds what is unknown.
         tools: those of the grammar by name.
         note: is told, for people, what cannot be resolved.
+
+    Attributes:
+        trouble: why nothing further may be called; None where it may.
     """
 
     def __init__(
-        self, session: Session, tools: Mapping[str, _Tool], note: Callable[[str], None]
+        self, session: Session, tools: Mapping[str, Tool], note: Callable[[str], None]
     ) -> None:
         self._session = session
         self._tools = tools
         self._note = note
         self._expected: dict[int, tuple[int, str]] = {}
         self._came: list[tuple[int, str, Ending]] = []
+        self.trouble: str | None = None
 
     def expect(self, identity: int, seq: int, tool: str) -> None:
         """An answer to `identity` may still come."""
@@ -73,4 +70,6 @@ class Late:
                 done = ending.outcome == "done"
                 self._session.resolve(seq, "done" if done else "failed", observed=observed)
             except (LedgerError, Refused, ValueError) as error:
-                self._note(f"call {seq} stays unknown: {error}")
+                # An answer that the grammar does not foresee is no outcome of an unknown call.
+                self.trouble = f"call {seq} was answered late, and stays unknown: {error}"
+                self._note(self.trouble)

@@ -18,8 +18,8 @@ from tcc_runtime.mcp.session import plain
 
 _PASSED = ("title", "description", "annotations", "outputSchema")
 _DEFINED = ("$defs", "definitions")
-_ESCAPED = re.compile(r"\\(.)")
-_NEEDED = frozenset("\\.+*?()[]{}^$|/-dDwWsSnrtfv")
+_PART = re.compile(r"\[(?:[^\]\\]|\\.)*\]|\\(.)")  # a class, or an escape outside of one
+_NEEDED = frozenset("\\.+*?()[]{}^$|/dDwWsSnrtfv")
 
 
 def tools_of(
@@ -116,7 +116,12 @@ def _portable(pattern: str) -> str:
     body = pattern.removeprefix("^")
     if body.endswith("$") and not body.endswith("\\$"):
         body = body[:-1]
-    return _ESCAPED.sub(lambda found: found[0] if found[1] in _NEEDED else found[1], body)
+    return _PART.sub(_unescaped, body)
+
+
+def _unescaped(part: re.Match[str]) -> str:
+    """A class as it is, an escape only where the character has a meaning."""
+    return part[0] if part[1] is None or part[1] in _NEEDED else part[1]
 
 
 def _described(server: object) -> dict[str, Any]:

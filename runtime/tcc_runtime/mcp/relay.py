@@ -10,49 +10,25 @@ Cost: a few system calls and the gate's, a message; memory is bounded by the lon
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 from tcc_runtime.errors import LedgerError, ServerDrift, ServerError
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.mcp.door import Call, Cancelled, Door
+from tcc_runtime.mcp.door import Door
 from tcc_runtime.mcp.late import Late
-from tcc_runtime.mcp.outcomes import Ending, ending_of, observed_in, unknown
+from tcc_runtime.mcp.messages import Call, Cancelled
+from tcc_runtime.mcp.outcomes import Ending, ending_of, unknown
 from tcc_runtime.mcp.pipes import Pipe, ready
-from tcc_runtime.mcp.session import Permit, Session, error_result, plain, refusal_result
+from tcc_runtime.mcp.session import Session, error_result, plain, refusal_result
 from tcc_runtime.mcp.signals import Stopping
+from tcc_runtime.mcp.under_way import Open, Tool, record
 from tcc_runtime.mcp.upstream import Upstream
+from tcc_runtime.mcp.waiting import Waiting
 from tcc_runtime.mcp.wire import BUSY, INTERNAL_ERROR, Answer, Request, Unreadable, read_line
 
-_MOST_WAITING = 256
 _FULL = 1 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
-    """What the relay knows of a tool of the grammar.
-
-    Attributes:
-        observed: its observed parameters.
-        errors_failed: whether its errors mean that nothing happened.
-    """
-
-    observed: tuple[str, ...] = ()
-    errors_failed: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Open:
-    """The call that is under way."""
-
-    call: Call
-    permit: Permit
-    identity: int
-    until: float
-    leave: ExitStack
 
 
 class Relay:
@@ -93,12 +69,12 @@ class Relay:
         self._shown = None if masked is None else masked()
         self._check = check
         self._note = note
-        self._waiting: deque[Call] = deque()
-        self._open: _Open | None = None
+        self._waiting = Waiting()
+        self._open: Open | None = None
         self._late = Late(session, tools, note)
         upstream.aside = self.aside
         self._doubtful = False
-        self._drift: ServerDrift | None = None
+        self._stopped: str | None = None
 
     def run(self, stopping: Stopping) -> str | None:
         """Relay until the client is gone and answered; why it ended early, where it did."""
@@ -141,9 +117,8 @@ class Relay:
         """Settle what is open, and answer what waits, as far as the client still takes it."""
         if self._open is not None:
             self._settle(unknown(reason))
-        for call in self._waiting:
+        for call in self._waiting.empty():
             self._client.send(self._door.refused(call, INTERNAL_ERROR, f"not called: {reason}"))
-        self._waiting.clear()
         until = time.monotonic() + 1
         while self._client.waiting and not self._client.broken and time.monotonic() < until:
             self._client.paused = True
@@ -159,36 +134,29 @@ class Relay:
             self._queue(taken)
 
     def _queue(self, call: Call) -> None:
-        known = [waiting.identity for waiting in self._waiting]
-        if self._open is not None:
-            known.append(self._open.call.identity)
-        if call.identity in known:
-            self._client.send(self._door.refused(call, BUSY, "a call has this id already"))
-        elif len(known) > _MOST_WAITING:
-            self._client.send(self._door.refused(call, BUSY, "too many calls wait; not called"))
-        else:
-            self._waiting.append(call)
+        reason = self._waiting.add(call, None if self._open is None else self._open.call)
+        if reason is not None:
+            self._client.send(self._door.refused(call, BUSY, reason))
 
     def _cancel(self, cancelled: Cancelled) -> None:
         """A call that waits is never made; one under way is unknown.  Neither is answered."""
-        for call in self._waiting:
-            if call.identity == cancelled.identity:
-                self._waiting.remove(call)
-                return
-        if self._open is not None and self._open.call.identity == cancelled.identity:
-            self._upstream.notify("notifications/cancelled", {"requestId": self._open.identity})
+        opened = self._open
+        if self._waiting.drop(cancelled.identity):
+            return
+        if opened is not None and opened.call.identity == cancelled.identity:
+            self._upstream.notify("notifications/cancelled", {"requestId": opened.identity})
             self._settle(unknown("the client cancelled it"), answered=False)
 
     def _begin_next(self) -> None:
         """Make the first call that waits and is allowed."""
         while self._open is None and self._waiting:
             self._look_again()
-            self._begin(self._waiting.popleft())
+            self._begin(self._waiting.take())
 
     def _begin(self, call: Call) -> None:
-        if self._drift is not None:
-            said = f"not called: the server's tools have changed: {self._drift}"
-            self._client.send(self._door.refused(call, INTERNAL_ERROR, said))
+        stopped = self._stopped or self._late.trouble
+        if stopped is not None:
+            self._client.send(self._door.refused(call, INTERNAL_ERROR, f"not called: {stopped}"))
             return
         leave = ExitStack()
         try:
@@ -201,20 +169,18 @@ class Relay:
             params["_meta"] = {"progressToken": self._upstream.next_identity}
         identity = self._upstream.request("tools/call", params)
         until = time.monotonic() + self._seconds
-        self._open = _Open(call=call, permit=permit, identity=identity, until=until, leave=leave)
+        self._open = Open(call=call, permit=permit, identity=identity, until=until, leave=leave)
 
     def _look_again(self) -> None:
         """After the server said that its list changed: is what was locked still there?"""
-        if not self._doubtful or self._drift is not None:
+        if not self._doubtful or self._stopped is not None:
             return
         self._doubtful = False
         try:
             self._check()
-        except ServerDrift as drift:
-            self._drift = drift
-            self._note(f"the server's tools have changed: {drift}")
-        except ServerError as error:
-            self._drift = ServerDrift((str(error),))
+        except (ServerDrift, ServerError) as error:
+            self._stopped = f"the server's tools have changed: {error}"
+            self._note(self._stopped)
 
     def _from_server(self, line: bytes | None) -> None:
         if line is None:
@@ -265,7 +231,7 @@ class Relay:
         tool = self._tools.get(opened.call.tool, Tool())
         try:
             with opened.leave:
-                _record(opened.permit, ending, tool)
+                record(opened.permit, ending, tool)
         except LedgerError as error:
             self._note(f"the outcome of call {opened.permit.seq} is not recorded: {error}")
         if answer is None and ending.outcome == "unknown":
@@ -274,7 +240,7 @@ class Relay:
             self._client.send(self._answer(opened, ending, answer))
         self._tell_changes()
 
-    def _answer(self, opened: _Open, ending: Ending, answer: Answer | None) -> bytes:
+    def _answer(self, opened: Open, ending: Ending, answer: Answer | None) -> bytes:
         if ending.result is not None:
             return self._door.relayed(opened.call, ending.result)
         told = {"outcome": ending.outcome, "seq": opened.permit.seq, "because": ending.reason}
@@ -291,14 +257,3 @@ class Relay:
         if shown != self._shown:
             self._shown = shown
             self._client.send(self._door.changed())
-
-
-def _record(permit: Permit, ending: Ending, tool: Tool) -> None:
-    if ending.outcome == "done" and ending.result is not None:
-        whole = {name: member.value for name, member in ending.result.items()}
-        observed = observed_in(ending.structured, tool.observed) if tool.observed else None
-        permit.done(whole, observed=observed)
-    elif ending.outcome == "failed":
-        permit.failed(ending.reason)
-    else:
-        permit.unknown(ending.reason)

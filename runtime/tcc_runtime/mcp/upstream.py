@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from tcc_runtime.errors import ServerError
+from tcc_runtime.mcp.nesting import is_deeper
 from tcc_runtime.mcp.pipes import ready
 from tcc_runtime.mcp.process import Process
 from tcc_runtime.mcp.versions import HANDSHAKE, STATELESS, envelope
@@ -20,6 +21,7 @@ from tcc_runtime.mcp.wire import (
     Member,
     Request,
     Unreadable,
+    dumps,
     read_line,
     write_line,
 )
@@ -29,6 +31,7 @@ Tool: TypeAlias = "Mapping[str, Any]"
 
 _MAX_PAGES = 1000
 _MAX_TOOLS = 10_000
+DEEPEST_TOOL = 100
 
 
 class Upstream:
@@ -229,6 +232,8 @@ def _tools_of(result: Mapping[str, Member]) -> list[Tool]:
     for tool in tools:
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
             raise ServerError("the server lists something that is no tool")
+        if is_deeper(tool, DEEPEST_TOOL):
+            raise ServerError(f"the server's tool {dumps(tool['name'])} is nested too deeply")
     return tools
 
 

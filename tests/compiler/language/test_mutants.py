@@ -11,18 +11,22 @@ from tcc_certs.core.reader import read_core
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.language.diagnostics import render
 from tests.property.grammars import random_grammar
+from tests.property.open_grammars import random_open_grammar
 
 PIECES = (
     *"(){}[]|&-+*?=:,.\"#\\;<>!$%^~`'@/\x07\u00e9\u202e\U0001f600",
     *("->", "..", "<=", ">=", "==", "()", "plan", "tool", "when", "with", "any", "{1,", "0.5"),
     *("\n", "\r", " ", '"x"', '"\\', "goal", "limit uses(", "(k=", "cost", "latency 5"),
-    *("use", "-0", "1" * 30),
+    *("use", "-0", "1" * 30, "; ", "~", "each ", "same ", " same k", " per k", "gives (r: 1)"),
+    *("sum(", "text", "integer 1..2", "max 5", "strict ", "errors mean failed", 'currency "x"'),
+    '"\\u0000"',
 )  # fmt: skip
 
 
 def mutant(seed: int) -> str:
     rng = random.Random(seed)
-    tokens = re.findall(r"\w+|\s+|.", random_grammar(seed))
+    text = random_grammar(seed) if seed % 2 else random_open_grammar(seed).text
+    tokens = re.findall(r"\w+|\s+|.", text)
     for _ in range(rng.randint(1, 4)):
         at = rng.randrange(len(tokens))
         way = rng.random()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 import time
 from pathlib import Path
@@ -69,6 +70,22 @@ def answer(identity: object, how: str, params: dict[str, object]) -> None:
         case ["late_pass", seconds]:
             time.sleep(float(seconds))
             result(identity, structuredContent={"result": "pass"})
+        case ["late_gives", seconds, value]:
+            time.sleep(float(seconds))
+            result(identity, structuredContent={"result": json.loads(value)})
+        case ["deep", depth]:
+            write(line.replace(b"[]", b'[],"structuredContent":{"x":' + b"[" * int(depth)
+                + b"]" * int(depth) + b"}"))  # fmt: skip
+        case ["kind", kind]:
+            result(identity, resultType=kind)
+        case ["garbage", seed]:
+            chance = random.Random(seed)
+            for _ in range(200):
+                junk = bytearray(line)
+                for _ in range(chance.randint(1, 4)):
+                    junk[chance.randrange(len(junk) - 1)] = chance.choice(b'{}[]",:0x\\\xff')
+                write(bytes(junk))
+            result(identity)
         case ["crash"]:
             os._exit(3)
         case ["half_crash"]:

@@ -1,8 +1,8 @@
 """The catalogue of diagnostics: code -> title, explanation, example.
 
 A code keeps its meaning for ever.  TCC1xx syntax, 2xx names and files, 3xx values and limits, 4xx
-the language of plans, 5xx examples and expectations, 6xx imported graphs, 8xx files that are
-written, 9xx runs; 7xx are for lints.
+the language of plans, 5xx examples and expectations, 6xx imported graphs and tools, 8xx files
+that are written, 9xx runs; 7xx are for lints.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Values and limits": VALUES,
     "The language of plans": LANGUAGE,
     "Examples and expectations": EXAMPLES,
-    "Imported graphs": IMPORTS,
+    "Imported graphs and tools": IMPORTS,
     "Files that are written": OUTPUTS,
     "Runs": RUNS,
 }

@@ -67,4 +67,21 @@ IMPORTS: Mapping[str, Entry] = {
         "graph too large",
         "A graph file has at most 8 MiB, 65536 nodes and 262144 edges.",
     ),
+    "TCC611": Entry(
+        "no list of tools",
+        "`tcc import mcp` found no list of tools: the server did not answer, or not as MCP\n"
+        "says, or the file is no result of `tools/list`. The message says what is wrong. Noise\n"
+        "that a server prints between its messages is passed over.",
+    ),
+    "TCC612": Entry(
+        "a tool is left out",
+        "A warning: the tool has a name, or requires an argument, that a grammar cannot write, so\n"
+        "the skeleton does not have it. What a grammar does not have can never be called.",
+    ),
+    "TCC613": Entry(
+        "a schema is not held whole",
+        "A warning: the schema of a tool says more than the skeleton does. Without it the gate\n"
+        "passes on what the server itself has to refuse, or refuses what the server would take;\n"
+        "the message says which. The same stands as a comment beside the tool.",
+    ),
 }

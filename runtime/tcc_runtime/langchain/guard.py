@@ -1,0 +1,243 @@
+"""Tools that ask a gate: each call is decided inside the tool, after everything that may change it.
+
+A graph may call tools in parallel, rewrite their arguments, jump, retry, resume and travel back
+in time.  None of this is trusted: what a tool's function is about to be run with is decided there,
+one call at a time, and recorded in the session's ledger before the function is run.  A call that
+the ledger has by its id is not made again.
+Text: docs/langgraph.md.  Cost: one decision of the gate, and its records.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, StructuredTool, Tool
+from langchain_core.utils.pydantic import TypeBaseModel
+from pydantic import PrivateAttr
+
+from tcc_runtime.errors import BindingError
+from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.langchain.arguments import Parameters, parameters_of
+from tcc_runtime.langchain.calls import Call, Interrupts, Observe, Recorder, Results, members
+
+_OWN = ("run", "arun", "invoke", "ainvoke", "stream", "astream", "batch", "abatch")
+
+
+def guard(
+    tools: Sequence[BaseTool],
+    gate: Gate,
+    *,
+    results: Results | None = None,
+    observe: Observe | None = None,
+    interrupts: Interrupts = "unknown",
+) -> list[BaseTool]:
+    """The same tools, each of which asks `gate` before it runs.
+
+    Args:
+        tools: tools of LangChain; their names are those of the grammar's tools.
+        gate: the session.  Give one gate to all tools of an agent.
+        results: the owner's store of answers by tool-call id: a call that was done before, such as
+            after travelling back in time, is answered from it and not made again.  Without it such
+            a call is refused.
+        observe: from a tool's name and its answer to its observed values.  Without it they are the
+            members of the answer, where it is an object or a text that is the JSON of one.
+        interrupts: what an interrupt raised inside a tool means: ``unknown``, for it may have
+            acted; or ``failed``, where your tools interrupt before they act, and then the call is
+            made when the graph is resumed.
+
+    Raises:
+        BindingError: a tool that the grammar does not have, one that is given twice, or one whose
+            class does something around its `_run` that no gate would see.
+    """
+    declared = {tool.name: tool for tool in gate.artifact.core.tools}
+    names: set[str] = set()
+    for tool in tools:
+        if tool.name not in declared:
+            raise BindingError(tool.name, "the grammar has no such tool")
+        if tool.name in names:
+            raise BindingError(tool.name, "it is given twice")
+        names.add(tool.name)
+        _require_plain(tool)
+    failed = frozenset(tool.name for tool in declared.values() if tool.errors_failed)
+    recorder = Recorder(
+        gate=gate,
+        results=results,
+        observe=members if observe is None else observe,
+        interrupts=interrupts,
+        errors_failed=failed,
+    )
+    return [_guarded(tool, recorder, parameters_of(tool, declared[tool.name])) for tool in tools]
+
+
+def _require_plain(tool: BaseTool) -> None:
+    """A class that replaces how tools are run may never come to where the gate is asked."""
+    if isinstance(tool, GuardedTool):
+        raise BindingError(tool.name, "it is guarded already")
+    for name in _OWN:
+        own = getattr(type(tool), name)
+        if all(own is not getattr(known, name) for known in (BaseTool, StructuredTool, Tool)):
+            raise BindingError(tool.name, f"its class replaces {name}: give a plain tool")
+
+
+def _guarded(tool: BaseTool, recorder: Recorder, parameters: Parameters) -> GuardedTool:
+    schema = tool.args_schema
+    if schema is None and isinstance(tool, Tool):
+        schema = {"type": "object", "properties": tool.args, "required": list(tool.args)}
+    guarded = GuardedTool(
+        name=tool.name,
+        description=tool.description,
+        args_schema=schema,
+        return_direct=tool.return_direct,
+        verbose=tool.verbose,
+        callbacks=tool.callbacks,
+        tags=tool.tags,
+        metadata=tool.metadata,
+        handle_tool_error=tool.handle_tool_error,
+        handle_validation_error=tool.handle_validation_error,
+        response_format=tool.response_format,
+        extras=tool.extras,
+    )
+    guarded._inner = tool
+    guarded._recorder = recorder
+    guarded._parameters = parameters
+    own = type(tool)._arun is not BaseTool._arun
+    guarded._takes = _takes(tool._run)
+    guarded._takes_in_task = _takes(tool._arun) if own else guarded._takes
+    return guarded
+
+
+class GuardedTool(BaseTool):
+    """A tool that runs only what its gate lets through; made by :func:`guard`."""
+
+    _inner: BaseTool = PrivateAttr()
+    _recorder: Recorder = PrivateAttr()
+    _parameters: Parameters = PrivateAttr()
+    _takes: Takes = PrivateAttr()
+    _takes_in_task: Takes = PrivateAttr()
+
+    # What others read off a tool is the tool's inside.
+
+    @property
+    def func(self) -> object:
+        """Where a graph looks for the arguments that it injects; not to be called."""
+        return getattr(self._inner, "func", None) or getattr(self._inner, "coroutine", None)
+
+    @property
+    def tool_call_schema(self) -> Any:
+        """What a model is told of the arguments."""
+        inner = self._inner
+        return self.args_schema if inner.args_schema is None else inner.tool_call_schema
+
+    def get_input_schema(self, config: RunnableConfig | None = None) -> TypeBaseModel:
+        """The schema of the tool inside."""
+        return self._inner.get_input_schema(config)
+
+    def _filter_injected_args(self, tool_input: dict[str, Any]) -> dict[str, Any]:
+        return self._inner._filter_injected_args(tool_input)
+
+    # What runs.
+
+    def _to_args_and_kwargs(
+        self, tool_input: str | dict[str, Any], tool_call_id: str | None
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The tool's own schema comes first: what it refuses is no call."""
+        wrote = frozenset(tool_input) if isinstance(tool_input, dict) else frozenset[str]()
+        args, keywords = self._inner._to_args_and_kwargs(tool_input, tool_call_id)
+        call = Call(
+            tool=self._inner,
+            args=args,
+            keywords=keywords,
+            arguments=self._parameters.given(args, keywords, wrote),
+            ref=tool_call_id,
+        )
+        return (call,), {}
+
+    def _run(
+        self,
+        call: Call,
+        *,
+        config: RunnableConfig,
+        run_manager: CallbackManagerForToolRun | None = None,
+    ) -> Any:
+        """Ask, run the tool inside, record what came of it."""
+        recorder, inner = self._recorder, self._inner
+        permit = recorder.permit(call)
+        try:
+            with permit:
+                try:
+                    more = self._takes.given(config, run_manager)
+                    output = inner._run(*call.args, **{**call.keywords, **more})
+                except Exception as error:
+                    recorder.raised(permit, call, error)
+                    raise
+                recorder.answered(permit, call, output)
+                return output
+        except Refused as refusal:
+            if permit.outcome is not None:  # of something else that the tool asked for inside
+                raise
+            return recorder.refused(call, refusal)
+
+    async def _arun(
+        self,
+        call: Call,
+        *,
+        config: RunnableConfig,
+        run_manager: AsyncCallbackManagerForToolRun | None = None,
+    ) -> Any:
+        """As :meth:`_run`; waits for its turn without holding up the loop."""
+        recorder, inner = self._recorder, self._inner
+        permit = recorder.permit(call)
+        try:
+            async with permit:
+                try:
+                    more = self._takes_in_task.given(config, run_manager)
+                    output = await inner._arun(*call.args, **{**call.keywords, **more})
+                except Exception as error:
+                    recorder.raised(permit, call, error)
+                    raise
+                recorder.answered(permit, call, output)
+                return output
+        except Refused as refusal:
+            if permit.outcome is not None:
+                raise
+            return recorder.refused(call, refusal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Takes:
+    """What a tool's `_run` takes beside its arguments.
+
+    Attributes:
+        config: the name of the parameter for the configuration; None: there is none.
+        manager: whether it takes the manager of callbacks.
+    """
+
+    config: str | None
+    manager: bool
+
+    def given(self, config: RunnableConfig, run_manager: object) -> dict[str, Any]:
+        """The same, as LangChain would give it."""
+        found: dict[str, Any] = {"run_manager": run_manager} if self.manager else {}
+        if self.config is not None:
+            found[self.config] = config
+        return found
+
+
+def _takes(function: Callable[..., Any]) -> Takes:
+    parameters = inspect.signature(function).parameters
+    hints: dict[str, object] = {name: found.annotation for name, found in parameters.items()}
+    # Without them, names stay that only a type checker sees.
+    with suppress(AttributeError, NameError, TypeError):
+        hints |= get_type_hints(function)
+    ours = (RunnableConfig, RunnableConfig.__name__)
+    return Takes(
+        config=next((name for name, hint in hints.items() if hint in ours), None),
+        manager="run_manager" in parameters,
+    )

@@ -1,0 +1,123 @@
+"""Lines and messages: cut from any pieces, bounded, and read as strictly as can be."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tcc_runtime.mcp.lines import Lines
+from tcc_runtime.mcp.nesting import is_deeper
+from tcc_runtime.mcp.session import plain
+from tcc_runtime.mcp.wire import (
+    Answer,
+    Request,
+    Unreadable,
+    read_json,
+    read_line,
+    write_line,
+)
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(-1e15, 1e15) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(st.lists(st.binary(max_size=12)), st.integers(1, 8))
+@settings(deadline=None)
+def test_lines_do_not_depend_on_how_they_come(pieces: list[bytes], most: int) -> None:
+    whole = b"".join(pieces)
+    due = [
+        None if len(line) > most else line.removesuffix(b"\r") for line in whole.split(b"\n")[:-1]
+    ]
+    at_once, bit_by_bit = Lines(most), Lines(most)
+    found = at_once.feed(whole)
+    assert found[: len(due)] == due
+    assert found[len(due) :] in ([], [None])  # a line that is too long is told before its end
+    piecewise = [line for piece in pieces for line in bit_by_bit.feed(piece)]
+    assert piecewise == found
+
+
+def test_a_line_without_end_is_not_kept() -> None:
+    lines = Lines(1000)
+    assert lines.feed(b"x" * 1001) == [None]
+    for _ in range(1000):
+        assert lines.feed(b"x" * 1000) == []
+    assert lines.feed(b"x\nab\n") == [b"ab"]
+
+
+@given(JSON, st.integers(0, 2**40) | st.text(max_size=20))
+@settings(deadline=None)
+def test_a_result_comes_through_as_it_was(value: Any, identity: Any) -> None:
+    text = json.dumps({"content": value, "isError": False}, ensure_ascii=False)
+    if any(0xD800 <= ord(char) < 0xE000 for char in text):
+        return
+    line = f' {{ "id" : {json.dumps(identity)} , "result" : {text},"jsonrpc":"2.0" }}\r'
+    found = read_line(line.encode())
+    assert isinstance(found, Answer)
+    assert found.identity == identity
+    assert found.result is not None
+    assert json.loads(found.result["content"].text) == value
+    assert plain(found.result["content"].value) == value
+
+
+@given(st.binary(max_size=60))
+@settings(deadline=None, max_examples=500)
+def test_bytes_are_a_message_or_unreadable(data: bytes) -> None:
+    for line in (
+        data,
+        b'{"jsonrpc":"2.0","id":1,' + data,
+        b'{"jsonrpc":"2.0","id":1,"result":' + data,
+    ):
+        try:
+            read_line(line)
+        except Unreadable as error:
+            assert error.code in (-32700, -32600)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "nan", "NaN", "[1,]", '{"a":1,}', "01", "+1", "1 2", '"\n"', "'a'", "[", "1" * 401,
+     "1e9" + "9" * 400, '{"a":{"b":1,"b":1}}', "\ufeff1"],
+)  # fmt: skip
+def test_what_is_no_json_is_refused(text: str) -> None:
+    with pytest.raises(Unreadable):
+        read_json(text.encode())
+
+
+def test_numbers_are_exact() -> None:
+    found = read_json(b"[1, 1.10, -0.0, 1e400, 123456789012345678901234567890]")
+    assert found == [
+        1,
+        Decimal("1.10"),
+        Decimal("-0.0"),
+        Decimal("1e400"),
+        123456789012345678901234567890,
+    ]
+    assert [str(number) for number in found[:3]] == ["1", "1.10", "-0.0"]
+
+
+def test_depth_is_counted_without_recursion() -> None:
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep]
+    assert is_deeper(deep, 100)
+    assert not is_deeper([[1], {"a": [2]}], 3)
+    assert is_deeper([[1], {"a": [2]}], 2)
+
+
+def test_requests_and_answers_are_told_apart() -> None:
+    ask = read_line(b'{"jsonrpc":"2.0","id":"a","method":"m"}')
+    assert ask == Request(identity="a", method="m", params={})
+    assert read_line(b'{"jsonrpc":"2.0","method":"m","params":{"a":1}}') == Request(
+        identity=None, method="m", params={"a": 1}
+    )
+    failed = read_line(b'{"jsonrpc":"2.0","id":1,"error":{"code":"x","message":5}}')
+    assert failed == Answer(identity=1, error=(-32603, ""))
+    assert write_line({"a": "é\u2028\ud800"}) == b'{"a":"\\u00e9\\u2028\\ud800"}\n'
