@@ -1,7 +1,7 @@
 """Proofs and texts name one another: theorems, citations, codes, sections and functions.
 
-Read off the files; nothing here needs Coq.  A citation is `Search.v: run_wise, exhausted`, in a spec,
-in docs/trust.md, in proofs/README.md, in README.md or in a docstring.
+Read off the files; nothing here needs Coq.  A citation is `Search.v: run_wise, exhausted`, in a
+spec, in docs/trust.md, in README.md or in a docstring.
 """
 
 from __future__ import annotations
@@ -130,6 +130,8 @@ def test_a_row_names_sections_codes_and_a_function_that_are_there(row: Row) -> N
     known = {code.value for code in Code}
     assert codes
     assert {code for pair in codes for code in pair if code} <= known
+    if row.holder.startswith("nothing yet"):
+        return
     path, _, name = row.holder.partition(": ")
     file = ROOT / path if path.startswith("runtime/") else ROOT / "certs" / "tcc_certs" / path
     named = {
