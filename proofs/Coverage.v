@@ -299,6 +299,33 @@ Qed.
 
 End Coverage.
 
+(* The draws of the rest race are such pops; an expansion of the coupled race is `expand`. *)
+Theorem rest_draws_are_pops M (w : call -> R) (pool : node M -> pool_t M) (phantom : node M -> Z) (unit : node M -> R)
+  (x_draw : node M -> nat -> Z) :
+  (forall v x, In x (pool v) -> (0 < fst x)%Z) -> (forall v, (0 <= phantom v)%Z) ->
+  (forall v i, Rounding.word (x_draw v i)) ->
+  forall v i, let s := Rest.left M pool phantom x_draw v in
+  fst (s i) <> [] -> exists lost,
+  pop M w pool phantom unit (match i with O => Node M v | _ => Left M v (fst (s i)) (snd (s i)) end)
+    (child_piece M v (winner M pool phantom x_draw v i) ++ left_piece M v (fst (s (S i))) (snd (s (S i)))) lost.
+Proof.
+  intros mass_pos phantom_nonneg words v i s Hne.
+  assert (Hat : forall R ph, s i = (R, ph) ->
+    match i with O => Node M v | _ => Left M v (fst (s i)) (snd (s i)) end = Node M v /\ R = pool v /\ ph = phantom v \/
+    match i with O => Node M v | _ => Left M v (fst (s i)) (snd (s i)) end = Left M v R ph).
+  { intros R ph E. destruct i as [|i]; [left | right; rewrite E; reflexivity].
+    unfold s in E. cbn [Rest.left] in E. injection E as <- <-. auto. }
+  destruct (left_spec M pool phantom phantom_nonneg x_draw v i) as [Hin Hph]. fold s in Hin, Hph.
+  assert (Es : s (S i) = snd (Rest.draw M (x_draw v i) (s i))) by reflexivity.
+  unfold winner. fold s. rewrite Es. unfold Rest.draw.
+  destruct (s i) as [R ph] eqn:E. cbn [fst snd] in *. specialize (Hat R ph eq_refl).
+  destruct (pick M _ 0 R) as [[c R']|] eqn:Ep; cbn [fst snd].
+  - destruct (pick_some M _ _ _ _ _ Ep) as [m HP]. eexists. exact (draw M w pool phantom unit _ v R ph m c R' Hat HP).
+  - eexists. apply phantom_drawn with (1 := Hat). intros ->. destruct (words v i) as [H0 H1].
+    apply pick_none in Ep; [|exact Hne]. rewrite Z.add_0_l, Z.add_0_r in Ep.
+    destruct (total_pos M R) as [_ T]; [intros x Hx; exact (mass_pos v x (Hin x Hx))|]. specialize (T Hne). nia.
+Qed.
+
 (* Over an artifact whose certificates hold, with statements or a cut that the run enforces itself. *)
 Section Artifact.
 Variable A : automaton.
