@@ -1,4 +1,4 @@
-"""What changed from an old grammar or artifact to a new one: the library's `diff`, and its fields."""
+"""What changed from an old grammar or artifact to a new one: `tcc.diff`, and its JSON fields."""
 
 from __future__ import annotations
 

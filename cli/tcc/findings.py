@@ -78,7 +78,9 @@ def _github(_: str, found: Sequence[Diagnostic], __: Mapping[str, Source]) -> No
                 "col": d.span.column,
                 "endColumn": d.span.end_column,
             }
-        fields = ",".join(f"{key}={escape_command(str(value), True)}" for key, value in place.items())
+        fields = ",".join(
+            f"{key}={escape_command(str(value), True)}" for key, value in place.items()
+        )
         text = d.message if not d.hint else f"{d.message} ({d.hint})"
         screen.say(f"::{d.severity} {fields}::{escape_command(text, False)}")
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 _RUN_OPTIONS = ("count_bits",)
 
 
-def is_regular_file(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
+def is_regular_file(
+    ctx: click.Context, parameter: click.Parameter, value: Path | None
+) -> Path | None:
     """Refuses an argument that is none: a callback of click."""
     # A pipe or a device may never end, and is read more than once.
     if value is not None and not is_regular(value):

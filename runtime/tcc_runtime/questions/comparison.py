@@ -1,7 +1,7 @@
 """How the plans of a new artifact, and what a gate holds beside them, differ from an old one's.
 
-Numbers are exact: artifacts whose counts are bounds are unfolded first.  Where that, or the product,
-is too large, nothing is said but the bounds.
+Numbers are exact: artifacts whose counts are bounds are unfolded first.  Where that, or the
+product, is too large, nothing is said but the bounds.
 Cost: that of :mod:`tcc_runtime.questions.difference`.
 """
 
@@ -136,9 +136,7 @@ def _bounds(
     )
 
 
-def _opened(
-    old: Core, new: Core, before: Sequence[str], after: Sequence[str]
-) -> Sequence[Change]:
+def _opened(old: Core, new: Core, before: Sequence[str], after: Sequence[str]) -> Sequence[Change]:
     tools = _tools(old, before) & _tools(new, after)
     return open_changes(old, new, tools)
 

@@ -1,8 +1,9 @@
 """The plans of an artifact as a deterministic graph with true counts, whatever its counts are.
 
-An artifact with exact counts is such a graph as it stands.  One whose counts are bounds is unfolded:
-sets of states, with what the statements left to a run have seen, until nothing new is met; dead ends
-are dropped.  What would grow beyond the limits is declined, so every number here is exact.
+An artifact with exact counts is such a graph as it stands.  One whose counts are bounds is
+unfolded: sets of states, with what the statements left to a run have seen, until nothing new is
+met; dead ends are dropped.  What would grow beyond the limits is declined, so every number here is
+exact.
 Cost: nothing, or a step for each edge that is unfolded.
 """
 
@@ -153,7 +154,7 @@ class Unfolded:
         return self._rank[q]
 
     def used(self) -> Sequence[str]:
-        """The texts of the calls on the edges that the root leads to; all of these rows are such."""
+        """The texts of the calls that the rows have: the root leads to every one of them."""
         found = {call for row in self._rows for call, _ in row}
         return [self.texts[call] for call in sorted(found)]
 
