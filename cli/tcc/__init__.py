@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         check,
         compile_file,
         compile_text,
+        diff,
         estimate,
         load,
         predict,
@@ -35,12 +36,14 @@ if TYPE_CHECKING:
     from tcc_runtime.gate.gate import Gate
     from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Refused
     from tcc_runtime.outcome import Run
+    from tcc_runtime.questions.comparison import Comparison
 
 __all__ = [
     "Allowed",
     "AlreadyDone",
     "Artifact",
     "BindingError",
+    "Comparison",
     "CompileError",
     "Execution",
     "Failed",
@@ -50,6 +53,7 @@ __all__ = [
     "check",
     "compile_file",
     "compile_text",
+    "diff",
     "estimate",
     "execute",
     "execute_in_task",
@@ -66,6 +70,7 @@ _HOME = {
     "Allowed": "tcc_runtime.gate.refusals",
     "AlreadyDone": "tcc_runtime.gate.refusals",
     "BindingError": "tcc_runtime.errors",
+    "Comparison": "tcc_runtime.questions.comparison",
     "Execution": "tcc_runtime.executor.execute",
     "Failed": "tcc_runtime.executor.binding",
     "execute": "tcc_runtime.executor.execute",

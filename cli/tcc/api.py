@@ -8,6 +8,7 @@ open.
 from __future__ import annotations
 
 from tcc.compilation import CompileError, compile_file, compile_text, load, save
+from tcc.differing import diff
 from tcc.searching import estimate, predict, runs, search
 from tcc.verification import check, validate
 
@@ -16,6 +17,7 @@ __all__ = [
     "check",
     "compile_file",
     "compile_text",
+    "diff",
     "estimate",
     "load",
     "predict",

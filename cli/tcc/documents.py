@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from tcc.describe import describe
+from tcc.differing import comparison_fields
 from tcc.outcome import run_fields
 from tcc.screen import FORMAT_VERSION
 from tcc_certs.replay import Validation
@@ -14,16 +15,18 @@ from tcc_certs.verbs import check as check_verb
 from tcc_certs.verbs import validate as validate_verb
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.outcome import Run
+from tcc_runtime.questions.comparison import Comparison
 
-Result: TypeAlias = "Run | Artifact | Report | Validation | SessionValidation"
+Result: TypeAlias = "Run | Artifact | Report | Validation | SessionValidation | Comparison"
 
 
 def to_json(result: Result) -> dict[str, Any]:
     """A result as dicts, lists, texts, numbers and None, as ``json.dumps`` takes them.
 
     Args:
-        result: a run, an artifact, or the report of a check or a validation. Each gives the
-            document of its command with ``--json``: ``run``, ``inspect``, ``check``, ``validate``.
+        result: a run, an artifact, the report of a check or a validation, or a comparison. Each
+            gives the document of its command with ``--json``: ``run``, ``inspect``, ``check``,
+            ``validate``, ``diff``.
 
     Returns:
         an object whose first members are ``format`` and ``format_version``; numbers that may be
@@ -41,6 +44,8 @@ def to_json(result: Result) -> dict[str, Any]:
             name, fields = "check", dict(check_verb.document(result))
         case Validation():
             name, fields = "validate", dict(validate_verb.document(result))
+        case Comparison():
+            name, fields = "diff", comparison_fields(result)
         case SessionValidation():
             name, fields = "validate", dict(validate_verb.session_document(result))
         case _:

@@ -6,6 +6,8 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+GRAMMAR_ENDINGS = {".tcg", ".graphml", ".json"}
+
 
 def is_regular(path: Path) -> bool:
     """True for a regular file: not for a folder, a pipe or a device, which may never end."""

@@ -78,12 +78,15 @@ def _github(_: str, found: Sequence[Diagnostic], __: Mapping[str, Source]) -> No
                 "col": d.span.column,
                 "endColumn": d.span.end_column,
             }
-        fields = ",".join(f"{key}={_escape(str(value), True)}" for key, value in place.items())
+        fields = ",".join(
+            f"{key}={escape_command(str(value), True)}" for key, value in place.items()
+        )
         text = d.message if not d.hint else f"{d.message} ({d.hint})"
-        screen.say(f"::{d.severity} {fields}::{_escape(text, False)}")
+        screen.say(f"::{d.severity} {fields}::{escape_command(text, False)}")
 
 
-def _escape(text: str, is_property: bool) -> str:
+def escape_command(text: str, is_property: bool) -> str:
+    """A text in a workflow command, or in a property of one."""
     # The workflow-command syntax: % and line ends everywhere, : and , inside properties too.
     for plain, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
         text = text.replace(plain, code)

@@ -31,6 +31,7 @@ COMMANDS = {
     "test": "check a grammar's examples and expectations",
     "count": "count the plans of an artifact",
     "enumerate": "list plans in call order",
+    "diff": "say which plans a new grammar has that an old one has not",
     "explain": "explain a diagnostic code",
     "experiments": "measure the paper's tables and figures",
 }

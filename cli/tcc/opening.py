@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from tcc import screen
 from tcc.exits import DECLINED, FINDINGS
-from tcc.files import is_regular
+from tcc.files import GRAMMAR_ENDINGS, is_regular
 from tcc.options import COMPILING, digest_option, flag, taken
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact, load
@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
 # Of a run this is an option, too.
 _RUN_OPTIONS = ("count_bits",)
-GRAMMAR_ENDINGS = {".tcg", ".graphml", ".json"}
 
 
-def _regular(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
+def is_regular_file(
+    ctx: click.Context, parameter: click.Parameter, value: Path | None
+) -> Path | None:
+    """Refuses an argument that is none: a callback of click."""
     # A pipe or a device may never end, and is read more than once.
     if value is not None and not is_regular(value):
         raise click.BadParameter(f"{str(value)!r} is not a regular file", ctx, parameter)
@@ -37,14 +39,14 @@ def _regular(ctx: click.Context, parameter: click.Parameter, value: Path | None)
 
 
 INPUT = click.Path(exists=True, dir_okay=False, path_type=Path)
-ledger_argument = click.argument("ledger", type=INPUT, callback=_regular)
-artifact_argument = click.argument("artifact", type=INPUT, callback=_regular)
+ledger_argument = click.argument("ledger", type=INPUT, callback=is_regular_file)
+artifact_argument = click.argument("artifact", type=INPUT, callback=is_regular_file)
 json_option = click.option("--json", "as_json", is_flag=True, help="one JSON document")
 
 
 def input_option(name: str, text: str, **more: Any) -> Callable[..., Any]:
     """An option that names a regular file to read."""
-    return click.option(name, type=INPUT, callback=_regular, help=text, **more)
+    return click.option(name, type=INPUT, callback=is_regular_file, help=text, **more)
 
 
 def options_of(given: dict[str, Any]) -> Options:
@@ -115,19 +117,22 @@ def open_artifact(
     checked: bytes | None = None,
     no_verify: bool = False,
     read: list[Path] | None = None,
+    beside: Path | None = None,
 ) -> Artifact:
     """The artifact in `path`, checked; a grammar is compiled first.
 
     Args:
         checked, no_verify: of :func:`trust_options`.
         read: gets every file that this was made from, those that a grammar uses, too.
+        beside: what else the command opens: of two, one may be a grammar and have the options.
     """
     if checked is not None and no_verify:
         raise click.UsageError("--checked and --no-verify exclude each other")
     read = [] if read is None else read
     read.append(path)
     if path.suffix not in GRAMMAR_ENDINGS:
-        _refuse_compile_options(_RUN_OPTIONS if command == "run" else ())
+        if beside is None or beside.suffix not in GRAMMAR_ENDINGS:
+            _refuse_compile_options(_RUN_OPTIONS if command == "run" else ())
     elif checked is not None or no_verify:
         raise click.UsageError("--checked and --no-verify are for artifacts, and this is a grammar")
     else:

@@ -290,3 +290,21 @@ def test_two_values_have_two_digests_and_one_value_one() -> None:
         found = validate(sealed([*records[: calls[1]], forged]), desk())
         first = found.findings[0]
         assert (first.code, first.line, first.field) == ("S205", calls[1] + 1, "open: find.id")
+
+
+def test_what_is_shown_is_listed_once_and_in_order() -> None:
+    records = list(shape("plain shown"))
+    names = records[0]["arguments"]["show"]
+    for show in (names[::-1], [*names, names[-1]], [*names, "zzz.zzz"], ["find", *names]):
+        head = named({**records[0], "arguments": {"show": show}})
+        first = validate(sealed([head, *records[1:]]), desk()).findings[0]
+        assert (first.code, first.line, first.field) == ("S101", 1, "arguments")
+
+
+def test_only_what_was_done_has_a_result() -> None:
+    for name, outcome in (("unknown hidden", "failed"), ("unknown hidden", "unknown")):
+        records = list(shape(name))
+        at = next(i for i, record in enumerate(records) if record.get("outcome") == outcome)
+        forged = {**records[at], "result": "00" * 32}
+        first = validate(sealed([*records[:at], forged]), desk()).findings[0]
+        assert (first.code, first.line, first.field) == ("S209", at + 1, "result")

@@ -93,12 +93,14 @@ def test_what_the_schema_fills_in_is_what_is_decided_on(many: World) -> None:
         called("act", kind="A", size=2, text=None, count="7"),
         called("act", kind="B", size="1"),  # forbidden now
         called("act", trace=True),  # undeclared, and not left to its default
+        called("act", trace=False),  # nor is what is written as its default
         called("act", kind="c"),
     )
-    assert [message.status for message in said] == ["success"] * 2 + ["error"] * 3
+    assert [message.status for message in said] == ["success"] * 2 + ["error"] * 4
     assert texts(many) == ["act(kind=b)", "act(kind=a,size=2)"]
     assert [given["kind"] for _, given in many.done] == ["b", "a"]
-    assert many.refused == ["R201", "R102"]  # what the schema refuses never comes to the gate
+    # What the schema refuses never comes to the gate.
+    assert many.refused == ["R201", "R102", "R102"]
     assert "Input should be 'a' or 'b'" in said[-1].text
 
 

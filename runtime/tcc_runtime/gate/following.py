@@ -1,6 +1,6 @@
 """A session brought to where its ledger is, each record held to what the session would write.
 
-Text: docs/spec/session.md, section 7.  A ledger of another artifact, another key or another course
+Text: docs/gate.md.  A ledger of another artifact, another key or another course
 is never gone on with.
 Cost: linear in the records.
 """

@@ -4,7 +4,7 @@ Who wants to change it waits for his turn (in the order of asking, within a proc
 lock of the file; then he reads what others have written.  A call that its process left without an
 outcome is unknown from then on.  After an error of the system nothing is written any more, and so
 nothing is allowed.
-Text: docs/spec/session.md, section 7.
+Text: docs/gate.md.
 Cost: constant, and what others have written since.
 """
 

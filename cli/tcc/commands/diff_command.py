@@ -1,0 +1,77 @@
+"""``tcc diff``: which plans a new grammar has that an old one has not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from tcc import screen
+from tcc.change_report import print_github, print_markdown, print_text
+from tcc.differing import comparison_fields
+from tcc.exits import CLEAN, DECLINED, FINDINGS
+from tcc.opening import INPUT, is_regular_file, json_option, open_artifact, options_of
+from tcc.options import compile_options
+from tcc_runtime.questions.comparison import Comparison, compare
+
+
+@click.command("diff")
+@click.argument("old", type=INPUT, callback=is_regular_file)
+@click.argument("new", type=INPUT, callback=is_regular_file)
+@click.option(
+    "--breaking",
+    type=click.Choice(["wider", "narrower"]),
+    default="wider",
+    show_default=True,
+    help="end with 1 where NEW allows something new (wider), or lost something (narrower)",
+)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "github", "markdown"]),
+    default="text",
+    show_default=True,
+    help="for people, programs, workflows of GitHub, comments",
+)
+@compile_options
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    old: Path,
+    new: Path,
+    breaking: Literal["wider", "narrower"],
+    output_format: str,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Compare the plans of NEW with those of OLD: artifacts or grammars, each of them.
+
+    Says how many plans were added and removed, exactly, with a shortest and a cheapest one of
+    each. Ends with 1 where NEW allows a plan that OLD does not, and where it lets more values
+    through: a monitor was removed, or the type of an open parameter is not within the old one.
+    """
+    if output_format == "json":
+        as_json = ctx.params["as_json"] = True
+    options = options_of(given)
+    before = open_artifact(old, command="diff", options=options, beside=new)
+    after = open_artifact(new, command="diff", options=options, beside=old)
+    found = compare(before, after)
+    broken = found.breaks(breaking)
+    if as_json:
+        screen.print_json("diff", comparison_fields(found) | {"breaking": broken})
+    elif output_format == "github":
+        print_github(found, broken, new)
+    elif output_format == "markdown":
+        print_markdown(found, broken)
+    else:
+        print_text(found, broken)
+    ctx.exit(_exit(found, broken))
+
+
+def _exit(found: Comparison, broken: bool) -> int:
+    if broken:
+        return FINDINGS
+    return CLEAN if found.verdict is not None else DECLINED

@@ -1,0 +1,115 @@
+"""What changed from an old grammar or artifact to a new one: `tcc.diff`, and its JSON fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tcc import screen
+from tcc.compilation import compile_file, load
+from tcc.files import GRAMMAR_ENDINGS
+from tcc_certs.formats.decimals import format_decimal
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.questions.comparison import Amounts, Comparison, compare
+from tcc_runtime.questions.difference import OneSided
+from tcc_runtime.questions.gate_changes import Change
+
+Side: TypeAlias = "Artifact | str | Path"
+
+
+def diff(old: Side, new: Side) -> Comparison:
+    """Which plans `new` has that `old` has not, and the other way round; exactly, listing none.
+
+    Args:
+        old, new: artifacts, or files of artifacts or grammars.
+
+    Returns:
+        the verdict on `new`, numbers and witnesses, and what else changed.
+
+    Raises:
+        CompileError: a grammar was refused, or a limit was reached.
+        tcc_certs.errors.Rejected: an artifact is refused or declined.
+        OSError: a file cannot be read.
+    """
+    return compare(artifact_of(old), artifact_of(new))
+
+
+def artifact_of(given: Side) -> Artifact:
+    """What was given, opened or compiled as its ending says.
+
+    Raises:
+        CompileError, tcc_certs.errors.Rejected, OSError: as for :func:`diff`.
+    """
+    if isinstance(given, Artifact):
+        return given
+    path = Path(given)
+    return compile_file(path) if path.suffix in GRAMMAR_ENDINGS else load(path)
+
+
+def comparison_fields(found: Comparison) -> dict[str, Any]:
+    """The JSON fields of ``diff``."""
+    fields: dict[str, Any] = {
+        "verdict": found.verdict,
+        "counts": found.counts,
+        "added": screen.decimal(found.added.plans),
+        "removed": screen.decimal(found.removed.plans),
+        "common": screen.decimal(found.common),
+        "witnesses": {"added": _witnesses(found.added), "removed": _witnesses(found.removed)},
+        "calls": None,
+        "monitors": _changes(found.monitors),
+        "open": _changes(found.opened),
+    }
+    if found.calls is not None:
+        fields["calls"] = {
+            "added": list(found.calls.added),
+            "removed": list(found.calls.removed),
+            "amounts": [amounts.call for amounts in found.calls.amounts],
+        }
+        fields["amounts"] = [_amounts(amounts) for amounts in found.calls.amounts]
+    if found.reason is not None:
+        fields["reason"] = str(found.reason)
+    return fields
+
+
+def _witnesses(side: OneSided) -> dict[str, list[str] | None]:
+    return {
+        "shortest": None if side.shortest is None else list(side.shortest),
+        "cheapest": None if side.cheapest is None else list(side.cheapest),
+    }
+
+
+def _changes(changes: Sequence[Change]) -> dict[str, Any]:
+    """By kind: texts where something is on one side alone, both sides where it is on both."""
+    changed = [
+        {"name": c.name, "old": c.old, "new": c.new, "sense": c.sense}
+        for c in changes
+        if c.old is not None and c.new is not None
+    ]
+    return {
+        "added": [change_text(c) for c in changes if c.old is None],
+        "removed": [change_text(c) for c in changes if c.new is None],
+        "changed": changed,
+    }
+
+
+def change_text(change: Change) -> str:
+    """What was added or removed, or how it changed, in a line."""
+    parts = [text for text in (change.old, change.new) if text is not None]
+    said = " became ".join(parts)
+    return said if change.of == "monitor" else f"{change.name}: {said}"
+
+
+def _amounts(found: Amounts) -> dict[str, Any]:
+    changed = {
+        name: {"old": amount_text(name, old), "new": amount_text(name, new)}
+        for name, old, new in found.changes
+    }
+    return {"call": found.call, **changed}
+
+
+def amount_text(name: str, amount: Sequence[int]) -> str:
+    """A cost, a price, a latency or an epsilon as decimal text; a range with its ends."""
+    places = 9 if name in ("cost", "epsilon") else 0
+    ends = dict.fromkeys(format_decimal(end, places) for end in amount)
+    return " .. ".join(ends)

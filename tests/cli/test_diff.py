@@ -1,0 +1,131 @@
+"""`tcc diff`: exit codes, the fields that programs rely on, and the other formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tcc as library
+from tests.cli.conftest import Tcc
+
+OLD = """grammar g version "1"
+tool a(k: 1 | 2; msg: text max 10) { cost 1 price 2 }
+tool b { cost 0.5 }
+tool c { cost -1 }
+plan = (a | b | c){1,3}
+require b before a
+limit depth <= 3
+"""
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> tuple[Path, Path]:
+    old, new = tmp_path / "old.tcg", tmp_path / "new.tcg"
+    old.write_text(OLD)
+    new.write_text(OLD.replace("require b before a\n", "").replace("cost 0.5", "cost 0.6"))
+    return old, new
+
+
+def test_wider_is_one_and_narrower_is_none(tcc: Tcc, sides: tuple[Path, Path]) -> None:
+    old, new = sides
+    found = tcc("diff", old, new, "--json")
+    assert found.code == 1
+    assert found.json == {
+        "format": "tcc.diff",
+        "format_version": "1.0",
+        "verdict": "wider",
+        "counts": "exact",
+        "added": "54",
+        "removed": "0",
+        "common": "30",
+        "witnesses": {
+            "added": {"shortest": ["a(k=1)"], "cheapest": ["a(k=1)", "c", "c"]},
+            "removed": {"shortest": None, "cheapest": None},
+        },
+        "calls": {"added": [], "removed": [], "amounts": ["b"]},
+        "amounts": [{"call": "b", "cost": {"old": "0.5", "new": "0.6"}}],
+        "monitors": {"added": [], "removed": [], "changed": []},
+        "open": {"added": [], "removed": [], "changed": []},
+        "breaking": True,
+    }
+    assert tcc("diff", old, new, "--breaking", "narrower").code == 0
+    assert tcc("diff", new, old).code == 0
+    assert tcc("diff", new, old, "--breaking", "narrower").code == 1
+    assert tcc("diff", old, old).out.startswith("equal: the plans are the same")
+    assert library.to_json(library.diff(old, new))["added"] == "54"
+
+
+def test_artifacts_and_grammars_on_either_side(
+    tcc: Tcc, sides: tuple[Path, Path], tmp_path: Path
+) -> None:
+    old, new = sides
+    made = tmp_path / "old.tcca"
+    assert tcc("compile", old, "-o", made).code == 0
+    assert tcc("diff", made, new, "--json").json == tcc("diff", old, new, "--json").json
+    assert tcc("diff", old, made).code == tcc("diff", made, made).code == 0
+    assert tcc("diff", made, new, "--beta", "2").code == 1
+    refused = tcc("diff", made, made, "--beta", "2")
+    assert refused.code == 2 and "--beta is for compiling a grammar" in refused.err
+
+
+def test_formats(tcc: Tcc, sides: tuple[Path, Path]) -> None:
+    old, new = sides
+    assert tcc("diff", old, new, "--format", "json").out == tcc("diff", old, new, "--json").out
+    line = tcc("diff", old, new, "--format", "github").out
+    assert line.startswith(f"::error title=tcc diff,file={new}::wider: ") and line.count("\n") == 1
+    assert "%0Aadded: 54 plans%0Ashortest: a(k=1)%0A" in line
+    assert tcc("diff", new, old, "--format", "github").out.startswith("::notice ")
+    page = tcc("diff", old, new, "--format", "markdown").out.splitlines()
+    assert page[0].startswith("### Breaking: wider: ") and r"| shortest | a\(k=1\) |" in page
+
+
+def test_the_empty_plan_is_a_witness(tcc: Tcc, tmp_path: Path) -> None:
+    sides = []
+    for name, plan in (("old", "a"), ("new", "a?")):
+        sides.append(tmp_path / f"{name}.tcg")
+        sides[-1].write_text(f'grammar g version "1" tool a plan = {plan}')
+    found = tcc("diff", *sides, "--json").json
+    assert found["witnesses"]["added"] == {"shortest": [], "cheapest": []}
+    assert "shortest  (the empty plan)" in tcc("diff", *sides).out
+
+
+def test_an_invalid_grammar_is_one_without_a_verdict(
+    tcc: Tcc, sides: tuple[Path, Path], tmp_path: Path
+) -> None:
+    wrong = tmp_path / "wrong.tcg"
+    wrong.write_text('grammar g version "1" plan = nothing')
+    for pair in ((sides[0], wrong), (wrong, sides[0])):
+        for format_ in ("json", "text", "github"):
+            ended = tcc("diff", *pair, "--format", format_)
+            assert ended.code == 1 and "verdict" not in ended.out
+        assert tcc("diff", *pair, "--json").json["diagnostics"]
+    assert tcc("diff", sides[0], tmp_path / "absent.tcg").code == 2
+
+
+def test_a_monitor_that_is_gone_is_breaking(tcc: Tcc, tmp_path: Path) -> None:
+    text = 'grammar g version "1" tool a(; m: integer 0 .. 9) plan = a a? '
+    old, new = tmp_path / "old.tcg", tmp_path / "new.tcg"
+    old.write_text(text + "limit sum(a.m) <= 5")
+    new.write_text(text)
+    found = tcc("diff", old, new, "--json")
+    assert (found.code, found.json["verdict"], found.json["breaking"]) == (1, "equal", True)
+    assert found.json["monitors"]["removed"] == ["limit sum(a.m) <= 5"]
+    assert tcc("diff", new, old).code == 0
+    old.write_text(text.replace("0 .. 9", "0 .. 8"))
+    found = tcc("diff", old, new, "--json")
+    assert found.code == 1
+    assert found.json["open"]["changed"] == [
+        {"name": "a.m", "old": "integer 0 .. 8", "new": "integer 0 .. 9", "sense": "wider"}
+    ]
+
+
+def test_bounds_take_no_part_where_the_plans_can_be_unfolded(tcc: Tcc, tmp_path: Path) -> None:
+    source = tmp_path / "g.tcg"
+    source.write_text(OLD)
+    relaxed, exact = tmp_path / "r.tcca", tmp_path / "e.tcca"
+    assert tcc("compile", source, "-o", exact).code == 0
+    assert tcc("compile", source, "-o", relaxed, "--relax", "require").code == 0
+    assert tcc("inspect", relaxed, "--json").json["counts"] == "upper"
+    found = tcc("diff", relaxed, exact, "--json").json
+    assert (found["verdict"], found["counts"], found["common"]) == ("equal", "exact", "30")
