@@ -63,6 +63,19 @@ Proof.
     intros P. rewrite <- I2. rewrite Es. split; [intros [x [Ex Hx]]; injection Ex as <-; exact Hx | eauto].
 Qed.
 
+(* The places of a session over any artifact: sets of states, with what the statements have seen. *)
+Theorem plans_of_places A state_eq held see ends : let D := enforced (sets A state_eq) held see ends in
+  (forall s, NoDup (map fst (edges D s))) /\
+  forall q h plan, accepted D ((q, []), h) plan <-> accepted A q plan /\ allowed held see ends h plan.
+Proof.
+  intros D. split.
+  - apply enforced_distinct, sets_have_distinct_calls.
+  - intros q h plan. unfold D. rewrite (enforced_plans (sets A state_eq)), sets_plans. cbn [members fst snd].
+    split; intros [H K]; (split; [|exact K]).
+    + destruct H as [p [[<- | []] H]]. exact H.
+    + exists q. split; [left; reflexivity | exact H].
+Qed.
+
 (* An artifact of two plans, `stop` and `a` `stop`, and a run of the coupled race to its end. *)
 Definition two_plans : automaton.
 Proof.
