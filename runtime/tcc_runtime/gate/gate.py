@@ -24,7 +24,7 @@ from tcc_runtime.gate.history import Happened, history
 from tcc_runtime.gate.journal import InFile, InMemory, now_ms
 from tcc_runtime.gate.keys import given_key
 from tcc_runtime.gate.observe import Observer
-from tcc_runtime.gate.permit import Permit
+from tcc_runtime.gate.permit import OverError, Permit
 from tcc_runtime.gate.policy import Policy, policy_of
 from tcc_runtime.gate.records import shown_name
 from tcc_runtime.gate.refusals import Allowed, Decision, Refused
@@ -256,14 +256,19 @@ class Gate:
             Refused: R303, R305 or R306.
         """
         shared = self._shared
-        ticket = None if shared.pending is not None else shared.enter("")
-        try:
-            with shared.lock:
+        with shared.lock:
+            # A call of this process that is under way has the lock of the file, and keeps it.
+            inside = shared.pending is not None
+            if inside:
                 resolve(shared, seq, outcome, observed)
-            self._observer.resolved(seq, outcome)
-        finally:
-            if ticket is not None:
+        if not inside:
+            ticket = shared.enter("")
+            try:
+                with shared.lock:
+                    resolve(shared, seq, outcome, observed)
+            finally:
                 shared.leave(ticket)
+        self._observer.resolved(seq, outcome)
 
     def finish(self, *, abandon: bool = False) -> None:
         """End the session; `abandon` ends it where no plan does.
@@ -336,8 +341,9 @@ class Gate:
             await self.sync_in_task()
         except BaseException as error:
             if shared.pending is ticket:
-                self.settle("unknown", sync=False)
-                shared.pending = None
+                self.settle(ticket, "unknown", sync=False)
+                with shared.lock:
+                    shared.pending = None
             shared.leave(ticket)
             if isinstance(error, LedgerError):
                 shared.broken(error, permit.tool)
@@ -359,6 +365,7 @@ class Gate:
 
     def settle(
         self,
+        ticket: Ticket,
         outcome: Outcome,
         result: object = None,
         observed: Mapping[str, Any] | None = None,
@@ -366,9 +373,15 @@ class Gate:
         *,
         sync: bool,
     ) -> tuple[Outcome, bool]:
-        """The outcome of the call under way: as it is kept, and whether it was unforeseen."""
+        """The outcome of that turn's call: as it is kept, and whether it was unforeseen.
+
+        Raises:
+            OverError: it is over, or was told already; nothing is told of another call.
+        """
         shared = self._shared
         with shared.lock:
+            if shared.pending is not ticket or not shared.session.under_way:
+                raise OverError("the call is over, or its outcome was told already")
             took = max(0, shared.clock() - self._began)
             kept = settle(shared, outcome, result, observed, took, sync=sync)
         self._outcome = kept[0], reason, kept[1]
@@ -378,7 +391,8 @@ class Gate:
         """The call is over."""
         call, told, seq = self._call, self._outcome, len(self._shared.session.made)
         self._call = None
-        self._shared.pending = None
+        with self._shared.lock:
+            self._shared.pending = None
         self._shared.leave(ticket)
         self._observer.ended(call, seq, *told)
 
