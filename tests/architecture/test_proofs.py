@@ -130,8 +130,6 @@ def test_a_row_names_sections_codes_and_a_function_that_are_there(row: Row) -> N
     known = {code.value for code in Code}
     assert codes
     assert {code for pair in codes for code in pair if code} <= known
-    if row.holder.startswith("nothing yet"):
-        return
     path, _, name = row.holder.partition(": ")
     file = ROOT / path if path.startswith("runtime/") else ROOT / "certs" / "tcc_certs" / path
     named = {
