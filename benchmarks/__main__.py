@@ -24,6 +24,7 @@ TABLES = (
     "races",
     "predicted",
     "mcp",
+    "gate",
     "langgraph",
 )
 

@@ -1,8 +1,8 @@
 (* The claims over a verified artifact, read here; and that they are not about nothing.
-   docs/spec/race.md, section 11. *)
+   docs/spec/race.md, sections 11 and 23. *)
 
 From Coq Require Import List Arith Bool Reals ZArith Lia Lra Permutation.
-From Tcc Require Import Automaton Certificates Rounding Search Coupled Rest Artifact Sets.
+From Tcc Require Import Automaton Certificates Rounding Search Coupled Rest Artifact Sets Prefix.
 Import ListNotations.
 Local Open Scope R_scope.
 
@@ -35,6 +35,46 @@ Proof.
   intros q a p. exact (max_falls A state_eq d (rank_falls A d C2) q a p).
 Qed.
 End Nondeterministic.
+
+(* A run after calls that were made: its claims are those of `Artifact`, begun at the state that the calls
+   lead to, with what the statements have seen; and its plans are the ways on, each once.  The automaton is
+   any deterministic one: of an artifact (C1), of sets of states, or `enforced` of either. *)
+Theorem ways_on D : (forall q, NoDup (map fst (edges D q))) -> forall root calls p, led D root calls = Some p ->
+  NoDup (map (plan_of D) (every_plan D p)) /\
+  forall P, accepted D root (calls ++ P) <-> exists leaf, In leaf (every_plan D p) /\ plan_of D leaf = P.
+Proof.
+  intros C1 root calls p E. rewrite every_plan_is_a_plan. split; [apply plans_distinct, C1|].
+  intros P. rewrite <- (residual_language D C1 calls root p P E), <- plans_are_the_accepted,
+    <- every_plan_is_a_plan, in_map_iff. split; intros [x [H1 H2]]; exists x; auto.
+Qed.
+
+(* The statements that are left to the run have seen the calls before it. *)
+Theorem prefix_of_enforced A held see ends : (forall q, NoDup (map fst (edges A q))) ->
+  forall calls q h p k, led (enforced A held see ends) (q, h) calls = Some (p, k) ->
+  led A q calls = Some p /\ forall P, allowed held see ends h (calls ++ P) <-> allowed held see ends k P.
+Proof.
+  intros C1 calls. induction calls as [|a calls IH]; intros q h p k E; cbn [led app allowed] in *.
+  - injection E as <- <-. split; [reflexivity | intros P; reflexivity].
+  - destruct (follow (enforced A held see ends) (q, h) a) as [[r j]|] eqn:Ef; [|discriminate].
+    apply (follow_edge _ (enforced_distinct A C1 held see ends)) in Ef. cbn [edges enforced fst snd] in Ef.
+    apply in_some in Ef. destruct Ef as [[b r'] [Hin Ee]]. unfold entry in Ee. cbn [fst snd] in Ee.
+    destruct (see h b) as [j'|] eqn:Es; [|discriminate]. injection Ee as -> -> ->.
+    destruct (IH r j p k E) as [I1 I2]. apply (follow_edge A C1) in Hin. rewrite Hin. split; [exact I1|].
+    intros P. rewrite <- I2. rewrite Es. split; [intros [x [Ex Hx]]; injection Ex as <-; exact Hx | eauto].
+Qed.
+
+(* The places of a session over any artifact: sets of states, with what the statements have seen. *)
+Theorem plans_of_places A state_eq held see ends : let D := enforced (sets A state_eq) held see ends in
+  (forall s, NoDup (map fst (edges D s))) /\
+  forall q h plan, accepted D ((q, []), h) plan <-> accepted A q plan /\ allowed held see ends h plan.
+Proof.
+  intros D. split.
+  - apply enforced_distinct, sets_have_distinct_calls.
+  - intros q h plan. unfold D. rewrite (enforced_plans (sets A state_eq)), sets_plans. cbn [members fst snd].
+    split; intros [H K]; (split; [|exact K]).
+    + destruct H as [p [[<- | []] H]]. exact H.
+    + exists q. split; [left; reflexivity | exact H].
+Qed.
 
 (* An artifact of two plans, `stop` and `a` `stop`, and a run of the coupled race to its end. *)
 Definition two_plans : automaton.

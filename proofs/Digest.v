@@ -56,6 +56,28 @@ Proof.
   apply le8_injective in Hl, Hh; auto. destruct a, b; simpl in *; subst; reflexivity.
 Qed.
 
+Lemma sorted_unique {X} (before : X -> X -> Prop) l m :
+  (forall a, ~ before a a) -> (forall a b c, before a b -> before b c -> before a c) ->
+  StronglySorted before l -> StronglySorted before m ->
+  (forall x, In x l <-> In x m) -> l = m.
+Proof.
+  intros before_irreflexive before_transitive. revert m. induction l as [|x l IH]; intros [|y m] Hl Hm E.
+  - reflexivity.
+  - destruct (proj2 (E y) (or_introl eq_refl)).
+  - destruct (proj1 (E x) (or_introl eq_refl)).
+  - inversion Hl as [|? ? Hl' Fl]; inversion Hm as [|? ? Hm' Fm]; subst.
+    rewrite Forall_forall in Fl, Fm.
+    assert (x = y) as <-.
+    { destruct (proj1 (E x) (or_introl eq_refl)) as [-> | Hx]; [reflexivity|].
+      destruct (proj2 (E y) (or_introl eq_refl)) as [-> | Hy]; [reflexivity|].
+      exfalso. apply (before_irreflexive x). apply before_transitive with y; auto. }
+    f_equal. apply IH; auto. intros z. split; intros Hz.
+    + destruct (proj1 (E z) (or_intror Hz)) as [<- | H']; [|exact H'].
+      exfalso. exact (before_irreflexive x (Fl x Hz)).
+    + destruct (proj2 (E z) (or_intror Hz)) as [<- | H']; [|exact H'].
+      exfalso. exact (before_irreflexive x (Fm x Hz)).
+Qed.
+
 Section Digest.
 Variable H : bytes -> bytes.
 Hypothesis H_length : forall x, length (H x) = 32%nat.
@@ -149,26 +171,6 @@ Definition letters (K : automaton) (info : call -> told) q :=
   map (fun e : edge K => info (fst e)) (edges K q).
 Definition in_order (K : automaton) info := forall q, StronglySorted before (letters K info q).
 
-Lemma sorted_unique l m : StronglySorted before l -> StronglySorted before m ->
-  (forall x, In x l <-> In x m) -> l = m.
-Proof.
-  revert m. induction l as [|x l IH]; intros [|y m] Hl Hm E.
-  - reflexivity.
-  - destruct (proj2 (E y) (or_introl eq_refl)).
-  - destruct (proj1 (E x) (or_introl eq_refl)).
-  - inversion Hl as [|? ? Hl' Fl]; inversion Hm as [|? ? Hm' Fm]; subst.
-    rewrite Forall_forall in Fl, Fm.
-    assert (x = y) as <-.
-    { destruct (proj1 (E x) (or_introl eq_refl)) as [-> | Hx]; [reflexivity|].
-      destruct (proj2 (E y) (or_introl eq_refl)) as [-> | Hy]; [reflexivity|].
-      exfalso. apply (before_irreflexive x). apply before_transitive with y; auto. }
-    f_equal. apply IH; auto. intros z. split; intros Hz.
-    + destruct (proj1 (E z) (or_intror Hz)) as [<- | H']; [|exact H'].
-      exfalso. exact (before_irreflexive x (Fl x Hz)).
-    + destruct (proj2 (E z) (or_intror Hz)) as [<- | H']; [|exact H'].
-      exfalso. exact (before_irreflexive x (Fm x Hz)).
-Qed.
-
 Lemma has_plan (K : automaton) info : alive K -> forall q, exists P, In P (told_plans K info q).
 Proof.
   intros Halive q. induction q as [q IH] using (below_ind K). rewrite told_plans_eq.
@@ -208,7 +210,7 @@ Proof.
     - intros [e [<- He]]. destruct (has_plan K info aK (snd e)) as [P HP]. exists P. apply told_cons. eauto.
     - intros [P HP]. apply told_cons in HP. destruct HP as [e [He [<- _]]]. eauto. }
   assert (L : letters M infoM q = letters N infoN p).
-  { apply sorted_unique; auto. intros x. rewrite !letter by assumption.
+  { apply (sorted_unique before); auto. intros x. rewrite !letter by assumption.
     split; intros [P HP]; exists P; apply E; exact HP. }
   assert (S : accept M q = accept N p).
   { assert (E0 := E []). rewrite !told_nil in E0. destruct (accept M q), (accept N p); tauto || (symmetry; tauto). }
@@ -237,6 +239,66 @@ Proof.
   cbn [map] in *. injection L as L0 L.
   rewrite L0, (T e f (or_introl eq_refl) (or_introl eq_refl) L0). f_equal.
   apply IHl; [exact L|]. intros x y Hx Hy. apply T; right; assumption.
+Qed.
+
+(* A nondeterministic artifact has several edges of one call, and its digest is that of its graph: two states
+   have one digest exactly where their graphs agree, step by step. *)
+Inductive agree : state M -> state N -> Prop :=
+| agree_ q p : accept M q = accept N p ->
+    (forall e, In e (edges M q) -> exists f, In f (edges N p) /\ infoM (fst e) = infoN (fst f) /\ agree (snd e) (snd f)) ->
+    (forall f, In f (edges N p) -> exists e, In e (edges M q) /\ infoM (fst e) = infoN (fst f) /\ agree (snd e) (snd f)) ->
+    agree q p.
+
+Theorem equal_digests_agree : no_collision -> forall q p, SM q = SN p -> agree q p.
+Proof.
+  intros Hinj q. induction q as [q IH] using (below_ind M). intros p E.
+  rewrite (digest_eq M infoM SM q digests_M), (digest_eq N infoN SN p digests_N) in E.
+  apply Hinj in E; [|constructor|constructor].
+  assert (Eacc := f_equal (fun l => nth 1 l 0%Z) E). cbn [state_bytes nth] in Eacc.
+  apply (f_equal (fun l => tl (tl l))) in E. cbn [state_bytes tl] in E. unfold pairs in E. apply blocks in E.
+  - assert (two : forall e f, (H (call_bytes (infoM (fst e))), SM (snd e)) = (H (call_bytes (infoN (fst f))), SN (snd f)) ->
+      In e (edges M q) -> infoM (fst e) = infoN (fst f) /\ agree (snd e) (snd f)).
+    { intros [a r] [b s] Ef He. injection Ef as HA HS. cbn [fst snd] in *.
+      apply Hinj in HA; [|constructor|constructor]. apply call_bytes_injective in HA; auto.
+      split; [exact HA | exact (IH a r He s HS)]. }
+    constructor.
+    + destruct (accept M q), (accept N p); reflexivity || discriminate.
+    + clear IH. revert two E. generalize (edges M q). generalize (edges N p). intros m l two E.
+      induction E as [|e f l m Hef _ IHl]; intros x Hx; [destruct Hx|]. destruct Hx as [<- | Hx].
+      * exists f. split; [left; reflexivity | apply two; [exact Hef | left; reflexivity]].
+      * destruct (IHl (fun e f Ef He => two e f Ef (or_intror He)) x Hx) as [g [Hg K]]. exists g. split; [right; exact Hg | exact K].
+    + clear IH. revert two E. generalize (edges M q). generalize (edges N p). intros m l two E.
+      induction E as [|e f l m Hef _ IHl]; intros x Hx; [destruct Hx|]. destruct Hx as [<- | Hx].
+      * exists e. split; [left; reflexivity | apply two; [exact Hef | left; reflexivity]].
+      * destruct (IHl (fun e f Ef He => two e f Ef (or_intror He)) x Hx) as [g [Hg K]]. exists g. split; [right; exact Hg | exact K].
+  - intros [a r]. cbn [fst snd]. split; [apply H_length | rewrite (digests_M r); apply H_length].
+  - intros [a r]. cbn [fst snd]. split; [apply H_length | rewrite (digests_N r); apply H_length].
+Qed.
+
+(* Edges stand in call order, those of one call by the bytes of their targets' digests; none is there twice. *)
+Variable prior : told * bytes -> told * bytes -> Prop.
+Hypothesis prior_irreflexive : forall a, ~ prior a a.
+Hypothesis prior_transitive : forall a b c, prior a b -> prior b c -> prior a c.
+Definition branches (K : automaton) info (S : state K -> bytes) q :=
+  map (fun e : edge K => (info (fst e) : told, S (snd e))) (edges K q).
+
+Theorem agreeing_graphs_have_equal_digests :
+  (forall q, StronglySorted prior (branches M infoM SM q)) -> (forall p, StronglySorted prior (branches N infoN SN p)) ->
+  forall q p, agree q p -> SM q = SN p.
+Proof.
+  intros oM oN q. induction q as [q IH] using (below_ind M). intros p Ha.
+  destruct Ha as [q p Eacc HM HN].
+  assert (B : branches M infoM SM q = branches N infoN SN p).
+  { apply (sorted_unique prior); auto. intros x. unfold branches. rewrite !in_map_iff. split.
+    - intros [[a r] [<- He]]. destruct (HM _ He) as [f [Hf [Ei Hag]]]. exists f. split; [|exact Hf].
+      cbn [fst snd] in *. rewrite Ei, (IH a r He (snd f) Hag). reflexivity.
+    - intros [f [<- Hf]]. destruct (HN _ Hf) as [[a r] [He [Ei Hag]]]. exists (a, r). split; [|exact He].
+      cbn [fst snd] in *. rewrite Ei, (IH a r He (snd f) Hag). reflexivity. }
+  rewrite (digest_eq M infoM SM q digests_M), (digest_eq N infoN SN p digests_N). f_equal. unfold state_bytes.
+  rewrite Eacc. do 2 f_equal. f_equal.
+  assert (P : forall K info S u, pairs K info S u = map (fun x => (H (call_bytes (fst x)), snd x)) (branches K info S u)).
+  { intros K info S u. unfold pairs, branches. rewrite map_map. reflexivity. }
+  rewrite !P, B. reflexivity.
 Qed.
 
 End Digest.

@@ -27,6 +27,7 @@ COMMANDS = {
     "serve": "answer an agent that plans, as an MCP server",
     "batch": "make many runs over one artifact, on all processors",
     "validate": "verify a ledger against its artifact",
+    "session": "tell what an agent did, from the ledger of its session",
     "test": "check a grammar's examples and expectations",
     "count": "count the plans of an artifact",
     "enumerate": "list plans in call order",

@@ -36,7 +36,7 @@ BOUNDS = {
     "kernel": (4210, 2675),
     "check": (4975, 3200),
     "check --core": (7070, 4575),
-    "validate": (11075, 6945),
+    "validate": (11090, 6950),
     "validate session": (8070, 5160),
 }
 OTHERS = (

@@ -1,7 +1,7 @@
 """Proofs and texts name one another: theorems, citations, codes, sections and functions.
 
-Read off the files; nothing here needs Coq.  A citation is `Search.v: run_wise, exhausted`, in a spec,
-in docs/trust.md, in proofs/README.md, in README.md or in a docstring.
+Read off the files; nothing here needs Coq.  A citation is `Search.v: run_wise, exhausted`, in a
+spec, in docs/trust.md, in README.md or in a docstring.
 """
 
 from __future__ import annotations

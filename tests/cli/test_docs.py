@@ -21,6 +21,7 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 from tcc_runtime.asking.quote_book import read_quotes
 from tests.cli.conftest import Tcc
+from tests.langchain.world import SAID, Scripted
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -116,6 +117,8 @@ def test_every_fenced_example_runs(page: Path, checkout: Path) -> None:
         "provider": SimpleNamespace(price_of=lambda call: "0.5"),
         "artifact": library.compile_file("grammars/research.tcg"),
     }
+    if page.name == "langgraph.md":
+        names["model"] = Scripted(script=SAID)
     for language, text in fenced(page):
         assert language in RUNNERS, f"{page.name}: an example without a language: {text[:60]}"
         Path("run.ledger").unlink(missing_ok=True)

@@ -7,7 +7,7 @@ answer for, and with the key of the digests there is less of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Any
 
@@ -25,7 +25,7 @@ Records = list[dict[str, Any]]
 ASSERTED = {
     ("session", "started_ms"), ("session", "arguments"), ("call", "call"),
     ("call", "ref"), ("call", "open.digest"),
-    ("call", "open"), ("outcome", "outcome"), ("outcome", "ms"), ("outcome", "result"),
+    ("call", "open.optional"), ("outcome", "outcome"), ("outcome", "ms"), ("outcome", "result"),
     ("outcome", "observed"), ("refusal", "tool"), ("refusal", "code"),
     ("resolve", "outcome"), ("resolve", "observed"), ("end", "abandoned"),
 }  # fmt: skip
@@ -42,6 +42,7 @@ CODES = {
     ("call", "seq"): {"S201", "L103"},
     ("call", "call"): {"S202", "S203", "S206", "S209", "S210", "S301", "S302", "S305", "L103"},
     ("call", "open"): {"S203", "S302", "L103"},
+    ("call", "open.optional"): {"S203"},  # it has to be shown
     ("call", "open.digest"): {"S205", "S302", "L103"},
     ("call", "open.type"): {"S203", "S204", "L103"},
     ("call", "open.value"): {"S203", "S204", "S205", "S302", "L103"},
@@ -60,11 +61,14 @@ CODES = {
 }  # fmt: skip
 
 
+OPTIONAL = {"refund": {"note"}, '"send-mail"': {"corps é", "urgent"}}
+
+
 def mutants(records: Records) -> Iterator[tuple[int, str, str, Records]]:
     """Record, field, how, and the records: one change each."""
     for at, record in enumerate(records):
         for name, value in record.items():
-            for field, how, changed in _field_changes(record["kind"], name, value):
+            for field, how, changed in _field_changes(record, name, value):
                 if type(changed) is not type(value) or changed != value:
                     yield at, field, how, _put(records, at, {**record, name: changed})
             rest = {key: item for key, item in record.items() if key != name}
@@ -83,10 +87,10 @@ def mutants(records: Records) -> Iterator[tuple[int, str, str, Records]]:
             yield at, "unforeseen", "added", _put(records, at, {**record, "unforeseen": True})
 
 
-def _field_changes(kind: str, name: str, value: Any) -> Iterator[tuple[str, str, Any]]:
+def _field_changes(record: dict[str, Any], name: str, value: Any) -> Iterator[tuple[str, str, Any]]:
     if name == "open":
         yield from (("open.zzz", "of another form", other) for other in ([], "x", 0, {"id": {}}))
-        yield from _open_changes(value)
+        yield from _open_changes(value, OPTIONAL.get(record["call"].partition("(")[0], ()))
         return
     for how, changed in changes(value):
         yield name, how, changed
@@ -101,7 +105,7 @@ def _field_changes(kind: str, name: str, value: Any) -> Iterator[tuple[str, str,
         "schema": ["tcc.session/1.1", "tcc.ledger/1.0"],
     }  # fmt: skip
     for other in others.get(name, ()):
-        if kind != "session" or name == "schema":
+        if record["kind"] != "session" or name == "schema":
             yield name, other, other
     if name == "states":
         yield from (("states", "-1", [-1, *value]), ("states", "more", [*value, value[-1] + 1]))
@@ -111,7 +115,9 @@ def _field_changes(kind: str, name: str, value: Any) -> Iterator[tuple[str, str,
         yield name, "two", {**value, "suite": "unit"}
 
 
-def _open_changes(value: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
+def _open_changes(
+    value: dict[str, Any], optional: Collection[str]
+) -> Iterator[tuple[str, str, Any]]:
     """Each member of each argument, and arguments more and less."""
     for argument, item in value.items():
         for member, text in item.items():
@@ -126,10 +132,12 @@ def _open_changes(value: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
         for told in ({"type": "s"}, {"value": "x"}, {"type": "s", "value": "x"}):
             if not told.keys() & item.keys():
                 yield "open.value", f"{argument} shown", {**value, argument: {**item, **told}}
-        yield "open", f"{argument} dropped", {k: v for k, v in value.items() if k != argument}
+        place = "open.optional" if argument in optional else "open"
+        yield place, f"{argument} dropped", {k: v for k, v in value.items() if k != argument}
     for argument in ("note", "urgent", "zzz", "amount", ""):
         if argument not in value:
-            yield "open", f"{argument} more", {**value, argument: {"digest": "00" * 32}}
+            place = "open.optional" if argument in optional else "open"
+            yield place, f"{argument} more", {**value, argument: {"digest": "00" * 32}}
 
 
 def _put(records: Records, at: int, record: dict[str, Any]) -> Records:
@@ -259,3 +267,44 @@ def test_another_artifact_and_another_pin_are_refused() -> None:
     assert validate(data, b"nothing").verdict == 1
     pin = desk().file.digest.hex()
     assert validate(data, desk(), pin=pin).verdict == 0
+
+
+def test_no_two_calls_have_one_key_or_one_reference() -> None:
+    records = list(shape("unknown hidden"))
+    calls = [at for at, record in enumerate(records) if record["kind"] == "call"]
+    for field in ("key", "ref"):
+        stolen = {**records[calls[1]], field: records[calls[0]][field]}
+        found = validate(sealed([*records[: calls[1]], stolen]), desk())
+        first = found.findings[0]
+        assert (first.code, first.line, first.field) == ("S208", calls[1] + 1, field)
+
+
+def test_two_values_have_two_digests_and_one_value_one() -> None:
+    """Without the key: what is shown contradicts itself."""
+    records = list(shape("unknown shown"))
+    calls = [at for at, record in enumerate(records) if record["kind"] == "call"]
+    one, other = records[calls[0]]["open"]["id"], records[calls[1]]["open"]["id"]
+    assert one["value"] != other["value"]
+    for told in ({**other, "digest": one["digest"]}, {**one, "digest": other["digest"]}):
+        forged = {**records[calls[1]], "open": {"id": told}}
+        found = validate(sealed([*records[: calls[1]], forged]), desk())
+        first = found.findings[0]
+        assert (first.code, first.line, first.field) == ("S205", calls[1] + 1, "open: find.id")
+
+
+def test_what_is_shown_is_listed_once_and_in_order() -> None:
+    records = list(shape("plain shown"))
+    names = records[0]["arguments"]["show"]
+    for show in (names[::-1], [*names, names[-1]], [*names, "zzz.zzz"], ["find", *names]):
+        head = named({**records[0], "arguments": {"show": show}})
+        first = validate(sealed([head, *records[1:]]), desk()).findings[0]
+        assert (first.code, first.line, first.field) == ("S101", 1, "arguments")
+
+
+def test_only_what_was_done_has_a_result() -> None:
+    for name, outcome in (("unknown hidden", "failed"), ("unknown hidden", "unknown")):
+        records = list(shape(name))
+        at = next(i for i, record in enumerate(records) if record.get("outcome") == outcome)
+        forged = {**records[at], "result": "00" * 32}
+        first = validate(sealed([*records[:at], forged]), desk()).findings[0]
+        assert (first.code, first.line, first.field) == ("S209", at + 1, "result")

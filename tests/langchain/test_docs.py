@@ -10,13 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.langchain.world import Scripted, called
+from tests.langchain.world import SAID, Scripted
 
 PAGE = Path(__file__).parents[2] / "docs" / "langgraph.md"
-SAID = [
-    [called("look_up", by="email", text="order 17")],
-    [called("refund", part="full", order="ord-17", amount=30)],
-]
 
 
 def test_the_page_runs(

@@ -29,11 +29,10 @@ from pydantic import BaseModel, Field, field_validator
 import tcc as library
 from tcc.langchain import guard
 from tcc_runtime.executor.binding import Failed
+from tests.langchain.world import ASKED, World, answers, called
 
 if TYPE_CHECKING:
     from elsewhere import Elsewhere
-
-from tests.langchain.world import ASKED, World, answers, called
 
 MANY = """
 grammar many version "1"
@@ -94,12 +93,14 @@ def test_what_the_schema_fills_in_is_what_is_decided_on(many: World) -> None:
         called("act", kind="A", size=2, text=None, count="7"),
         called("act", kind="B", size="1"),  # forbidden now
         called("act", trace=True),  # undeclared, and not left to its default
+        called("act", trace=False),  # nor is what is written as its default
         called("act", kind="c"),
     )
-    assert [message.status for message in said] == ["success"] * 2 + ["error"] * 3
+    assert [message.status for message in said] == ["success"] * 2 + ["error"] * 4
     assert texts(many) == ["act(kind=b)", "act(kind=a,size=2)"]
     assert [given["kind"] for _, given in many.done] == ["b", "a"]
-    assert many.refused == ["R201", "R102"]  # what the schema refuses never comes to the gate
+    # What the schema refuses never comes to the gate.
+    assert many.refused == ["R201", "R102", "R102"]
     assert "Input should be 'a' or 'b'" in said[-1].text
 
 
@@ -198,6 +199,10 @@ def test_injected_by_hand(many: World) -> None:
     assert found.args.keys() == {"kind"}
 
 
+class Kind(BaseModel):
+    kind: str
+
+
 class Custom(BaseTool):
     """A class with parameters of its own."""
 
@@ -221,6 +226,8 @@ class CustomInTask(Custom):
 
 class CustomHinted(Custom):
     """Hints with a name that only a type checker sees."""
+
+    args_schema: type[BaseModel] = Kind
 
     def _run(self, kind: str, config: RunnableConfig, run_manager: Elsewhere | None = None) -> str:
         return super()._run(kind, config, run_manager)

@@ -45,6 +45,11 @@ def called(name: str, ref: str = "", **arguments: Any) -> dict[str, Any]:
 
 LOOK = called("look", by="email")
 REFUND = called("refund", part="half", order="ord-1", amount=3)
+# What the model of docs/langgraph.md says.
+SAID = [
+    [called("look_up", by="email", text="order 17")],
+    [called("refund", part="full", order="ord-17", amount=30)],
+]
 
 
 class Scripted(BaseChatModel):

@@ -166,7 +166,8 @@ class Session:
         self.ended, self.abandoned = True, record["abandoned"] is True
         if not self.abandoned:
             due = "states that are all the end of a plan"
-            finishes = not self.unforeseen and self.history.plans.may_finish(self.history.held)
+            # After an answer that was unforeseen it holds nowhere alone, where no plan ends.
+            finishes = self.history.plans.may_finish(self.history.held)
             shown = self.history.plans.shown(self.history.held)
             ensure(finishes, Code.SESSION_FINISH, "abandoned", due, shown)
 

@@ -43,10 +43,13 @@ def admit(
     follower, session = shared.follower, shared.session
     seq = len(session.made) + 1
     record = follower.writer.call(seq, found.asked, session.states(), reference)
-    shared.write(record, tool, sync=sync)
-    session.begin(found.asked.group, found.seen).opened = opened_of(record)
-    if reference is not None:
-        follower.refs[reference] = seq
+
+    def begin() -> None:
+        session.begin(found.asked.group, found.seen).opened = opened_of(record)
+        if reference is not None:
+            follower.refs[reference] = seq
+
+    shared.write(record, begin, tool, sync=sync)
     return seq, str(record["key"])
 
 
@@ -78,7 +81,8 @@ def _record_refusal(shared: Shared, found: Decision, tool: str) -> None:
     """Of an ended session nothing is written any more."""
     if not shared.session.ended:
         known = shared.policy.tool(tool) is not None
-        shared.try_to_write(refusal_record(tool if known else "", str(found.code)), sync=False)
+        record = refusal_record(tool if known else "", str(found.code))
+        shared.try_to_write(record, lambda: None, sync=False)
 
 
 def settle(
@@ -108,10 +112,13 @@ def settle(
         unforeseen,
         shared.follower.writer.result(result),
     )
-    if not shared.try_to_write(record, sync=sync):
+
+    def then() -> None:
+        session.settle(outcome, indices, unforeseen)
+
+    if not shared.try_to_write(record, then, sync=sync):
         session.settle("unknown", None, False)
         return "unknown", False
-    session.settle(outcome, indices, unforeseen)
     return outcome, session.unforeseen
 
 
@@ -135,8 +142,8 @@ def resolve(shared: Shared, seq: int, outcome: Outcome, observed: Mapping[str, A
         raise ValueError(f"observed: one of its values for each of {names}")
     if outcome == "failed" and observed:
         raise ValueError("observed: nothing, of a call that failed")
-    shared.write(resolve_record(seq, outcome, observed_texts(table, indices)))
-    session.resolve(made, outcome, indices)
+    record = resolve_record(seq, outcome, observed_texts(table, indices))
+    shared.write(record, lambda: session.resolve(made, outcome, indices))
 
 
 def finish(shared: Shared, abandon: bool) -> None:
@@ -150,5 +157,8 @@ def finish(shared: Shared, abandon: bool) -> None:
         shared.refuse(Code.ENDED)
     if not abandon and not session.may_finish():
         shared.refuse(Code.MAY_NOT_FINISH)
-    shared.write(end_record(abandon))
-    session.ended = True
+
+    def end() -> None:
+        session.ended = True
+
+    shared.write(end_record(abandon), end)

@@ -1,6 +1,6 @@
 """A session brought to where its ledger is, each record held to what the session would write.
 
-Text: docs/spec/session.md, section 7.  A ledger of another artifact, another key or another course
+Text: docs/gate.md.  A ledger of another artifact, another key or another course
 is never gone on with.
 Cost: linear in the records.
 """
@@ -33,6 +33,7 @@ class Follower:
         shown: the open parameters whose values are shown.
         writer: of the records that this session writes.
         key: of its digests.
+        session_id: of its first record.
     """
 
     def __init__(self, policy: Policy, key: bytes) -> None:
@@ -42,11 +43,12 @@ class Follower:
         self.writer = Writer(key, ())
         self._policy = policy
         self.key = key
+        self.session_id = ""
         self._line = 0
 
-    def open(self, shown: tuple[str, ...]) -> None:
-        """The session shows these open parameters."""
-        self.shown = shown
+    def open(self, shown: tuple[str, ...], session_id: str) -> None:
+        """The session shows these open parameters, and has this name."""
+        self.shown, self.session_id = shown, session_id
         self.writer = Writer(self.key, shown)
 
     def apply(self, record: Record, line: int) -> None:
@@ -78,7 +80,7 @@ class Follower:
         shown = arguments.get("show")
         if not isinstance(shown, list):
             raise self._error("arguments", "a list of what is shown", arguments)
-        self.open(tuple(str(name) for name in shown))
+        self.open(tuple(str(name) for name in shown), self._read(record, "session_id", str))
         started = self._read(record, "started_ms", int)
         if not 0 <= started < 1 << 48:
             raise self._error("started_ms", "0 .. 2^48 - 1", started)

@@ -23,10 +23,11 @@ from tcc_runtime.gate.deciding import Permitted, decide, decision, is_call
 from tcc_runtime.gate.history import Happened, history
 from tcc_runtime.gate.journal import InFile, InMemory, now_ms
 from tcc_runtime.gate.keys import given_key
-from tcc_runtime.gate.permit import Permit
+from tcc_runtime.gate.observe import Observer
+from tcc_runtime.gate.permit import OverError, Permit
 from tcc_runtime.gate.policy import Policy, policy_of
 from tcc_runtime.gate.records import shown_name
-from tcc_runtime.gate.refusals import Allowed, Decision
+from tcc_runtime.gate.refusals import Allowed, Decision, Refused
 from tcc_runtime.gate.remaining import remaining
 from tcc_runtime.gate.session import Outcome, Session
 from tcc_runtime.gate.shared import Shared
@@ -80,6 +81,10 @@ class Gate:
             durable=durable,
             clock=now_ms if clock is None else clock,
         )
+        grammar = self._policy.artifact.manifest.grammar
+        self._observer = Observer(shared.follower.session_id, grammar)
+        self._call: Any = None
+        self._outcome: tuple[Outcome, str, bool] = ("unknown", "", False)
         self._began = 0
         self._told: set[bytes] = set()  # heads that others may have kept
         if shared.session.ended:
@@ -251,13 +256,19 @@ class Gate:
             Refused: R303, R305 or R306.
         """
         shared = self._shared
-        ticket = None if shared.pending is not None else shared.enter("")
-        try:
-            with shared.lock:
+        with shared.lock:
+            # A call of this process that is under way has the lock of the file, and keeps it.
+            inside = shared.pending is not None
+            if inside:
                 resolve(shared, seq, outcome, observed)
-        finally:
-            if ticket is not None:
+        if not inside:
+            ticket = shared.enter("")
+            try:
+                with shared.lock:
+                    resolve(shared, seq, outcome, observed)
+            finally:
                 shared.leave(ticket)
+        self._observer.resolved(seq, outcome)
 
     def finish(self, *, abandon: bool = False) -> None:
         """End the session; `abandon` ends it where no plan does.
@@ -266,12 +277,17 @@ class Gate:
             Refused: R204 no plan ends here; R303, R305, R306.
         """
         shared = self._shared
-        ticket = shared.enter("")
         try:
-            with shared.lock:
-                finish(shared, abandon)
-        finally:
-            shared.leave(ticket)
+            ticket = shared.enter("")
+            try:
+                with shared.lock:
+                    finish(shared, abandon)
+            finally:
+                shared.leave(ticket)
+        except Refused as refusal:
+            self._observer.refused("", refusal.decision.code)
+            raise
+        self._observer.closed("abandoned" if abandon else "ended")
 
     def close(self) -> None:
         """Lets go of the ledger; the session can be taken up again."""
@@ -279,6 +295,7 @@ class Gate:
         with shared.lock:
             shared.fail(LedgerError("ledger", OSError(0, "the gate is closed")))
             shared.journal.close()
+        self._observer.closed("let go")
 
     def __enter__(self) -> Gate:
         return self
@@ -293,16 +310,29 @@ class Gate:
 
     def enter(self, permit: Permit) -> None:
         """Waits for the turn, decides and records; of a thread."""
-        ticket = self._shared.enter(permit.tool)
         try:
-            with self._shared.lock:
-                self._admit(permit, ticket, sync=True)
-        except BaseException:
-            self._shared.leave(ticket)
+            ticket = self._shared.enter(permit.tool)
+            try:
+                with self._shared.lock:
+                    self._admit(permit, ticket, sync=True)
+            except BaseException:
+                self._shared.leave(ticket)
+                raise
+        except Refused as refusal:
+            self._observer.refused(permit.tool, refusal.decision.code)
             raise
+        self._begin(permit)
 
     async def enter_in_task(self, permit: Permit) -> None:
         """The same, of a task; the disk is waited for in another thread."""
+        try:
+            await self._enter_in_task(permit)
+        except Refused as refusal:
+            self._observer.refused(permit.tool, refusal.decision.code)
+            raise
+        self._begin(permit)
+
+    async def _enter_in_task(self, permit: Permit) -> None:
         shared = self._shared
         ticket = await shared.enter_in_task(permit.tool)
         try:
@@ -311,10 +341,20 @@ class Gate:
             await self.sync_in_task()
         except BaseException as error:
             if shared.pending is ticket:
-                self.settle("unknown", sync=False)
-            self.leave(ticket)
+                self.settle(ticket, "unknown", sync=False)
+                with shared.lock:
+                    shared.pending = None
+            shared.leave(ticket)
             if isinstance(error, LedgerError):
                 shared.broken(error, permit.tool)
+            raise
+
+    def _begin(self, permit: Permit) -> None:
+        """Tell who watches; whatever that raises, the turn is not kept."""
+        try:
+            self._call = self._observer.began(permit.tool, permit.seq)
+        except BaseException:
+            permit.__exit__(None, None, None)
             raise
 
     def _admit(self, permit: Permit, ticket: Ticket, *, sync: bool) -> None:
@@ -325,22 +365,36 @@ class Gate:
 
     def settle(
         self,
+        ticket: Ticket,
         outcome: Outcome,
         result: object = None,
         observed: Mapping[str, Any] | None = None,
+        reason: str = "",
         *,
         sync: bool,
     ) -> tuple[Outcome, bool]:
-        """The outcome of the call under way: as it is kept, and whether it was unforeseen."""
+        """The outcome of that turn's call: as it is kept, and whether it was unforeseen.
+
+        Raises:
+            OverError: it is over, or was told already; nothing is told of another call.
+        """
         shared = self._shared
         with shared.lock:
+            if shared.pending is not ticket or not shared.session.under_way:
+                raise OverError("the call is over, or its outcome was told already")
             took = max(0, shared.clock() - self._began)
-            return settle(shared, outcome, result, observed, took, sync=sync)
+            kept = settle(shared, outcome, result, observed, took, sync=sync)
+        self._outcome = kept[0], reason, kept[1]
+        return kept
 
     def leave(self, ticket: Ticket) -> None:
         """The call is over."""
-        self._shared.pending = None
+        call, told, seq = self._call, self._outcome, len(self._shared.session.made)
+        self._call = None
+        with self._shared.lock:
+            self._shared.pending = None
         self._shared.leave(ticket)
+        self._observer.ended(call, seq, *told)
 
     async def sync_in_task(self) -> None:
         """Waits for the disk, without keeping other tasks waiting.

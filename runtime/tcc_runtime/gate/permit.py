@@ -7,12 +7,17 @@ Cost: that of the gate's records.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol
 
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.session import Outcome
 from tcc_runtime.gate.turns import Ticket
+
+
+class OverError(RuntimeError):
+    """The call of a permit is over, or its outcome was told already."""
 
 
 class Door(Protocol):
@@ -26,13 +31,15 @@ class Door(Protocol):
 
     def settle(
         self,
+        ticket: Ticket,
         outcome: Outcome,
         result: object = None,
         observed: Mapping[str, Any] | None = None,
+        reason: str = "",
         *,
         sync: bool,
     ) -> tuple[Outcome, bool]:
-        """The outcome: as it is kept, and whether it was unforeseen."""
+        """The outcome of that turn's call: as it is kept, and whether it was unforeseen."""
         ...
 
     def leave(self, ticket: Ticket) -> None:
@@ -96,16 +103,25 @@ class Permit:
 
     def failed(self, reason: str = "") -> None:
         """The call is known not to have happened; `reason` is for logs, not for the ledger."""
-        self._settle("failed", None, None)
+        self._settle("failed", reason=reason)
 
     def unknown(self, reason: str = "") -> None:
-        """Nobody knows whether the call happened."""
-        self._settle("unknown", None, None)
+        """Nobody knows whether the call happened; `reason` as of :meth:`failed`."""
+        self._settle("unknown", reason=reason)
 
-    def _settle(self, outcome: Outcome, result: object, observed: Mapping[str, Any] | None) -> None:
-        self._require(self._ticket is not None, "the block is not entered, or is left")
+    def _settle(
+        self,
+        outcome: Outcome,
+        result: object = None,
+        observed: Mapping[str, Any] | None = None,
+        reason: str = "",
+    ) -> None:
+        ticket = self._ticket
+        if ticket is None:
+            raise OverError(f"{self.tool}: the block is not entered, or is left")
         self._require(self.outcome is None, "the outcome was told already")
-        told = self._gate.settle(outcome, result, observed, sync=not self._in_task)
+        sync = not self._in_task
+        told = self._gate.settle(ticket, outcome, result, observed, reason, sync=sync)
         self.outcome, self.unforeseen = told
 
     def admitted(self, seq: int, key: str, ticket: Ticket) -> None:
@@ -127,8 +143,7 @@ class Permit:
         if ticket is None:
             return
         try:
-            if self.outcome is None:
-                self.unknown()
+            self._leave_unknown(kind)
         finally:
             self._ticket = None
             self._gate.leave(ticket)
@@ -136,7 +151,11 @@ class Permit:
     async def __aenter__(self) -> Permit:
         self._require(self._seq == 0, "a permit is for one call")
         self._in_task = True
-        await self._gate.enter_in_task(self)
+        try:
+            await self._gate.enter_in_task(self)
+        except BaseException:
+            self._ticket = None  # it may have been admitted, and then given up
+            raise
         return self
 
     async def __aexit__(
@@ -149,14 +168,19 @@ class Permit:
         if ticket is None:
             return
         try:
-            if self.outcome is None:
-                self.unknown()
+            self._leave_unknown(kind)
             await self._gate.sync_in_task()
         except LedgerError as trouble:
             self._gate.fail(trouble)
         finally:
             self._ticket = None
             self._gate.leave(ticket)
+
+    def _leave_unknown(self, kind: type[BaseException] | None) -> None:
+        """What nobody told is unknown; another thread may be telling it just now."""
+        if self.outcome is None:
+            with suppress(OverError):
+                self.unknown("" if kind is None else kind.__name__)
 
     def _require(self, holds: bool, what: str) -> None:
         if not holds:

@@ -4,7 +4,7 @@ Who wants to change it waits for his turn (in the order of asking, within a proc
 lock of the file; then he reads what others have written.  A call that its process left without an
 outcome is unknown from then on.  After an error of the system nothing is written any more, and so
 nothing is allowed.
-Text: docs/spec/session.md, section 7.
+Text: docs/gate.md.
 Cost: constant, and what others have written since.
 """
 
@@ -61,6 +61,7 @@ class Shared:
         self.journal = journal
         self.durable = durable
         self._fault: Exception | None = None
+        self._between = False  # a record is being written that the session does not know yet
         self._pid = os.getpid()
         if isinstance(journal, InFile):
             self._turns = turns_of(journal.device, journal.inode)
@@ -80,7 +81,7 @@ class Shared:
         if not 0 <= started < 1 << 48:
             raise SettingsError("clock", "0 .. 2^48 - 1 milliseconds", started)
         record = session_record(self.policy, follower.key, started, shown)
-        follower.open(shown)
+        follower.open(shown, str(record["session_id"]))
         self.journal.append(record)
         self.sync()
 
@@ -186,63 +187,98 @@ class Shared:
 
     def _catch_up(self, tool: str) -> None:
         with self.lock:
-            if self._fault is not None:
-                self.broken(self._fault, tool)
+            self._require_sound(tool)
             self._read(self.follower, locked=True)
             self._leave_unknown(self.follower)
 
     def _read(self, follower: Follower, *, locked: bool) -> None:
         for record in self.journal.news(locked=locked):
+            # A record that was read and not followed must not be gone on behind.
+            self._between = True
             follower.apply(record, self.journal.records)
+            self._between = False
 
     def _leave_unknown(self, follower: Follower) -> None:
         """A call that its process did not end has an unknown outcome."""
         session = follower.session
         if session.under_way:
             seq = len(session.made)
-            self.journal.append(outcome_record(seq, "unknown", 0, None, False, None))
-            self.sync()
-            session.settle("unknown", None, False)
+            record = outcome_record(seq, "unknown", 0, None, False, None)
+            self._keep(record, lambda: session.settle("unknown", None, False), sync=True)
 
     def look(self) -> Decision | None:
         """What others have written since, without the lock; why nothing can be said, if so."""
         self._require_process()
-        if self._fault is None:
+        if self._trouble() is None:
             try:
                 self._read(self.follower, locked=False)
-            except Rejected:
-                return None  # a line that is being mended just now; who has the lock looks closely
+            except Rejected as error:
+                if not self._between:  # a line that is being mended; who has the lock looks closely
+                    return None
+                self._fault = error
             except (LedgerError, ResumeError) as error:
                 self._fault = error
         return None if self._fault is None else self._broken(self._fault)
 
-    def write(self, record: dict[str, Json], tool: str = "", *, sync: bool = True) -> None:
-        """Writes a record, and waits for the disk unless `sync` is False.
+    def write(
+        self,
+        record: dict[str, Json],
+        then: Callable[[], None],
+        tool: str = "",
+        *,
+        sync: bool = True,
+    ) -> None:
+        """Writes a record, waits for the disk unless `sync` is False, and changes the session.
+
+        Args:
+            then: the change that the record tells.
 
         Raises:
-            Refused: R306 it cannot be written.
+            Refused: R306 it cannot be written; the session is as it was.
         """
+        self._require_sound(tool)
         try:
-            self.journal.append(record)
-            if sync:
-                self.sync()
+            self._keep(record, then, sync=sync)
         except LedgerError as error:
             self.broken(error, tool)
 
-    def try_to_write(self, record: dict[str, Json], *, sync: bool) -> bool:
+    def try_to_write(
+        self, record: dict[str, Json], then: Callable[[], None], *, sync: bool
+    ) -> bool:
         """The same; False where it cannot be written, and then nothing is allowed any more."""
+        if self._trouble() is not None:
+            return False
         try:
-            self.journal.append(record)
-            if sync:
-                self.sync()
+            self._keep(record, then, sync=sync)
         except LedgerError as error:
             self._fault = error
             return False
         return True
 
+    def _keep(self, record: dict[str, Json], then: Callable[[], None], *, sync: bool) -> None:
+        # What breaks this off (an interrupt, say, while the disk is waited for) leaves a record
+        # that the session does not know: nothing is allowed until the ledger is taken up again.
+        self._between = True
+        self.journal.append(record)
+        if sync:
+            self.sync()
+        then()
+        self._between = False
+
     def fail(self, error: Exception) -> None:
         """From here on nothing is allowed."""
         self._fault = self._fault or error
+
+    def _trouble(self) -> Exception | None:
+        """Why nothing may be written any more."""
+        if self._between and self._fault is None:
+            self._fault = LedgerError("ledger", OSError(0, "a record was broken off"))
+        return self._fault
+
+    def _require_sound(self, tool: str) -> None:
+        trouble = self._trouble()
+        if trouble is not None:
+            self.broken(trouble, tool)
 
     # Refusals.
 
@@ -261,10 +297,10 @@ class Shared:
             Refused: R305.
         """
         with self.lock:
-            if tool and self.pending is not None and self._fault is None:
+            if tool and self.pending is not None and self._trouble() is None:
                 known = self.policy.tool(tool) is not None
                 record = refusal_record(tool if known else "", Code.NESTED_CALL)
-                self.try_to_write(record, sync=False)
+                self.try_to_write(record, _nothing, sync=False)
         self.refuse(Code.NESTED_CALL, tool)
 
     def broken(self, error: Exception, tool: str) -> NoReturn:
@@ -278,3 +314,7 @@ class Shared:
 
     def _broken(self, error: Exception) -> Decision:
         return decision(self.session, Code.NOT_WRITTEN, clip(error, 200))
+
+
+def _nothing() -> None:
+    """A refusal changes nothing."""

@@ -133,8 +133,9 @@ class Recorder:
 
 def refusal_text(refusal: Refused) -> str:
     """What was refused, why, and what is allowed: text that helps a model to go on."""
-    because = "; ".join(reason["text"] for reason in refusal.because)
-    parts = [f"Refused, and not called: {refusal}."]
+    said = str(refusal)
+    because = "; ".join(one["text"] for one in refusal.because if one["text"] not in said)
+    parts = [f"Refused, and not called: {said}."]
     if because:
         parts.append(f"Because of: {because}.")
     parts.append(allowed_text(refusal.allowed_next))

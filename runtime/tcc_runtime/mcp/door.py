@@ -8,24 +8,24 @@ Calls come out of here checked for their form alone; whether they may be made is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
-from tcc_runtime.mcp.versions import (
-    CAPABILITIES_KEY,
-    HANDSHAKE,
-    STATELESS,
-    VERSION_KEY,
-    cacheable,
-    stamped,
+from tcc_runtime.mcp.messages import (
+    Call,
+    Cancelled,
+    check_envelope,
+    error_line,
+    is_older,
+    notification,
+    read_call,
+    shown_number,
+    unsupported,
 )
+from tcc_runtime.mcp.versions import HANDSHAKE, STATELESS, VERSION_KEY, cacheable, stamped
 from tcc_runtime.mcp.wire import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    PARSE_ERROR,
-    UNSUPPORTED_VERSION,
     Answer,
     Id,
     Member,
@@ -36,30 +36,7 @@ from tcc_runtime.mcp.wire import (
     write_line,
 )
 
-_CALL_MEMBERS = frozenset(("name", "arguments", "_meta"))
-_FAR = 10**15
 _RESULT_MEMBERS = ("content", "structuredContent", "isError")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """A call that a client asks for.
-
-    Attributes:
-        token: for progress, where the client wants to hear of it.
-    """
-
-    identity: Id
-    tool: str
-    arguments: Mapping[str, Any]
-    token: Id | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cancelled:
-    """A client that no longer waits for an answer."""
-
-    identity: Id
 
 
 class Door:
@@ -94,7 +71,7 @@ class Door:
     def take(self, line: bytes | None) -> bytes | Call | Cancelled | None:
         """A line of the client's: the answer to it, or the call or the cancellation that it is."""
         if line is None:
-            return _error(None, INVALID_REQUEST, "a line that is too long")
+            return error_line(None, INVALID_REQUEST, "a line that is too long")
         if not line.strip():
             return None
         try:
@@ -103,7 +80,7 @@ class Door:
                 return None  # nothing was asked
             return self._notified(message) if message.identity is None else self._asked(message)
         except Unreadable as error:
-            return _error(error.identity, error.code, str(error), error.data)
+            return error_line(error.identity, error.code, str(error), error.data)
 
     def answer(self, call: Call, result: Mapping[str, Any]) -> bytes:
         """The answer to a call with a result of our own."""
@@ -114,7 +91,7 @@ class Door:
         parts = [
             f'"{name}":{result[name].text}'
             for name in _RESULT_MEMBERS
-            if name in result and (self.stateless or _is_older(name, result[name].value))
+            if name in result and (self.stateless or is_older(name, result[name].value))
         ]
         if self.stateless:
             parts.append(dumps(stamped({}, self._info))[1:-1])
@@ -124,21 +101,21 @@ class Door:
 
     def refused(self, call: Call, code: int, message: str, data: Any = None) -> bytes:
         """The answer to a call with an error of the protocol."""
-        return _error(call.identity, code, message, data)
+        return error_line(call.identity, code, message, data)
 
     def progress(self, call: Call, params: Mapping[str, Any]) -> bytes:
         """Word of how far a call is."""
         said = {
             name: value
             for name, kind in (("progress", float), ("total", float), ("message", str))
-            if isinstance(value := _plain(params.get(name)), kind)
+            if isinstance(value := shown_number(params.get(name)), kind)
         }
         told = {"progressToken": call.token, **said}
-        return _notification("notifications/progress", told)
+        return notification("notifications/progress", told)
 
     def changed(self) -> bytes:
         """Word that the list of tools is another one."""
-        return _notification("notifications/tools/list_changed", {})
+        return notification("notifications/tools/list_changed", {})
 
     def _notified(self, message: Request) -> Cancelled | None:
         if message.method != "notifications/cancelled":
@@ -154,7 +131,7 @@ class Door:
         if identity is None:  # those are notifications
             raise Unreadable(INVALID_REQUEST, "no id")
         if message.method == "tools/call":
-            return _call(identity, message.params, message)
+            return read_call(identity, message.params)
         if message.method == "tools/list":
             return self._answered(identity, self._listed(message))
         if message.method == "server/discover" and self.stateless:
@@ -173,7 +150,7 @@ class Door:
         if self.stateless is None and (stateless or message.method != "ping"):
             self.stateless = stateless
         if self.stateless and message.method == "initialize":
-            raise _unsupported(message.params.get("protocolVersion"), message.identity)
+            raise unsupported(message.params.get("protocolVersion"), message.identity)
         if self.stateless and not stateless:
             raise Unreadable(INVALID_PARAMS, "a request without its envelope", message.identity)
         if not self.stateless and stateless:
@@ -181,7 +158,7 @@ class Door:
                 INVALID_REQUEST, "this connection began with a handshake", message.identity
             )
         if isinstance(meta, dict) and stateless:
-            _check_envelope(meta, message.identity)
+            check_envelope(meta, message.identity)
             self.open = True
         elif not self.open and message.method not in ("initialize", "ping"):
             # Whoever was refused may still begin with either way.
@@ -221,53 +198,3 @@ class Door:
     def _answered(self, identity: Id, result: Mapping[str, Any]) -> bytes:
         whole = stamped(result, self._info) if self.stateless else result
         return write_line({"jsonrpc": "2.0", "id": identity, "result": whole})
-
-
-def _call(identity: Id, params: Mapping[str, Any], message: Request) -> Call:
-    name, arguments = params.get("name"), params.get("arguments", {})
-    for member in sorted(params):
-        if member not in _CALL_MEMBERS:
-            raise Unreadable(INVALID_PARAMS, "a call with more than name and arguments", identity)
-    if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise Unreadable(INVALID_PARAMS, "a call has a name and arguments", identity)
-    meta = params.get("_meta", {})
-    token = meta.get("progressToken") if isinstance(meta, dict) else None
-    known = isinstance(token, str | int) and not isinstance(token, bool)
-    return Call(identity=identity, tool=name, arguments=arguments, token=token if known else None)
-
-
-def _check_envelope(meta: Mapping[str, Any], identity: Id | None) -> None:
-    if not isinstance(meta[VERSION_KEY], str) or not isinstance(meta.get(CAPABILITIES_KEY), dict):
-        raise Unreadable(INVALID_PARAMS, "_meta without version and capabilities", identity)
-    if meta[VERSION_KEY] != STATELESS:
-        raise _unsupported(meta[VERSION_KEY], identity)
-
-
-def _unsupported(wanted: object, identity: Id | None) -> Unreadable:
-    data = {"supported": [STATELESS], "requested": wanted if isinstance(wanted, str) else ""}
-    return Unreadable(UNSUPPORTED_VERSION, f"{STATELESS} is spoken here", identity, data)
-
-
-def _is_older(name: str, value: object) -> bool:
-    """Whether clients of the handshake know such a member: structured content was an object."""
-    return name != "structuredContent" or isinstance(value, dict)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
-        return value
-    return float(value) if -_FAR < value < _FAR else None
-
-
-def _notification(method: str, params: Mapping[str, Any]) -> bytes:
-    return write_line({"jsonrpc": "2.0", "method": method, "params": params})
-
-
-def _error(identity: Id | None, code: int, message: str, data: Any = None) -> bytes:
-    # JSON-RPC asks for an id of null where none could be read.
-    if identity is None and code not in (PARSE_ERROR, INVALID_REQUEST):
-        code = INVALID_REQUEST
-    error: dict[str, Any] = {"code": code, "message": message}
-    if data is not None:
-        error["data"] = data
-    return write_line({"jsonrpc": "2.0", "id": identity, "error": error})

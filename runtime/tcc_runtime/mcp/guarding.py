@@ -17,8 +17,9 @@ from tcc_runtime.mcp.lines import MAX_CLIENT_LINE
 from tcc_runtime.mcp.lock import check_tools, tool_digest
 from tcc_runtime.mcp.narrowed import tools_of
 from tcc_runtime.mcp.pipes import Pipe
-from tcc_runtime.mcp.relay import Relay, Tool
+from tcc_runtime.mcp.relay import Relay
 from tcc_runtime.mcp.signals import Stopping
+from tcc_runtime.mcp.under_way import Tool
 from tcc_runtime.mcp.upstream import Protocol, Upstream
 
 _CONNECT_SECONDS = 60.0

@@ -7,23 +7,16 @@ by a wide margin, the oldest is forgotten first and stays unknown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.mcp.outcomes import Ending, ending_of, observed_in
 from tcc_runtime.mcp.session import Session
+from tcc_runtime.mcp.under_way import Tool
 from tcc_runtime.mcp.wire import Answer
 
 _MOST = 256
-
-
-class _Tool(Protocol):
-    @property
-    def observed(self) -> tuple[str, ...]: ...
-
-    @property
-    def errors_failed(self) -> bool: ...
 
 
 class Late:
@@ -39,7 +32,7 @@ class Late:
     """
 
     def __init__(
-        self, session: Session, tools: Mapping[str, _Tool], note: Callable[[str], None]
+        self, session: Session, tools: Mapping[str, Tool], note: Callable[[str], None]
     ) -> None:
         self._session = session
         self._tools = tools

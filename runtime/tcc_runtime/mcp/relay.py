@@ -12,46 +12,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 from tcc_runtime.errors import LedgerError, ServerDrift, ServerError
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.mcp.door import Call, Cancelled, Door
+from tcc_runtime.mcp.door import Door
 from tcc_runtime.mcp.late import Late
-from tcc_runtime.mcp.outcomes import Ending, ending_of, observed_in, unknown
+from tcc_runtime.mcp.messages import Call, Cancelled
+from tcc_runtime.mcp.outcomes import Ending, ending_of, unknown
 from tcc_runtime.mcp.pipes import Pipe, ready
-from tcc_runtime.mcp.session import Permit, Session, error_result, plain, refusal_result
+from tcc_runtime.mcp.session import Session, error_result, plain, refusal_result
 from tcc_runtime.mcp.signals import Stopping
+from tcc_runtime.mcp.under_way import Open, Tool, record
 from tcc_runtime.mcp.upstream import Upstream
 from tcc_runtime.mcp.waiting import Waiting
 from tcc_runtime.mcp.wire import BUSY, INTERNAL_ERROR, Answer, Request, Unreadable, read_line
 
 _FULL = 1 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
-    """What the relay knows of a tool of the grammar.
-
-    Attributes:
-        observed: its observed parameters.
-        errors_failed: whether its errors mean that nothing happened.
-    """
-
-    observed: tuple[str, ...] = ()
-    errors_failed: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Open:
-    """The call that is under way."""
-
-    call: Call
-    permit: Permit
-    identity: int
-    until: float
-    leave: ExitStack
 
 
 class Relay:
@@ -93,7 +70,7 @@ class Relay:
         self._check = check
         self._note = note
         self._waiting = Waiting()
-        self._open: _Open | None = None
+        self._open: Open | None = None
         self._late = Late(session, tools, note)
         upstream.aside = self.aside
         self._doubtful = False
@@ -192,7 +169,7 @@ class Relay:
             params["_meta"] = {"progressToken": self._upstream.next_identity}
         identity = self._upstream.request("tools/call", params)
         until = time.monotonic() + self._seconds
-        self._open = _Open(call=call, permit=permit, identity=identity, until=until, leave=leave)
+        self._open = Open(call=call, permit=permit, identity=identity, until=until, leave=leave)
 
     def _look_again(self) -> None:
         """After the server said that its list changed: is what was locked still there?"""
@@ -254,7 +231,7 @@ class Relay:
         tool = self._tools.get(opened.call.tool, Tool())
         try:
             with opened.leave:
-                _record(opened.permit, ending, tool)
+                record(opened.permit, ending, tool)
         except LedgerError as error:
             self._note(f"the outcome of call {opened.permit.seq} is not recorded: {error}")
         if answer is None and ending.outcome == "unknown":
@@ -263,7 +240,7 @@ class Relay:
             self._client.send(self._answer(opened, ending, answer))
         self._tell_changes()
 
-    def _answer(self, opened: _Open, ending: Ending, answer: Answer | None) -> bytes:
+    def _answer(self, opened: Open, ending: Ending, answer: Answer | None) -> bytes:
         if ending.result is not None:
             return self._door.relayed(opened.call, ending.result)
         told = {"outcome": ending.outcome, "seq": opened.permit.seq, "because": ending.reason}
@@ -280,14 +257,3 @@ class Relay:
         if shown != self._shown:
             self._shown = shown
             self._client.send(self._door.changed())
-
-
-def _record(permit: Permit, ending: Ending, tool: Tool) -> None:
-    if ending.outcome == "done" and ending.result is not None:
-        whole = {name: member.value for name, member in ending.result.items()}
-        observed = observed_in(ending.structured, tool.observed) if tool.observed else None
-        permit.done(whole, observed=observed)
-    elif ending.outcome == "failed":
-        permit.failed(ending.reason)
-    else:
-        permit.unknown(ending.reason)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tcc_runtime.mcp.door import Cancelled, Door
+from tcc_runtime.mcp.door import Door
 from tcc_runtime.mcp.lines import MAX_CLIENT_LINE
+from tcc_runtime.mcp.messages import Cancelled
 from tcc_runtime.mcp.pipes import Pipe, ready
 from tcc_runtime.mcp.signals import Stopping
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from tcc_runtime.errors import ServerError
+from tcc_runtime.mcp.nesting import is_deeper
 from tcc_runtime.mcp.pipes import ready
 from tcc_runtime.mcp.process import Process
 from tcc_runtime.mcp.versions import HANDSHAKE, STATELESS, envelope
@@ -21,7 +22,6 @@ from tcc_runtime.mcp.wire import (
     Request,
     Unreadable,
     dumps,
-    is_deeper,
     read_line,
     write_line,
 )

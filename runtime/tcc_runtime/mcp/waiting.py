@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from tcc_runtime.mcp.door import Call
+from tcc_runtime.mcp.messages import Call
 from tcc_runtime.mcp.wire import Id
 
 _MOST = 256

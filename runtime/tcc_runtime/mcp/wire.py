@@ -113,16 +113,6 @@ def read_json(data: bytes) -> Any:
     return value
 
 
-def is_deeper(value: Any, most: int) -> bool:
-    """Whether more than `most` lists and objects stand in one another."""
-    level = _inside([value])
-    for _ in range(most):
-        if not level:
-            return False
-        level = [inner for outer in level for inner in _inside(outer)]
-    return bool(level)
-
-
 def write_line(message: Mapping[str, Any], result: str | None = None) -> bytes:
     """The line of a message; `result` is the JSON text of one that is written already."""
     if result is None:
@@ -133,11 +123,6 @@ def write_line(message: Mapping[str, Any], result: str | None = None) -> bytes:
 def dumps(value: object) -> str:
     """JSON on one line, in ASCII."""
     return _encoder.encode(value)
-
-
-def _inside(value: Any) -> list[Any]:
-    held = value.values() if isinstance(value, dict) else value
-    return [inner for inner in held if isinstance(inner, dict | list)]
 
 
 def _request(identity: Id | None, values: Mapping[str, Any], members: Mapping[str, Any]) -> Request:

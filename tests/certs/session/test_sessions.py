@@ -239,6 +239,21 @@ def test_too_many_places_are_refused() -> None:
     assert (found.word, found.checked["unknown"]) == ("INCOMPLETE", 62)
 
 
+def test_late_outcomes_may_not_ask_for_endless_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = SessionWriter(desk(4))
+    writer.call("find", FIND, id="o-1")
+    writer.unknown()
+    for order in ("o-2", "o-3"):
+        writer.call("find", FIND, id=order)
+        writer.done()
+    writer.resolve(1, "done")
+    assert validate(writer.ledger(), desk(4)).claim_type == "ConformantPrefix"
+    monkeypatch.setattr("tcc_certs.session.history.MAX_REFOLDED", 1)
+    found = validate(writer.ledger(), desk(4))
+    assert (found.word, found.claim_type) == ("DECLINED", "NoClaim")
+    assert first(found) == ("D201", 8, "resolve")
+
+
 class _Chain:
     """The states of a chain of unknown calls."""
 

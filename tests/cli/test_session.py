@@ -1,0 +1,87 @@
+"""``tcc session show``: a person can follow a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tcc as library
+from tests.cli.conftest import Tcc
+
+GRAMMAR = """grammar shop version "1"
+tool approve(; order: text)
+tool refund(part: half | full; order: text)
+tool check gives (result: pass | fail)
+plan = any{0,6}
+require approve before refund same order
+require check(result=pass) before refund(part=full)
+"""
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> tuple[Path, Path]:
+    artifact, ledger = library.compile_text(GRAMMAR), tmp_path / "s.ledger"
+    library.save(artifact, tmp_path / "a.tcca")
+    gate = library.Gate(artifact, ledger=ledger, show=["refund.order"], clock=lambda: 1000)
+    with gate.call("approve", {"order": "17"}) as permit:
+        permit.done()
+    with gate.call("check") as permit:
+        permit.done(observed={"result": "fail"})
+    with pytest.raises(library.Refused), gate.call("refund", {"part": "full", "order": "17"}):
+        pass
+    with gate.call("refund", {"part": "half", "order": "17"}):
+        pass
+    gate.resolve(3, "done")
+    gate.close()
+    return ledger, tmp_path / "a.tcca"
+
+
+def test_a_session_is_told(tcc: Tcc, played: tuple[Path, Path]) -> None:
+    ended = tcc("session", "show", played[0], "--artifact", played[1])
+    assert ended.code == 0
+    for text in (
+        "of shop 1", "began", "1970-01-01T00:00:01.000+00:00", "approve [order: #",
+        "check: done, result=fail, 0 ms", "refused refund: R201, no plan has this call here",
+        "refund(part=half) [order: 17]: unknown", "3 was done", "may follow", "ConformantPrefix",
+        "INCOMPLETE", "may end     yes",
+    ):  # fmt: skip
+        assert text in ended.out, text
+
+
+def test_a_session_is_told_to_programs(tcc: Tcc, played: tuple[Path, Path]) -> None:
+    ended = tcc("session", "show", played[0], "--artifact", played[1], "--json")
+    found = ended.json
+    assert (found["format"], found["may_finish"], found["ended"]) == ("tcc.session", True, False)
+    kinds = [event["kind"] for event in found["events"]]
+    assert kinds == ["call", "call", "refusal", "call", "resolve"]
+    assert found["events"][2]["outcome"] == "R201"
+    assert found["events"][1]["observed"] == {"result": "fail"}
+    assert "refund(part=half)" in found["allowed_next"]
+    assert found["events"][-1]["after"] == found["states"]
+
+
+def test_what_is_no_session_is_not_told(
+    tcc: Tcc, played: tuple[Path, Path], tmp_path: Path
+) -> None:
+    ledger, artifact = played
+    data = ledger.read_bytes()
+    bad = tmp_path / "bad"
+    for content, code in (
+        (data.replace(b'"full"', b'"half"').replace(b"R201", b"R202"), 1),
+        (b"", 2),
+    ):
+        bad.write_bytes(content)
+        ended = tcc("session", "show", bad, "--artifact", artifact)
+        assert ended.code == code and "internal" not in ended.err
+    artifact_of_another = tmp_path / "b.tcca"
+    library.save(library.compile_text(GRAMMAR.replace("{0,6}", "{0,5}")), artifact_of_another)
+    assert tcc("session", "show", ledger, "--artifact", artifact_of_another).code == 1
+
+
+def test_a_cut_session_is_told_as_far_as_it_goes(tcc: Tcc, played: tuple[Path, Path]) -> None:
+    ledger, artifact = played
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    ledger.write_bytes(b"".join(lines[:4]) + lines[4][:-20])
+    ended = tcc("session", "show", ledger, "--artifact", artifact)
+    assert ended.code == 0 and "check: open" in ended.out
