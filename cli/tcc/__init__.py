@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     __version__: str
     from tcc.api import (
         CompileError,
+        cheapest,
         check,
         compile_file,
         compile_text,
@@ -24,11 +25,15 @@ if TYPE_CHECKING:
         load,
         predict,
         runs,
+        sample,
         save,
         search,
         validate,
+        why,
     )
     from tcc.documents import to_json
+    from tcc.explaining import Why
+    from tcc.picking import Picked
     from tcc_runtime.artifact.load import Artifact
     from tcc_runtime.errors import BindingError
     from tcc_runtime.executor.binding import Failed
@@ -48,8 +53,11 @@ __all__ = [
     "Execution",
     "Failed",
     "Gate",
+    "Picked",
     "Refused",
     "Run",
+    "Why",
+    "cheapest",
     "check",
     "compile_file",
     "compile_text",
@@ -60,10 +68,12 @@ __all__ = [
     "load",
     "predict",
     "runs",
+    "sample",
     "save",
     "search",
     "to_json",
     "validate",
+    "why",
 ]
 
 _HOME = {
@@ -79,6 +89,8 @@ _HOME = {
     "Refused": "tcc_runtime.gate.refusals",
     "Artifact": "tcc_runtime.artifact.load",
     "Run": "tcc_runtime.outcome",
+    "Why": "tcc.explaining",
+    "Picked": "tcc.picking",
     "to_json": "tcc.documents",
 }
 

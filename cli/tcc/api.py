@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from tcc.compilation import CompileError, compile_file, compile_text, load, save
 from tcc.differing import diff
+from tcc.explaining import why
+from tcc.picking import cheapest, sample
 from tcc.searching import estimate, predict, runs, search
 from tcc.verification import check, validate
 
 __all__ = [
     "CompileError",
+    "cheapest",
     "check",
     "compile_file",
     "compile_text",
@@ -22,7 +25,9 @@ __all__ = [
     "load",
     "predict",
     "runs",
+    "sample",
     "save",
     "search",
     "validate",
+    "why",
 ]

@@ -118,6 +118,7 @@ def opened(compiled: Compiled) -> Artifact:
         raise CompileError(compiled.diagnostics)
     artifact = _load(compiled.artifact, checked=compiled.checked)
     artifact.diagnostics = compiled.diagnostics
+    artifact.kept["written"] = compiled
     return artifact
 
 

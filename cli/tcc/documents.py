@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from tcc.describe import describe
 from tcc.differing import comparison_fields
+from tcc.explaining import Why, why_fields
 from tcc.outcome import run_fields
 from tcc.screen import FORMAT_VERSION
 from tcc_certs.replay import Validation
@@ -17,16 +18,16 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.outcome import Run
 from tcc_runtime.questions.comparison import Comparison
 
-Result: TypeAlias = "Run | Artifact | Report | Validation | SessionValidation | Comparison"
+Result: TypeAlias = "Run | Artifact | Report | Validation | SessionValidation | Comparison | Why"
 
 
 def to_json(result: Result) -> dict[str, Any]:
     """A result as dicts, lists, texts, numbers and None, as ``json.dumps`` takes them.
 
     Args:
-        result: a run, an artifact, the report of a check or a validation, or a comparison. Each
-            gives the document of its command with ``--json``: ``run``, ``inspect``, ``check``,
-            ``validate``, ``diff``.
+        result: a run, an artifact, the report of a check or a validation, a comparison, or an
+            answer to why. Each gives the document of its command with ``--json``: ``run``,
+            ``inspect``, ``check``, ``validate``, ``diff``, ``why``.
 
     Returns:
         an object whose first members are ``format`` and ``format_version``; numbers that may be
@@ -46,6 +47,8 @@ def to_json(result: Result) -> dict[str, Any]:
             name, fields = "validate", dict(validate_verb.document(result))
         case Comparison():
             name, fields = "diff", comparison_fields(result)
+        case Why():
+            name, fields = "why", why_fields(result)
         case SessionValidation():
             name, fields = "validate", dict(validate_verb.session_document(result))
         case _:

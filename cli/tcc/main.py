@@ -31,7 +31,10 @@ COMMANDS = {
     "test": "check a grammar's examples and expectations",
     "count": "count the plans of an artifact",
     "enumerate": "list plans in call order",
+    "why": "say why a sequence of calls is no plan, and what could come instead",
     "diff": "say which plans a new grammar has that an old one has not",
+    "cheapest": "list the plans of least cost, cheapest first",
+    "sample": "draw plans at random, uniformly or by what they cost",
     "explain": "explain a diagnostic code",
     "experiments": "measure the paper's tables and figures",
 }

@@ -133,5 +133,8 @@ def _places(program: Program, resolved: Resolved, report: Report) -> Mapping[str
     places |= {f"rule {name}": report.span(rule.region) for name, rule in program.rules.items()}
     if program.plan is not None:
         places["plan"] = report.span(program.plan.region)
+    if program.start is not None and program.goal is not None:
+        places["start"] = report.span(program.start.region)
+        places["goal"] = report.span(program.goal.region)
     places |= {place: report.span(region) for place, region in resolved.places.items()}
     return places

@@ -48,6 +48,7 @@ from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_text
 from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
+from tcc_compiler.language.spans import Span
 from tcc_compiler.messages import no_plan_diagnostics, refusal_diagnostic, relaxed_diagnostic
 from tcc_compiler.options import MAX_TILT, Options
 from tcc_compiler.relax.alternatives import with_alternatives
@@ -77,6 +78,7 @@ class Compiled:
             nothing: then the certificates are still to be checked.
         diagnostics: errors and warnings, those of the front end first.
         sources: the texts that spans point into, by name.
+        places: the span of each statement, by its place (:mod:`tcc_compiler.resources.place`).
         examples, expectations: how many the grammar has.
     """
 
@@ -84,6 +86,7 @@ class Compiled:
     checked: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     sources: Mapping[str, Source] = field(default_factory=dict)
+    places: Mapping[str, Span] = field(default_factory=dict)
     examples: int = 0
     expectations: int = 0
 
@@ -146,6 +149,7 @@ def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compil
         checked=checked,
         diagnostics=(*front.diagnostics, *no_plan_diagnostics(front), *diagnostics),
         sources=front.sources,
+        places=front.places,
         examples=len(front.examples),
         expectations=len(front.expects),
     )

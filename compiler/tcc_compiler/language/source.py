@@ -7,6 +7,7 @@ Cost: linear in the bytes; a bisection for each look-up.
 
 from __future__ import annotations
 
+import re
 import stat
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -16,6 +17,8 @@ from pathlib import Path
 from tcc_compiler.language.spans import Region, Span
 
 MAX_SOURCE_BYTES = 8 * 1024 * 1024
+# A string or a comment, in which a parenthesis is none; or a parenthesis.
+_MARK = re.compile(r'"(?:[^"\\]|\\.)*"|#[^\n]*|[()]')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,18 @@ class Source:
         return Span(
             file=self.name, line=line, column=column, end_line=end_line, end_column=end_column
         )
+
+    def statement(self, span: Span) -> str:
+        """The text of a statement; a span ends before the parentheses that end an expression."""
+        start = self.starts[span.line - 1] + span.column - 1
+        end = self.starts[span.end_line - 1] + span.end_column - 1
+        depth = 0
+        for mark in _MARK.finditer(self.text, start):
+            if mark.start() >= end and depth == 0:
+                break
+            depth += {"(": 1, ")": -1}.get(mark.group(), 0)
+            end = max(end, mark.end()) if mark.group() == ")" else end
+        return self.text[start:end]
 
     def line(self, number: int) -> str:
         """A line by its number from 1, without its end; empty past the last."""

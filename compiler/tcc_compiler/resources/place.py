@@ -1,8 +1,8 @@
 """Places: names of the statements of a grammar, for messages of the passes.
 
 A place names a statement without its text or its span, which the core does not have: ``plan``,
-``rule NAME``, ``tool NAME``, ``limit`` and its canonical text, or the members of the core for a
-`require` or `forbid` (docs/spec/core.md, section 1).  Cost: constant.
+``start``, ``goal``, ``rule NAME``, ``tool NAME``, ``limit`` and its canonical text, or the members
+of the core for a `require` or `forbid` (docs/spec/core.md, section 1).  Cost: constant.
 """
 
 from __future__ import annotations

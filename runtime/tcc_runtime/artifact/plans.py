@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from blake3 import blake3
 
@@ -98,13 +98,39 @@ def cheapest_plans(artifact: Artifact, limit: int) -> Iterator[tuple[int, tuple[
     """
     if artifact.nondeterministic or artifact.relaxed is not None:
         yield from _cheapest_by_sets(artifact, limit)
-        return
+    else:
+        yield from cheapest_in(artifact, artifact.root, limit)
+
+
+class Costed(Protocol):
+    """States with true costs to go, one edge a call: an artifact with exact counts, or the like."""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The calls' canonical texts, in order."""
+
+    @property
+    def cost_low(self) -> Sequence[int]:
+        """Each call's low cost."""
+
+    def edges(self, q: int) -> Sequence[tuple[int, int]]:
+        """The edges of a state as (call, target), in call order."""
+
+    def accepts(self, q: int) -> bool:
+        """Whether a plan may stop in a state."""
+
+    def cost_to_go(self, q: int) -> int:
+        """The least cost of a plan below a state."""
+
+
+def cheapest_in(artifact: Costed, root: int, limit: int) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The `limit` plans of least cost below `root`, as :func:`cheapest_plans` has them."""
     texts = artifact.texts
     rows: dict[int, list[_Way]] = {}
     # A prefix, as a plan (0) or to be followed (1); its place among its siblings, where it leads.
     # No two agree in the first three.
     frontier: list[tuple[int, tuple[int, ...], int, list[_Way], int, int]]
-    frontier = [(artifact.cost_to_go(artifact.root), (), 1, [], 0, artifact.root)]
+    frontier = [(artifact.cost_to_go(root), (), 1, [], 0, root)]
     given = 0
     while frontier and given < limit:
         due, calls, open_, siblings, at, q = heappop(frontier)
@@ -127,7 +153,7 @@ def cheapest_plans(artifact: Artifact, limit: int) -> Iterator[tuple[int, tuple[
             heappush(frontier, (due + after, (*calls, call), 1, row, 0, target))
 
 
-def _ways(artifact: Artifact, q: int) -> list[_Way]:
+def _ways(artifact: Costed, q: int) -> list[_Way]:
     """The edges of a state by what they cost beyond its cost to go, then in call order."""
     least, low, to_go = artifact.cost_to_go(q), artifact.cost_low, artifact.cost_to_go
     return sorted([(low[c] + to_go(p) - least, c, p) for c, p in artifact.edges(q)])

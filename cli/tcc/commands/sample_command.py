@@ -1,0 +1,53 @@
+"""``tcc sample``: plans at random."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tcc import screen
+from tcc.opening import artifact_argument, json_option, open_artifact, options_of, refuse
+from tcc.options import bytes_option, compile_options
+from tcc.picking import plan_fields, sample
+from tcc_certs.errors import Rejected
+from tcc_certs.formats.decimals import format_decimal
+
+
+@click.command("sample")
+@artifact_argument
+@click.option(
+    "-n", "count", type=click.IntRange(0), default=1, show_default=True, help="that many draws"
+)
+@click.option(
+    "--uniform/--softmax",
+    "uniform",
+    default=True,
+    help="every plan alike (default), or by e^(-beta cost), exactly",
+)
+@bytes_option("--seed", "the same seed draws the same plans; without it they differ")
+@compile_options
+@json_option
+def command(
+    artifact: Path, count: int, uniform: bool, seed: bytes | None, as_json: bool, **given: Any
+) -> None:
+    """Draw plans of ARTIFACT (or of a grammar) at random, independently, with replacement.
+
+    --softmax takes the artifact's beta and its low costs; the law is exact, whatever the tilt.
+    """
+    opened = open_artifact(artifact, command="sample", options=options_of(given))
+    seed = secrets.token_bytes(32) if seed is None else seed
+    law = "uniform" if uniform else "softmax"
+    try:
+        found = sample(opened, count, law="uniform" if uniform else "softmax", seed=seed)
+    except Rejected as refusal:
+        refuse(artifact, refusal)
+    if as_json:
+        beta = {} if uniform else {"beta": format_decimal(*opened.manifest.beta)}
+        fields = {"law": law, **beta, "seed": seed.hex()}
+        screen.print_json("sample", {**fields, "plans": [plan_fields(plan) for plan in found]})
+        return
+    for plan in found:
+        screen.say(plan.cost, " ".join(plan.calls) or "()")

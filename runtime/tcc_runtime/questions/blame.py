@@ -1,0 +1,188 @@
+"""Which statements keep a sequence of calls from being a plan, or from going on to one.
+
+A smallest set of statements without which it would be possible, found by leaving statements out of
+the core and following the calls through what is left of it (:mod:`tcc_certs.corecheck.residuals`).
+What a statement forbids by itself, whatever the others say, is in every such set; only where these
+are not enough is there anything to try.  Strict tools are held to as the core has it (section 5).
+Cost: a walk for each statement; then trials, within a bound.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+from tcc_certs.core.model import Core
+from tcc_certs.corecheck.budget import Budget
+from tcc_certs.corecheck.residuals import Residuals
+from tcc_certs.errors import Rejected
+from tcc_runtime.questions.statements import Part, Statement, alone, without
+from tcc_runtime.questions.strict_residuals import strict_edges
+
+_STEPS: Final = 200_000  # units of work for one trial
+_ALL_STEPS: Final = 4_000_000  # for all of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blame:
+    """The statements to blame.
+
+    Attributes:
+        sets: smallest sets, in the order of the text; the first one alone, or all.
+        smallest: whether it is known that no smaller set will do, and that none of that size
+            comes before; False where the work was more than an explanation is worth.
+    """
+
+    sets: tuple[tuple[Statement, ...], ...]
+    smallest: bool
+
+
+def blame(
+    core: Core, statements: Sequence[Statement], word: Sequence[int], *, ends: bool, every: bool
+) -> Blame:
+    """Why no plan of `core` is `word` (`ends`), or begins with it.
+
+    Args:
+        statements: in the order of the text.
+        word: calls of the core.
+        every: all smallest sets, and not the first alone.
+    """
+    return _Trials(core, statements, word, ends).blame(every)
+
+
+class _Spent(Budget):
+    """A budget that says how much of it went."""
+
+    __slots__ = ("spent",)
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.spent = 0
+
+    def spend(self, units: int) -> None:
+        self.spent += units
+        super().spend(units)
+
+
+class _Trials:
+    def __init__(
+        self, core: Core, statements: Sequence[Statement], word: Sequence[int], ends: bool
+    ) -> None:
+        self._core = core
+        self._statements = statements
+        self._word = word
+        self._ends = ends
+        self._left = _ALL_STEPS
+        self._sure = True
+
+    def blame(self, every: bool) -> Blame:
+        forced = [s for s in self._statements if not self._possible_alone(s)]
+        others = [s for s in self._statements if s not in forced]
+        found: list[tuple[Statement, ...]] = []
+        for size in range(len(others) + 1):
+            for more in self._enough(forced, others, size):
+                found.append(more)
+                if not every:
+                    break
+            if found or self._left <= 0:
+                break
+        if not found:
+            self._sure = False
+            found = [self._irreducible(forced, others)]
+        return Blame(sets=tuple(found), smallest=self._sure)
+
+    def _enough(
+        self, forced: Sequence[Statement], others: Sequence[Statement], size: int
+    ) -> Iterator[tuple[Statement, ...]]:
+        for more in combinations(others, size):
+            if self._left <= 0:
+                self._sure = False
+                return
+            chosen = {*forced, *more}
+            if self._possible(_parts(chosen)):
+                yield tuple([s for s in self._statements if s in chosen])
+
+    def _irreducible(
+        self, forced: Sequence[Statement], others: Sequence[Statement]
+    ) -> tuple[Statement, ...]:
+        """Statements each of which is needed, as far as that is told; all of them are enough."""
+        chosen = {*forced, *others}
+        self._left = _ALL_STEPS
+        for statement in reversed(others):
+            if self._left > 0 and self._possible(_parts(chosen - {statement})):
+                chosen.discard(statement)
+        return tuple([s for s in self._statements if s in chosen])
+
+    def _possible_alone(self, statement: Statement) -> bool:
+        """Whether a statement by itself lets the word through; a strict tool forbids nothing so."""
+        if statement.kind == "strict":
+            return True
+        return self._tried(alone(self._core, statement.parts))
+
+    def _possible(self, parts: set[Part]) -> bool:
+        return self._tried(without(self._core, parts))
+
+    def _tried(self, core: Core) -> bool:
+        """Whether `core` lets the word through; False, and not sure of it, past the bound."""
+        sizes = len(core.limits) + len(core.patterns) + 1
+        budget = _Spent(_STEPS + 4 * len(core.calls) * sizes)
+        try:
+            return lets_through(core, self._word, budget, ends=self._ends)
+        except Rejected:
+            self._sure = False
+            return False
+        finally:
+            self._left -= budget.spent
+
+
+def _parts(statements: set[Statement]) -> set[Part]:
+    return {part for statement in statements for part in statement.parts}
+
+
+def lets_through(core: Core, word: Sequence[int], budget: Budget, *, ends: bool) -> bool:
+    """Whether a plan of `core` is `word` (`ends`), or begins with it.
+
+    Raises:
+        Rejected: D201 it takes too much work to tell.
+    """
+    residuals = Residuals(core, budget)
+    if residuals.alphabet.strict:
+        edges = strict_edges(residuals, budget)
+        at = 0 if edges[:1] and edges[0] is not None else None
+        for call in word:
+            row = None if at is None else edges[at]
+            at = None if row is None else row.get(residuals.alphabet.letter_of[call])
+        return at is not None and (not ends or residuals.stops[at])
+    at = residuals.first
+    for call in word:
+        at = None if at is None else _step(residuals, at, call)
+    if at is None or ends:
+        return at is not None and residuals.stops[at]
+    return _is_alive(residuals, at, budget)
+
+
+def _step(residuals: Residuals, at: int, call: int) -> int | None:
+    letter = residuals.alphabet.letter_of[call]
+    for found, arrivals in residuals.moves(at):
+        if found == letter:
+            return arrivals[residuals.left[at]]
+    return None
+
+
+def _is_alive(residuals: Residuals, first: int, budget: Budget) -> bool:
+    """Whether a plan ends behind it; the nearest are looked at first, as there may be no last."""
+    seen, todo = {first}, deque([first])
+    while todo:
+        at = todo.popleft()
+        if residuals.stops[at]:
+            return True
+        for _, arrivals in residuals.moves(at):
+            budget.spend(1)
+            target = arrivals[residuals.left[at]]
+            if target is not None and target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return False

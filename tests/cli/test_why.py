@@ -1,0 +1,119 @@
+"""`tcc why`: exit codes, fields, places, what people read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tcc as library
+from tests.cli.conftest import Tcc
+
+TEXT = """grammar g version "1"
+tool a(k: 1 | 2)
+tool b
+tool c
+plan = (a | b
+  | c){1,3}
+require b before a
+limit depth <= 3
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "g.tcg"
+    path.write_text(TEXT)
+    return path
+
+
+def test_a_plan_is_allowed(tcc: Tcc, source: Path) -> None:
+    found = tcc("why", source, "b a(k=1)", "--json")
+    assert found.code == 0
+    assert found.json == {
+        "format": "tcc.why",
+        "format_version": "1.0",
+        "allowed": True,
+        "position": 2,
+        "may_stop": True,
+        "allowed_next": ["a(k=1)", "a(k=2)", "b", "c"],
+        "because": [],
+        "smallest": True,
+        "nearest": ["b", "a(k=1)"],
+    }
+    assert tcc("why", source, "b a(k=1)").out.startswith("allowed: this is a plan\n")
+
+
+def test_a_statement_is_blamed_with_its_place(tcc: Tcc, source: Path) -> None:
+    found = tcc("why", source, "c a(k=2)", "--json")
+    assert found.code == 1
+    assert (found.json["allowed"], found.json["position"]) == (False, 1)
+    assert found.json["allowed_next"] == ["b", "c"] and found.json["may_stop"] is True
+    place = {"file": str(source), "line": 7, "column": 1}
+    assert found.json["because"] == [
+        {"kind": "require", "text": "require b before a", "place": place}
+    ]
+    assert len(found.json["nearest"]) in (1, 2)
+    assert f"require b before a  ({source}:7:1)" in tcc("why", source, "c a(k=2)").out
+
+
+def test_an_artifact_has_no_places(tcc: Tcc, source: Path, tmp_path: Path) -> None:
+    made = tmp_path / "g.tcca"
+    assert tcc("compile", source, "-o", made).code == 0
+    found = tcc("why", made, "b b b b", "--json")
+    assert found.code == 1 and found.json["position"] == 3
+    assert found.json["because"] == [
+        {"kind": "plan", "text": "plan = (a | b | c){1,3}", "place": None},
+        {"kind": "limit", "text": "limit depth <= 3", "place": None},
+    ]
+    given = tcc("why", source, "b b b b", "--json").json["because"]
+    assert [one["text"] for one in given] == ["plan = (a | b\n  | c){1,3}", "limit depth <= 3"]
+    assert "plan = (a | b | c){1,3}  (" in tcc("why", source, "b b b b").out
+
+
+def test_the_empty_plan_and_prefixes(tcc: Tcc, source: Path) -> None:
+    found = tcc("why", source, "", "--json")
+    assert found.code == 1 and (found.json["position"], found.json["may_stop"]) == (0, False)
+    assert [one["kind"] for one in found.json["because"]] == ["plan"]
+    assert "no plan ends here" in tcc("why", source, "").out
+    started = tcc("why", source, "", "--prefix", "--json")
+    assert started.code == 0 and started.json["nearest"] == []
+    assert tcc("why", source, "a(k=1)", "--prefix").code == 1
+
+
+def test_a_call_that_the_grammar_has_not(tcc: Tcc, source: Path) -> None:
+    found = tcc("why", source, "b a(k=3)", "--json")
+    assert found.code == 1
+    assert (found.json["position"], found.json["because"]) == (1, [])
+    assert found.json["hint"].startswith("the grammar has no call a(k=3): did you mean a(k=")
+
+
+def test_all_smallest_sets(tcc: Tcc, tmp_path: Path) -> None:
+    source = tmp_path / "g.tcg"
+    source.write_text(
+        'grammar g version "1" tool a tool b\nplan = a b?\n'
+        "require b after a\nlimit uses(b) <= 1\nforbid a b\naccept a b"
+    )
+    assert tcc("why", source, "a", "--json").code == 1  # no artifact: it has no plan
+    source.write_text(
+        'grammar g version "1" tool a tool b tool c\nplan = (a | b | c){1,2}\n'
+        "require b after a\nforbid b with a\nlimit depth <= 2"
+    )
+    first = tcc("why", source, "a", "--json").json
+    every = tcc("why", source, "a", "--all", "--json").json
+    texts = [[one["text"] for one in chosen] for chosen in (every["because"], *every["others"])]
+    assert texts == [["require b after a"], ["forbid b with a"]]
+    assert first["because"] == every["because"] and "others" not in first
+    assert "\n  or        forbid b with a" in tcc("why", source, "a", "--all").out
+
+
+def test_the_library_gives_the_same_document(tcc: Tcc, source: Path) -> None:
+    found = library.to_json(library.why(source, "c a(k=2)"))
+    assert found == tcc("why", source, "c a(k=2)", "--json").json
+
+
+def test_hostile_words(tcc: Tcc, source: Path) -> None:
+    for word in ('"', "a(k=1", "\x1b[31m", "b " * 3000, "é" * 50):
+        ended = tcc("why", source, word)
+        assert ended.code == 1 and "\x1b" not in ended.out, word
+    assert tcc("why", source, "--json").code == 2
