@@ -21,12 +21,20 @@ from tcc_runtime.mcp.late import Late
 from tcc_runtime.mcp.messages import Call, Cancelled
 from tcc_runtime.mcp.outcomes import Ending, ending_of, unknown
 from tcc_runtime.mcp.pipes import Pipe, ready
-from tcc_runtime.mcp.session import Session, error_result, plain, refusal_result
+from tcc_runtime.mcp.session import Session, error_result, is_kept, plain, refusal_result
 from tcc_runtime.mcp.signals import Stopping
 from tcc_runtime.mcp.under_way import Open, Tool, record
 from tcc_runtime.mcp.upstream import Upstream
 from tcc_runtime.mcp.waiting import Waiting
-from tcc_runtime.mcp.wire import BUSY, INTERNAL_ERROR, Answer, Request, Unreadable, read_line
+from tcc_runtime.mcp.wire import (
+    BUSY,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    Answer,
+    Request,
+    Unreadable,
+    read_line,
+)
 
 _FULL = 1 << 20
 
@@ -131,10 +139,10 @@ class Relay:
         elif isinstance(taken, Cancelled):
             self._cancel(taken)
         elif taken is not None:
-            self._queue(taken)
+            self._queue(taken, 0 if line is None else len(line))
 
-    def _queue(self, call: Call) -> None:
-        reason = self._waiting.add(call, None if self._open is None else self._open.call)
+    def _queue(self, call: Call, size: int) -> None:
+        reason = self._waiting.add(call, size, None if self._open is None else self._open.call)
         if reason is not None:
             self._client.send(self._door.refused(call, BUSY, reason))
 
@@ -158,11 +166,21 @@ class Relay:
         if stopped is not None:
             self._client.send(self._door.refused(call, INTERNAL_ERROR, f"not called: {stopped}"))
             return
+        if self._upstream.pipe.waiting > _FULL:
+            what = "not called: the server does not read what was sent to it"
+            self._client.send(self._door.refused(call, BUSY, what))
+            return
         leave = ExitStack()
         try:
             permit = leave.enter_context(self._session.call(call.tool, call.arguments))
         except Refused as refusal:
             self._client.send(self._door.answer(call, refusal_result(refusal)))
+            return
+        if not is_kept(call.arguments):
+            what = "a number of which the server would get another one"
+            with leave:
+                permit.failed(what)
+            self._client.send(self._door.refused(call, INVALID_PARAMS, f"not called: {what}"))
             return
         params: dict[str, Any] = {"name": call.tool, "arguments": plain(call.arguments)}
         if call.token is not None:

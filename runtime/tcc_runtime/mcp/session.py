@@ -5,11 +5,12 @@ The relay is written against these few names, which :class:`tcc_runtime.gate.Gat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from decimal import Decimal
 from typing import Any, Literal, Protocol
 
+from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.mcp.wire import dumps
 
 _MOST_NEXT = 24
@@ -113,6 +114,25 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
     return value
+
+
+def is_kept(value: Any) -> bool:
+    """Whether :func:`plain` gives the same numbers: a listed one may have more digits than it has.
+
+    Cost: linear in the value; nested deeper than a gate takes it is not looked at.
+    """
+    level = [value]
+    for _ in range(MAX_DEPTH + 2):
+        if any(isinstance(part, Decimal) and Decimal(repr(plain(part))) != part for part in level):
+            return False
+        level = [inner for part in level for inner in _inside(part)]
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _call(call: NextCall) -> dict[str, Any]:

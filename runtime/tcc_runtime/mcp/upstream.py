@@ -29,6 +29,7 @@ from tcc_runtime.mcp.wire import (
 Protocol: TypeAlias = Literal["auto", "handshake", "2026-07-28"]
 Tool: TypeAlias = "Mapping[str, Any]"
 
+_FULL = 1 << 20
 _MAX_PAGES = 1000
 _MAX_TOOLS = 10_000
 DEEPEST_TOOL = 100
@@ -131,8 +132,11 @@ class Upstream:
         self.pipe.send(write_line(message if params is None else {**message, "params": params}))
 
     def refuse(self, request: Request) -> None:
-        """Answer what the server asks: it may see that we are there, and nothing else."""
-        if request.identity is None:
+        """Answer what the server asks: it may see that we are there, and nothing else.
+
+        A server that asks and does not read is not answered: what waits for it is bounded.
+        """
+        if request.identity is None or self.pipe.waiting > _FULL:
             return
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request.identity}
         if request.method == "ping":
