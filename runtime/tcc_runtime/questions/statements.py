@@ -55,12 +55,14 @@ class Statement:
         text: parses as that statement.
         place: None where the grammar is not known.
         parts: of the core.
+        says: the same in words that depend on the core alone, a text for each part.
     """
 
     kind: str
     text: str
     place: Place | None
     parts: tuple[Part, ...]
+    says: frozenset[str]
 
 
 def statements_of(core: Core, known: Mapping[str, Written]) -> list[Statement]:
@@ -78,7 +80,9 @@ def statements_of(core: Core, known: Mapping[str, Written]) -> list[Statement]:
             text = statement.text if statement.kind == "strict" else wrote.text
             statement = replace(statement, text=text, place=wrote.place)
         if key in found:
-            statement = replace(found[key], parts=found[key].parts + statement.parts)
+            first = found[key]
+            parts, says = first.parts + statement.parts, first.says | statement.says
+            statement = replace(first, parts=parts, says=says)
         found[key] = statement
     goal, start = known.get("goal"), known.get("start")
     listed = list(found.values())
@@ -96,7 +100,9 @@ def _order(statement: Statement) -> tuple[int, int]:
 def _parts(core: Core) -> Iterator[tuple[str, Statement]]:
     """Each part with the name of its place: see tcc_compiler/resources/place.py."""
     texts = Texts(core)
-    yield "plan", _made("plan", f"plan = {texts.expression(core.plan)}", "plan", 0)
+    plan = _made("plan", f"plan = {texts.expression(core.plan)}", "plan", 0)
+    rules = [f"rule {name} = {texts.expression(body)}" for name, body in core.rules.items()]
+    yield "plan", replace(plan, says=frozenset(["\n".join([plan.text, *rules])]))
     if core.start is not None:
         text = f"start {core.start}\ngoal {' | '.join(core.goals)}"
         yield "start", _made("signature", text, "start", 0)
@@ -133,7 +139,9 @@ def _forbid_name(forbid: Forbid) -> str:
 
 
 def _made(kind: str, text: str, member: str, index: int) -> Statement:
-    return Statement(kind=kind, text=text, place=None, parts=((member, index),))
+    return Statement(
+        kind=kind, text=text, place=None, parts=((member, index),), says=frozenset([text])
+    )
 
 
 def without(core: Core, parts: Collection[Part]) -> Core:
