@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from dataclasses import replace
 from itertools import islice, product
@@ -247,3 +248,18 @@ def test_the_empty_set_of_plans_and_the_empty_plan() -> None:
 def test_a_statement_ends_with_its_parentheses() -> None:
     text = 'tool a(k: ")" | 1) # )\nplan = ((a(k=")") # (\n)) # )\nlimit depth <= 2'
     assert because(text, "a(k=1)") == [("plan", 'plan = ((a(k=")") # (\n))')]
+
+
+def test_thousands_of_statements_are_no_more_than_the_bound() -> None:
+    limits = "\n".join(f"limit uses(a(k={n})) <= {n % 3 + 5}" for n in range(1500))
+    text = f"tool a(k: 0..1499) tool b\nplan = a{{1,3}} b\nlimit depth <= 4\n{limits}"
+    front = read_grammar_text(HEAD + text)
+    assert front.core is not None
+    from tcc_certs.core.reader import read_core
+
+    core = read_core(front.core)
+    start = time.process_time()
+    number = {call.text: index for index, call in enumerate(core.calls)}
+    found = blaming.blame(core, statements_of(core, {}), [number["b"]], ends=False, every=False)
+    assert "plan" in [s.kind for s in found.sets[0]]
+    assert time.process_time() - start < 60

@@ -168,24 +168,31 @@ def without(core: Core, parts: Collection[Part]) -> Core:
 
 def alone(core: Core, parts: Collection[Part]) -> Core:
     """The core with these parts and nothing else, its strict tools aside; few call sets stay."""
-    kept = frozenset(parts)
-    everything: set[Part] = {("plan", 0), ("start", 0)}
-    everything |= {("tools", i) for i in range(len(core.tools))}
-    for name in ("limits", "requires", "forbids"):
-        everything |= {(name, i) for i in range(len(getattr(core, name)))}
-    left = without(core, everything - kept)
-    if ("plan", 0) in kept:
+    limits, requires, forbids = (
+        tuple(getattr(core, name)[i] for member, i in sorted(parts) if member == name)
+        for name in ("limits", "requires", "forbids")
+    )
+    signed = ("start", 0) in parts
+    left = replace(
+        core, limits=limits, requires=requires, forbids=forbids,
+        tools=tuple(replace(tool, strict=False) if tool.strict else tool for tool in core.tools),
+        start=core.start if signed else None, goals=core.goals if signed else (),
+    )  # fmt: skip
+    if ("plan", 0) in parts:
         return left
+    patterns = (*core.patterns, ((0, len(core.calls)),))
     numbers: dict[int, int] = {}
 
     def number(pattern: int) -> int:
         return numbers.setdefault(pattern, len(numbers))
 
-    requires = tuple(Require(r.order, number(r.first), number(r.second)) for r in left.requires)
-    forbids = tuple(_renumbered(forbid, number) for forbid in left.forbids)
+    requires = tuple(Require(r.order, number(r.first), number(r.second)) for r in requires)
+    forbids = tuple(_renumbered(forbid, number) for forbid in forbids)
     plan = Repeat(OneCall(number(len(core.patterns))), 0, None)
-    patterns = tuple(left.patterns[pattern] for pattern in numbers)
-    return replace(left, requires=requires, forbids=forbids, plan=plan, patterns=patterns)
+    return replace(
+        left, requires=requires, forbids=forbids, rules={}, plan=plan,
+        patterns=tuple(patterns[pattern] for pattern in numbers),
+    )  # fmt: skip
 
 
 def _renumbered(forbid: Forbid, number: Callable[[int], int]) -> Forbid:
