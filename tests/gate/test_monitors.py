@@ -27,7 +27,8 @@ MONITORS = [
     "require a before b same k, p",
     "require a before each b same p",
     "require a before each a same p = q",
-    "require a before each a same p",
+    "require a before each a(k=2) same p",
+    "require a(k=1) before each a(k=2) same p = q",
     "require t(r=yes) before b same p",
     "require t(r=yes) before each b same p",
     "forbid a before b same p",
@@ -74,12 +75,13 @@ def play(rng: random.Random, statements: list[str]) -> None:
     session = compiled(statements)
     core = session.artifact.core
     assert core.monitors
-    told: list[tuple[Made, bool]] = []
-    for _ in range(12):
+    told: list[tuple[Made, bool] | None] = []
+    for _ in range(14):
+        settle_one(rng, session, told)
         tool, arguments = drawn_call(rng)
         made = as_made(core, tool, arguments)
         memory = Memory(core)
-        for before, certain in told:
+        for before, certain in filter(None, told):
             memory.add(before, certain=certain)
         found = session.check(tool, arguments)
         if found.code in ("R201", "R301"):
@@ -97,10 +99,28 @@ def play(rng: random.Random, statements: list[str]) -> None:
                 permit.done(observed=None if answer is None else {"r": ("yes", "no")[answer]})
             elif outcome == "failed":
                 permit.failed()
-        if outcome != "failed":
-            certain = outcome == "done"
-            values = (answer,) if tool == "t" and certain else made.values
-            told.append((replace(made, values=values), certain))
+        certain = outcome == "done"
+        values = (answer,) if tool == "t" and certain else made.values
+        told.append(None if outcome == "failed" else (replace(made, values=values), certain))
+
+
+def settle_one(rng: random.Random, session: tcc.Gate, told: list[Any]) -> None:
+    """Now and then an unknown outcome becomes known."""
+    unknown = [at for at, one in enumerate(told) if one is not None and not one[1]]
+    if not unknown or rng.random() < 0.6:
+        return
+    at = rng.choice(unknown)
+    made = told[at][0]
+    if rng.random() < 0.5:
+        session.resolve(at + 1, "failed")
+        told[at] = None
+    elif session.artifact.core.tools[made.tool].name == "t":
+        answer = rng.choice((0, 1))
+        session.resolve(at + 1, "done", {"r": ("yes", "no")[answer]})
+        told[at] = replace(made, values=(answer,)), True
+    else:
+        session.resolve(at + 1, "done")
+        told[at] = made, True
 
 
 def as_made(core: Any, tool: str, arguments: dict[str, Any]) -> Made:

@@ -119,6 +119,18 @@ def test_after_unknown_what_all_states_allow_is_allowed() -> None:
     assert session.tools() == ("a", "t")
 
 
+def test_an_unknown_call_may_have_had_an_answer_that_leads_nowhere(tmp_path: Path) -> None:
+    text = 'grammar g version "1"\ntool t gives (r: yes | no)\ntool a\nplan = (t(r=yes) | a){0,5}\n'
+    session = gate(text, ledger=tmp_path / "s.ledger")
+    with session.call("t"):
+        pass
+    assert session.allowed() == () and not session.may_finish
+    found = session.check("a")
+    assert (found.code, found.because[0]["kind"]) == ("R201", "unknown")
+    session.resolve(1, "failed")
+    do(session, "a")
+
+
 def test_more_than_64_states_are_refused() -> None:
     plain = gate('grammar g version "1"\ntool a\nplan = a{0,100}\n')
     for at in range(63):

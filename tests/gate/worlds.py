@@ -125,6 +125,8 @@ def drawn_grammar(rng: random.Random, statements: bool = True) -> str:
     lines.append(f"plan = {_expression(rng, patterns[:-1], 4)} & any{{0,4}}")
     if rng.random() < 0.3:
         lines[-1] = "plan = any{0,4}"
+    elif rng.random() < 0.5:
+        lines[-1] = f"plan = ({' | '.join(rng.sample(patterns[:-1], 4))}){{0,4}}"
     for _ in range(rng.randint(0, 3) if statements else 0):
         one, two = rng.sample(patterns[:-1], 2)
         n = rng.randint(0, 3)
