@@ -9,6 +9,7 @@ from pathlib import Path
 from tcc import screen
 from tcc.differing import amount_text, change_text
 from tcc.findings import escape_command
+from tcc.written import statement_line
 from tcc_certs.core.enforced import shortened
 from tcc_runtime.questions.comparison import Amounts, Comparison
 from tcc_runtime.questions.difference import OneSided
@@ -31,9 +32,14 @@ def headline(found: Comparison) -> str:
 def rows(found: Comparison) -> Iterator[tuple[str, str]]:
     """What there is to say, name and text; what did not change is left out."""
     most = "" if found.counts == "exact" else "at most "
-    for name, side in (("added", found.added), ("removed", found.removed)):
+    for name, side, because in (
+        ("added", found.added, found.because_added),
+        ("removed", found.removed, found.because_removed),
+    ):
         yield name, f"{most}{screen.big(side.plans)} plans"
         yield from _witnesses(side)
+        for statement in because:
+            yield "  by a change of", statement_line(statement)
     yield "common", f"{most}{screen.big(found.common)} plans"
     if found.calls is not None:
         for name, texts in (

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from tcc import screen
-from tcc.compilation import compile_file, load
-from tcc.files import GRAMMAR_ENDINGS
+from tcc.written import Given, artifact_of, statement_fields, written_of
 from tcc_certs.formats.decimals import format_decimal
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.questions.comparison import Amounts, Comparison, compare
 from tcc_runtime.questions.difference import OneSided
 from tcc_runtime.questions.gate_changes import Change
 
-Side: TypeAlias = "Artifact | str | Path"
 
-
-def diff(old: Side, new: Side) -> Comparison:
+def diff(old: Given, new: Given) -> Comparison:
     """Which plans `new` has that `old` has not, and the other way round; exactly, listing none.
 
     Args:
@@ -32,19 +28,12 @@ def diff(old: Side, new: Side) -> Comparison:
         tcc_certs.errors.Rejected: an artifact is refused or declined.
         OSError: a file cannot be read.
     """
-    return compare(artifact_of(old), artifact_of(new))
+    return compare_written(artifact_of(old), artifact_of(new))
 
 
-def artifact_of(given: Side) -> Artifact:
-    """What was given, opened or compiled as its ending says.
-
-    Raises:
-        CompileError, tcc_certs.errors.Rejected, OSError: as for :func:`diff`.
-    """
-    if isinstance(given, Artifact):
-        return given
-    path = Path(given)
-    return compile_file(path) if path.suffix in GRAMMAR_ENDINGS else load(path)
+def compare_written(old: Artifact, new: Artifact) -> Comparison:
+    """Compare two artifacts; statements as they were written, where that is known."""
+    return compare(old, new, written_of(old), written_of(new))
 
 
 def comparison_fields(found: Comparison) -> dict[str, Any]:
@@ -56,6 +45,10 @@ def comparison_fields(found: Comparison) -> dict[str, Any]:
         "removed": screen.decimal(found.removed.plans),
         "common": screen.decimal(found.common),
         "witnesses": {"added": _witnesses(found.added), "removed": _witnesses(found.removed)},
+        "because": {
+            "added": [statement_fields(statement) for statement in found.because_added],
+            "removed": [statement_fields(statement) for statement in found.because_removed],
+        },
         "calls": None,
         "monitors": _changes(found.monitors),
         "open": _changes(found.opened),

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from tcc.differing import artifact_of
 from tcc.prefixes import calls_in
+from tcc.written import Given, artifact_of, statement_fields, written_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.questions.blame import Blame, blame
 from tcc_runtime.questions.graph import PlanGraph, graph_of
 from tcc_runtime.questions.nearest import nearest_plan
-from tcc_runtime.questions.statements import Place, Statement, Written, statements_of
-
-if TYPE_CHECKING:
-    from tcc_compiler.language.spans import Span
+from tcc_runtime.questions.statements import Statement, statements_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +49,7 @@ class Why:
 
 
 def why(
-    source: Artifact | str | Path,
+    source: Given,
     plan: str | Sequence[str],
     *,
     prefix: bool = False,
@@ -135,24 +131,6 @@ def _blamed(artifact: Artifact, calls: Sequence[str], ends: bool, every: bool) -
     return blame(core, statements, word, ends=ends, every=every)
 
 
-def written_of(artifact: Artifact) -> Mapping[str, Written]:
-    """The statements as they were written, by place; nothing for an artifact from a file."""
-    from tcc_compiler.pipeline import Compiled
-
-    compiled = artifact.kept.get("written")
-    if not isinstance(compiled, Compiled):
-        return {}
-    return {
-        name: Written(text=compiled.sources[span.file].statement(span), place=_place(span))
-        for name, span in compiled.places.items()
-        if span.file in compiled.sources
-    }
-
-
-def _place(span: Span) -> Place:
-    return Place(file=span.file, line=span.line, column=span.column)
-
-
 def why_fields(found: Why) -> dict[str, Any]:
     """The JSON fields of ``why``."""
     fields: dict[str, Any] = {
@@ -160,17 +138,12 @@ def why_fields(found: Why) -> dict[str, Any]:
         "position": found.position,
         "may_stop": found.may_stop,
         "allowed_next": list(found.allowed_next),
-        "because": [_statement(statement) for statement in found.because],
+        "because": [statement_fields(statement) for statement in found.because],
         "smallest": found.smallest,
         "nearest": None if found.nearest is None else list(found.nearest),
     }
     if found.others:
-        fields["others"] = [[_statement(one) for one in chosen] for chosen in found.others]
+        fields["others"] = [[statement_fields(one) for one in chosen] for chosen in found.others]
     if found.hint is not None:
         fields["hint"] = found.hint
     return fields
-
-
-def _statement(statement: Statement) -> dict[str, Any]:
-    place = None if statement.place is None else asdict(statement.place)
-    return {"kind": statement.kind, "text": statement.text, "place": place}

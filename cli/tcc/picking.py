@@ -5,12 +5,10 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any, Literal
 
-from tcc.differing import artifact_of
+from tcc.written import Given, artifact_of
 from tcc_certs.formats.decimals import format_decimal
-from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.plans import cheapest_in
 from tcc_runtime.questions.draws import UNIFORM, draws
 from tcc_runtime.questions.graph import graph_of
@@ -31,7 +29,7 @@ class Picked:
     cost: str
 
 
-def cheapest(source: Artifact | str | Path, n: int = 1) -> list[Picked]:
+def cheapest(source: Given, n: int = 1) -> list[Picked]:
     """The `n` plans of least cost (fewer where there are fewer), ties in call order.
 
     Args:
@@ -49,7 +47,7 @@ def cheapest(source: Artifact | str | Path, n: int = 1) -> list[Picked]:
 
 
 def sample(
-    source: Artifact | str | Path, n: int = 1, *, law: Law = "uniform", seed: bytes | None = None
+    source: Given, n: int = 1, *, law: Law = "uniform", seed: bytes | None = None
 ) -> list[Picked]:
     """`n` plans, drawn independently and with replacement; none where there is no plan.
 

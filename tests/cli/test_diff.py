@@ -43,6 +43,16 @@ def test_wider_is_one_and_narrower_is_none(tcc: Tcc, sides: tuple[Path, Path]) -
             "added": {"shortest": ["a(k=1)"], "cheapest": ["a(k=1)", "c", "c"]},
             "removed": {"shortest": None, "cheapest": None},
         },
+        "because": {
+            "added": [
+                {
+                    "kind": "require",
+                    "text": "require b before a",
+                    "place": {"file": str(old), "line": 6, "column": 1},
+                }
+            ],
+            "removed": [],
+        },
         "calls": {"added": [], "removed": [], "amounts": ["b"]},
         "amounts": [{"call": "b", "cost": {"old": "0.5", "new": "0.6"}}],
         "monitors": {"added": [], "removed": [], "changed": []},
@@ -62,7 +72,11 @@ def test_artifacts_and_grammars_on_either_side(
     old, new = sides
     made = tmp_path / "old.tcca"
     assert tcc("compile", old, "-o", made).code == 0
-    assert tcc("diff", made, new, "--json").json == tcc("diff", old, new, "--json").json
+    one, other = (tcc("diff", side, new, "--json").json for side in (made, old))
+    assert one.pop("because")["added"] == [
+        {"kind": "require", "text": "require b before a", "place": None}
+    ]
+    assert other.pop("because") and one == other
     assert tcc("diff", old, made).code == tcc("diff", made, made).code == 0
     assert tcc("diff", made, new, "--beta", "2").code == 1
     refused = tcc("diff", made, made, "--beta", "2")
@@ -87,7 +101,7 @@ def test_the_empty_plan_is_a_witness(tcc: Tcc, tmp_path: Path) -> None:
         sides[-1].write_text(f'grammar g version "1" tool a plan = {plan}')
     found = tcc("diff", *sides, "--json").json
     assert found["witnesses"]["added"] == {"shortest": [], "cheapest": []}
-    assert "shortest  (the empty plan)" in tcc("diff", *sides).out
+    assert "shortest        (the empty plan)" in tcc("diff", *sides).out
 
 
 def test_an_invalid_grammar_is_one_without_a_verdict(
@@ -129,3 +143,24 @@ def test_bounds_take_no_part_where_the_plans_can_be_unfolded(tcc: Tcc, tmp_path:
     assert tcc("inspect", relaxed, "--json").json["counts"] == "upper"
     found = tcc("diff", relaxed, exact, "--json").json
     assert (found["verdict"], found["counts"], found["common"]) == ("equal", "exact", "30")
+
+
+def test_what_changed_is_named_where_it_forbids_the_witness(tcc: Tcc, tmp_path: Path) -> None:
+    head = 'grammar g version "1" tool a { price 1 } tool b\n'
+    old, new = tmp_path / "old.tcg", tmp_path / "new.tcg"
+    pairs = {
+        ("plan = r rule r = a", "plan = r rule r = a | b"): [("plan", "plan = r")],
+        ("plan = (a | b){1,2} limit depth <= 1", "plan = (a | b){1,2}"): [
+            ("limit", "limit depth <= 1")
+        ],
+        ("plan = a limit price <= 1", "plan = a? limit price <= 1"): [("plan", "plan = a")],
+    }
+    for (before, after), due in pairs.items():
+        old.write_text(head + before)
+        new.write_text(head + after)
+        found = tcc("diff", old, new, "--json").json["because"]["added"]
+        assert [(one["kind"], one["text"]) for one in found] == due
+    assert f"by a change of  plan = a  ({old}:2:1)" in tcc("diff", old, new).out
+    old.write_text(head.replace("price 1", "price 2") + "plan = a? limit price <= 1")
+    found = tcc("diff", old, new, "--json").json
+    assert (found["added"], found["because"]["added"]) == ("1", [])

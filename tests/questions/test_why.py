@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from dataclasses import replace
 from itertools import islice, product
@@ -10,7 +11,7 @@ from itertools import islice, product
 import pytest
 
 import tcc
-import tcc.explaining
+import tcc.written
 from tcc_certs.core.model import Core, OneCall, Repeat
 from tcc_compiler.frontend import read_grammar_text
 from tcc_runtime.questions import blame as blaming
@@ -76,7 +77,7 @@ def test_blame_is_the_smallest_sets_in_the_order_of_the_text() -> None:
         if longest < 2 + MORE:
             continue
         met = statements_met(core, longest)
-        statements = statements_of(core, tcc.explaining.written_of(artifact))
+        statements = statements_of(core, tcc.written.written_of(artifact))
         places = [(s.place.line, s.place.column) for s in statements if s.place]
         assert places == sorted(places)
         for _ in range(5):
@@ -178,7 +179,7 @@ def test_every_statement_of_a_grammar_has_its_text_and_place() -> None:
         except tcc.CompileError:
             continue
         lines = text.splitlines()
-        for statement in statements_of(artifact.core, tcc.explaining.written_of(artifact)):
+        for statement in statements_of(artifact.core, tcc.written.written_of(artifact)):
             if statement.place is None:
                 assert statement.kind == "plan" and "plan =" not in text
                 continue
@@ -247,3 +248,18 @@ def test_the_empty_set_of_plans_and_the_empty_plan() -> None:
 def test_a_statement_ends_with_its_parentheses() -> None:
     text = 'tool a(k: ")" | 1) # )\nplan = ((a(k=")") # (\n)) # )\nlimit depth <= 2'
     assert because(text, "a(k=1)") == [("plan", 'plan = ((a(k=")") # (\n))')]
+
+
+def test_thousands_of_statements_are_no_more_than_the_bound() -> None:
+    limits = "\n".join(f"limit uses(a(k={n})) <= {n % 3 + 5}" for n in range(1500))
+    text = f"tool a(k: 0..1499) tool b\nplan = a{{1,3}} b\nlimit depth <= 4\n{limits}"
+    front = read_grammar_text(HEAD + text)
+    assert front.core is not None
+    from tcc_certs.core.reader import read_core
+
+    core = read_core(front.core)
+    start = time.process_time()
+    number = {call.text: index for index, call in enumerate(core.calls)}
+    found = blaming.blame(core, statements_of(core, {}), [number["b"]], ends=False, every=False)
+    assert "plan" in [s.kind for s in found.sets[0]]
+    assert time.process_time() - start < 60

@@ -9,11 +9,11 @@ import click
 
 from tcc import screen
 from tcc.change_report import print_github, print_markdown, print_text
-from tcc.differing import comparison_fields
+from tcc.differing import compare_written, comparison_fields
 from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.opening import INPUT, is_regular_file, json_option, open_artifact, options_of
 from tcc.options import compile_options
-from tcc_runtime.questions.comparison import Comparison, compare
+from tcc_runtime.questions.comparison import Comparison
 
 
 @click.command("diff")
@@ -58,7 +58,7 @@ def command(
     options = options_of(given)
     before = open_artifact(old, command="diff", options=options, beside=new)
     after = open_artifact(new, command="diff", options=options, beside=old)
-    found = compare(before, after)
+    found = compare_written(before, after)
     broken = found.breaks(breaking)
     if as_json:
         screen.print_json("diff", comparison_fields(found) | {"breaking": broken})

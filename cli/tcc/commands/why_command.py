@@ -13,9 +13,9 @@ from tcc.exits import CLEAN, FINDINGS
 from tcc.explaining import Why, why, why_fields
 from tcc.opening import artifact_argument, json_option, open_artifact, options_of, refuse
 from tcc.options import compile_options
+from tcc.written import statement_line
 from tcc_certs.core.enforced import shortened
 from tcc_certs.errors import Rejected
-from tcc_runtime.questions.statements import Statement
 
 
 @click.command("why")
@@ -67,7 +67,7 @@ def _print(found: Why, prefix: bool) -> None:
     if found.hint is not None:
         rows.append(("hint", found.hint))
     for name, chosen in (("because", found.because), *(("or", other) for other in found.others)):
-        rows += [(name if at == 0 else "and", _said(s)) for at, s in enumerate(chosen)]
+        rows += [(name if at == 0 else "and", statement_line(s)) for at, s in enumerate(chosen)]
     if not found.smallest:
         rows.append(("", "(fewer statements may be enough: it takes too much work to tell)"))
     nothing = "nothing" if not found.may_stop else "nothing more"
@@ -80,11 +80,3 @@ def _print(found: Why, prefix: bool) -> None:
 
 def _plan(calls: Sequence[str]) -> str:
     return " ".join(calls) or "(the empty plan)"
-
-
-def _said(statement: Statement) -> str:
-    text = " ".join(statement.text.split())
-    if statement.place is None:
-        return text
-    place = statement.place
-    return f"{text}  ({place.file}:{place.line}:{place.column})"

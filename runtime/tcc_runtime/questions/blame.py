@@ -80,7 +80,8 @@ class _Trials:
 
     def blame(self, every: bool) -> Blame:
         forced = [s for s in self._statements if not self._possible_alone(s)]
-        others = [s for s in self._statements if s not in forced]
+        known = frozenset(forced)
+        others = [s for s in self._statements if s not in known]
         found: list[tuple[Statement, ...]] = []
         for size in range(len(others) + 1):
             for more in self._enough(forced, others, size):
@@ -120,6 +121,9 @@ class _Trials:
         """Whether a statement by itself lets the word through; a strict tool forbids nothing so."""
         if statement.kind == "strict":
             return True
+        if self._left <= 0:
+            self._sure = False
+            return True
         return self._tried(alone(self._core, statement.parts))
 
     def _possible(self, parts: set[Part]) -> bool:
@@ -135,7 +139,7 @@ class _Trials:
             self._sure = False
             return False
         finally:
-            self._left -= budget.spent
+            self._left -= budget.spent + len(self._statements)  # a core is made for each trial
 
 
 def _parts(statements: set[Statement]) -> set[Part]:

@@ -7,16 +7,18 @@ Cost: that of :mod:`tcc_runtime.questions.difference`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from tcc_certs.core.model import Call, Core
 from tcc_certs.errors import Code, Rejected
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.questions.difference import OneSided, only_in
+from tcc_runtime.questions.blame import blame
+from tcc_runtime.questions.difference import OneSided, Plan, only_in
 from tcc_runtime.questions.gate_changes import Change, Sense, monitor_changes, open_changes
 from tcc_runtime.questions.graph import PlanGraph, graph_of
+from tcc_runtime.questions.statements import Statement, Written, statements_of
 
 AMOUNTS: Final = ("cost", "price", "latency", "epsilon")
 
@@ -59,6 +61,9 @@ class Comparison:
         common: how many plans both have.
         calls: None where only bounds are known.
         monitors, opened: what changed of that which a gate holds.
+        because_added: the statements of the old one that keep the shortest added plan from it,
+            those of them that the new one has not so; none where it is for calls or amounts.
+        because_removed: the same of the new one and the shortest removed plan.
         reason: why nothing but bounds is known; else None.
     """
 
@@ -70,6 +75,8 @@ class Comparison:
     calls: Calls | None
     monitors: tuple[Change, ...]
     opened: tuple[Change, ...]
+    because_added: tuple[Statement, ...] = ()
+    because_removed: tuple[Statement, ...] = ()
     reason: Rejected | None = None
 
     def breaks(self, sense: Literal["wider", "narrower"] = "wider") -> bool:
@@ -83,8 +90,16 @@ class Comparison:
         )
 
 
-def compare(old: Artifact, new: Artifact) -> Comparison:
+def compare(
+    old: Artifact,
+    new: Artifact,
+    old_written: Mapping[str, Written] | None = None,
+    new_written: Mapping[str, Written] | None = None,
+) -> Comparison:
     """Compare; see :class:`Comparison`.
+
+    Args:
+        old_written, new_written: the statements as they were written, where that is known.
 
     Raises:
         Rejected: an unverified artifact leads out of its ranges.
@@ -97,7 +112,11 @@ def compare(old: Artifact, new: Artifact) -> Comparison:
         if refusal.code is not Code.LIMIT:
             raise
         return _bounds(old, new, monitors, refusal)
+    were = statements_of(old.core, old_written or {})
+    are = statements_of(new.core, new_written or {})
     return Comparison(
+        because_added=_changed(old.core, were, are, added.shortest),
+        because_removed=_changed(new.core, are, were, removed.shortest),
         verdict=_verdict(added.plans, removed.plans),
         counts="exact",
         added=added,
@@ -107,6 +126,19 @@ def compare(old: Artifact, new: Artifact) -> Comparison:
         monitors=monitors,
         opened=tuple(_opened(old.core, new.core, before.used(), after.used())),
     )
+
+
+def _changed(
+    core: Core, own: Sequence[Statement], others: Sequence[Statement], plan: Plan | None
+) -> tuple[Statement, ...]:
+    """Of the statements to blame that `plan` is none of `core`, those that the others have not."""
+    number = {call.text: index for index, call in enumerate(core.calls)}
+    if plan is None or not all(call in number for call in plan):
+        return ()
+    known = frozenset(text for statement in others for text in statement.says)
+    word = [number[call] for call in plan]
+    found = blame(core, own, word, ends=True, every=False)
+    return tuple([statement for statement in found.sets[0] if not statement.says <= known])
 
 
 def _verdict(added: int, removed: int) -> Sense:

@@ -55,12 +55,14 @@ class Statement:
         text: parses as that statement.
         place: None where the grammar is not known.
         parts: of the core.
+        says: the same in words that depend on the core alone, a text for each part.
     """
 
     kind: str
     text: str
     place: Place | None
     parts: tuple[Part, ...]
+    says: frozenset[str]
 
 
 def statements_of(core: Core, known: Mapping[str, Written]) -> list[Statement]:
@@ -78,7 +80,9 @@ def statements_of(core: Core, known: Mapping[str, Written]) -> list[Statement]:
             text = statement.text if statement.kind == "strict" else wrote.text
             statement = replace(statement, text=text, place=wrote.place)
         if key in found:
-            statement = replace(found[key], parts=found[key].parts + statement.parts)
+            first = found[key]
+            parts, says = first.parts + statement.parts, first.says | statement.says
+            statement = replace(first, parts=parts, says=says)
         found[key] = statement
     goal, start = known.get("goal"), known.get("start")
     listed = list(found.values())
@@ -96,7 +100,9 @@ def _order(statement: Statement) -> tuple[int, int]:
 def _parts(core: Core) -> Iterator[tuple[str, Statement]]:
     """Each part with the name of its place: see tcc_compiler/resources/place.py."""
     texts = Texts(core)
-    yield "plan", _made("plan", f"plan = {texts.expression(core.plan)}", "plan", 0)
+    plan = _made("plan", f"plan = {texts.expression(core.plan)}", "plan", 0)
+    rules = [f"rule {name} = {texts.expression(body)}" for name, body in core.rules.items()]
+    yield "plan", replace(plan, says=frozenset(["\n".join([plan.text, *rules])]))
     if core.start is not None:
         text = f"start {core.start}\ngoal {' | '.join(core.goals)}"
         yield "start", _made("signature", text, "start", 0)
@@ -133,7 +139,9 @@ def _forbid_name(forbid: Forbid) -> str:
 
 
 def _made(kind: str, text: str, member: str, index: int) -> Statement:
-    return Statement(kind=kind, text=text, place=None, parts=((member, index),))
+    return Statement(
+        kind=kind, text=text, place=None, parts=((member, index),), says=frozenset([text])
+    )
 
 
 def without(core: Core, parts: Collection[Part]) -> Core:
@@ -160,24 +168,31 @@ def without(core: Core, parts: Collection[Part]) -> Core:
 
 def alone(core: Core, parts: Collection[Part]) -> Core:
     """The core with these parts and nothing else, its strict tools aside; few call sets stay."""
-    kept = frozenset(parts)
-    everything: set[Part] = {("plan", 0), ("start", 0)}
-    everything |= {("tools", i) for i in range(len(core.tools))}
-    for name in ("limits", "requires", "forbids"):
-        everything |= {(name, i) for i in range(len(getattr(core, name)))}
-    left = without(core, everything - kept)
-    if ("plan", 0) in kept:
+    limits, requires, forbids = (
+        tuple(getattr(core, name)[i] for member, i in sorted(parts) if member == name)
+        for name in ("limits", "requires", "forbids")
+    )
+    signed = ("start", 0) in parts
+    left = replace(
+        core, limits=limits, requires=requires, forbids=forbids,
+        tools=tuple(replace(tool, strict=False) if tool.strict else tool for tool in core.tools),
+        start=core.start if signed else None, goals=core.goals if signed else (),
+    )  # fmt: skip
+    if ("plan", 0) in parts:
         return left
+    patterns = (*core.patterns, ((0, len(core.calls)),))
     numbers: dict[int, int] = {}
 
     def number(pattern: int) -> int:
         return numbers.setdefault(pattern, len(numbers))
 
-    requires = tuple(Require(r.order, number(r.first), number(r.second)) for r in left.requires)
-    forbids = tuple(_renumbered(forbid, number) for forbid in left.forbids)
+    requires = tuple(Require(r.order, number(r.first), number(r.second)) for r in requires)
+    forbids = tuple(_renumbered(forbid, number) for forbid in forbids)
     plan = Repeat(OneCall(number(len(core.patterns))), 0, None)
-    patterns = tuple(left.patterns[pattern] for pattern in numbers)
-    return replace(left, requires=requires, forbids=forbids, plan=plan, patterns=patterns)
+    return replace(
+        left, requires=requires, forbids=forbids, rules={}, plan=plan,
+        patterns=tuple(patterns[pattern] for pattern in numbers),
+    )  # fmt: skip
 
 
 def _renumbered(forbid: Forbid, number: Callable[[int], int]) -> Forbid:
