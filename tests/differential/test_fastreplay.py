@@ -188,5 +188,5 @@ def test_what_stays_with_an_artifact_is_that_of_the_last_settings_and_of_no_copy
         _, ledger = recorded(artifact(3), salt, top=3, recipe=recipe, race=race)
         assert validate(ledger, data) == in_full(ledger, data)
         assert validate(ledger, data).verdict == 0
-        assert sorted(data.kept) == ["fastreplay", "language"]
+        assert sorted(data.kept) == ["fastreplay", "language", "listing"]
     assert replace(data).kept == {}
