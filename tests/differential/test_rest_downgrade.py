@@ -21,7 +21,6 @@ from tests.differential.test_ledgers import STARTED, drawn, runtime_ledger
 from tests.oracle_ledger.upper import drawn_upper
 from tests.oracle_ledger.writer import Plan, Reference, chained
 
-
 LIMITED = 1 << 20
 
 
