@@ -26,10 +26,12 @@ class Header:
     """What the rest of a session depends on.
 
     Attributes:
+        session_id: as the record has it.
         shown: pairs of a tool's index and the name of an open parameter whose values are shown.
         key: of the digests, where it is known.
     """
 
+    session_id: str
     shown: frozenset[tuple[int, str]]
     key: bytes | None
 
@@ -70,7 +72,8 @@ def read_header(
     if key is not None:
         due, found = key_commitment(key).hex(), text(record, "key_commitment")
         ensure(found == due, Code.SESSION_KEY, "key_commitment", due, found)
-    return Header(shown=_shown(record["arguments"], core), key=key)
+    shown = _shown(record["arguments"], core)
+    return Header(session_id=text(record, "session_id"), shown=shown, key=key)
 
 
 _CODES = {"session_id": Code.SESSION_ID, "monitors": Code.SESSION_MONITORS}
