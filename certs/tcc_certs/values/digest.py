@@ -23,8 +23,7 @@ def digest(key: bytes, kind: bytes, data: bytes) -> bytes:
 def call_key(key: bytes, session_id: str, seq: int) -> bytes:
     """The idempotency key of call number `seq` of a session; two sessions may have one key."""
     session = bytes.fromhex(session_id.replace("-", ""))
-    data = b"key" + session + seq.to_bytes(8, "little")
-    return blake3(data, key=key).digest(CALL_KEY_BYTES)
+    return blake3(b"key" + session + seq.to_bytes(8, "little"), key=key).digest(CALL_KEY_BYTES)
 
 
 def reference_digest(key: bytes, reference: str) -> bytes:
