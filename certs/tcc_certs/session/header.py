@@ -56,7 +56,7 @@ def read_header(
         key: of the digests, from who asks; None: it is not known.
 
     Raises:
-        Rejected: L202 another artifact's; S101 it shows what is no open parameter; S104 another key.
+        Rejected: L202 another artifact's; S101 shows what is no open parameter; S104 another key.
     """
     body = encode({name: value for name, value in record.items() if name != "session_id"})
     _compare(record, "session_id", uuid7(size(record, "started_ms"), blake(body)), findings)
