@@ -23,21 +23,23 @@ Records = list[dict[str, Any]]
 
 # Fields of which another value is another session that might have been.
 ASSERTED = {
-    ("session", "started_ms"), ("session", "arguments"), ("call", "call"),
-    ("call", "ref"), ("call", "open.digest"),
+    ("call", "call"), ("call", "ref"), ("call", "open.digest"),
     ("call", "open.optional"), ("outcome", "outcome"), ("outcome", "ms"), ("outcome", "result"),
     ("outcome", "observed"), ("refusal", "tool"), ("refusal", "code"),
     ("resolve", "outcome"), ("resolve", "observed"), ("end", "abandoned"),
 }  # fmt: skip
 # Those which the key holds to: without it they are asserted as well.
-KEYED = {("session", "key_commitment"), ("call", "key"), ("call", "open.value")}
+KEYED = {
+    ("session", "started_ms"), ("session", "arguments"), ("session", "key_commitment"),
+    ("call", "key"), ("call", "open.value"),
+}  # fmt: skip
 CODES = {
     ("session", "kind"): {"L104", "L103"}, ("session", "schema"): {"D102", "L103"},
-    ("session", "session_id"): {"S102", "L103"}, ("session", "started_ms"): {"L103"},
+    ("session", "session_id"): {"S102", "L103"}, ("session", "started_ms"): {"S207", "L103"},
     ("session", "artifact"): {"L202", "L103"}, ("session", "grammar"): {"S101", "L103"},
     ("session", "grammar_version"): {"S101", "L103"}, ("session", "root_state"): {"S101", "L103"},
     ("session", "monitors"): {"S103", "L103"},
-    ("session", "arguments"): {"S101", "S203", "L103"},
+    ("session", "arguments"): {"S101", "S203", "S207", "L103"},
     ("session", "key_commitment"): {"S104", "L103"},
     ("call", "seq"): {"S201", "L103"},
     ("call", "call"): {"S202", "S203", "S206", "S209", "S210", "S301", "S302", "S305", "L103"},

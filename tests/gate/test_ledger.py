@@ -341,3 +341,15 @@ def test_the_cost_of_taking_up_is_linear(tmp_path: Path) -> None:
     session.close()
     again = gate(LONG, ledger=path)
     assert len(again.history) == 400 and again.remaining["calls"] == 200
+
+
+def test_two_sessions_of_one_key_have_no_idempotency_key_in_common(tmp_path: Path) -> None:
+    path, keys = tmp_path / "s.ledger", set()
+    for started in (1, 2):
+        path.unlink(missing_ok=True)  # and the key stays beside it
+        session = gate(LONG, ledger=path, clock=lambda now=started: now)
+        with session, session.call("b") as permit:
+            keys.add(permit.key)
+            assert session.key_of(permit.seq) == permit.key
+            permit.done()
+    assert len(keys) == 2

@@ -64,13 +64,18 @@ class SessionWriter:
             "call": self._text(did),
             "open": {name: self._opened(tool, name, value) for name, value in opened.items()},
             "states": sorted(self.brute.places()),
-            "key": blake3(b"key" + seq.to_bytes(8, "little"), key=self.key).digest(16).hex(),
+            "key": self._call_key(seq),
         }
         if ref is not None:
             record["ref"] = blake3(b"ref" + ref.encode(), key=self.key).hexdigest()
         self.records.append(record)
         self.brute.session.append(did)
         return seq
+
+    def _call_key(self, seq: int) -> str:
+        session = bytes.fromhex(self.records[0]["session_id"].replace("-", ""))
+        data = b"key" + session + seq.to_bytes(8, "little")
+        return blake3(data, key=self.key).digest(16).hex()
 
     def did(self, tool: str, listed: Mapping[str, str], opened: Mapping[str, Any]) -> Did:
         """The call for brute force."""

@@ -27,9 +27,10 @@ class Header:
 
     Attributes:
         shown: pairs of a tool's index and the name of an open parameter whose values are shown.
-        key: of the digests, where it is known.
+        key: of the digests, where it is known; name: the session's id.
     """
 
+    name: str
     shown: frozenset[tuple[int, str]]
     key: bytes | None
 
@@ -55,8 +56,7 @@ def read_header(
         key: of the digests, from who asks; None: it is not known.
 
     Raises:
-        Rejected: L202 it is another artifact's; S101 it shows what is no open parameter; S104 the
-            key is not the one that it commits to.
+        Rejected: L202 another artifact's; S101 shows what is no open parameter; S104 another key.
     """
     body = encode({name: value for name, value in record.items() if name != "session_id"})
     _compare(record, "session_id", uuid7(size(record, "started_ms"), blake(body)), findings)
@@ -70,7 +70,7 @@ def read_header(
     if key is not None:
         due, found = key_commitment(key).hex(), text(record, "key_commitment")
         ensure(found == due, Code.SESSION_KEY, "key_commitment", due, found)
-    return Header(shown=_shown(record["arguments"], core), key=key)
+    return Header(name=text(record, "session_id"), shown=_shown(record["arguments"], core), key=key)
 
 
 _CODES = {"session_id": Code.SESSION_ID, "monitors": Code.SESSION_MONITORS}

@@ -213,7 +213,7 @@ class Session:
         """The idempotency key and the caller's reference, each of one call alone."""
         key = text(record, "key")
         if self.header.key is not None:
-            due = call_key(self.header.key, seq).hex()
+            due = call_key(self.header.key, self.header.name, seq).hex()
             self._compare(Code.SESSION_CALL_KEY, line, "key", due, key)
         ensure(key not in self._keys, Code.SESSION_REPEATED, "key", "a key of its own", key)
         self._keys.add(key)

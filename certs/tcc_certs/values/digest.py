@@ -20,9 +20,10 @@ def digest(key: bytes, kind: bytes, data: bytes) -> bytes:
     return blake3(kind + data, key=key).digest()
 
 
-def call_key(key: bytes, seq: int) -> bytes:
-    """The idempotency key of call number `seq`."""
-    return blake3(b"key" + seq.to_bytes(8, "little"), key=key).digest(CALL_KEY_BYTES)
+def call_key(key: bytes, session_id: str, seq: int) -> bytes:
+    """The idempotency key of call number `seq` of a session; two sessions may have one key."""
+    session = bytes.fromhex(session_id.replace("-", ""))
+    return blake3(b"key" + session + seq.to_bytes(8, "little"), key=key).digest(CALL_KEY_BYTES)
 
 
 def reference_digest(key: bytes, reference: str) -> bytes:

@@ -40,7 +40,7 @@ class Follower:
         self.session = Session(policy)
         self.refs: dict[str, int] = {}
         self.shown: tuple[str, ...] = ()
-        self.writer = Writer(key, ())
+        self.writer = Writer(key, (), "")
         self._policy = policy
         self.key = key
         self.session_id = ""
@@ -49,7 +49,7 @@ class Follower:
     def open(self, shown: tuple[str, ...], session_id: str) -> None:
         """The session shows these open parameters, and has this name."""
         self.shown, self.session_id = shown, session_id
-        self.writer = Writer(self.key, shown)
+        self.writer = Writer(self.key, shown, session_id)
 
     def apply(self, record: Record, line: int) -> None:
         """Follow one record.

@@ -53,17 +53,19 @@ class Writer:
     Args:
         key: of its digests, 32 bytes.
         shown: the open parameters whose values stand in the ledger.
+        session_id: of the session.
     """
 
-    __slots__ = ("_key", "_shown")
+    __slots__ = ("_key", "_session_id", "_shown")
 
-    def __init__(self, key: bytes, shown: Sequence[str]) -> None:
+    def __init__(self, key: bytes, shown: Sequence[str], session_id: str) -> None:
         self._key = key
+        self._session_id = session_id
         self._shown = frozenset(shown)
 
     def call_key(self, seq: int) -> str:
         """The idempotency key of a call."""
-        return call_key(self._key, seq).hex()
+        return call_key(self._key, self._session_id, seq).hex()
 
     def reference(self, ref: str) -> str:
         """What stands for the id that the caller gave a call.

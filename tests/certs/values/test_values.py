@@ -177,7 +177,9 @@ def test_digests_are_keyed_and_say_what_is_in_them() -> None:
     assert digests.digest(key, b"s", b"abc") == due
     assert digests.digest(other, b"s", b"abc") != due
     assert digests.digest(key, b"n", b"abc") != due
-    assert digests.call_key(key, 1) == blake3(b"key" + b"\1" + bytes(7), key=key).digest(16)
+    session = "018bcfe5-6800-76a0-9050-690e4aa91771"
+    data = b"key" + bytes.fromhex(session.replace("-", "")) + b"\1" + bytes(7)
+    assert digests.call_key(key, session, 1) == blake3(data, key=key).digest(16)
     assert digests.reference_digest(key, "é") == blake3(b"ref" + "é".encode(), key=key).digest()
     context = "tcc.session/1.0 digest key"
     assert digests.key_commitment(key) == blake3(key, derive_key_context=context).digest()
