@@ -1,0 +1,65 @@
+"""``tcc unroll``: the beginnings of all plans down to a depth, as a picture or for programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from tcc.drawing import chosen_format, deliver, drawing_options
+from tcc.graphs.formats import FORMATS as GRAPHS
+from tcc.graphs.formats import graph_text
+from tcc.graphs.prefix_graph import prefix_graph
+from tcc.graphs.unrolling import unroll
+from tcc.opening import artifact_argument, open_artifact, options_of, refuse
+from tcc.options import compile_options
+from tcc.pictures.drawn import drawn
+from tcc.pictures.of_prefixes import picture_of_prefixes
+from tcc_certs.errors import Rejected
+from tcc_runtime.artifact.load import Artifact
+
+
+@click.command("unroll")
+@artifact_argument
+@click.option(
+    "--depth", type=click.IntRange(0), required=True, help="calls of the longest beginning shown"
+)
+@click.option(
+    "--max-nodes",
+    type=click.IntRange(1, 1 << 20),
+    default=10_000,
+    show_default=True,
+    help="more are refused, with how many there would be",
+)
+@drawing_options
+@compile_options
+def command(
+    artifact: Path,
+    depth: int,
+    max_nodes: int,
+    output_format: str | None,
+    output: Path | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Write out the prefix DAG of ARTIFACT (or of a grammar) down to a depth.
+
+    Each node is the calls so far: how many plans begin so, what these calls cost, where they lead. The
+    numbers of the nodes at its ends add up to the number of all plans.
+    """
+    form = chosen_format(output_format, as_json, output, "json")
+    read: list[Path] = []
+    opened = open_artifact(artifact, command="unroll", options=options_of(given), read=read)
+    try:
+        text = _text(opened, depth, max_nodes, form)
+    except Rejected as refusal:
+        refuse(artifact, refusal)
+    deliver(text, output, form, read)
+
+
+def _text(artifact: Artifact, depth: int, limit: int, form: str) -> str:
+    if form in GRAPHS:
+        return graph_text(prefix_graph(artifact, depth, limit), cast("Any", form), "unroll")
+    prefixes = unroll(artifact, depth, limit)
+    return drawn(picture_of_prefixes(artifact, prefixes, depth), cast("Any", form))
