@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from tcc import screen
 from tcc.graphs.unrolling import Prefix
 from tcc.pictures.of_artifact import about
-from tcc.pictures.picture import Arrow, Box, Picture, arrow
+from tcc.pictures.picture import Arrow, Box, Picture, arrow, seen
 from tcc_certs.formats.decimals import format_decimal
-from tcc_certs.plain import escaped
 from tcc_runtime.artifact.load import Artifact
 
 
@@ -47,7 +46,7 @@ def _box(node: Prefix) -> Box:
     cost = format_decimal(node.cost, 9)
     count = f"{plans} plan{'' if plans == '1' else 's'}"
     facts = (
-        ("calls so far", escaped(node.prefix) or "none"),
+        ("calls so far", seen(node.prefix) or "none"),
         ("plans that begin so", plans),
         ("cost so far", cost),
         ("least cost to come", format_decimal(node.cost_to_go, 9)),

@@ -6,6 +6,7 @@ for its own format.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from typing import Final, Literal, TypeAlias
 
 from tcc_certs.formats.names import written
 from tcc_certs.plain import escaped
+
+_NO_XML = re.compile("[\ufffe\uffff]")
 
 Kind: TypeAlias = Literal["state", "leaf", "cut", "more"]
 
@@ -83,7 +86,7 @@ def arrow(source: int, target: int, calls: Sequence[str], tools: Mapping[str, st
         source=source,
         target=target,
         lines=_lines(calls, tools),
-        calls=tuple(escaped(call) for call in calls[:MOST_CALLS]),
+        calls=tuple(seen(call) for call in calls[:MOST_CALLS]),
         more=max(0, len(calls) - MOST_CALLS),
     )
 
@@ -107,10 +110,15 @@ def _cut(texts: Sequence[str]) -> Iterable[str]:
     return [*texts[: MOST_LINES - 1], f"and {len(texts) - MOST_LINES + 1} more tools"]
 
 
+def seen(text: str) -> str:
+    """A text as people may be shown it, in any format: XML has not all characters either."""
+    return _NO_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", escaped(text))
+
+
 def short(text: str) -> str:
     """A text as people may be shown it, cut to MOST_CELLS cells."""
     # Half of a surrogate pair is hidden, so what is left can be written down.
-    shown = escaped(text[: 4 * MOST_CELLS])
+    shown = seen(text[: 4 * MOST_CELLS])
     if len(text) <= 4 * MOST_CELLS and cells(shown) <= MOST_CELLS:
         return shown
     kept, width = [], 0

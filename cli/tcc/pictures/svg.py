@@ -6,7 +6,6 @@ Layers from left to right (:mod:`tcc.pictures.layers`), few crossings (`ordering
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from typing import Final
@@ -19,7 +18,6 @@ from tcc.pictures.placing import Placed, placed
 
 CELL, LINE = 7, 16  # of a character of the font, in pixels
 MARGIN: Final = 24
-_NO_XML = re.compile("[\ufffe\uffff]")
 
 
 def svg_text(picture: Picture) -> str:
@@ -129,4 +127,4 @@ def _told(facts: Sequence[tuple[str, str]]) -> str:
 
 def xml(text: str) -> str:
     """A text that was escaped for people as one for XML, in an element or in double quotes."""
-    return escape(_NO_XML.sub("\ufffd", text), {'"': "&quot;", "'": "&#39;"})
+    return escape(text, {'"': "&quot;", "'": "&#39;"})
