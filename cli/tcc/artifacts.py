@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Artifact(RuntimeArtifact):
-    """What :func:`tcc.load` and the compilers give; see :class:`tcc_runtime.artifact.load.Artifact`."""
+    """What :func:`tcc.load` and the compilers give: the runtime's artifact, and its graphs."""
 
     def to_networkx(self, *, limit: int = 1 << 20) -> nx.MultiDiGraph[Any]:
         """The automaton as it stands, a node for each state and an edge for each of its edges.

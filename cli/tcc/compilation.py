@@ -83,7 +83,7 @@ def compile_text(text: str, **options: Unpack[OptionsByName]) -> Artifact:
 def compile_graph(
     graph: nx.Graph[Any], *, name: str = "graph", **options: Unpack[OptionsByName]
 ) -> Artifact:
-    """Compile a directed graph of networkx: a graph of states, or of tools (language.md, section 11).
+    """Compile a directed graph of networkx, of states or of tools (language.md, section 11).
 
     The artifact has the bytes that the same graph has as a file of that name.
 

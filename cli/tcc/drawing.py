@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import click
 
 from tcc import screen
 from tcc.files import same_file
 from tcc.graphs.formats import FORMATS as GRAPHS
+from tcc.graphs.formats import Format as GraphFormat
 from tcc.pictures.drawn import FORMATS as PICTURES
+from tcc.pictures.drawn import Format as PictureFormat
 from tcc_runtime.ledger.outputs import write_whole
 
 _ENDINGS: Final = {
@@ -55,6 +57,16 @@ def chosen_format(output_format: str | None, as_json: bool, output: Path | None,
     if as_json or output_format is not None:
         return output_format or "json"
     return bare if output is None else _ENDINGS.get(output.suffix.lower(), bare)
+
+
+def is_graph(form: str) -> TypeGuard[GraphFormat]:
+    """Whether a format is one for programs."""
+    return form in GRAPHS
+
+
+def is_picture(form: str) -> TypeGuard[PictureFormat]:
+    """Whether a format is one of pictures."""
+    return form in PICTURES
 
 
 def deliver(text: str, output: Path | None, output_format: str, read: Iterable[Path]) -> None:

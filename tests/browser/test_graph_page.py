@@ -243,6 +243,9 @@ def test_graphviz_shows_hostile_names_as_they_are() -> None:
     from xml.etree import ElementTree
 
     root = ElementTree.fromstring(ended.stdout)
-    texts = {str(text.text).replace("\xa0", " ") for text in root.iter("{http://www.w3.org/2000/svg}text")}
+    texts = {
+        str(text.text).replace("\xa0", " ")
+        for text in root.iter("{http://www.w3.org/2000/svg}text")
+    }
     for line in shown(picture):
         assert line in texts

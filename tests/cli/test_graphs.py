@@ -27,7 +27,9 @@ SMALL = ("question_answering", "support_refund", "research")
 LARGE = [pytest.param(name, marks=pytest.mark.campaign) for name in ALL if name not in SMALL]
 RANGES = """
 grammar costs version "2"
-tool look(at: "a b" | c | 5 | true) { cost 0.1 .. 0.3 cost 1.123456789 when at = c price 2 latency 1 s epsilon 0.25 }
+tool look(at: "a b" | c | 5 | true) {
+  cost 0.1 .. 0.3  cost 1.123456789 when at = c  price 2  latency 1 s  epsilon 0.25
+}
 tool "the end" { cost 9007199.254740993 }
 plan = look{0,3} "the end"?
 """
@@ -122,7 +124,9 @@ def test_every_attribute_is_what_the_artifact_says() -> None:
 def test_edges_are_found_by_their_calls() -> None:
     graph = library.compile_text(RANGES).to_networkx()
     root = graph.graph["root"]
-    (after,) = {target for _, target, key in graph.out_edges(root, keys=True) if key == "look(at=c)"}
+    (after,) = {
+        target for _, target, key in graph.out_edges(root, keys=True) if key == "look(at=c)"
+    }
     assert graph.edges[root, after, "look(at=c)"]["price"] == 2
 
 
@@ -315,7 +319,18 @@ def test_what_graph_writes_is_what_compile_reads(
     assert again.manifest.root == library.load(artifact).manifest.root
 
 
-HIDDEN = ("\ufffe", "\uffff", "\u202e", "\u0085", "\u2028", "\x7f", "\U000e0041", "\ufeff", "é", "]]>")
+HIDDEN = (
+    "\ufffe",
+    "\uffff",
+    "\u202e",
+    "\u0085",
+    "\u2028",
+    "\x7f",
+    "\U000e0041",
+    "\ufeff",
+    "é",
+    "]]>",
+)
 
 
 def test_characters_that_files_have_not_come_back(tcc: Tcc, tmp_path: Path) -> None:

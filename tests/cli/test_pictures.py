@@ -1,4 +1,4 @@
-"""Pictures: bounded, the same every time, nothing on top of anything, and hostile texts are texts."""
+"""Pictures: bounded, the same every time, no part on another, and hostile texts are texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -230,7 +230,7 @@ def test_nothing_in_a_drawing_lies_on_anything_else(name: str) -> None:
             rect = group.find(f"{SVG}rect")
             assert rect is not None
             x, y, w, h = (int(rect.attrib[side]) for side in ("x", "y", "width", "height"))
-            assert 0 <= x and x + w <= width and 0 <= y and y + h <= height
+            assert min(x, y) >= 0 and x + w <= width and y + h <= height
             places.append((x, y, x + w, y + h))
         assert len(places) == len(picture.boxes) + len(picture.arrows)
         for a, b in combinations(sorted(places), 2):
@@ -255,7 +255,7 @@ def test_crossings_are_those_that_are_counted_one_by_one() -> None:
         found = layered([(5, 5)] * boxes, pairs, [(5, 5)] * len(pairs))
         for order in (found.layers, ordered(found)):
             due = 0
-            for upper, lower in zip(order, order[1:], strict=False):
+            for upper, lower in pairwise(order):
                 place = {item: at for at, item in enumerate(lower)}
                 lines = [
                     (at, place[end]) for at, item in enumerate(upper) for end in found.after[item]

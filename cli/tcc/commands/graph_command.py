@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 
 from tcc import screen
-from tcc.drawing import chosen_format, deliver, drawing_options
-from tcc.graphs.formats import FORMATS as GRAPHS
+from tcc.drawing import chosen_format, deliver, drawing_options, is_graph, is_picture
 from tcc.graphs.formats import graph_text
 from tcc.graphs.shared import shared_graph
 from tcc.opening import artifact_argument, open_artifact, options_of, refuse
@@ -18,7 +17,7 @@ from tcc.pictures.drawn import drawn
 from tcc.pictures.of_artifact import picture_of
 from tcc_certs.errors import Rejected
 
-_MOST_ITEMS = 1 << 20
+_MOST_ITEMS = 1 << 18
 
 
 @click.command("graph")
@@ -44,20 +43,20 @@ def command(
 ) -> None:
     """Draw the states of ARTIFACT (or of a grammar) and the calls between them.
 
-    A picture shows the first states and says how many it leaves out; svg and html need no other program.
-    For programs all states are written, at most 2^20 with their edges.
+    A picture shows the first states and says how many it leaves out; svg and html need no other
+    program. For programs all states are written, at most 2^18 with their edges.
     """
     form = chosen_format(output_format, as_json, output, "dot")
     read: list[Path] = []
     opened = open_artifact(artifact, command="graph", options=options_of(given), read=read)
-    if form in GRAPHS:
+    if is_graph(form):
         try:
             graph = shared_graph(opened, _MOST_ITEMS)
         except Rejected as refusal:
             refuse(artifact, refusal)
-        deliver(graph_text(graph, cast("Any", form), "graph"), output, form, read)
-        return
-    picture = picture_of(opened, max_shown)
-    deliver(drawn(picture, cast("Any", form)), output, form, read)
-    if picture.left_out is not None:
-        screen.say(f"shown: {picture.left_out}; see --show", err=True)
+        deliver(graph_text(graph, form, "graph"), output, form, read)
+    elif is_picture(form):
+        picture = picture_of(opened, max_shown)
+        deliver(drawn(picture, form), output, form, read)
+        if picture.left_out is not None:
+            screen.say(f"shown: {picture.left_out}; see --show", err=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 
-from tcc.drawing import chosen_format, deliver, drawing_options
-from tcc.graphs.formats import FORMATS as GRAPHS
+from tcc.drawing import chosen_format, deliver, drawing_options, is_graph, is_picture
 from tcc.graphs.formats import graph_text
 from tcc.graphs.prefix_graph import prefix_graph
 from tcc.graphs.unrolling import unroll
@@ -17,7 +16,6 @@ from tcc.options import compile_options
 from tcc.pictures.drawn import drawn
 from tcc.pictures.of_prefixes import picture_of_prefixes
 from tcc_certs.errors import Rejected
-from tcc_runtime.artifact.load import Artifact
 
 
 @click.command("unroll")
@@ -45,21 +43,18 @@ def command(
 ) -> None:
     """Write out the prefix DAG of ARTIFACT (or of a grammar) down to a depth.
 
-    Each node is the calls so far: how many plans begin so, what these calls cost, where they lead. The
-    numbers of the nodes at its ends add up to the number of all plans.
+    Each node is the calls so far: how many plans begin so, what these calls cost, where they lead.
+    The numbers of the nodes at its ends add up to the number of all plans.
     """
     form = chosen_format(output_format, as_json, output, "json")
     read: list[Path] = []
     opened = open_artifact(artifact, command="unroll", options=options_of(given), read=read)
     try:
-        text = _text(opened, depth, max_nodes, form)
+        if is_graph(form):
+            graph = prefix_graph(opened, depth, max_nodes)
+            deliver(graph_text(graph, form, "unroll"), output, form, read)
+        elif is_picture(form):
+            picture = picture_of_prefixes(opened, unroll(opened, depth, max_nodes), depth)
+            deliver(drawn(picture, form), output, form, read)
     except Rejected as refusal:
         refuse(artifact, refusal)
-    deliver(text, output, form, read)
-
-
-def _text(artifact: Artifact, depth: int, limit: int, form: str) -> str:
-    if form in GRAPHS:
-        return graph_text(prefix_graph(artifact, depth, limit), cast("Any", form), "unroll")
-    prefixes = unroll(artifact, depth, limit)
-    return drawn(picture_of_prefixes(artifact, prefixes, depth), cast("Any", form))

@@ -39,7 +39,20 @@ def graph_text(graph: nx.MultiDiGraph[Any], output_format: Format, command: str)
     document = nx.node_link_data(written, edges="edges")
     if output_format == "json":
         document = {"format": f"tcc.{command}", "format_version": FORMAT_VERSION} | document
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    return _json_text(document)
+
+
+def _json_text(document: dict[str, Any]) -> str:
+    """One JSON object; of its lists a line for each item, so that a change is seen in a diff."""
+    parts = []
+    for name, value in document.items():
+        if isinstance(value, list) and value:
+            items = ",\n".join([json.dumps(item, ensure_ascii=False) for item in value])
+            text = f"[\n{items}\n]"
+        else:
+            text = json.dumps(value, ensure_ascii=False)
+        parts.append(f"{json.dumps(name)}: {text}")
+    return "{{{}}}\n".format(",\n".join(parts))
 
 
 def _written(graph: nx.MultiDiGraph[Any]) -> Any:

@@ -1,8 +1,8 @@
 """Part of the context-indexed prefix DAG: every prefix of a plan down to a depth, each once.
 
-A node is a prefix context: the calls so far, and the state that they lead to (docs/spec/artifact.md).
-Where a plan may stop and may go on, stopping is a node of its own, the leaf; so the sinks of the
-part partition the plans.  Of an artifact with bounds it is the prefixes of its true plans.
+A node is a prefix context: the calls so far, and the state that they lead to.  Where a plan may
+stop and may go on, stopping is a node of its own, the leaf; so the sinks of the part partition the
+plans (docs/pictures.md).  Of an artifact with bounds it is the prefixes of its true plans.
 Cost: linear in the nodes, which are counted before any is made.
 """
 

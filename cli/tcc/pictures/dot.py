@@ -1,7 +1,7 @@
 """A picture in DOT, the language of Graphviz.
 
-Every text stands in double quotes.  There a backslash begins an escape and an ampersand an entity of
-HTML, so both are written as such (https://graphviz.org/doc/info/lang.html).  Cost: linear.
+Every text stands in double quotes.  There a backslash begins an escape and an ampersand an entity
+of HTML, so both are written as such (https://graphviz.org/doc/info/lang.html).  Cost: linear.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ def dot_text(picture: Picture) -> str:
     note = [f"{name}: {value}" for name, value in picture.about]
     if picture.left_out is not None:
         note.append(picture.left_out)
+    said = _quoted([picture.title, *note], left=True)
     lines = [
         f"digraph {_quoted([picture.title])} {{",
-        '  graph [rankdir=LR, labelloc=t, labeljust=l, fontname="monospace", '
-        f"label={_quoted([picture.title, *note], left=True)}];",
+        f'  graph [rankdir=LR, labelloc=t, labeljust=l, fontname="monospace", label={said}];',
         '  node [shape=box, fontname="monospace", fontsize=11];',
         '  edge [fontname="monospace", fontsize=10];',
     ]

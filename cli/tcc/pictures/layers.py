@@ -3,14 +3,15 @@
 A box is as many steps from the roots as its longest way from one.  Between two layers of boxes is a
 layer of labels; an arrow goes from its source to its label, and by way of bends, one in each layer
 that it passes, to its target.  So nothing that is drawn can lie on anything else.
-After Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical System Structures"
-(1981).  Cost: linear in the arrows and the bends, of which there are at most MOST_BENDS.
+After Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical System
+Structures" (1981).  Cost: linear in the arrows and the bends, which are at most MOST_BENDS.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 Size: TypeAlias = "tuple[int, int]"
@@ -67,7 +68,7 @@ def _joined(layers: list[list[int]], sizes: list[Size], ways: list[list[int]]) -
     after: list[list[int]] = [[] for _ in sizes]
     where = {item: at for at, layer in enumerate(layers) for item in layer}
     for way in ways:
-        for one, other in zip(way, way[1:], strict=False):
+        for one, other in pairwise(way):
             if where[other] == where[one] + 1:  # not so where an arrow has no bends
                 after[one].append(other)
                 before[other].append(one)

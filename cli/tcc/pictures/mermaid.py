@@ -1,7 +1,7 @@
 """A picture as a flowchart of Mermaid.
 
-Texts stand in double quotes, and every character that might mean something there, or in the HTML that Mermaid
-makes of it, is written as its number (`#35;`; https://mermaid.js.org/syntax/flowchart.html).
+Texts stand in double quotes, and every character that might mean something there, or in the HTML
+that Mermaid makes of it, is written as its number (`#35;`; https://mermaid.js.org/syntax/flowchart.html).
 Cost: linear.
 """
 

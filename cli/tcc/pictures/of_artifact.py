@@ -79,7 +79,9 @@ class _Drawing:
 
     def __init__(self, artifact: Artifact, chosen: list[int]) -> None:
         self._artifact = artifact
-        self._tools = {call.text: artifact.core.tools[call.tool].name for call in artifact.core.calls}
+        self._tools = {
+            call.text: artifact.core.tools[call.tool].name for call in artifact.core.calls
+        }
         self.boxes = [self._state(q) for q in chosen]
         self.arrows: list[Arrow] = []
         place = {q: at for at, q in enumerate(chosen)}

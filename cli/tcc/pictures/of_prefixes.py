@@ -25,9 +25,7 @@ def picture_of_prefixes(artifact: Artifact, prefixes: Sequence[Prefix], depth: i
     )
 
 
-def _arrows(
-    artifact: Artifact, prefixes: Sequence[Prefix], tools: dict[str, str]
-) -> list[Arrow]:
+def _arrows(artifact: Artifact, prefixes: Sequence[Prefix], tools: dict[str, str]) -> list[Arrow]:
     found = []
     for node in prefixes:
         if node.parent is None:

@@ -6,6 +6,7 @@ Cost: SWEEPS sorts and counts of crossings, each near linear in the lines.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 from tcc.pictures.layers import Layered
@@ -47,7 +48,7 @@ def _sort(layer: list[int], beside: list[int], joined: list[list[int]]) -> None:
 def crossings(found: Layered, layers: list[list[int]]) -> int:
     """How many pairs of lines cross between neighbouring layers."""
     total = 0
-    for upper, lower in zip(layers, layers[1:], strict=False):
+    for upper, lower in pairwise(layers):
         place = {item: at for at, item in enumerate(lower)}
         ends = [
             end for item in upper for end in sorted(place[other] for other in found.after[item])

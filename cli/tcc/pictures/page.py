@@ -1,4 +1,4 @@
-"""A picture as a page of its own: the drawing, what it says of each box and arrow, a search of calls.
+"""A picture as a page of its own: the drawing, what is known of its parts, a search of calls.
 
 Nothing is loaded from elsewhere: style and script stand in the page, and its policy lets no other
 script run, whatever stands in a text.  Without a script the drawing and its titles are all there.
@@ -48,7 +48,8 @@ def page_text(picture: Picture) -> str:
 <button id="farther" type="button" aria-label="Farther">&minus;</button>
 <button id="whole" type="button">All of it</button>
 </span>
-<span id="keys">drag, wheel, arrows, + and &minus;, 0 for all of it, / to find, Tab from box to box</span>
+<span id="keys">drag, wheel, arrows, + and &minus;, 0 for all of it, / to find, Tab for the
+next box</span>
 </div>
 <main>
 <div id="picture" tabindex="0">

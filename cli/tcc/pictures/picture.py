@@ -1,7 +1,7 @@
 """What a picture shows, before it is drawn: boxes, and arrows with what stands on them.
 
-Every text has been escaped for people (:mod:`tcc_certs.plain`) and shortened; what draws it escapes it
-for its own format.
+Every text has been escaped for people (:mod:`tcc_certs.plain`) and shortened; what draws it
+escapes it for its own format.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Where everything of a picture stands: layers from left to right, items from top to bottom.
 
 In each layer the items keep their order and their distance, and come as near as they can, in
-squares, to the items that they are joined to: an isotonic regression (pool adjacent violators; Barlow et al.,
-"Statistical Inference under Order Restrictions", 1972).  Bends count more, so long lines are straight.
-Integers alone.  Cost: PASSES times linear in the lines.
+squares, to the items that they are joined to: an isotonic regression (pool adjacent violators;
+Barlow et al., "Statistical Inference under Order Restrictions", 1972).  Bends count more, so long
+lines are straight.  Integers alone.  Cost: PASSES times linear in the lines.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A picture as SVG, laid out here: no other program is needed, and the same picture is the same bytes.
+"""A picture as SVG, laid out here: no other program is needed, and its bytes are always the same.
 
 Layers from left to right (:mod:`tcc.pictures.layers`), few crossings (`ordering`), places
 (`placing`).  Texts are escaped for XML; a title of each box and arrow says everything of it.
@@ -60,8 +60,8 @@ def _lines(picture: Picture, found: Layered, places: Placed, style: bool) -> Ite
     yield f'<g transform="translate({MARGIN} {MARGIN + above})">'
     for number, arrow in enumerate(picture.arrows):
         yield from _arrow(number, arrow, picture.boxes, found, places)
-    for place, box in enumerate(picture.boxes):
-        yield from _box(box, found.sizes[place], places.left[place], places.middle[place])
+    for at, box in enumerate(picture.boxes):
+        yield from _box(box, found.sizes[at], places.left[at], places.middle[at])
     yield "</g>"
     yield "</svg>"
 

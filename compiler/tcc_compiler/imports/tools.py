@@ -1,6 +1,6 @@
 """The tools that the calls of a graph make up: their parameters in one order, with their values.
 
-Normative text: docs/spec/language.md, section 11.  Cost: linear in the calls, and a sort of the values.
+Normative text: docs/spec/language.md, section 11.  Cost: linear in the calls, and a sort of values.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tcc_compiler.resolve.domains import Parameter
 from tcc_compiler.resolve.tools import Tool
 
 _SHOWN = 6  # parameters that an error names
+
 
 def tools_of(calls: Iterable[GraphCall]) -> dict[str, Tool]:
     """The tools by their names; `calls` come in an order that the graph's file does not decide.

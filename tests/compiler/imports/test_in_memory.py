@@ -46,7 +46,7 @@ class HostileNumber(int):
     __eq__ = int.__eq__
 
 
-class Named(str, enum.Enum):
+class Named(enum.StrEnum):
     """Texts as constants."""
 
     START = "start here"
