@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -221,11 +222,19 @@ def test_a_large_tree_of_prefixes_opens(
     assert len(driver.find_elements("css selector", ".box")) == len(prefixes) > 500
 
 
-def test_graphviz_reads_what_is_written() -> None:
+@pytest.fixture
+def dot() -> str:
+    found = shutil.which("dot")
+    if found is None:
+        pytest.fail("no dot: Debian has it in the package graphviz")
+    return found
+
+
+def test_graphviz_reads_what_is_written(dot: str) -> None:
     support = library.compile_file(GRAMMARS / "support_refund.tcg")
     for picture in (*pictures(hostile_graph()), *pictures(support)):
         ended = subprocess.run(
-            ["dot", "-Tjson0"], input=drawn(picture, "dot").encode(), capture_output=True
+            [dot, "-Tjson0"], input=drawn(picture, "dot").encode(), capture_output=True
         )
         assert (ended.returncode, ended.stderr) == (0, b"")
         graph = json.loads(ended.stdout)
@@ -235,10 +244,10 @@ def test_graphviz_reads_what_is_written() -> None:
         assert sorted(ends) == sorted((arrow.source, arrow.target) for arrow in picture.arrows)
 
 
-def test_graphviz_shows_hostile_names_as_they_are() -> None:
+def test_graphviz_shows_hostile_names_as_they_are(dot: str) -> None:
     picture = picture_of(hostile_graph(), 200)
     ended = subprocess.run(
-        ["dot", "-Tsvg"], input=drawn(picture, "dot").encode(), capture_output=True, check=True
+        [dot, "-Tsvg"], input=drawn(picture, "dot").encode(), capture_output=True, check=True
     )
     from xml.etree import ElementTree
 
