@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from threading import Lock
-from typing import Any, BinaryIO, ParamSpec, TypeVar
+from typing import IO, Any, ParamSpec, TypeVar
 
 from tcc_runtime.errors import WorkerLost
 
@@ -28,6 +28,19 @@ _SERVE = "from tcc_runtime.workers import serve; serve()"
 _SIZE = 8  # bytes that say how long a message is
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+
+
+class Here(Executor):
+    """Calls functions where they are submitted: no process, no thread, one at a time."""
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Calls ``fn(*args, **kwargs)``; the future is done."""
+        future: Future[_T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the future raises it
+            future.set_exception(error)
+        return future
 
 
 class Processes(Executor):
@@ -154,14 +167,14 @@ class Worker:
             process.stdout.close()
 
 
-def send(file: BinaryIO, message: bytes) -> None:
+def send(file: IO[bytes], message: bytes) -> None:
     """Writes a message with its length."""
     file.write(len(message).to_bytes(_SIZE, "little"))
     file.write(message)
     file.flush()
 
 
-def receive(file: BinaryIO) -> bytes:
+def receive(file: IO[bytes]) -> bytes:
     """The next message.
 
     Raises:
