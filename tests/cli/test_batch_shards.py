@@ -202,7 +202,7 @@ def test_a_folder_of_another_batch_is_refused_and_left_as_it_is(
 def test_a_batch_of_another_artifact_is_refused(opened: library.Artifact, tmp_path: Path) -> None:
     here(opened, settings(2), tmp_path / "out")
     other = library.compile_text('grammar g version "1" tool a plan = a{1,3}')
-    with pytest.raises(library.BatchError, match="TCC802: .* its artifact is"):
+    with pytest.raises(library.BatchError, match=r"TCC802: .* its artifact is"):
         here(other, settings(2), tmp_path / "out")
 
 
@@ -444,7 +444,9 @@ def test_a_broken_executor_of_the_caller_is_an_error_and_not_a_wait(
         library.batch(opened, settings(2), tmp_path / "out", executor=executor)
 
 
-def test_a_full_disk_is_named_and_what_is_finished_stays(tcc: Tcc, artifact: Path, tmp_path: Path) -> None:  # fmt: skip
+def test_a_full_disk_is_named_and_what_is_finished_stays(
+    tcc: Tcc, artifact: Path, tmp_path: Path
+) -> None:
     asked = lines(tmp_path / "asked", [*settings(3), *settings(3, 4, top=40)])
     out = tmp_path / "out"
     command = [sys.executable, "-m", "tcc", "batch", str(artifact), "--requests", str(asked)]

@@ -7,8 +7,10 @@ here, once each, under its digest.  Cost: a second or two to start or to connect
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -23,25 +25,27 @@ _LOOPBACK = "127.0.0.1"
 
 @contextmanager
 def connected(
-    address: str, processes: int | None, *, patience: float = _PATIENCE
+    address: str, processes: int | None, *, patience: float | None = None
 ) -> Iterator[Engine]:
     """The engine of a cluster, for the block.
 
     Args:
         address: of its scheduler, or ``local``.
         processes: how many workers a local cluster has; None is one for each processor.
-        patience: seconds for the scheduler to answer.
+        patience: seconds for the scheduler to answer; None is ten.
 
     Raises:
         BatchError: TCC807, distributed is not installed; TCC810, no scheduler answers there, or
             it has no worker.
     """
     distributed = _distributed()
+    patience = _PATIENCE if patience is None else patience
     if address == LOCAL:
         with _local(distributed, processes) as cluster, _client(distributed, cluster) as client:
             yield _engine(distributed, client, shared=True)
         return
     try:
+        _reach(distributed, address, patience)
         client = distributed.Client(address, timeout=patience, set_as_default=False)
     except (OSError, TimeoutError, ValueError, TypeError) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0][:200]
@@ -51,6 +55,24 @@ def connected(
         yield _engine(distributed, client, shared=False)
     finally:
         client.close()
+
+
+def _reach(distributed: Any, address: str, patience: float) -> None:
+    """Asks for an answer once: a client would wait for ever for one that accepts and is silent.
+
+    Raises:
+        OSError, ValueError: there is none.
+    """
+    security = distributed.security.Security().get_connection_args("client")
+
+    async def greeted() -> None:
+        connecting = distributed.comm.connect(address, timeout=patience, **security)
+        comm = await asyncio.wait_for(connecting, patience)
+        await comm.close()
+
+    # In a thread of its own, as this one may have a loop that runs.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, greeted()).result()
 
 
 def _distributed() -> Any:
@@ -69,8 +91,9 @@ def _local(distributed: Any, processes: int | None) -> Iterator[Any]:
         n_workers=processes or os.cpu_count() or 1,
         threads_per_worker=1,
         processes=True,
-        dashboard_address=None,
-        worker_dashboard_address=None,
+        # What tells its state cannot be left out: here, at any free port.
+        dashboard_address=f"{_LOOPBACK}:0",
+        worker_dashboard_address=f"{_LOOPBACK}:0",
         memory_limit=None,
         silence_logs=50,
     )

@@ -155,6 +155,11 @@ def read(folder: Path) -> Batch:
     return found
 
 
+def tidy(folder: Path) -> None:
+    """Takes away what killed workers left of parts that others made."""
+    _clear(folder, _UNFINISHED)
+
+
 def parts_in(folder: Path, batch: Batch) -> list[int]:
     """The numbers of the parts that are there, increasing.
 

@@ -108,7 +108,9 @@ def batch(
     with folders.hold(folder):
         current = folders.begin(folder, asked, started_ms=started_ms, overwrite=overwrite)
         with opening_of(artifact) as opening, engine_for(executor, dask, processes) as engine:
-            return _made(engine, opening, current, folder, source())
+            done = _made(engine, opening, current, folder, source())
+        folders.tidy(folder)
+    return done
 
 
 def engine_for(
