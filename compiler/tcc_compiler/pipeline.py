@@ -43,13 +43,18 @@ from tcc_compiler.automata.table import Table, as_deterministic, ranked
 from tcc_compiler.automata.witness import find_cycle, infinite
 from tcc_compiler.counting.bounds import bound
 from tcc_compiler.counting.count import check_bits, count, used_calls, weigh
-from tcc_compiler.expectations import Built, compare
+from tcc_compiler.expectations import Built, Unmet, compare
 from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_text
 from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Span
-from tcc_compiler.messages import no_plan_diagnostics, refusal_diagnostic, relaxed_diagnostic
+from tcc_compiler.messages import (
+    no_plan_diagnostics,
+    places_of,
+    refusal_diagnostic,
+    relaxed_diagnostic,
+)
 from tcc_compiler.options import MAX_TILT, Options
 from tcc_compiler.relax.alternatives import with_alternatives
 from tcc_compiler.relax.attempts import (
@@ -60,6 +65,7 @@ from tcc_compiler.relax.attempts import (
     first_attempt,
     next_attempt,
 )
+from tcc_compiler.relax.contradiction import with_contradiction
 from tcc_compiler.relax.names import explain, named, without
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.refusal import Refused
@@ -79,6 +85,8 @@ class Compiled:
         diagnostics: errors and warnings, those of the front end first.
         sources: the texts that spans point into, by name.
         places: the span of each statement, by its place (:mod:`tcc_compiler.resources.place`).
+        core: of the grammar; None where the front end found errors.
+        unmet: the `accept` lines that do not hold.
         examples, expectations: how many the grammar has.
     """
 
@@ -87,6 +95,8 @@ class Compiled:
     diagnostics: tuple[Diagnostic, ...] = ()
     sources: Mapping[str, Source] = field(default_factory=dict)
     places: Mapping[str, Span] = field(default_factory=dict)
+    core: Core | None = None
+    unmet: tuple[Unmet, ...] = ()
     examples: int = 0
     expectations: int = 0
 
@@ -133,23 +143,30 @@ def _refused(refusal: Refused) -> Compiled:
 
 def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compiled:
     diagnostics: list[Diagnostic] = []
-    artifact = checked = None
+    artifact = checked = core = None
+    unmet: tuple[Unmet, ...] = ()
     if front.core is not None:
         try:
             timer.check_reading()
             built, warnings = _compile(front.core, options, timer)
             diagnostics = [relaxed_diagnostic(warning, front.places) for warning in warnings]
-            diagnostics += compare(built, front.examples, front.expects, timer.check_examples)
+            compared = compare(
+                built, front.examples, front.expects, timer.check_examples, front.places
+            )
+            diagnostics += compared.diagnostics
+            core, unmet = built.core, compared.unmet
             if not any(diagnostic.severity == "error" for diagnostic in diagnostics):
                 artifact, checked = built.artifact, built.checked
         except Refused as refusal:
-            diagnostics = [refusal_diagnostic(refusal, front.places)]
+            diagnostics = [refusal_diagnostic(refusal, places_of(front))]
     return Compiled(
         artifact=artifact,
         checked=checked,
-        diagnostics=(*front.diagnostics, *no_plan_diagnostics(front), *diagnostics),
+        diagnostics=(*front.diagnostics, *no_plan_diagnostics(front, diagnostics), *diagnostics),
         sources=front.sources,
         places=front.places,
+        core=core,
+        unmet=unmet,
         examples=len(front.examples),
         expectations=len(front.expects),
     )
@@ -186,7 +203,8 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Built, list[N
                 first_refusal = refusal
             if not options.auto_relax:
                 more = with_alternatives(core, attempt, refusal, guard, options, timer, take)
-                raise explain(more, core, asked) from None
+                told = with_contradiction(core, more, options, timer)
+                raise explain(told, core, asked) from None
             following = next_attempt(core, attempt, refusal, guard, options, timer.half())
             if following is None or timer.is_over():
                 raise explain(first_refusal, core, asked) from None

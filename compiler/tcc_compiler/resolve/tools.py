@@ -60,7 +60,8 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | No
     extras = _extras(statement, report)
     named = plain_name(statement.name, report)
     parameters = parameters_of(statement, report)
-    taken = {declared.name.text for declared in (*statement.parameters, *statement.observed)}
+    listed = (*statement.parameters, *statement.observed)
+    taken = {declared.name.text: declared.name.region for declared in listed}
     opened = opened_of(statement, taken, report)
     if parameters is None or opened is None or not named:
         return None
@@ -122,6 +123,9 @@ def _observes(statement: ToolStatement, strict: Strict, report: Report) -> bool:
     return False
 
 
+_BIND = 'write bind mcp "server" "tool"'
+
+
 def _single(
     attributes: Sequence[Doc | Quotes | Strict | Errors | BindMcp | BindPython],
     what: str,
@@ -129,7 +133,7 @@ def _single(
 ) -> bool:
     for other in attributes[1:]:
         report.error(
-            "TCC310", other.region, f"a second '{what}'",
+            "TCC310", other.region, f"a second '{what}'", "take one of them away",
             notes=[("the first is here", attributes[0].region)],
         )  # fmt: skip
     return len(attributes) < 2
@@ -144,7 +148,9 @@ def _binding(bind: BindMcp | BindPython, report: Report) -> Mapping[str, Json] |
         return None
     empty = [text for text in (bind.server, bind.tool) if not text.value]
     for text in empty:
-        report.error("TCC313", text.region, "a binding names a server and a tool, neither empty")
+        report.error(
+            "TCC313", text.region, "a binding names a server and a tool, neither empty", _BIND
+        )
     return None if empty else {"kind": "mcp", "server": bind.server.value, "tool": bind.tool.value}
 
 
@@ -158,6 +164,7 @@ def _models(models: Sequence[Model], report: Report) -> list[Json] | None:
         if known is not model:
             report.error(
                 "TCC201", model.name.region, f"model {quote(model.name.text)} is defined twice",
+                "take one of them away, or give it another name",
                 notes=[("first defined here", known.name.region)],
             )  # fmt: skip
             sound = False
@@ -174,7 +181,12 @@ def _model_parts(model: Model, report: Report) -> Mapping[str, Json] | None:
     sound = True
     for part in model.parts:
         if part.kind in seen:
-            report.error("TCC310", part.region, f"a second '{part.kind}' in this model")
+            report.error(
+                "TCC310",
+                part.region,
+                f"a second '{part.kind}' in this model",
+                "take one of them away",
+            )
             sound = False
         seen.add(part.kind)
         if part.number is None:
