@@ -84,6 +84,10 @@ def show_or_exit(
     """
     from tcc.findings import print_diagnostics
 
+    if compiled.unmet:
+        from tcc.reasons import with_reasons
+
+        compiled = replace(compiled, diagnostics=with_reasons(compiled))
     if compiled.diagnostics and not (keep_warnings and compiled.artifact is not None):
         print_diagnostics(command, compiled.diagnostics, compiled.sources, output_format)
     if compiled.artifact is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,10 @@ def command(
     results, worst = [], CLEAN
     for path in grammars:
         compiled = compile_file(path, options)
+        if compiled.unmet:
+            from tcc.reasons import with_reasons
+
+            compiled = replace(compiled, diagnostics=with_reasons(compiled))
         failed = compiled.artifact is None
         guarded = only_guards(compiled.diagnostics)
         worst = max(worst, (DECLINED if guarded else FINDINGS) if failed else CLEAN)

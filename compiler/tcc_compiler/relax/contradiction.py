@@ -27,6 +27,8 @@ from tcc_compiler.resources.timer import Timer
 
 _MOST_STATES = 4096
 _MOST_TRIALS = 48
+_LEAST_TRIALS = 6
+_WORK = 10_000  # statements, and calls by the dozen, of all trials together
 _MOST_NOTES = 6
 _MOST_NAMED = 4
 _PLAN, _SIGNATURE = "plan", "start"
@@ -40,7 +42,7 @@ class _Trials:
     core: Core
     options: Options
     timer: Timer
-    left: int = _MOST_TRIALS
+    left: int
 
     def is_empty(self, parts: Sequence[_Part]) -> bool:
         """Whether these statements by themselves are known to leave no plan."""
@@ -64,7 +66,8 @@ def with_contradiction(core: Core, refusal: Refused, options: Options, timer: Ti
     signature = [] if core.start is None else [_SIGNATURE]
     parts: list[_Part] = [*statements(core), *signature, _PLAN]
     bounded = replace(options, max_states=min(_MOST_STATES, options.max_states), progress=None)
-    trials = _Trials(core, bounded, timer)
+    size = len(parts) + len(core.calls) // 16
+    trials = _Trials(core, bounded, timer, left=max(_LEAST_TRIALS, min(_MOST_TRIALS, _WORK // size)))
     if not trials.is_empty(parts):
         return refusal
     return _told(core, _needed([], False, parts, trials.is_empty))
@@ -89,20 +92,23 @@ def _needed(
 
 def _only(core: Core, parts: Sequence[_Part]) -> Core:
     """The core with these statements alone; without its plan every sequence of calls is one."""
-    chosen = [part for part in parts if not isinstance(part, str)]
+    # The very objects of the core: to compare them all would take the square of their number.
+    chosen = {id(part) for part in parts}
     core = replace(
         core,
-        limits=tuple(item for item in core.limits if item in chosen),
-        requires=tuple(item for item in core.requires if item in chosen),
-        forbids=tuple(item for item in core.forbids if item in chosen),
+        limits=tuple(item for item in core.limits if id(item) in chosen),
+        requires=tuple(item for item in core.requires if id(item) in chosen),
+        forbids=tuple(item for item in core.forbids if id(item) in chosen),
     )
     if _SIGNATURE not in parts:
         core = replace(core, start=None, goals=())
     if _PLAN in parts:
         return core
     every = ((0, len(core.calls)),)
-    any_calls = Repeat(OneCall(len(core.patterns)), 0, None)
-    return replace(core, patterns=(*core.patterns, every), rules={}, plan=any_calls)
+    # The patterns of a core differ from each other.
+    patterns = core.patterns if every in core.patterns else (*core.patterns, every)
+    any_calls = Repeat(OneCall(patterns.index(every)), 0, None)
+    return replace(core, patterns=patterns, rules={}, plan=any_calls)
 
 
 def _told(core: Core, parts: Sequence[_Part]) -> Refused:

@@ -48,6 +48,7 @@ class _NoLexer(BasicLexer):
         """Take the terminals as declared; they have no patterns."""
 
 
+_MOST_LOOKED_AT = 2000  # tokens, for the lines of a statement with an error
 # What begins a file that is something else.
 _FOREIGN = {"{": "JSON", "[": "JSON", "<": "XML"}
 
@@ -106,7 +107,7 @@ def _broken(tokens: Sequence[Lexeme], source: Source) -> list[Broken]:
     Names that these may define are not unknown.
     """
     starts = [0]
-    for place in range(1, len(tokens)):
+    for place in range(1, min(len(tokens), _MOST_LOOKED_AT)):
         if begins_line(tokens, place, source) and close_keyword(tokens[place]) is not None:
             starts.append(place)
     ends = [*starts[1:], len(tokens)]
