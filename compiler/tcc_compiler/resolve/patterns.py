@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tcc_compiler.language.ast import Pattern, Reference, Word
+from tcc_compiler.language.ast.expressions import Reference
+from tcc_compiler.language.ast.leaves import Pattern, Word
 from tcc_compiler.language.diagnostics import Report, quote, suggest
 from tcc_compiler.resolve.amounts import values_of
 from tcc_compiler.resolve.calls import Selection
