@@ -67,7 +67,9 @@ def with_contradiction(core: Core, refusal: Refused, options: Options, timer: Ti
     parts: list[_Part] = [*statements(core), *signature, _PLAN]
     bounded = replace(options, max_states=min(_MOST_STATES, options.max_states), progress=None)
     size = len(parts) + len(core.calls) // 16
-    trials = _Trials(core, bounded, timer, left=max(_LEAST_TRIALS, min(_MOST_TRIALS, _WORK // size)))
+    trials = _Trials(
+        core, bounded, timer, left=max(_LEAST_TRIALS, min(_MOST_TRIALS, _WORK // size))
+    )
     if not trials.is_empty(parts):
         return refusal
     return _told(core, _needed([], False, parts, trials.is_empty))

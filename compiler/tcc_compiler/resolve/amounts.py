@@ -14,7 +14,8 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from tcc_compiler.language.ast import Amount, Arithmetic, Condition, Value, Word
+from tcc_compiler.language.ast.leaves import Value, Word
+from tcc_compiler.language.ast.tools import Amount, Arithmetic, Condition
 from tcc_compiler.language.decimals import NANO, decimal_text, scaled
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.spans import Region

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from tcc_certs.formats.names import MAX_NAME
 from tcc_certs.plain import hidden_in
-from tcc_compiler.language.ast import Word
+from tcc_compiler.language.ast.leaves import Word
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.words import BLOCK_WORDS

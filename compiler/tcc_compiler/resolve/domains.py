@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tcc_certs.formats.names import written
-from tcc_compiler.language.ast import Domain, Number, ParameterDeclaration, ToolStatement, Value
+from tcc_compiler.language.ast.leaves import Number, Value
+from tcc_compiler.language.ast.statements import ToolStatement
+from tcc_compiler.language.ast.tools import Domain, ParameterDeclaration
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.words import OTHER_TYPES

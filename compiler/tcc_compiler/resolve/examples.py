@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tcc_certs.core.model import CallSet
-from tcc_compiler.language.ast import ExampleStatement, ExpectStatement
+from tcc_compiler.language.ast.statements import ExampleStatement, ExpectStatement
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.spans import Span
 from tcc_compiler.resolve.amounts import in_unit

@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tcc_certs.core.model import CallSet
 from tcc_certs.formats.codec import Json
-from tcc_compiler.language.ast import (
+from tcc_compiler.language.ast.expressions import (
     AnyCall,
     Expression,
     Many,
     Minus,
     NoCall,
-    Number,
-    PlanStatement,
     Reference,
     Repeated,
     operands,
     postorder,
 )
+from tcc_compiler.language.ast.leaves import Number
+from tcc_compiler.language.ast.statements import PlanStatement
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.resolve.calls import CallList
 from tcc_compiler.resolve.patterns import Scope

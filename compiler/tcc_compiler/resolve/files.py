@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcc_compiler.language.ast import Broken, Statement, ToolStatement, UseStatement
+from tcc_compiler.language.ast.statements import Broken, Statement, ToolStatement, UseStatement
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import (
     MAX_SOURCE_BYTES,

@@ -12,7 +12,8 @@ from fractions import Fraction
 
 from tcc_certs.formats.codec import Json, large
 from tcc_certs.formats.names import written
-from tcc_compiler.language.ast import LimitStatement, Number
+from tcc_compiler.language.ast.leaves import Number
+from tcc_compiler.language.ast.statements import LimitStatement
 from tcc_compiler.language.decimals import NANO, decimal_text
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.resolve.amounts import MILLISECONDS, in_unit

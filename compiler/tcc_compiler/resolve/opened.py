@@ -21,13 +21,9 @@ from tcc_certs.values.types import (
     OpenType,
     TextType,
 )
-from tcc_compiler.language.ast import (
-    Number,
-    OpenDeclaration,
-    ParameterDeclaration,
-    ToolStatement,
-    TypePart,
-)
+from tcc_compiler.language.ast.leaves import Number
+from tcc_compiler.language.ast.statements import ToolStatement
+from tcc_compiler.language.ast.tools import OpenDeclaration, ParameterDeclaration, TypePart
 from tcc_compiler.language.decimals import decimal_text
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.spans import Region

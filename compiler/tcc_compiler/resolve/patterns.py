@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tcc_certs.formats.names import written
-from tcc_compiler.language.ast import Pattern, Reference, Word
+from tcc_compiler.language.ast.expressions import Reference
+from tcc_compiler.language.ast.leaves import Pattern, Word
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.resolve.amounts import values_of
 from tcc_compiler.resolve.calls import Selection

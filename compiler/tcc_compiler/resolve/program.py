@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tcc_certs.plain import hidden_in
-from tcc_compiler.language.ast import (
+from tcc_compiler.language.ast.statements import (
     Broken,
     CurrencyStatement,
     ExampleStatement,

@@ -10,11 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tcc_certs.core.model import CallSet
-from tcc_compiler.language.ast import (
-    GoalStatement,
-    GrammarStatement,
-    StartStatement,
-)
+from tcc_compiler.language.ast.statements import GoalStatement, GrammarStatement, StartStatement
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.spans import Region
 from tcc_compiler.resolve.amounts import Steps

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
-from tcc_compiler.language.ast import Pair, Word
+from tcc_compiler.language.ast.leaves import Word
+from tcc_compiler.language.ast.statements import Pair
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.resolve.tools import Tool
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from tcc_certs.formats.decimals import is_decimal
 from tcc_certs.values.types import NumberType
-from tcc_compiler.language.ast import LimitStatement, Word
+from tcc_compiler.language.ast.leaves import Word
+from tcc_compiler.language.ast.statements import LimitStatement
 from tcc_compiler.language.decimals import NANO, decimal_text, scaled
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.resolve.domains import Parameter

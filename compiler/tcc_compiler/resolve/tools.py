@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 
 from tcc_certs.formats.codec import Json, large
 from tcc_certs.values.types import OpenParameter
-from tcc_compiler.language.ast import (
+from tcc_compiler.language.ast.leaves import Text
+from tcc_compiler.language.ast.statements import ToolStatement
+from tcc_compiler.language.ast.tools import (
     Amount,
     Attribute,
     BindMcp,
@@ -21,8 +23,6 @@ from tcc_compiler.language.ast import (
     Model,
     Quotes,
     Strict,
-    Text,
-    ToolStatement,
 )
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.resolve.amounts import MILLISECONDS, Amounts, Steps, amounts_of, in_unit

@@ -14,13 +14,15 @@ from lark import Lark, UnexpectedToken
 from lark.lexer import BasicLexer
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
-from tcc_compiler.language.ast import Broken, Statement, Word
+from tcc_compiler.language.ast.leaves import Word
+from tcc_compiler.language.ast.statements import Broken, Statement
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region
-from tcc_compiler.language.syntax.build import Builder, TooDeep
+from tcc_compiler.language.syntax.build import Builder
 from tcc_compiler.language.syntax.lexemes import Lexeme, lexeme
 from tcc_compiler.language.syntax.mends import Stuck, joined
+from tcc_compiler.language.syntax.nesting import TooDeep
 from tcc_compiler.language.syntax.tokens import MAX_NESTING, Chunk, split
 from tcc_compiler.language.syntax.unexpected import (
     ReservedNames,
