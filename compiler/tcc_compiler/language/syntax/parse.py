@@ -1,26 +1,20 @@
 """A source text to its statements; every statement that has an error says what was expected.
 
 Normative text: docs/spec/language.md, sections 2 and 9.  Each statement is parsed by itself, by a
-LALR automaton that is built once a process.  Cost: linear in the tokens.
+LALR automaton whose tables are read once a process.  Cost: linear in the tokens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from importlib.resources import files
-
-from lark import Lark, UnexpectedToken
-from lark.lexer import BasicLexer
-from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from tcc_compiler.language.ast.leaves import Word
 from tcc_compiler.language.ast.statements import Broken, Statement
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region
-from tcc_compiler.language.syntax.build import Builder
-from tcc_compiler.language.syntax.lexemes import Lexeme, lexeme
+from tcc_compiler.language.syntax.automaton import Parser, Unexpected
+from tcc_compiler.language.syntax.lexemes import Lexeme
 from tcc_compiler.language.syntax.mends import Stuck, joined
 from tcc_compiler.language.syntax.nesting import TooDeep
 from tcc_compiler.language.syntax.tokens import MAX_NESTING, Chunk, split
@@ -34,21 +28,6 @@ from tcc_compiler.language.syntax.unexpected import (
     same_line,
 )
 from tcc_compiler.language.syntax.words import OPENERS, RESERVED
-
-
-@lru_cache(maxsize=1)
-def _parser() -> Lark:
-    """The automaton of grammar.lark; tokens are fed to it one by one, so its lexer never runs."""
-    grammar = files("tcc_compiler.language.syntax").joinpath("grammar.lark").read_text("utf-8")
-    return Lark(grammar, parser="lalr", lexer=_NoLexer, transformer=Builder(), start="start")
-
-
-class _NoLexer(BasicLexer):
-    """A lexer that is never run: :mod:`tcc_compiler.language.syntax.tokens` makes the tokens."""
-
-    def __init__(self, conf: object) -> None:
-        """Take the terminals as declared; they have no patterns."""
-
 
 _MOST_LOOKED_AT = 2000  # tokens, for the lines of a statement with an error
 # What begins a file that is something else.
@@ -177,7 +156,7 @@ class _Reader:
         stuck = Stuck(
             tokens=tokens,
             at=at,
-            expected=frozenset(expected),
+            expected=expected,
             following=following,
             opened=open_brackets(tokens[:at]),
         )
@@ -186,7 +165,7 @@ class _Reader:
             self.swallowed = tokens[-1].region
         self.statements += _broken(tokens, self.source)
 
-    def _second(self, tokens: Sequence[Lexeme], at: int, expected: set[str]) -> int | None:
+    def _second(self, tokens: Sequence[Lexeme], at: int, expected: frozenset[str]) -> int | None:
         """Where a second statement begins, whose keyword is misspelt or none; None where none does.
 
         It is the last name that begins a line, if that is close to a keyword, or if the statement
@@ -212,16 +191,14 @@ def _fed(tokens: Sequence[Lexeme], report: Report) -> tuple[int | None, Statemen
 
     Neither where operators are nested too deeply, which is reported.
     """
-    parser = _parser().parse_interactive()
+    parser = Parser()
     at = 0
     try:
         for token in tokens:
-            parser.feed_token(token)
+            parser.feed(token)
             report.tick()
             at += 1
-        last = tokens[-1].region
-        end = lexeme("$END", "", Region(last.source, last.end, last.end + 1))
-        statement: Statement = parser.feed_token(end)
+        statement: Statement = parser.end()
         return None, statement
     except TooDeep as deep:
         report.error(
@@ -229,14 +206,13 @@ def _fed(tokens: Sequence[Lexeme], report: Report) -> tuple[int | None, Statemen
             "name the inner part by a rule of its own",
         )  # fmt: skip
         return None, None
-    except UnexpectedToken:
+    except Unexpected:
         return at, None
 
 
-def _expected(tokens: Sequence[Lexeme]) -> set[str]:
+def _expected(tokens: Sequence[Lexeme]) -> frozenset[str]:
     """Which kinds of token may follow `tokens`, themselves well formed."""
-    parser: InteractiveParser = _parser().parse_interactive()
+    parser = Parser()
     for token in tokens:
-        parser.feed_token(token)
-    accepted: set[str] = parser.accepts()  # type: ignore[no-untyped-call]
-    return accepted
+        parser.feed(token)
+    return parser.expected()

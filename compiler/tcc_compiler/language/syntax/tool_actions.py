@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lark import Transformer, v_args
-
 from tcc_compiler.language.ast.leaves import Number, Text, Value, Word
 from tcc_compiler.language.ast.statements import Statement, ToolStatement
 from tcc_compiler.language.ast.tools import (
@@ -34,8 +32,7 @@ from tcc_compiler.language.syntax.lexemes import Lexeme
 from tcc_compiler.language.syntax.nesting import level
 
 
-@v_args(inline=True)
-class ToolActions(Transformer[Any, Statement]):
+class ToolActions:
     """Parts of a tool to the tool; each method has the name of its rule in grammar.lark."""
 
     # Amounts, in postfix order.
