@@ -45,7 +45,6 @@ from tcc_compiler.counting.bounds import bound
 from tcc_compiler.counting.count import check_bits, count, used_calls, weigh
 from tcc_compiler.expectations import Built, Unmet, compare
 from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_text
-from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Span
@@ -55,8 +54,7 @@ from tcc_compiler.messages import (
     refusal_diagnostic,
     relaxed_diagnostic,
 )
-from tcc_compiler.options import MAX_TILT, Options
-from tcc_compiler.relax.alternatives import with_alternatives
+from tcc_compiler.options import GRAPH_SUFFIXES, MAX_TILT, Options
 from tcc_compiler.relax.attempts import (
     GUARDED,
     Attempt,
@@ -65,7 +63,6 @@ from tcc_compiler.relax.attempts import (
     first_attempt,
     next_attempt,
 )
-from tcc_compiler.relax.contradiction import with_contradiction
 from tcc_compiler.relax.names import explain, named, without
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.refusal import Refused
@@ -133,8 +130,11 @@ def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
 
 def read_source(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
     """The front end's result for a file: a grammar, or a graph, as its ending says."""
-    read = read_graph if path.suffix.lower() in GRAPH_SUFFIXES else read_grammar
-    return read(path, check_time)
+    if path.suffix.lower() not in GRAPH_SUFFIXES:
+        return read_grammar(path, check_time)
+    from tcc_compiler.imports.read import read_graph
+
+    return read_graph(path, check_time)
 
 
 def _refused(refusal: Refused) -> Compiled:
@@ -202,6 +202,10 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Built, list[N
             if first_refusal is None or refusal.code not in GUARDED:
                 first_refusal = refusal
             if not options.auto_relax:
+                # Here, since most compilations give no reason for them.
+                from tcc_compiler.relax.alternatives import with_alternatives
+                from tcc_compiler.relax.contradiction import with_contradiction
+
                 more = with_alternatives(core, attempt, refusal, guard, options, timer, take)
                 told = with_contradiction(core, more, options, timer)
                 raise explain(told, core, asked) from None

@@ -12,7 +12,6 @@ import click
 from tcc import screen
 from tcc.describe import describe, print_description
 from tcc.files import same_file
-from tcc.findings import as_json as as_object
 from tcc.opening import json_option, options_of, show_or_exit
 from tcc.options import compile_options
 from tcc.progress import compile_line
@@ -60,6 +59,8 @@ def command(
     artifact = load(data, verify=False)
     fields = describe(artifact)
     if as_json:
+        from tcc.findings import as_json as as_object
+
         warnings = [as_object(diagnostic) for diagnostic in compiled.diagnostics]
         screen.print_json("compile", fields | ({"diagnostics": warnings} if warnings else {}))
         return

@@ -10,7 +10,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from heapq import nlargest
 from itertools import islice, takewhile
 from typing import Literal, TypeAlias
@@ -143,6 +142,8 @@ def suggest(word: str, known: Sequence[str]) -> str | None:
         alike = other[:1] == word[0] or other[-1:] == word[-1]
         if alike and abs(len(other) - len(word)) <= 3:
             likely.append(other)
+    from difflib import get_close_matches  # here: most grammars have no misspelt name
+
     nearest = nlargest(_MOST_LIKELY, likely, key=lambda other: _shared(other, word))
     close = get_close_matches(word, nearest, n=1, cutoff=0.6)
     return f"did you mean {quote(close[0])}?" if close else None

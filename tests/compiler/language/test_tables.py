@@ -29,8 +29,8 @@ tool f { epsilon 0.1 quotes same doc "d" bind mcp "s" "t" bind python "m:f" cost
 tool h { model m { price 1 latency 2 s epsilon 0.5 adapter "x" } model n { } }
 rule r = a b? (c | d)* & any - e+ f{3} g{1,} h{1,2} () "q r"(k=1|2, l=x)
 plan = a
-limit depth <= 3 limit uses(a(k=1)) >= 2 limit uses(a) per k <= 1 limit sum(a.b) <= 5 limit cost <= -1
-limit latency <= 5 s
+limit depth <= 3 limit uses(a(k=1)) >= 2 limit uses(a) per k <= 1 limit sum(a.b) <= 5
+limit cost <= -1 limit latency <= 5 s
 require a before b require a after b require a before b same k, l = m
 require a before each b require a before each b same k
 forbid a forbid a b c forbid a with b forbid a before b same k
@@ -42,11 +42,13 @@ accept a b reject () accept () expect plans == 3 expect min_cost <= 0.5 expect m
 def lark() -> Lark:
     """Lark's own automaton, with the same actions."""
 
-    @v_args(inline=True)
-    class OfLark(Builder, Transformer):  # type: ignore[type-arg]
-        pass
-
-    actions = OfLark()
+    methods = {
+        name: value
+        for base in reversed(Builder.__mro__[:-1])
+        for name, value in vars(base).items()
+        if callable(value)
+    }
+    actions = v_args(inline=True)(type("OfLark", (Transformer,), methods))()
     return Lark(
         GRAMMAR.read_text("utf-8"), parser="lalr", lexer=NoLexer, transformer=actions, start="start"
     )
@@ -57,9 +59,9 @@ def by_lark(tokens: list[Lexeme]) -> tuple[Any, int]:
     parser = lark().parse_interactive()
     at = 0
     try:
-        for at, token in enumerate(tokens):
+        for token in tokens:
             parser.feed_token(token)
-        at = len(tokens)
+            at += 1
         return parser.feed_token(lexeme("$END", "", Region(0, 0, 0))), at
     except UnexpectedToken:
         return None, at
@@ -69,9 +71,9 @@ def by_us(tokens: list[Lexeme]) -> tuple[Any, int]:
     parser = Parser()
     at = 0
     try:
-        for at, token in enumerate(tokens):
+        for token in tokens:
             parser.feed(token)
-        at = len(tokens)
+            at += 1
         return parser.end(), at
     except Unexpected:
         return None, at
@@ -129,4 +131,4 @@ def test_every_action_is_named_by_the_grammar() -> None:
     own = {name for name in vars(Builder) if not name.startswith("_")}
     own |= {name for base in Builder.__mro__[1:-1] for name in vars(base) if name[0] != "_"}
     assert own <= named
-    assert {name for name in named - own if not name.startswith("_")} == {"start"}
+    assert {name for name in named - own if not name.startswith("_")} == {"postfix", "start"}

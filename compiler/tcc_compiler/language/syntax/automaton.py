@@ -1,8 +1,9 @@
 """The LALR automaton of grammar.lark: tokens in one by one, the tree of a statement out.
 
 Its tables stand in tables.json.  :mod:`tcc_compiler.language.syntax.tables` makes them, by Lark,
-when grammar.lark is changed: who reads a grammar needs no Lark.  A test shows that they are what Lark
-makes.  Source: Aho, Lam, Sethi and Ullman, Compilers, section 4.7.  Cost: linear in the tokens.
+when grammar.lark is changed: who reads a grammar needs no Lark.  A test shows that they are what
+Lark makes.  Source: Aho, Lam, Sethi and Ullman, Compilers, section 4.7.
+Cost: linear in the tokens.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from tcc_compiler.language.syntax.lexemes import Lexeme
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, TYPES
@@ -291,6 +290,8 @@ def _near(word: str, words: Sequence[str]) -> str | None:
     aliases = {"cost": "min_cost", "depth": "max_depth"}
     if aliases.get(word) in words:
         return aliases[word]
+    from difflib import get_close_matches
+
     close = get_close_matches(word[:32].lower(), words, n=1, cutoff=0.7)
     return close[0] if close else None
 

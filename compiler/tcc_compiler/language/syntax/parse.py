@@ -181,8 +181,10 @@ class _Reader:
         """A statement, and one behind it that is none."""
         report_no_statement(tokens[second], self.report)
         _, before = _fed(tokens[:second], self.report)
-        whole = before is not None
-        self.statements += [before] if whole else _broken(tokens[:second], self.source)
+        if before is None:
+            self.statements += _broken(tokens[:second], self.source)
+        else:
+            self.statements.append(before)
         self.statements += _broken(tokens[second:], self.source)
 
 

@@ -6,6 +6,7 @@ For who changes the grammar; nothing else imports this, or Lark.  Cost: some 0.2
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,32 +28,48 @@ class NoLexer(BasicLexer):
 
 
 def made() -> dict[str, Any]:
-    """The tables of grammar.lark, as tables.json has them."""
+    """The tables of grammar.lark, as tables.json has them.
+
+    Lark numbers states as its sets come; here they are numbered as they are reached from the first,
+    and rules in the order of their texts, so that a grammar has one table.
+    """
     lark = Lark(GRAMMAR.read_text("utf-8"), parser="lalr", lexer=NoLexer, start="start")
     parser: Any = lark.parser
     table = parser.parser._parse_table
-    states = sorted(table.states)
-    made_here = {rule.origin.name for rule in lark.rules}
-    numbers = {rule: number for number, rule in enumerate(lark.rules)}
+    symbols = {rule.origin.name for rule in lark.rules}
+    rules = sorted({json.dumps(_rule(rule)) for rule in lark.rules})
+    numbers = {rule: number for number, rule in enumerate(rules)}
+    reached = _reached(table.states, table.start_states["start"])
+    states = {state: number for number, state in enumerate(reached)}
+
+    def target(action: object, argument: Any) -> int:
+        return states[argument] if action is Shift else ~numbers[json.dumps(_rule(argument))]
+
     actions: list[dict[str, int]] = []
     gotos: list[dict[str, int]] = []
-    for state in states:
-        row = sorted(table.states[state].items())
-        actions.append(
-            {
-                symbol: argument if action is Shift else ~numbers[argument]
-                for symbol, (action, argument) in row
-                if symbol not in made_here
-            }
-        )
-        gotos.append({symbol: a for symbol, (_, a) in row if symbol in made_here})
+    for state in reached:
+        row = {symbol: target(*step) for symbol, step in sorted(table.states[state].items())}
+        actions.append({symbol: to for symbol, to in row.items() if symbol not in symbols})
+        gotos.append({symbol: to for symbol, to in row.items() if symbol in symbols})
     return {
-        "rules": [_rule(rule) for rule in lark.rules],
+        "rules": [json.loads(rule) for rule in rules],
         "actions": actions,
         "gotos": gotos,
-        "start": table.start_states["start"],
-        "end": table.end_states["start"],
+        "start": states[table.start_states["start"]],
+        "end": states[table.end_states["start"]],
     }
+
+
+def _reached(states: Mapping[Any, Mapping[str, tuple[object, Any]]], start: Any) -> list[Any]:
+    """The states from the first on, as they are reached by symbols in order."""
+    reached = {start: None}
+    todo = [start]
+    for state in todo:
+        for _, (action, target) in sorted(states[state].items()):
+            if action is Shift and target not in reached:
+                reached[target] = None
+                todo.append(target)
+    return todo
 
 
 def _rule(rule: Rule) -> list[Any]:

@@ -8,7 +8,6 @@ Normative text: docs/spec/language.md, section 9.  Cost: linear in the statement
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import Source
@@ -153,6 +152,8 @@ def close_keyword(token: Lexeme) -> str | None:
     """The keyword that a name may be meant for."""
     text = str(token)[:32].lower()
     text = _OTHERS.get(text, text)
+    from difflib import get_close_matches
+
     close = get_close_matches(text, OPENERS, n=1, cutoff=0.7)
     return close[0] if close else None
 
