@@ -59,10 +59,11 @@ def command(
     artifact = load(data, verify=False)
     fields = describe(artifact)
     if as_json:
-        from tcc.findings import as_json as as_object
+        if compiled.diagnostics:
+            from tcc.findings import as_json as as_object
 
-        warnings = [as_object(diagnostic) for diagnostic in compiled.diagnostics]
-        screen.print_json("compile", fields | ({"diagnostics": warnings} if warnings else {}))
+            fields["diagnostics"] = [as_object(diagnostic) for diagnostic in compiled.diagnostics]
+        screen.print_json("compile", fields)
         return
     fields.pop("plans_by_depth", None)
     screen.good(f"compiled {grammar} to {path} ({time.perf_counter() - started:.2f} s)")
