@@ -28,7 +28,7 @@ from tcc_compiler.resources.timer import Timer
 _MOST_STATES = 4096
 _MOST_TRIALS = 48
 _LEAST_TRIALS = 6
-_WORK = 10_000  # statements, and calls by the dozen, of all trials together
+_WORK = 200_000  # statements, and calls in sixteens, of all trials together
 _MOST_NOTES = 6
 _MOST_NAMED = 4
 _PLAN, _SIGNATURE = "plan", "start"
