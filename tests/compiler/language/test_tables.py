@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,14 @@ def test_what_may_follow_is_what_lark_accepts() -> None:
             assert parser.expected() == frozenset(other.accepts()), tokens
             parser.feed(token)
             other.feed_token(token)
+
+
+def test_a_long_sequence_takes_time_in_proportion() -> None:
+    (tokens,) = statements_in("plan = " + "a " * 100_000)
+    started = time.process_time()
+    tree, taken = by_us(tokens)
+    assert (len(tree.body.items), taken) == (100_000, 100_002)
+    assert time.process_time() - started < 10  # a list that is copied at each step takes minutes
 
 
 def test_every_action_is_named_by_the_grammar() -> None:

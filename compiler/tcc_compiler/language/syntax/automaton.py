@@ -52,7 +52,10 @@ class _Rule:
         for place, joined, before in self.kept:
             if before:
                 children += [None] * before
-            if joined:
+            if joined and not children:
+                # Nobody else has this list: a copy at each reduction would take the square.
+                children = parts[place]
+            elif joined:
                 children += parts[place]
             else:
                 children.append(parts[place])
