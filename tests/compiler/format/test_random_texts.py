@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tcc_compiler.format.lines import WIDTH
 from tcc_compiler.format.text import format_source
 from tcc_compiler.frontend import read_grammar, read_grammar_text
 from tcc_compiler.language.source import source_of
-from tests.compiler.format.reading import comments_of, commented, moved, parts_of, strewn
+from tests.compiler.format.reading import commented, comments_of, moved, parts_of, strewn
 from tests.property.grammars import random_grammar
 from tests.property.open_grammars import random_open_grammar
 
@@ -88,17 +89,8 @@ def test_a_shipped_grammar_has_one_layout(path: Path, tmp_path: Path) -> None:
     plain = formatted(strewn(text, rng))
     assert [part for part in parts_of(text) if not part.startswith("#")] == parts_of(plain)
     assert formatted(strewn(text, rng)) == plain
-    told = formatted(commented(text, rng, 0.2))
-
     if path.parent == GRAMMARS:
-        assert core_beside(told, tmp_path) == read_grammar(path).core
-
-
-def core_beside(text: str, folder: Path) -> bytes | None:
-    """The core of a text whose used files are copied beside it."""
-
-    (folder / "shared").mkdir()
-    for used in (GRAMMARS / "shared").iterdir():
-        (folder / "shared" / used.name).write_bytes(used.read_bytes())
-    (folder / "x.tcg").write_text(text, "utf-8")
-    return read_grammar(folder / "x.tcg").core
+        shutil.copytree(GRAMMARS / "shared", tmp_path / "shared")
+        copy = tmp_path / path.name
+        copy.write_text(formatted(commented(plain, rng, 0.2)), "utf-8")
+        assert read_grammar(copy).core == read_grammar(path).core
