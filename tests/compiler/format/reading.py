@@ -1,4 +1,4 @@
-"""A reader of grammar texts for tests of their layout: tokens and comments, by an own expression."""
+"""Tokens and comments of grammar texts, read by an expression of the tests, and put elsewhere."""
 
 from __future__ import annotations
 

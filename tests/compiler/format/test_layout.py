@@ -1,4 +1,4 @@
-"""Where each kind of statement, and each comment, stands; and what hostile texts come to."""
+"""What is no grammar has no layout, and any text has an answer in time that follows its length."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from tcc_compiler.format import text as module
 from tcc_compiler.format.lines import DEEPEST
 from tcc_compiler.format.text import LayoutError, format_bytes, format_source
 from tcc_compiler.language.source import MAX_SOURCE_BYTES, Unreadable, source_of
-from tests.compiler.format.reading import comments_of
 from tests.scaling.measure import MOST, growth, swelling
-
-HEAD = 'grammar g version "1"\n'
 
 
 def formatted(text: str) -> str:
@@ -20,92 +17,9 @@ def formatted(text: str) -> str:
     return made.text
 
 
-LAID_OUT = {
-    "a short tool on one line": (
-        'tool a ( k :1|2,e?:x|"y" ; t:text~"z" max 3,n?:integer -1..+5)gives(r:yes|no):s->t{'
-        "cost -k*( 2+ -k )price 1}",
-        'tool a(k: 1 | 2, e?: x | "y"; t: text ~ "z" max 3, n?: integer -1 .. +5) gives (r: yes | no)\n'
-        "    : s -> t {\n  cost -k * (2 + -k)\n  price 1\n}\n",
-    ),
-    "an attribute a line where a tool is long": (
-        f'tool a {{ doc "{"d" * 60}" cost 1 .. 2 when k = 1|-2 latency 2 s model m {{ price 1 latency 3 ms }} strict }}',
-        f'tool a {{\n  doc "{"d" * 60}"\n  cost 1 .. 2 when k = 1 | -2\n  latency 2 s\n'
-        "  model m { price 1 latency 3 ms }\n  strict\n}\n",
-    ),
-    "nothing in braces": ("tool a {\n\n} tool b{model m{ }}", "tool a {}\ntool b { model m {} }\n"),
-    "statements of one kind together": (
-        HEAD + "tool a plan=a+ limit depth<=3 limit price<=4 require a before a forbid a a\n\n"
-        "forbid a accept a reject ( ) expect plans>=1",
-        HEAD + "\ntool a\n\nplan = a+\n\nlimit depth <= 3\nlimit price <= 4\n\n"
-        "require a before a\nforbid a a\nforbid a\n\naccept a\nreject ()\n\nexpect plans >= 1\n",
-    ),
-    "operators": (
-        "rule r=( )|a ( k = 1|2 ,e=-5)-b & any {2,}( c ?|d*){1 , 2}",
-        "rule r = () | a(k=1|2, e=-5) - b & any{2,} (c? | d*){1,2}\n",
-    ),
-    "words in their place": (
-        "limit uses(a(k=1))per t<=2 limit sum(a . x)<=0.5 limit latency<=5 s start s goal s|t\n"
-        "require a before each b same p,q=r forbid a before b currency\"E\"",
-        "limit uses(a(k=1)) per t <= 2\nlimit sum(a.x) <= 0.5\nlimit latency <= 5 s\n\n"
-        'start s\ngoal s | t\n\nrequire a before each b same p, q = r\nforbid a before b\n\ncurrency "E"\n',
-    ),
-    "long sequences are filled": (
-        "accept " + "look(k=1) " * 12,
-        f"accept {' '.join(['look(k=1)'] * 9)}\n       {' '.join(['look(k=1)'] * 3)}\n",
-    ),
-    "a line for each operand of the loosest operator": (
-        f"plan = {'x' * 40} | ({'y' * 40} | {'z' * 40} - {'w' * 30})* | v",
-        f"plan = {'x' * 40}\n     | ({'y' * 40} | {'z' * 40}\n       - {'w' * 30})*\n     | v\n",
-    ),
-    "empty": ("", ""),
-    "blank": (" \n\t\r\n", ""),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", LAID_OUT)
-def test_the_layout_of(name: str) -> None:
-    text, due = LAID_OUT[name]
-    assert formatted(text) == due
-    assert formatted(due) == due
-
-
-COMMENTED = {
-    "of the file, of a statement, at the end": (
-        "\n\n# file\n\n\n\n# tool\ntool a#behind  \n\n# next\nplan = a # end\n\n\n#last",
-        "# file\n\n# tool\ntool a  #behind\n\n# next\nplan = a  # end\n\n#last\n",
-    ),
-    "only comments": ("#a\n\n\n#b\n\n", "#a\n\n#b\n"),
-    "a paragraph of an author": (
-        "limit depth <= 1\n# why\nlimit cost <= 1\n\n# how\nlimit price <= 1\n\nlimit epsilon <= 1",
-        "limit depth <= 1\n# why\nlimit cost <= 1\n\n# how\nlimit price <= 1\nlimit epsilon <= 1\n",
-    ),
-    "the end of a paragraph": (
-        "tool a\n# end of the tools\n\nplan = a",
-        "tool a\n# end of the tools\n\nplan = a\n",
-    ),
-    "inside a tool": (
-        "tool a(k: 1 # one\n | 2) # two\n{ # first\n\n # cost\n\n cost 1 # low\n # end\n }# after",
-        "tool a(k: 1  # one\n        | 2)  # two\n  {  # first\n  # cost\n  cost 1  # low\n"
-        "  # end\n}  # after\n",
-    ),
-    "inside an expression": (
-        "plan = a # first\n| b\n# third\n| (c # d\n e)",
-        "plan = a  # first\n     | b\n     # third\n     | (c  # d\n         e)\n",
-    ),
-    "inside arguments, a limit and an example": (
-        "plan = a(k=1 # one\n|2)\nlimit # what\ndepth <= 3\naccept a # then\n b",
-        "plan = a(k=1  # one\n         |2)\n\nlimit  # what\n    depth <= 3\n\n"
-        "accept a  # then\n       b\n",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", COMMENTED)
-def test_the_comments(name: str) -> None:
-    text, due = COMMENTED[name]
-    assert formatted(text) == due
-    assert formatted(due) == due
-    assert comments_of(due) == comments_of(text)
+@pytest.mark.parametrize("text", ["", " \n\t\r\n"])
+def test_no_statement_and_no_comment_is_an_empty_text(text: str) -> None:
+    assert formatted(text) == ""
 
 
 def test_every_error_of_syntax_has_its_place_and_there_is_no_text() -> None:
