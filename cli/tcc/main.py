@@ -29,6 +29,8 @@ COMMANDS = {
     "validate": "verify a ledger against its artifact",
     "session": "tell what an agent did, from the ledger of its session",
     "test": "check a grammar's examples and expectations",
+    "fmt": "lay out grammars, comments and all",
+    "init": "begin a grammar, and a workflow that checks it",
     "count": "count the plans of an artifact",
     "enumerate": "list plans in call order",
     "why": "say why a sequence of calls is no plan, and what could come instead",

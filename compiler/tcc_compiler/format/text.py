@@ -77,6 +77,15 @@ def format_bytes(
     return format_source(source_of(text, name), check_time)
 
 
+def format_text(text: str, name: str = "<text>") -> Formatted:
+    """The canonical layout of a text."""
+    try:
+        return format_bytes(text.encode(), name)
+    except UnicodeEncodeError as error:
+        message = f"character {error.start} is half of a surrogate pair: this is not text"
+        return format_bytes(Unreadable(code="TCC108", message=message), name)
+
+
 def format_source(source: Source, check_time: Callable[[], None] | None = None) -> Formatted:
     """The canonical layout of a source.
 
