@@ -1,7 +1,8 @@
 """``--watch``: the same work again whenever a grammar, or a file that it uses, has changed.
 
 Files are looked at five times a second: when they were changed, their size and their number on the
-disk.  A file that is away is waited for.  Cost: a look-up for each file, each time.
+disk.  What has changed is read when it stays as it is from one look to the next, or after two
+seconds.  A file that is away is waited for.  Cost: a look-up for each file, each time.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ def watch(
             screen.say(f"watching {seen.text()}; Ctrl-C ends", err=True, dim=True)
             while not seen.changed():
                 sleep(EVERY)
+            seen.settle(sleep)
     except KeyboardInterrupt:
         return code
 
@@ -112,6 +114,14 @@ class _Seen:
         """Whether some file is not as it was."""
         return any(stamp(path) != known for path, known in self.stamps.items())
 
+    def settle(self, sleep: Callable[[float], None]) -> None:
+        """Wait while files change from look to look: who writes one is seldom done at a stroke."""
+        for _ in range(_PATIENCE):
+            before = [stamp(path) for path in self.stamps]
+            sleep(EVERY)
+            if before == [stamp(path) for path in self.stamps]:
+                return
+
     def text(self) -> str:
         """How many files are watched, for people."""
         # The file that is named and its resolved path are one.
@@ -119,6 +129,7 @@ class _Seen:
         return "1 file" if number == 1 else f"{number} files"
 
 
+_PATIENCE = 10  # looks, at a file that changes all the time
 _OTHER = (-1, -1, -1)  # no file is like this
 
 
