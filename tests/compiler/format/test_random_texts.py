@@ -42,6 +42,7 @@ def check(kind: str, seed: int) -> None:
     meaning = core(text)
     assert core(plain) == meaning
     assert formatted(plain) == plain
+    assert max(map(len, plain.splitlines())) <= WIDTH
     assert formatted(strewn(text, rng)) == plain
     told = commented(text, rng, 0.1)
     shown = formatted(told)
