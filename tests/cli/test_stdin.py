@@ -16,7 +16,8 @@ from tcc_compiler.language.source import MAX_SOURCE_BYTES
 from tests.cli.conftest import GRAMMARS, Ended, Tcc
 
 TEXT = 'grammar g version "1"\nuse "tools/t.tcg"\nplan = a b?\naccept a\n'
-PLAN = {"why": ("-", "a"), "cheapest": ("-",), "sample": ("-",), "enumerate": ("-",)}
+PLAN = {"why": ("-", "a"), "cheapest": ("-",), "sample": ("-",), "enumerate": ("-",),
+        "inspect": ("-",), "count": ("-",)}  # fmt: skip
 
 
 @pytest.fixture
