@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from tcc import screen
 from tcc.exits import DECLINED, FINDINGS
 from tcc.files import GRAMMAR_ENDINGS, is_regular
-from tcc.options import COMPILING, digest_option, flag, taken
+from tcc.options import COMPILING, bytes_option, digest_option, flag, taken
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact, load
 
@@ -47,6 +47,28 @@ json_option = click.option("--json", "as_json", is_flag=True, help="one JSON doc
 def input_option(name: str, text: str, **more: Any) -> Callable[..., Any]:
     """An option that names a regular file to read."""
     return click.option(name, type=INPUT, callback=is_regular_file, help=text, **more)
+
+
+def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands that validate a ledger: what the auditor knows, and the kernel."""
+    for option in (
+        click.option(
+            "--kernel",
+            type=click.Choice(["pure", "fast"]),
+            default="pure",
+            show_default=True,
+            help="pure is the definition alone; fast is for large ledgers",
+        ),
+        digest_option("--key", "of a session's digests"),
+        input_option("--counts", "an exact artifact of the same core, for kappa"),
+        bytes_option("--nonce", "the client's own randomness"),
+        bytes_option("--beacon", "the public randomness"),
+        digest_option("--opening", "what was handed out before beacon and nonce were known"),
+        digest_option("--opening-salt", "of the commitment, where it is not derived from the seed"),
+        digest_option("--seed", "the seed, where the ledger withholds it"),
+    ):
+        command = option(command)
+    return command
 
 
 def options_of(given: dict[str, Any]) -> Options:
