@@ -154,7 +154,7 @@ def open_artifact(
     read.append(path)
     if path.suffix not in GRAMMAR_ENDINGS:
         if beside is None or beside.suffix not in GRAMMAR_ENDINGS:
-            _refuse_compile_options(_RUN_OPTIONS if command == "run" else ())
+            refuse_compile_options(_RUN_OPTIONS if command == "run" else ())
     elif checked is not None or no_verify:
         raise click.UsageError("--checked and --no-verify are for artifacts, and this is a grammar")
     else:
@@ -189,7 +189,7 @@ def refuse_grammar(path: Path) -> None:
         )
 
 
-def _refuse_compile_options(but: Sequence[str]) -> None:
+def refuse_compile_options(but: Sequence[str] = ()) -> None:
     """An artifact is compiled already: an option of the compiler would do nothing."""
     ctx = click.get_current_context()
     for option in COMPILING:

@@ -18,6 +18,7 @@ from tcc.opening import (
     json_option,
     open_artifact,
     options_of,
+    refuse_compile_options,
     refuse_grammar,
 )
 from tcc.options import compile_options, digest_option
@@ -97,6 +98,8 @@ def _of_artifact(
     if source.suffix in GRAMMAR_ENDINGS:
         opened = open_artifact(source, command="report", options=options, read=read)
         return of_artifact(opened, old, pin)
+    if since is None or since.suffix not in GRAMMAR_ENDINGS:
+        refuse_compile_options()
     data = source.read_bytes()
     if data[:1] == b"{" and not looks_like_artifact(data):
         raise click.UsageError(
@@ -111,6 +114,7 @@ def _of_ledger(
     refuse_grammar(artifact)
     if since is not None:
         raise click.UsageError("--since is for artifacts, and this is a ledger")
+    refuse_compile_options()
     options_of(given)  # taken out
     with ledger.open("rb") as file:
         if looks_like_artifact(file.read(16)):

@@ -87,7 +87,7 @@ def _checked(data: bytes, pin: str | None) -> tuple[Report, str]:
     by = f"{_CHECKED} the kernel alone when this page was written; the automaton, against its core."
     if report.findings and report.findings[0].code is Code.LIMIT:
         report = check_artifact(data, pin=pin)
-        by = f"{_CHECKED} the kernel alone when this page was written; its core is too large to walk."
+        by = f"{_CHECKED} the kernel alone when this page was written; too large for more."
     return report, by
 
 

@@ -122,7 +122,7 @@ def _found(story: Story) -> Iterator[Section]:
     yield Section(
         name="plans",
         title="The plans it found",
-        lead="Best first. A value is the score, -beta * cost, less the logarithm of the plan's arrival in this race.",
+        lead="Best first. A value is -beta * cost, less the logarithm of the arrival in this race.",
         body=joined(
             [
                 begin,
@@ -174,9 +174,7 @@ def _charts(story: Story) -> Iterator[Section]:
         line = Line(name="key minus the final incumbent", points=gap, style="one")
         parts.append(line_chart([line], across="pop", label="Gap over the search", most=story.pops))
         parts.append(
-            note(
-                "The search may stop when no key is above the incumbent: when this has come down to nothing."
-            )
+            note("The search may stop when this is down to nothing: no key is above the incumbent.")
         )
     if story.downgraded:
         parts.append(note("Drawn up to the downgrade to fallback: behind it keys bound nothing."))
@@ -188,7 +186,7 @@ def _charts(story: Story) -> Iterator[Section]:
     lead = (
         "In fallback keys order the search, and bound nothing."
         if fallback
-        else "The key of what is popped next falls; the incumbent, once there are enough plans, rises."
+        else "Keys of what is popped fall; the incumbent, once there are enough plans, rises."
     )
     yield Section(name="keys", title="Keys and gap over time", lead=lead, body=joined(parts))
 

@@ -1,7 +1,7 @@
 """The tree of expansions: the first of them, and the ways to the best plans, as nested lists.
 
-Calls that follow each other without a choice stand in one row.  A second pass over the records picks
-the nodes; what is left out is said where it would stand.
+Calls that follow each other without a choice stand in one row.  A second pass over the records
+picks the nodes; what is left out is said where it would stand.
 Memory and size: bounded by `_EXPANDED`, `_CHILDREN` and the best plans shown.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dataclasses import field as member
 from typing import Final
 
-from tcc.pages.blocks import badge, call, note
+from tcc.pages.blocks import badge, call, note, scrolled
 from tcc.pages.frame import Section
 from tcc.pages.markup import Html, element, joined
 from tcc.pages.reading import field
@@ -122,7 +122,9 @@ def tree_section(root: Node, expansions: int) -> Section:
         name="tree",
         title="Tree of expansions",
         lead=_LEAD,
-        body=joined([element("div", _drawn(root), class_="tree"), more]),
+        body=joined(
+            [scrolled(element("div", _drawn(root), class_="tree"), "Tree of expansions"), more]
+        ),
     )
 
 
@@ -213,6 +215,6 @@ def _row(chain: Sequence[Node]) -> Html:
 
 
 def short(number: str) -> str:
-    """A number with four digits behind its point: for people, who find all of them in the records."""
+    """A number with four digits behind its point, for people; the records have all of them."""
     whole, point, digits = number.partition(".")
     return f"{whole}{point}{digits[:4]}".replace("-", "\u2212")

@@ -65,9 +65,9 @@ def statements_section(core: Core, relaxed: Relaxed | None) -> Section:
 
 
 _LEAD = (
-    "The automaton allows no plan that breaks what it enforces. What is left to the run is looked at "
-    "by every run, and by who asks for plans. What is left to the gate depends on values that no plan "
-    "has: it is held where calls are made, and only there."
+    "The automaton allows no plan that breaks what it enforces. What is left to the run is looked "
+    "at by every run, and by who asks for plans. What is left to the gate depends on values that "
+    "no plan has: it is held where calls are made, and only there."
 )
 
 

@@ -96,7 +96,7 @@ def _shows(found: SessionValidation) -> Section:
 
 _CLAIMS = {
     "Conformant": "Every recorded call was allowed, and the session ended where a plan ends.",
-    "ConformantPrefix": "Every recorded call was allowed; the session did not end where a plan ends.",
+    "ConformantPrefix": "Every recorded call was allowed; where a plan ends it has not ended.",
     "NoClaim": "Nothing is claimed.",
 }
 
@@ -114,7 +114,7 @@ def _calls(events: Sequence[Event]) -> Section:
     return Section(
         name="calls",
         title="What happened",
-        lead="In order, refusals among the calls. States are those that the session may have been in, before and after.",
+        lead="In order. States are those that the session may have been in, before and after.",
         body=joined(
             [element("div", body, data_rows=True), left_out(len(rows), len(events), "events")]
         ),
