@@ -13,13 +13,14 @@ from typing import Any
 
 from tcc.pages import verdicts
 from tcc.pages.artifact_page import Known, artifact_page
+from tcc.pages.blocks import code
 from tcc.pages.frame import Page
 from tcc.pages.reading import lines_named, records
 from tcc.pages.records import kept_of
 from tcc.pages.run_page import run_page
 from tcc.pages.session_page import session_page
 from tcc.verification import validate
-from tcc_certs.errors import Code, clip
+from tcc_certs.errors import Code
 from tcc_certs.formats.container import write_container
 from tcc_certs.formats.ledger import Record
 from tcc_certs.replay import Validation
@@ -31,6 +32,11 @@ from tcc_runtime.gate.retold import retell
 # From so many bytes on the certificates alone are checked, by the fast kernel.
 _LARGE = 1 << 24
 _CHECKED = "Certificates checked by"
+_UNTOLD = {
+    "INVALID": "This {} does not hold",
+    "DECLINED": "This {} cannot be judged",
+    "INCOMPLETE": "Of this {} there is too little",
+}
 # What leaves nothing of the records that were read in doubt but the end, or the uniforms.
 _TOLD = frozenset({Code.INCOMPLETE, Code.WITHHELD})
 
@@ -59,7 +65,7 @@ def of_artifact(given: Artifact | bytes, since: Artifact | None, pin: str | None
     if report.verdict != VALID:
         page = Page(
             kind="artifact",
-            title="an artifact that is not told",
+            title=_UNTOLD[verdict.word].format("artifact"),
             verdict=verdict,
             facts=(),
             sections=[verdicts.artifact_findings(report)],
@@ -138,8 +144,8 @@ def _untold(ledger: Path, found: Validation | SessionValidation, kind: str, kern
     named = lines_named(ledger, [finding.line for finding in found.findings])
     return Page(
         kind=kind,
-        title=f"a {kind} that is not told",
+        title=_UNTOLD[found.word].format(f"{kind}'s ledger"),
         verdict=verdicts.of_ledger(found, kernel),
-        facts=[("ledger", "nothing that it says is taken over"), ("head", clip(found.head))],
+        facts=[("ledger", "nothing that it says is taken over"), ("head", code(found.head))],
         sections=[verdicts.findings(found, named)],
     )

@@ -106,7 +106,7 @@ def _head(page: Page) -> Html:
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="referrer", content="no-referrer"),
-        element("title", f"{page.verdict.word}: {page.kind} of {page.title}"),
+        element("title", f"{page.verdict.word}: {page.title} \u00b7 {page.kind}"),
         element("link", rel="icon", href="data:,"),
         element("style", _own("page.css")),
     )

@@ -150,7 +150,7 @@ def _drawn(root: Node) -> Html:
             more = len(end.children) + end.left_out
             parts.append(element("li", _row(chain), " ", _left_out(more) if more else ""))
         else:
-            start = "<details open>" if depth < _OPEN else "<details>"
+            start = '<details class="print" open>' if depth < _OPEN else '<details class="print">'
             parts += [Html("<li>"), Html(start), element("summary", _row(chain)), Html("<ul>")]
             parts.append(_waiting(end))
             todo.append((None, depth + 1))

@@ -23,9 +23,11 @@ def of_ledger(found: Validation | SessionValidation, kernel: str) -> Verdict:
     upheld = found.verdict == CLEAN and found.claim_upheld
     mood: Mood = "good" if upheld else "bad" if found.word == "INVALID" else "doubtful"
     checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
-    claim = found.claim_type or "none"
+    # A ledger that does not hold claims nothing here, whatever it says.
+    read = found.word in ("VALID", "INCOMPLETE")
+    claim = f" Claim: {found.claim_type}." if read and found.claim_type else ""
     how = "the kernel alone" if kernel == "pure" else "the fast kernel"
-    by = f"Validated by {how} when this page was written: {checked}. Claim: {claim}."
+    by = f"Validated by {how} when this page was written: {checked}.{claim}"
     return Verdict(word=found.word, summary=_sentence(found.summary), mood=mood, by=by)
 
 
