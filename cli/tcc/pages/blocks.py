@@ -6,6 +6,7 @@ Every list is bounded by who makes it, and says how many more there are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from tcc import screen
@@ -111,3 +112,12 @@ def grouped(digits: str) -> str:
     groups = [digits[:first]] if first else []
     groups += [digits[at : at + 3] for at in range(first, len(digits), 3)]
     return "\u2009".join(groups)
+
+
+def moment(started_ms: int) -> str:
+    """A time in UTC; the number itself where it is beyond the calendar."""
+    try:
+        at = datetime.fromtimestamp(started_ms / 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return f"{started_ms} ms"
+    return at.strftime("%Y-%m-%d %H:%M:%S UTC")

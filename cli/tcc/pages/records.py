@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from tcc import screen
@@ -24,24 +26,53 @@ _GROUP: Final = 50
 _MOST_MEMBERS: Final = 40
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A record as it is shown; each text has been cut.
+
+    Attributes:
+        gist: what of it tells most.
+        members: names and values.
+        more: how many further members there are.
+    """
+
+    line: int
+    kind: str
+    gist: str
+    members: tuple[tuple[str, str], ...]
+    more: int
+
+
 class Kept:
-    """The first and the last records of a ledger, with the number of their lines."""
+    """The first and the last records of a ledger, as they are shown."""
 
     def __init__(self) -> None:
-        self._first: list[tuple[int, Record]] = []
-        self._last: deque[tuple[int, Record]] = deque(maxlen=LAST)
+        self._first: list[Row] = []
+        self._last: deque[Row] = deque(maxlen=LAST)
         self.total = 0
 
     def add(self, record: Record) -> None:
         """The next record."""
         self.total += 1
         into = self._first if self.total <= FIRST else self._last
-        into.append((self.total, dict(record)))
+        into.append(_shown_record(self.total, record))
 
     @property
-    def rows(self) -> list[tuple[int, Record]]:
+    def rows(self) -> list[Row]:
         """What is kept, in order."""
         return [*self._first, *self._last]
+
+
+def _shown_record(line: int, record: Record) -> Row:
+    kind = field(record, "kind")
+    members = islice(record.items(), _MOST_MEMBERS)
+    return Row(
+        line=line,
+        kind=clip(kind, 40),
+        gist=clip(_gist(kind, record), 160),
+        members=tuple([(clip(name, 60), clip(_text(value), 400)) for name, value in members]),
+        more=max(0, len(record) - _MOST_MEMBERS),
+    )
 
 
 def records_section(kept: Kept) -> Section:
@@ -67,11 +98,11 @@ def records_section(kept: Kept) -> Section:
     )
 
 
-def _parted(rows: list[tuple[int, Record]]) -> Iterator[list[tuple[int, Record]]]:
+def _parted(rows: list[Row]) -> Iterator[list[Row]]:
     """Groups of rows whose lines follow each other."""
-    part: list[tuple[int, Record]] = []
+    part: list[Row] = []
     for row in rows:
-        if part and (len(part) == _GROUP or row[0] != part[-1][0] + 1):
+        if part and (len(part) == _GROUP or row.line != part[-1].line + 1):
             yield part
             part = []
         part.append(row)
@@ -79,26 +110,22 @@ def _parted(rows: list[tuple[int, Record]]) -> Iterator[list[tuple[int, Record]]
         yield part
 
 
-def _group(part: list[tuple[int, Record]]) -> Html:
-    title = f"Lines {part[0][0]} to {part[-1][0]}" if len(part) > 1 else f"Line {part[0][0]}"
+def _group(part: list[Row]) -> Html:
+    title = f"Lines {part[0].line} to {part[-1].line}" if len(part) > 1 else f"Line {part[0].line}"
     return element("details", element("summary", title), *map(_row, part), class_="group")
 
 
-def _row(row: tuple[int, Record]) -> Html:
-    line, record = row
-    kind = field(record, "kind")
+def _row(row: Row) -> Html:
     head = element(
         "summary",
-        element("span", line, class_="line"),
-        element("span", clip(kind, 40)),
-        element("code", clip(_gist(kind, record), 160)),
+        element("span", row.line, class_="line"),
+        element("span", row.kind),
+        element("code", row.gist),
     )
-    members = list(record.items())
     pairs: list[Html] = []
-    for name, value in members[:_MOST_MEMBERS]:
-        pairs += [element("dt", clip(name, 60)), element("dd", clip(_shown(value), 400))]
-    more = len(members) - _MOST_MEMBERS
-    after = note(f"and {more} more fields") if more > 0 else ""
+    for name, value in row.members:
+        pairs += [element("dt", name), element("dd", value)]
+    after = note(f"and {row.more} more fields") if row.more else ""
     return element("details", head, element("dl", *pairs), after, class_="row")
 
 
@@ -125,11 +152,11 @@ def _gist(kind: str, record: Record) -> str:
         "end": ("abandoned",),
     }
     return " \u00b7 ".join(
-        [f"{name} {_shown(record[name])}" for name in told.get(kind, ()) if name in record]
+        [f"{name} {_text(record[name])}" for name in told.get(kind, ()) if name in record]
     )
 
 
-def _shown(value: Json) -> str:
+def _text(value: Json) -> str:
     return value if isinstance(value, str) else encode(value).decode()
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Final
 
 from tcc import screen
-from tcc.pages.blocks import calls, code, left_out, note, numbered, table, under
+from tcc.pages.blocks import calls, code, left_out, moment, note, numbered, table, under
 from tcc.pages.charts import Line, line_chart
 from tcc.pages.frame import Page, Section, Verdict, fact_list
 from tcc.pages.markup import Html, element, joined
@@ -100,15 +99,6 @@ _STOPS = {
     "interrupted": "a person",
     "precision": "the limit of precision",
 }
-
-
-def moment(started_ms: int) -> str:
-    """A time in UTC; the number itself where it is beyond the calendar."""
-    try:
-        at = datetime.fromtimestamp(started_ms / 1000, UTC)
-    except (OverflowError, OSError, ValueError):
-        return f"{started_ms} ms"
-    return at.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _found(story: Story) -> Iterator[Section]:
@@ -210,7 +200,9 @@ def _frontier(story: Story) -> Section:
         _FRONTIER, enumerate(items), key=lambda pair: (number(pair[1][1].key) or 0.0, -pair[0])
     )
     rows = [_row(item[1], rest=item[0][1] > 0) for _, item in best]
-    names = ("key", "what waits", "behind", "plans below")
+    names: tuple[str, ...] = ("key", "what waits", "behind", "plans below")
+    if not any(row[-1] for row in rows):
+        names, rows = names[:-1], [row[:-1] for row in rows]
     body = (
         table(names, rows, label="Frontier at the stop")
         if rows

@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from tcc.pages.blocks import badge, call, code, left_out, note, table
+from tcc.pages.blocks import badge, call, code, left_out, moment, note, table
 from tcc.pages.frame import Mood, Page, Section, Verdict
 from tcc.pages.markup import Html, element, joined
 from tcc.pages.reading import field, whole
 from tcc.pages.records import Kept, records_section
-from tcc.pages.run_page import moment
 from tcc_certs.errors import clip
 from tcc_certs.session import SessionValidation
 from tcc_runtime.artifact.load import Artifact
