@@ -16,6 +16,7 @@ from tcc.describe import bounds_plans, describe
 from tcc.differing import compare_written
 from tcc.pages.blocks import badge, calls, code, grouped, note, numbered, table, under
 from tcc.pages.charts import bar_chart
+from tcc.pages.diagram import diagram_section
 from tcc.pages.frame import Page, Section, Verdict
 from tcc.pages.markup import Html, element, joined
 from tcc.pages.near_misses import near_miss_section, near_misses
@@ -47,7 +48,7 @@ def artifact_page(known: Known) -> Page:
     fields = describe(artifact)
     sections = [_numbers(artifact, fields), tools_section(artifact.core)]
     sections.append(statements_section(artifact.core, artifact.relaxed))
-    sections += _plans(artifact)
+    sections += [diagram_section(artifact), *_plans(artifact)]
     if known.since is not None:
         sections.append(_change(known.since, artifact))
     return Page(
