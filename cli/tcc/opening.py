@@ -17,7 +17,7 @@ from tcc import screen
 from tcc.exits import DECLINED, FINDINGS
 from tcc.files import is_regular
 from tcc.given import GIVEN, STDIN, compile_given, is_grammar
-from tcc.options import COMPILING, digest_option, flag, taken
+from tcc.options import COMPILING, bytes_option, digest_option, flag, taken
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact, load
 
@@ -52,6 +52,28 @@ def input_option(
 ) -> Callable[..., Any]:
     """An option that names a regular file to read."""
     return click.option(name, type=type, callback=is_regular_file, help=text, **more)
+
+
+def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands that validate a ledger: what the auditor knows, and the kernel."""
+    for option in (
+        click.option(
+            "--kernel",
+            type=click.Choice(["pure", "fast"]),
+            default="pure",
+            show_default=True,
+            help="pure is the definition alone; fast is for large ledgers",
+        ),
+        digest_option("--key", "of a session's digests"),
+        input_option("--counts", "an exact artifact of the same core, for kappa"),
+        bytes_option("--nonce", "the client's own randomness"),
+        bytes_option("--beacon", "the public randomness"),
+        digest_option("--opening", "what was handed out before beacon and nonce were known"),
+        digest_option("--opening-salt", "of the commitment, where it is not derived from the seed"),
+        digest_option("--seed", "the seed, where the ledger withholds it"),
+    ):
+        command = option(command)
+    return command
 
 
 def options_of(given: dict[str, Any]) -> Options:
@@ -137,7 +159,7 @@ def open_artifact(
     read.append(path)
     if not is_grammar(path):
         if beside is None or not is_grammar(beside):
-            _refuse_compile_options(_RUN_OPTIONS if command == "run" else ())
+            refuse_compile_options(_RUN_OPTIONS if command == "run" else ())
     elif checked is not None or no_verify:
         raise click.UsageError("--checked and --no-verify are for artifacts, and this is a grammar")
     else:
@@ -171,7 +193,7 @@ def refuse_grammar(path: Path) -> None:
         )
 
 
-def _refuse_compile_options(but: Sequence[str]) -> None:
+def refuse_compile_options(but: Sequence[str] = ()) -> None:
     """An artifact is compiled already: an option of the compiler would do nothing."""
     ctx = click.get_current_context()
     for option in COMPILING:
