@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         compile_text,
         diff,
         estimate,
+        lint,
         load,
         predict,
         runs,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     )
     from tcc.documents import to_json
     from tcc.explaining import Why
+    from tcc.linting import Linted
     from tcc.picking import Picked
     from tcc_runtime.artifact.load import Artifact
     from tcc_runtime.errors import BindingError
@@ -53,6 +55,7 @@ __all__ = [
     "Execution",
     "Failed",
     "Gate",
+    "Linted",
     "Picked",
     "Refused",
     "Run",
@@ -65,6 +68,7 @@ __all__ = [
     "estimate",
     "execute",
     "execute_in_task",
+    "lint",
     "load",
     "predict",
     "runs",
@@ -90,6 +94,7 @@ _HOME = {
     "Artifact": "tcc_runtime.artifact.load",
     "Run": "tcc_runtime.outcome",
     "Why": "tcc.explaining",
+    "Linted": "tcc.linting",
     "Picked": "tcc.picking",
     "to_json": "tcc.documents",
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from tcc.compilation import CompileError, compile_file, compile_text, load, save
 from tcc.differing import diff
 from tcc.explaining import why
+from tcc.linting import lint
 from tcc.picking import cheapest, sample
 from tcc.searching import estimate, predict, runs, search
 from tcc.verification import check, validate
@@ -22,6 +23,7 @@ __all__ = [
     "compile_text",
     "diff",
     "estimate",
+    "lint",
     "load",
     "predict",
     "runs",

@@ -29,6 +29,7 @@ COMMANDS = {
     "validate": "verify a ledger against its artifact",
     "session": "tell what an agent did, from the ledger of its session",
     "test": "check a grammar's examples and expectations",
+    "lint": "say what a grammar holds that does nothing",
     "count": "count the plans of an artifact",
     "enumerate": "list plans in call order",
     "why": "say why a sequence of calls is no plan, and what could come instead",

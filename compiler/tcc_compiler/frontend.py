@@ -45,6 +45,8 @@ class Frontend:
         places: the span of each statement, by its place (:mod:`tcc_compiler.resources.place`).
         unplanned: the span of the `grammar` statement where no `plan`, `start` and `goal` says
             what a plan is; else None.
+        program: the statements, None when there are errors.
+        written: each place with the region of every statement that it comes from.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -54,6 +56,8 @@ class Frontend:
     sources: Mapping[str, Source]
     places: Mapping[str, Span]
     unplanned: Span | None = None
+    program: Program | None = None
+    written: tuple[tuple[str, Region], ...] = ()
 
 
 def read_grammar(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
@@ -68,9 +72,16 @@ def read_grammar(path: Path, check_time: Callable[[], None] | None = None) -> Fr
 
 
 def read_grammar_text(
-    text: str, name: str = "<text>", check_time: Callable[[], None] | None = None
+    text: str,
+    name: str = "<text>",
+    check_time: Callable[[], None] | None = None,
+    path: Path | None = None,
 ) -> Frontend:
-    """The result for a text that comes from no file, and so can use none."""
+    """The result for a text that comes from no file, and so can use none.
+
+    Args:
+        path: the file that the text is to be in: it may use what that file may.
+    """
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -79,7 +90,8 @@ def read_grammar_text(
     decoded = too_large() if len(data) > MAX_SOURCE_BYTES else decode(data)
     if isinstance(decoded, Unreadable):
         return unreadable(name, decoded)
-    return _read(source_of(decoded, name), check_time)
+    resolved = None if path is None else Path(os.path.realpath(path.parent)) / path.name
+    return _read(source_of(decoded, name, resolved), check_time)
 
 
 def unreadable(name: str, problem: Unreadable) -> Frontend:
@@ -119,6 +131,8 @@ def _read(root: Source, check_time: Callable[[], None] | None) -> Frontend:
         sources={source.name: source for source in sources},
         places=_places(program, resolved, report),
         unplanned=_unplanned(program, report),
+        program=program,
+        written=tuple(resolved.written),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tcc import screen
+from tcc.configured import config_of, config_options, fill
 from tcc.describe import describe, print_description
 from tcc.files import same_file
 from tcc.findings import as_json as as_object
@@ -23,6 +24,7 @@ from tcc_runtime.ledger.outputs import write_whole
 @click.command("compile")
 @click.argument("grammar", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path))
+@config_options
 @compile_options
 @click.option(
     "--output-format",
@@ -43,6 +45,8 @@ def command(
 
     started = time.perf_counter()
     shown = "json" if as_json and output_format == "text" else output_format
+    config = config_of(given, grammar, output_format=shown)
+    fill(given, config.compile)
     options = options_of(given)
     with compile_line(quiet=as_json) as progress:
         compiled = compile_file(grammar, replace(options, progress=progress))
@@ -61,6 +65,8 @@ def command(
     fields = describe(artifact)
     if as_json:
         warnings = [as_object(diagnostic) for diagnostic in compiled.diagnostics]
+        if config.path is not None:
+            fields["config"] = str(config.path)
         screen.print_json("compile", fields | ({"diagnostics": warnings} if warnings else {}))
         return
     fields.pop("plans_by_depth", None)

@@ -9,6 +9,7 @@ import click
 
 from tcc import screen
 from tcc.compilation import only_guards
+from tcc.configured import config_of, config_options, fill
 from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.findings import FORMATS, print_diagnostics
 from tcc.findings import as_json as as_object
@@ -18,6 +19,7 @@ from tcc.options import compile_options
 
 @click.command("test")
 @click.argument("grammars", nargs=-1, required=True, type=click.Path(path_type=Path))
+@config_options
 @compile_options
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
 @json_option
@@ -33,10 +35,12 @@ def command(
     """Check the accept, reject and expect lines of GRAMMARS; exit 1 when one does not hold."""
     from tcc_compiler.pipeline import compile_file
 
-    options = options_of(given)
+    shown = "json" if as_json and output_format == "text" else output_format
     results, worst = [], CLEAN
     for path in grammars:
-        compiled = compile_file(path, options)
+        mine = dict(given)
+        fill(mine, config_of(mine, path, output_format=shown).compile)
+        compiled = compile_file(path, options_of(mine))
         failed = compiled.artifact is None
         guarded = only_guards(compiled.diagnostics)
         worst = max(worst, (DECLINED if guarded else FINDINGS) if failed else CLEAN)
