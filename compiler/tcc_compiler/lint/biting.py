@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tcc_certs.core.model import Limit
+from tcc_compiler.automata.constraint.statements import constraints
 from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.strict import sisters_of
 from tcc_compiler.automata.table import Table
 from tcc_compiler.automata.trim import trim
 from tcc_compiler.lint.keeping import breaking, furthest, keeps, meets, shortest
+from tcc_compiler.lint.near_misses import broken_alone
 from tcc_compiler.lint.plans import Automaton, Kept, Plans, same_plans
-from tcc_compiler.lint.statements import Stated
+from tcc_compiler.lint.statements import Stated, with_parts
 from tcc_compiler.resources.place import Statement
 from tcc_compiler.resources.refusal import Refused
 
@@ -115,8 +117,35 @@ class _Search:
         shared = [part for part in self.plans.orders if id(part) not in own]
         machine = self.plans.expression(Kept(parts=(*self.plans.limits, *self.plans.orders)))
         signed = self.plans.core.start is not None
-        base = self.plans.narrowed(machine, shared, signed=signed)
-        self._halve(items, base, self._ask_order)
+        items, biting = self._sorted(items, machine)
+        if not items:
+            return
+        base = self.plans.narrowed(machine, [*shared, *_own(biting)], signed=signed)
+        # What those imply that bite never bites, and adds nothing to what is asked of the rest.
+        open_items = [item for item in items if base is None or not self._implied(item, base)]
+        if open_items:
+            self._halve(open_items, base, self._ask_order)
+
+    def _implied(self, item: Stated, base: Automaton) -> bool:
+        if all(keeps(self.plans, base, part) for part in item.own):
+            self._settle(item, bites=False)
+            return True
+        return False
+
+    def _sorted(
+        self, items: Sequence[Stated], machine: Machine
+    ) -> tuple[list[Stated], list[Stated]]:
+        """Those that are still to be asked, and those that a near miss shows to bite."""
+        core = with_parts(self.plans.core, self.plans.orders)
+        held = list(constraints(core, self.plans.letters))
+        avoid = self._sisters if self.plans.strict else ()
+        broken = broken_alone(self.plans, machine, held, avoid)
+        shown = {id(held[at].statement) for at in broken}
+        biting = [item for item in items if any(id(part) in shown for part in item.own)]
+        for item in biting:
+            self._settle(item, bites=True)
+        known = {id(item) for item in biting}
+        return [item for item in items if id(item) not in known], biting
 
     def _halve(
         self,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tcc_certs.core.model import Core, Limit
-from tcc_compiler.automata.constraint.apply import constrain
+from tcc_compiler.automata.constraint.apply import apply_limits, constrain
 from tcc_compiler.automata.letters import Letters, partition
 from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.explore import explore
@@ -124,9 +124,11 @@ class Plans:
         chosen = tuple(parts)
         if not chosen and not signed and isinstance(automaton, Table):
             return automaton
-        machine = as_machine(automaton) if isinstance(automaton, Table) else automaton
         core = with_loose(self.core, chosen, signed=signed)
         try:
+            if isinstance(automaton, Table) and not (core.requires or core.forbids or signed):
+                return apply_limits(core, self.letters, automaton, self.guard())
+            machine = as_machine(automaton) if isinstance(automaton, Table) else automaton
             return constrain(core, self.letters, machine, self.guard())
         except Refused as refusal:
             if refusal.code == "TCC402":
