@@ -132,7 +132,7 @@ def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -
         front = read_networkx(graph, name, timer.check_reading)
     except Refused as refusal:
         return _refused(refusal)
-    return _compile_frontend(front, options, timer)
+    return compile_frontend(front, options, timer)
 
 
 def read_source(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
