@@ -119,7 +119,7 @@ def compile_file(path: Path, options: Options) -> Compiled:
         front = read_source(path, timer.check_reading)
     except Refused as refusal:
         return _refused(refusal)
-    return _compile_frontend(front, options, timer)
+    return compile_frontend(front, options, timer)
 
 
 def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
@@ -129,7 +129,7 @@ def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
         front = read_grammar_text(text, name, timer.check_reading)
     except Refused as refusal:
         return _refused(refusal)
-    return _compile_frontend(front, options, timer)
+    return compile_frontend(front, options, timer)
 
 
 def compile_bytes(data: bytes, options: Options, name: str, folder: Path | None = None) -> Compiled:
@@ -144,7 +144,7 @@ def compile_bytes(data: bytes, options: Options, name: str, folder: Path | None 
         front = read_grammar_bytes(data, name, folder, timer.check_reading)
     except Refused as refusal:
         return _refused(refusal)
-    return _compile_frontend(front, options, timer)
+    return compile_frontend(front, options, timer)
 
 
 def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -> Compiled:
@@ -156,7 +156,7 @@ def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -
         front = read_networkx(graph, name, timer.check_reading)
     except Refused as refusal:
         return _refused(refusal)
-    return _compile_frontend(front, options, timer)
+    return compile_frontend(front, options, timer)
 
 
 def read_source(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
@@ -172,7 +172,8 @@ def _refused(refusal: Refused) -> Compiled:
     return Compiled(artifact=None, diagnostics=(refusal_diagnostic(refusal, {}),))
 
 
-def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compiled:
+def compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compiled:
+    """Compile what the front end has read; its examples and expectations must hold."""
     diagnostics: list[Diagnostic] = []
     artifact = checked = core = None
     unmet: tuple[Unmet, ...] = ()
