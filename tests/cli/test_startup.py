@@ -16,7 +16,7 @@ OURS = {"tcc_certs", "tcc_compiler", "tcc_experiments", "tcc_runtime"}
 NOT_FOR_COMPILING = {
     "difflib", "email", "importlib.metadata", "tcc.findings", "tcc.run_options",
     "tcc_certs.replay", "tcc_certs.session", "tcc_compiler.imports.read",
-    "tcc_compiler.language.catalogue", "tcc_compiler.language.syntax.tables",
+    "tcc_compiler.language.syntax.tables",
     "tcc_compiler.relax.alternatives", "tcc_compiler.relax.contradiction", "tcc_experiments",
     "tcc_runtime.asking", "tcc_runtime.gate", "tcc_runtime.loop", "tcc_runtime.numbers",
     "tcc_runtime.questions", "tcc_runtime.terms.settings",
