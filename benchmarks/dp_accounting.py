@@ -1,7 +1,8 @@
 """The accountant of tcc beside dp-accounting 0.6.0, in an environment of its own.
 
     python3.11 -m venv OWN && OWN/bin/pip install dp-accounting==0.6.0 blake3
-    PYTHONPATH=certs:. OWN/bin/python -m benchmarks.dp_accounting --write benchmarks/dp_accounting.md
+    PYTHONPATH=certs:. OWN/bin/python -m benchmarks.dp_accounting \\
+        --write benchmarks/dp_accounting.md
 
 For each row: our epsilon; that of its Renyi accountant, at its own orders and at ours; and what its
 privacy loss distributions enclose the true one by (from below by their optimistic estimate, from
@@ -28,6 +29,9 @@ from tcc_certs.privacy.orders import ORDERS
 _CODES = Codes(Code.ATOMS, Code.ATOM_VALUE)
 _DELTAS = (Exact(1, 3), Exact(1, 6))
 _SHARE = 1.01
+_HEAD = (
+    "| mechanism | delta | tcc | order | its Renyi accountant | at our orders | truth, from | to |"
+)
 _EVEN = 1e-9  # what its floating point may be off by
 
 
@@ -144,11 +148,10 @@ def _table(rows: list[Row]) -> str:
     lines = [
         "# The accountant beside dp-accounting 0.6.0",
         "",
-        "Made by `benchmarks/dp_accounting.py`, whose first lines say how. Epsilons at a delta; the",
-        "truth lies between the two estimates of its privacy loss distributions.",
+        "Made by `benchmarks/dp_accounting.py`, whose first lines say how. Epsilons at a delta;",
+        "the truth lies between the two estimates of its privacy loss distributions.",
         "",
-        "| mechanism | delta | tcc | order | its Renyi accountant | at our orders | truth, from "
-        "| to |",
+        _HEAD,
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:

@@ -112,7 +112,10 @@ class Code(StrEnum):
     ASK = "L702"
     ANSWER = "L703"
     SPENT = "L704"
-    PRIVACY = "L705"
+    RDP_EPSILON = "L705"
+    RDP_ORDER = "L706"
+    EPS_DELTA = "L707"
+    ATOM_TAKEN = "L708"
 
     # Q: a book of quotes.
     QUOTES = "Q101"

@@ -106,7 +106,12 @@ TEXTS: Mapping[Code, str] = {
     Code.ASK: "A call was asked about where none was due, or was not where one was.",
     Code.ANSWER: "An answer is outside the range that the grammar declares, or of another model.",
     Code.SPENT: "What asking has taken is not the sum of what was asked.",
-    Code.PRIVACY: "router_rdp_eps is not what the atoms of the ledger come to at the order named.",
+    Code.RDP_EPSILON: "router_rdp_eps is not what the atoms so far come to at the order that gives "
+    "the least epsilon.",
+    Code.RDP_ORDER: "alpha_selected is not the order that gives the least epsilon at this delta.",
+    Code.EPS_DELTA: "eps_delta is not what the atoms so far come to at the delta of the run.",
+    Code.ATOM_TAKEN: "An ask names no atom though its model carries one, or names one in a run "
+    "that counts none.",
     Code.QUOTES: "The file is no book of quotes: a JSON object with format, version and quotes, "
     "each with one call or one tool and its cost, or low and high, as decimals in texts.",
     Code.QUOTED_TWICE: "The book says two things of one call or tool.",

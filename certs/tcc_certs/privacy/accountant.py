@@ -90,7 +90,8 @@ def points_of(total: Total) -> list[tuple[str, str]]:
 
 def tenth(units: int) -> int:
     """Units of 10^-40 as units of 10^-10, rounded up."""
-    return -(-units * 10**PLACES // UNITS)
+    scale: int = 10**PLACES
+    return -(-units * scale // UNITS)
 
 
 def epsilon_text(number: int) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tcc import screen
-from tcc.atoms import DEFAULT_DELTA, delta_of
-from tcc.files import is_regular
-from tcc.opening import json_option, refuse
-from tcc_certs.core.atoms import Atom, Exact, atom_document
-from tcc_certs.errors import Rejected
+from tcc.atoms import atoms_in, delta_of
+from tcc.opening import json_option
+from tcc_certs.core.atoms import Atom, Points, atom_document
 from tcc_certs.privacy.accountant import (
     PURE,
     Statement,
@@ -23,7 +20,10 @@ from tcc_certs.privacy.accountant import (
     stated,
     total_of,
 )
-from tcc_certs.privacy.atoms_file import MAX_BYTES, read_atoms
+from tcc_certs.privacy.spending import exact_delta
+from tcc_runtime.terms.settings import DEFAULT_DELTA
+
+_SHOWN = 20
 
 
 @click.command("epsilon")
@@ -42,34 +42,13 @@ def command(atoms: Path, delta: str, as_json: bool) -> None:
 
     The epsilon is rounded up, at every step: it is never below the true one.
     """
-    try:
-        listed = read_atoms(_data(atoms))
-    except Rejected as refusal:
-        refuse(atoms, refusal)
+    listed = atoms_in(atoms)
     total = total_of(listed)
-    found = stated(total, exact_of(delta))
+    found = stated(total, exact_delta(delta))
     if as_json:
         screen.print_json("epsilon", _fields(total, found, delta))
     else:
         _print(listed, found, delta)
-
-
-def exact_of(text: str) -> Exact:
-    """A canonical decimal of at least 0 as the accountant takes it."""
-    whole, _, part = text.partition(".")
-    return Exact(int(whole + part), len(part))
-
-
-def _data(path: Path) -> bytes:
-    """The whole file; what is too long is refused by its reader."""
-    if str(path) == "-":
-        return sys.stdin.buffer.read(MAX_BYTES + 1)
-    if not path.exists():
-        raise click.ClickException(f"{path}: No such file or directory")
-    if not is_regular(path):
-        raise click.ClickException(f"{path} is not a regular file")
-    with path.open("rb") as handle:
-        return handle.read(MAX_BYTES + 1)
 
 
 def _fields(total: Total, found: Statement, delta: str) -> dict[str, Any]:
@@ -84,14 +63,14 @@ def _fields(total: Total, found: Statement, delta: str) -> dict[str, Any]:
 
 
 def _print(listed: tuple[Atom, ...], found: Statement, delta: str) -> None:
-    for atom in listed[:20]:
-        named = {name: value for name, value in atom_document(atom).items() if name != "mechanism"}
-        if "points" in named:
-            named["points"] = len(atom_document(atom)["points"])  # type: ignore[arg-type]
-        members = ", ".join(f"{name} {value}" for name, value in named.items())
-        screen.say(f"  {atom_document(atom)['mechanism']}: {members}")
-    if len(listed) > 20:
-        screen.say(f"  and {len(listed) - 20} more")
+    for atom in listed[:_SHOWN]:
+        members = dict(atom_document(atom))
+        name = members.pop("mechanism")
+        if isinstance(atom, Points):
+            members["points"] = len(atom.points)
+        screen.say(f"  {name}: {', '.join(f'{key} {value}' for key, value in members.items())}")
+    if len(listed) > _SHOWN:
+        screen.say(f"  and {len(listed) - _SHOWN} more")
     if found.alpha == PURE:
         how = "the sum of the pure epsilons"
     else:

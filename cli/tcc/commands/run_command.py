@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from tcc import screen
+from tcc.atoms import atoms_in, plain_delta
 from tcc.exits import CLEAN, DECLINED
 from tcc.files import same_file
 from tcc.forecast import announce, forecast, warn_of_relaxed
@@ -26,6 +27,7 @@ from tcc.opening import (
 from tcc.options import RUNNING, compile_options, flag, run_options, taken
 from tcc.outcome import print_run, run_fields
 from tcc.progress import OnExpand, live_line
+from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.quote_book import QuoteBook, read_quotes
@@ -43,6 +45,7 @@ from tcc_runtime.terms.settings import TABLE, Settings
 @artifact_argument
 @run_options
 @input_option("--quotes", "a book of quotes: what calls cost whose cost is a range")
+@input_option("--atoms", "a list of atoms: what privatised the input before the run")
 @click.option(
     "--predict/--no-predict",
     "asked",
@@ -64,6 +67,7 @@ def command(
     artifact: Path,
     ledger: Path | None,
     quotes: Path | None,
+    atoms: Path | None,
     overwrite: bool,
     resumes: bool,
     opening_only: bool,
@@ -79,9 +83,10 @@ def command(
     --resume takes the settings of the run from the ledger; it needs the seed, and where it has more
     to ask the --quotes.
     """
-    settings, predicted = _settings(given), None
+    handed = () if atoms is None else atoms_in(atoms)
+    settings, predicted = _settings(given, handed), None
     trust = {name: given.pop(name) for name in ("checked", "no_verify")}
-    inputs = [quotes] if quotes else []
+    inputs = [path for path in (quotes, atoms) if path is not None]
     options = options_of(given)
     opened = open_artifact(artifact, command="run", options=options, read=inputs, **trust)
     if ledger is not None and same_file(ledger, inputs):
@@ -121,14 +126,16 @@ def command(
     ctx.exit(DECLINED if run.claim_type == "NoCert" else CLEAN)
 
 
-def _settings(given: dict[str, Any]) -> Settings:
+def _settings(given: dict[str, Any], atoms: tuple[Atom, ...]) -> Settings:
     """The settings among the options; what is left in `given` is for the compiler."""
     chosen = taken(RUNNING, given)
     # One option for both: what a run does with a count that is too wide is to go without it.
     bits, given["count_bits"] = given["count_bits"], None
     chosen["seed"] = chosen["seed"] or os.urandom(32)
+    if chosen["delta"] is not None:
+        chosen["delta"] = plain_delta(chosen["delta"])
     try:
-        return Settings(count_bits=bits or 0, **chosen)
+        return Settings(count_bits=bits or 0, atoms=atoms, **chosen)
     except SettingsError as error:
         raise _bad_setting(error) from None
 
