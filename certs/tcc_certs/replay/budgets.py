@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from tcc_certs.core.atoms import Atom
 from tcc_certs.core.model import Model
 from tcc_certs.formats.decimals import divide_nearest
 from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN
-from tcc_certs.privacy.spending import Taken
 from tcc_certs.race.weights import NANO, Beta
+
+if TYPE_CHECKING:
+    from tcc_certs.core.atoms import Atom
+    from tcc_certs.privacy.spending import Taken
 
 Decimal: TypeAlias = "tuple[int, int]"  # numerator, places
 

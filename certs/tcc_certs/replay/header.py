@@ -7,14 +7,13 @@ against the artifact.  Cost: nothing to speak of.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tcc_certs.core.atoms import canonical_atom
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
-from tcc_certs.privacy.spending import Taken, account, exact_delta
 from tcc_certs.replay.budgets import Caps, Rule
 from tcc_certs.replay.findings import (
     NO_CERT,
@@ -22,6 +21,9 @@ from tcc_certs.replay.findings import (
     RUN_WISE_SURROGATE,
     TRUNCATION_ONLY,
 )
+
+if TYPE_CHECKING:
+    from tcc_certs.privacy.spending import Taken
 
 Decimal = tuple[int, int]
 
@@ -147,6 +149,10 @@ def nano(value: str, name: str) -> int:
 def _taken(record: Record) -> Taken | None:
     if "delta" not in record:
         return None
+    # Who counts no atoms has none of the accountant to trust, nor to load.
+    from tcc_certs.core.atoms import canonical_atom
+    from tcc_certs.privacy.spending import account, exact_delta
+
     listed = record.get("atoms", ())
     items = listed if isinstance(listed, list) else []
     atoms = [

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeAlias
 
 import click
 
 from tcc import screen
 from tcc.documents import to_json
 from tcc.exits import CLEAN
+from tcc.files import same_file
 from tcc.opening import (
     input_option,
     json_option,
@@ -18,8 +21,12 @@ from tcc.opening import (
 )
 from tcc.options import bytes_option, digest_option
 from tcc.verification import validate
+from tcc_certs.formats.codec import encode
 from tcc_certs.session import SessionValidation
-from tcc_runtime.errors import SettingsError
+from tcc_runtime.errors import OutputRefused, SettingsError
+from tcc_runtime.ledger.outputs import target_of
+
+_Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 
 @click.command("validate")
@@ -40,6 +47,11 @@ from tcc_runtime.errors import SettingsError
     show_default=True,
     help="pure is the definition alone; fast is for large ledgers",
 )
+@click.option(
+    "--nodes",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="write kappa and the tightened key of each node there: diagnostics, not of the verdict",
+)
 @json_option
 @click.pass_context
 def command(
@@ -48,6 +60,7 @@ def command(
     ledger: Path,
     artifact: Path,
     pin: bytes | None,
+    nodes: Path | None,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -55,7 +68,8 @@ def command(
     refuse_grammar(artifact)
     pinned = None if pin is None else pin.hex()
     try:
-        found = validate(ledger, artifact, pin=pinned, **given)
+        with _nodes_file(nodes, [ledger, artifact, given["counts"]]) as tell:
+            found = validate(ledger, artifact, pin=pinned, nodes=tell, **given)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
     except SettingsError as error:
@@ -76,3 +90,28 @@ def command(
     say = screen.good if found.verdict == CLEAN else screen.bad
     say(f"{found.word}: {found.summary}")
     ctx.exit(found.verdict)
+
+
+@contextmanager
+def _nodes_file(path: Path | None, inputs: list[Path | None]) -> Iterator[_Tell | None]:
+    """Takes the diagnostics of nodes to a file, one JSON object a line; replaces what is there.
+
+    Raises:
+        click.BadParameter: it is one of the files that are read, or no regular file.
+        OSError: it cannot be written.
+    """
+    if path is None:
+        yield None
+        return
+    if same_file(path, [given for given in inputs if given is not None]):
+        raise click.BadParameter(f"{str(path)!r} is what is validated", param_hint="--nodes")
+    try:
+        target = target_of(path)
+    except OutputRefused as error:
+        raise click.BadParameter(str(error), param_hint="--nodes") from None
+    with target.open("wb") as file:
+        yield lambda told: _write(file, told)
+
+
+def _write(file: BinaryIO, told: Mapping[str, Any]) -> None:
+    file.write(encode(told) + b"\n")

@@ -8,7 +8,8 @@ Cost: a few integers.
 
 from __future__ import annotations
 
-from tcc_certs.core.atoms import Atom, atom_document, canonical_atom
+from typing import TYPE_CHECKING
+
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import format_decimal
@@ -22,6 +23,9 @@ from tcc_certs.replay.guards import CLAMP, RANGE
 from tcc_certs.replay.header import nano
 from tcc_certs.replay.refinement import Ask, Refinement
 from tcc_certs.replay.run import Run
+
+if TYPE_CHECKING:
+    from tcc_certs.core.atoms import Atom
 
 
 def replay_refine(run: Run, record: Record, line: int) -> None:
@@ -70,7 +74,7 @@ def _answered(
         **spent_fields(refinement.controller.spent),
     }
     if took.atom is not None:
-        expected["atom"] = atom_document(took.atom)
+        expected["atom"] = record["atom"]  # one that was read has the one form that it has
     if answer is not None:
         expected["cost_low"], expected["cost_high"] = [format_decimal(end, 9) for end in answer]
     clamped = first_clamp or second_clamp
@@ -89,6 +93,8 @@ def _atom(run: Run, ask: Ask, record: Record) -> Atom | None:
         return None
     counted = run.header.taken is not None
     ensure(counted, Code.ATOM_TAKEN, "atom", "no field, as there is no delta", "one")
+    from tcc_certs.core.atoms import canonical_atom
+
     return canonical_atom(stated, "atom", Code.LEDGER_SCHEMA)
 
 
