@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +32,14 @@ from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.quote_book import QuoteBook, read_quotes
-from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
+from tcc_runtime.errors import AnswerError, LedgerError, ResumeError, SettingsError
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import HashOnly, LedgerFile
 from tcc_runtime.outcome import Run
 from tcc_runtime.resume import resume
 from tcc_runtime.search import search
 from tcc_runtime.terms.opening import opening_digest
-from tcc_runtime.terms.settings import TABLE, Settings
+from tcc_runtime.terms.settings import DEFAULT_DELTA, TABLE, Settings
 
 
 @click.command("run")
@@ -92,6 +93,8 @@ def command(
     if ledger is not None and same_file(ledger, inputs):
         raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
     quoter = None if quotes is None else _book(quotes, opened)
+    if quoter is not None and quoter.names_atoms and settings.delta is None:
+        settings = replace(settings, delta=DEFAULT_DELTA)
     try:
         if opening_only:
             screen.say(opening_digest(opened, settings).hex())
@@ -111,7 +114,7 @@ def command(
                 run = search(opened, settings, recorder, on_expand, quoter=quoter)
     except SettingsError as error:
         raise _bad_setting(error) from None
-    except ResumeError as error:
+    except (AnswerError, ResumeError) as error:
         raise click.ClickException(str(error)) from None
     except Rejected as refusal:
         refuse(ledger if resumes and ledger else artifact, refusal)

@@ -22,6 +22,7 @@ from tcc.opening import (
 from tcc.options import bytes_option, digest_option
 from tcc.verification import validate
 from tcc_certs.formats.codec import encode
+from tcc_certs.replay import Validation
 from tcc_certs.session import SessionValidation
 from tcc_runtime.errors import OutputRefused, SettingsError
 from tcc_runtime.ledger.outputs import target_of
@@ -84,12 +85,23 @@ def command(
         )
     checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
     screen.print_fields([("checked", checked), ("claim", found.claim_type or "none")])
+    if isinstance(found, Validation) and found.privacy is not None:
+        screen.print_fields([("privacy", _privacy(found.privacy))])
     if isinstance(found, SessionValidation):
         screen.print_fields([("asserted", text) for text in found.asserted])
         screen.print_fields([("monitor", text) for text in found.monitors])
     say = screen.good if found.verdict == CLEAN else screen.bad
     say(f"{found.word}: {found.summary}")
     ctx.exit(found.verdict)
+
+
+def _privacy(stated: Mapping[str, Any]) -> str:
+    if "eps_delta" not in stated:
+        return "nothing is stated: the run depends on raw input"
+    pair, many = stated["eps_delta"], stated["atoms"] != 1
+    what = f"its {stated['atoms']} atoms" if many else "its one atom"
+    shown = f"epsilon {pair['eps']} at delta {pair['delta']}, of {what}"
+    return f"{shown}; that nothing else of the input reached it is asserted"
 
 
 @contextmanager

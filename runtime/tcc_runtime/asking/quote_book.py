@@ -43,11 +43,15 @@ class QuoteBook:
     Args:
         answers: by (call or tool, model or nothing).
         tools: the tool of each call.
+
+    Attributes:
+        names_atoms: whether one of the answers names an atom, so that a run over it counts them.
     """
 
     def __init__(self, answers: Mapping[_Place, Answer], tools: Mapping[str, str]) -> None:
         self._answers = answers
         self._tools = tools
+        self.names_atoms = any(answer.atom is not None for answer in answers.values())
 
     def __call__(self, question: Question, /) -> Answer | None:
         """What the book says of the call, else of its tool; of the model, else of any."""
