@@ -148,6 +148,17 @@ def test_a_run_that_depends_on_raw_input_claims_nothing(tcc: Tcc, artifact: Path
     assert "nothing is stated" in found.out
 
 
+def test_a_tcc_toml_may_say_delta_and_scope(tcc: Tcc, tmp_path: Path) -> None:
+    grammar, config = tmp_path / "research.tcg", tmp_path / "tcc.toml"
+    grammar.write_text(GRAMMAR.read_text())
+    config.write_text('[run]\ndelta = "1e-3"\nraw-input-dependent = true\n')
+    ran = tcc("run", grammar, "--quotes", BOOK, "--json")
+    assert (ran.code, ran.json["claim_type"]) == (2, "NoCert")
+    for wrong in ('raw-input-dependent = "yes"', "raw-input-dependent = 1", "top = true"):
+        config.write_text(f"[run]\n{wrong}\n")
+        assert "TCC724" in tcc("run", grammar, "--quotes", BOOK).err
+
+
 def test_a_delta_where_nothing_is_counted_is_bad_usage(tcc: Tcc) -> None:
     assert tcc("run", GRAMMARS / "coding_agent.tcg", "--delta", "0.1").code == 2
 

@@ -22,7 +22,7 @@ MAX_CHOICES = 10**18
 MAX_POINTS = 1000
 DIGITS = 18  # before the point, and behind it
 _NUMBER = re.compile(r"(-?)0*([0-9]{1,80}?)(?:\.([0-9]{1,80}?)0*)?")
-_COUNT = re.compile(r"[1-9][0-9]{0,18}")
+_COUNT = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 
 
 class Exact(NamedTuple):
