@@ -262,8 +262,8 @@ def _running() -> tuple[Option, ...]:
 
 def _value(option: Option, value: object) -> Any:
     """A value of an option as a command has it, None where it is none."""
-    if isinstance(value, bool):
-        return None
+    if isinstance(value, bool) or option.kind is bool:
+        return value if isinstance(value, bool) and option.kind is bool else None
     if option.kind is tuple:
         values = [value] if isinstance(value, str) else value
         texts = isinstance(values, list) and all(isinstance(text, str) for text in values)
@@ -281,6 +281,8 @@ def _value(option: Option, value: object) -> Any:
 def _expected(option: Option) -> str:
     if option.choices:
         return "one of " + ", ".join(option.choices)
+    if option.kind is bool:
+        return "true or false"
     names = {int: "a whole number", float: "a number of seconds", str: "a text", tuple: "texts"}
     what = names.get(option.kind, "a value")
     ends = [
@@ -289,6 +291,7 @@ def _expected(option: Option) -> str:
             ("at least", option.least),
             ("above", option.above),
             ("at most", option.most),
+            ("below", option.below),
         )
         if end is not None
     ]

@@ -41,6 +41,7 @@ COMMANDS = {
     "sample": "draw plans at random, uniformly or by what they cost",
     "graph": "draw the states of an artifact, or write them as a graph",
     "unroll": "write out the beginnings of all plans down to a depth",
+    "epsilon": "compose privacy mechanisms to an epsilon at a delta",
     "explain": "explain a diagnostic code",
     "experiments": "measure the paper's tables and figures",
 }

@@ -66,6 +66,8 @@ def _click_option(option: Option) -> Decorator:
             help=option.about,
             callback=lambda _ctx, _parameter, value: calls_in(value or ""),
         )
+    if option.kind is bool:
+        return click.option(flag(option), option.name, is_flag=True, help=option.about)
     more: dict[str, Any] = {"multiple": True} if option.kind is tuple else {}
     if option.kind is float:
         more["callback"] = _finite

@@ -12,12 +12,15 @@ from typing import Any, Final
 from tcc.options import all_options
 from tcc_runtime.terms.settings import TABLE as SETTINGS
 
+_NOT_DOING: Final = frozenset(
+    (
+        "after", "ask", "beacon", "client_nonce", "count_bits", "delta", "opening_salt",
+        "raw_input_dependent",
+    )
+)  # fmt: skip
 # A run takes the bits of counts from the option of the compiler: it is one limit to whoever asks.
 DOING: Final = tuple(
-    option
-    for option in SETTINGS
-    if option.name not in ("after", "beacon", "client_nonce", "count_bits", "opening_salt", "ask")
-    and not option.asking
+    option for option in SETTINGS if option.name not in _NOT_DOING and not option.asking
 )
 RUNNING: Final = tuple(option for option in SETTINGS if option.name != "count_bits")
 

@@ -18,6 +18,7 @@ from tcc_compiler.language.ast.tools import (
     Domain,
     Errors,
     Model,
+    ModelAtom,
     ModelPart,
     OpenDeclaration,
     ParameterDeclaration,
@@ -103,6 +104,14 @@ class ToolActions:
 
     def model_adapter(self, kind: Lexeme, text: Text) -> ModelPart:
         return ModelPart(str(kind), None, None, text, kind.region.to(text.region))
+
+    def model_atom(self, word: Lexeme, mechanism: Word, _open: Lexeme, *rest: Any) -> ModelAtom:
+        *numbers, close, times = rest
+        end = close.region if times is None else times.region
+        return ModelAtom(mechanism, tuple(numbers), times, word.region.to(end))
+
+    def times(self, _word: Lexeme, number: Number) -> Number:
+        return number
 
     def model(self, word: Lexeme, name: Word, _open: Lexeme, *rest: Any) -> Model:
         return Model(name, tuple(rest[:-1]), word.region.to(rest[-1].region))
