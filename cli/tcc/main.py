@@ -28,6 +28,7 @@ COMMANDS = {
     "batch": "make many runs over one artifact, on all processors",
     "validate": "verify a ledger against its artifact",
     "session": "tell what an agent did, from the ledger of its session",
+    "adapters": "identify adapters, and check the registry of those that models run with",
     "test": "check a grammar's examples and expectations",
     "count": "count the plans of an artifact",
     "enumerate": "list plans in call order",

@@ -46,12 +46,14 @@ class Model:
 
     Attributes:
         price: cents.  latency: milliseconds.  epsilon: nano.  Unsigned 64 bits.
+        adapter: the name of the adapter that it runs with; empty where it names none.
     """
 
     name: str
     price: int
     latency: int
     epsilon: int
+    adapter: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

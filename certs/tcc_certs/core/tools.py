@@ -130,11 +130,11 @@ def _models(item: Mapping[str, Json], path: str) -> tuple[Model, ...]:
 def _model(value: Json, path: str) -> Model:
     numbers = ["epsilon", "latency_ms", "price"]
     item = as_object(value, path, _SCHEMA, ["name", *numbers], ["adapter"])
-    if "adapter" in item:
-        as_text(item["adapter"], f"{path}.adapter", _SCHEMA)
+    adapter = as_text(item["adapter"], f"{path}.adapter", _SCHEMA) if "adapter" in item else ""
     return Model(
         name=as_name(item["name"], f"{path}.name", _SCHEMA),
         price=as_unsigned(item["price"], f"{path}.price", _SCHEMA),
         latency=as_unsigned(item["latency_ms"], f"{path}.latency_ms", _SCHEMA),
         epsilon=as_unsigned(item["epsilon"], f"{path}.epsilon", _SCHEMA),
+        adapter=adapter,
     )

@@ -74,6 +74,24 @@ def _is_controller(value: Json) -> bool:
     )
 
 
+_ADAPTER = ("adapter_id", "delta_train", "dp_cert_id", "eps_train", "name", "tier")
+
+
+def _is_adapter(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and sorted(value) == list(_ADAPTER)
+        and all(isinstance(value[name], str) for name in _ADAPTER)
+        and HEX[1](value["adapter_id"])
+        and AMOUNT[1](value["eps_train"])
+        and PROBABILITY[1](value["delta_train"])
+    )
+
+
+def _is_adapters(value: Json) -> bool:
+    return isinstance(value, list) and bool(value) and all(_is_adapter(item) for item in value)
+
+
 def _is_guards(value: Json) -> bool:
     if not isinstance(value, list) or not value:
         return False
@@ -103,6 +121,7 @@ HEX = _matching("64 lower-case hex digits", "[0-9a-f]{64}")
 UUID = _matching("a UUIDv7", "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 DECIMAL = _matching("an exact decimal", r"(?!-0$)-?(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
 AMOUNT = _matching("an exact decimal of at least 0", r"(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
+PROBABILITY = _matching("an exact decimal from 0 to 1", r"0|1|0\.[0-9]{0,39}[1-9]")
 WHOLE = _matching("an integer of at least 0, as text", r"0|[1-9][0-9]{0,39}")
 Q64 = _matching("a Q64.64 number", r"-?(0|[1-9][0-9]{0,18})\.[0-9]{20}")
 Q32 = _matching("a Q32.32 number", r"-?(0|[1-9][0-9]{0,9})\.[0-9]{10}")
@@ -119,6 +138,7 @@ TIME: Format = (
 )
 LIMITS: Format = ("an object of max_expansions, max_ms, price_cap, sla_ms, epsilon_cap", _is_limits)
 CONTROLLER: Format = ("an object of ask, and the weights of three amounts", _is_controller)
+ADAPTERS: Format = ("a list of adapters, not empty", _is_adapters)
 GUARD_LIST: Format = ("a list of guard names, strictly increasing, not empty", _is_guards)
 PLANS: Format = (
     "a list of plans: calls, cost, leaf_id, value",
@@ -129,6 +149,9 @@ _SPENT: Mapping[str, Format] = {
     "price_spent": WHOLE, "latency_ms": WHOLE, "epsilon_used": AMOUNT,
 }  # fmt: skip
 _CAPS: Mapping[str, Format] = {"price_cap": SIZE, "sla_ms": SIZE, "epsilon_cap": AMOUNT}
+_ADAPTED: Mapping[str, Format] = {
+    "adapter_id": HEX, "dp_cert_id": TEXT, "eps_train": AMOUNT, "delta_train": PROBABILITY,
+}  # fmt: skip
 _REQUIRED: Mapping[str, Mapping[str, Format]] = {
     "open": {
         "kind": TEXT, "schema": TEXT, "run_id": UUID, "started_ms": TIME, "artifact": HEX,
@@ -164,8 +187,8 @@ _REQUIRED: Mapping[str, Mapping[str, Format]] = {
 }  # fmt: skip
 _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "open": {
-        "after": CALLS, "beacon": PUBLIC, "client_nonce": PUBLIC, "controller": CONTROLLER,
-        "guards": GUARD_LIST,
+        "adapters": ADAPTERS, "after": CALLS, "beacon": PUBLIC, "client_nonce": PUBLIC,
+        "controller": CONTROLLER, "guards": GUARD_LIST,
     },
     "node": {
         "parent_id": UUID, "call": TEXT, "state": STATES, "N": WORD, "Nub": WORD, "U": WORD,
@@ -184,10 +207,11 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "requeue": {"step": POSITIVE, "claim_type": TEXT, "guards": GUARD_LIST},
     "budget": {
         "node_id": UUID, "ctx_digest": HEX, "call": TEXT, "model_id": TEXT, "dkey_pred": Q32,
-        "guards": GUARD_LIST, **_CAPS,
+        "guards": GUARD_LIST, **_CAPS, **_ADAPTED,
     },
     "refine": {
         "cost_low": DECIMAL, "cost_high": DECIMAL, "claim_type": TEXT, "guards": GUARD_LIST,
+        **_ADAPTED,
     },
     "downgrade": {},
     "recovered": {},

@@ -13,6 +13,7 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
+from tcc_certs.replay.adapters import Adapter, read_adapters
 from tcc_certs.replay.budgets import Caps, Rule
 from tcc_certs.replay.findings import (
     NO_CERT,
@@ -43,6 +44,7 @@ class Header:
         timed: whether there is a cap on the time.
         rule: of asking what calls cost; None where the header has none.
         caps: on what asking may spend.
+        adapters: that models run with.
     """
 
     started_ms: int
@@ -64,6 +66,7 @@ class Header:
     timed: bool
     rule: Rule | None
     caps: Caps
+    adapters: tuple[Adapter, ...]
 
     def full_claim(self, root_rank: int) -> str:
         """The claim of a certified stop of a run with these settings that claims what it can."""
@@ -108,6 +111,7 @@ def read_header(record: Record) -> Header:
         timed=isinstance(limits, dict) and "max_ms" in limits,
         rule=_rule(record.get("controller"), caps),
         caps=caps,
+        adapters=read_adapters(record.get("adapters")),
     )
 
 

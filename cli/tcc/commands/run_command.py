@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from tcc import screen
+from tcc.commands.adapters_command import adapters_in
 from tcc.exits import CLEAN, DECLINED
 from tcc.files import same_file
 from tcc.forecast import announce, forecast, warn_of_relaxed
@@ -27,6 +28,7 @@ from tcc.options import RUNNING, compile_options, flag, run_options, taken
 from tcc.outcome import print_run, run_fields
 from tcc.progress import OnExpand, live_line
 from tcc_certs.errors import Rejected
+from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.quote_book import QuoteBook, read_quotes
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
@@ -43,6 +45,7 @@ from tcc_runtime.terms.settings import TABLE, Settings
 @artifact_argument
 @run_options
 @input_option("--quotes", "a book of quotes: what calls cost whose cost is a range")
+@input_option("--adapters", "the registry of adapters that models run with")
 @click.option(
     "--predict/--no-predict",
     "asked",
@@ -64,6 +67,7 @@ def command(
     artifact: Path,
     ledger: Path | None,
     quotes: Path | None,
+    adapters: Path | None,
     overwrite: bool,
     resumes: bool,
     opening_only: bool,
@@ -81,12 +85,13 @@ def command(
     """
     settings, predicted = _settings(given), None
     trust = {name: given.pop(name) for name in ("checked", "no_verify")}
-    inputs = [quotes] if quotes else []
+    inputs = [path for path in (quotes, adapters) if path]
     options = options_of(given)
     opened = open_artifact(artifact, command="run", options=options, read=inputs, **trust)
     if ledger is not None and same_file(ledger, inputs):
         raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
     quoter = None if quotes is None else _book(quotes, opened)
+    known = None if adapters is None else adapters_in(adapters)
     try:
         if opening_only:
             screen.say(opening_digest(opened, settings).hex())
@@ -98,12 +103,12 @@ def command(
         estimated = None if resumes else warn_of_relaxed(opened, settings, asked)
         with live_line(quiet=as_json) as on_expand:
             if resumes:
-                run = _resume(opened, ledger, settings, withhold_seed, on_expand, quoter)
+                run = _resume(opened, ledger, settings, withhold_seed, on_expand, quoter, known)
             else:
                 sink = HashOnly() if ledger is None else LedgerFile(ledger, overwrite=overwrite)
                 started = time.time_ns() // 1_000_000
                 recorder = Recorder(sink, started_ms=started, withhold=withhold_seed)
-                run = search(opened, settings, recorder, on_expand, quoter=quoter)
+                run = search(opened, settings, recorder, on_expand, quoter=quoter, adapters=known)
     except SettingsError as error:
         raise _bad_setting(error) from None
     except ResumeError as error:
@@ -154,6 +159,7 @@ def _resume(
     withhold: bool,
     on_expand: OnExpand | None,
     quoter: QuoteBook | None,
+    adapters: tuple[Adapter, ...] | None,
 ) -> Run:
     ctx = click.get_current_context()
     if ledger is None or ctx.get_parameter_source("seed") != ParameterSource.COMMANDLINE:
@@ -166,4 +172,5 @@ def _resume(
         withhold=withhold,
         on_expand=on_expand,
         quoter=quoter,
+        adapters=adapters,
     )

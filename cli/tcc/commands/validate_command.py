@@ -8,17 +8,21 @@ from typing import Any
 import click
 
 from tcc import screen
+from tcc.commands.adapters_command import extra_missing
 from tcc.documents import to_json
 from tcc.exits import CLEAN
 from tcc.opening import (
     input_option,
     json_option,
     ledger_argument,
+    refuse,
     refuse_grammar,
 )
 from tcc.options import bytes_option, digest_option
 from tcc.verification import validate
+from tcc_certs.errors import Rejected
 from tcc_certs.session import SessionValidation
+from tcc_runtime.adapters.folder import ReaderMissing
 from tcc_runtime.errors import SettingsError
 
 
@@ -32,6 +36,7 @@ from tcc_runtime.errors import SettingsError
 @bytes_option("--beacon", "the public randomness")
 @bytes_option("--nonce", "the client's own randomness")
 @input_option("--counts", "an exact artifact of the same core, for kappa")
+@input_option("--adapters", "the registry that the adapters of a run have to stand in")
 @digest_option("--key", "of a session's digests")
 @click.option(
     "--kernel",
@@ -58,6 +63,10 @@ def command(
         found = validate(ledger, artifact, pin=pinned, **given)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+    except Rejected as refusal:
+        refuse(given["adapters"] or ledger, refusal)
+    except ReaderMissing:
+        raise extra_missing() from None
     except SettingsError as error:
         raise click.UsageError(str(error)) from None
     if as_json:
