@@ -36,6 +36,7 @@ COMMANDS = {
     "diff": "say which plans a new grammar has that an old one has not",
     "cheapest": "list the plans of least cost, cheapest first",
     "sample": "draw plans at random, uniformly or by what they cost",
+    "epsilon": "compose privacy mechanisms to an epsilon at a delta",
     "explain": "explain a diagnostic code",
     "experiments": "measure the paper's tables and figures",
 }

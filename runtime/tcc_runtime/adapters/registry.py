@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.formats.ledger_schema import AMOUNT, HEX, PROBABILITY, Format
+from tcc_certs.formats.ledger_forms import AMOUNT, HEX, PROBABILITY, Format
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.adapters.folder import folder_id
 

@@ -31,7 +31,8 @@ class Option:
 
     Attributes:
         name: of the field.
-        kind: the type of its values, None left out: int, float, str, bytes or tuple (of texts).
+        kind: the type of its values, None left out: bool, int, float, str, bytes or tuple (of
+            texts).
         choices: of the texts that it may be; empty where any may.
         optional: whether it may be None.
         default: where nothing is said; None where something has to be, too.
@@ -97,6 +98,8 @@ def check_value(option: Option, value: Any) -> None:
     elif option.calls:
         calls = isinstance(value, tuple) and all(isinstance(call, str) for call in value)
         _hold(calls, option, "a list of calls", value)
+    elif option.kind is bool:
+        _hold(isinstance(value, bool), option, "true or false", value)
     elif option.kind is bytes:
         _hold(option.holds(len(value)), option, option.range, f"{len(value)} bytes")
     elif option.kind is str:
