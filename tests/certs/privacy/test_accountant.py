@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import log, mpf
 
@@ -143,11 +143,13 @@ atoms = st.one_of(
 )
 
 
+@settings(max_examples=25)
 @given(st.lists(atoms, max_size=4), atoms)
 def test_one_more_atom_never_lowers_the_epsilon(some: list[Atom], more: Atom) -> None:
     assert _epsilon([*some, more], DELTAS[1]) >= _epsilon(some, DELTAS[1])
 
 
+@settings(max_examples=25)
 @given(st.lists(atoms, max_size=4), st.randoms())
 def test_the_order_of_atoms_does_not_matter(some: list[Atom], random: object) -> None:
     other = list(some)

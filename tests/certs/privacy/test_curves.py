@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import exp, log, mpf
 
@@ -30,16 +30,19 @@ decimals = st.decimals("0.001", "1000", places=3).map(lambda value: format(value
 shares = st.decimals("0.00001", "0.99999", places=5).map(lambda value: format(value, "f"))
 
 
+@settings(max_examples=25)
 @given(probability=shares, choices=st.integers(2, 1000))
 def test_randomised_response_is_its_closed_form_rounded_up(probability: str, choices: int) -> None:
     _holds(atom(mechanism="randomized_response", probability=probability, choices=choices))
 
 
+@settings(max_examples=25)
 @given(scale=decimals, sensitivity=decimals)
 def test_laplace_is_its_closed_form_rounded_up(scale: str, sensitivity: str) -> None:
     _holds(atom(mechanism="laplace", scale=scale, sensitivity=sensitivity))
 
 
+@settings(max_examples=25)
 @given(sigma=decimals, sensitivity=decimals)
 def test_gaussian_is_its_closed_form_rounded_up(sigma: str, sensitivity: str) -> None:
     _holds(atom(mechanism="gaussian", sigma=sigma, sensitivity=sensitivity))
@@ -92,6 +95,7 @@ def test_times_is_that_many_sums() -> None:
     assert seven.pure == 7 * (once.pure or 0)
 
 
+@settings(max_examples=25)
 @given(epsilon=st.integers(1, 5 * 10**9))
 def test_a_pure_epsilon_bounds_the_worst_mechanism_that_has_it(epsilon: int) -> None:
     # Randomised response of two choices is the worst of all that have its pure epsilon.
@@ -119,6 +123,7 @@ def test_points_are_joined_by_chords_and_end_at_the_last() -> None:
     assert "5.5" not in known
 
 
+@settings(max_examples=25)
 @given(sigma=decimals)
 def test_a_curve_by_points_is_never_below_the_mechanism(sigma: str) -> None:
     of = atom(mechanism="gaussian", sigma=sigma, sensitivity="1")
