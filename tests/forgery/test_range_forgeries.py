@@ -206,7 +206,8 @@ def another_honest_run(mutant: Mutant, data: bytes) -> bool:
     told |= {"max_expansions": limits.get("max_expansions"), "started_ms": header["started_ms"]}
     try:
         answers = [answer_of(r, 1) for r in mutant.records if r["kind"] == "refine"]
-        written = honest(data, {"seed": SEED, **told}, Answered(answers, None))
+        adapters = [Adapter(**listed) for listed in header.get("adapters", ())]
+        written = honest(data, {"seed": SEED, **told}, Answered(answers, None), adapters)
     except (Rejected, ResumeError, SettingsError):
         return False
     return chained(written) == mutant.data
