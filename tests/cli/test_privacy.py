@@ -184,7 +184,7 @@ def test_requests_of_a_batch_take_atoms(tcc: Tcc, artifact: Path, tmp_path: Path
 def test_a_book_names_atoms(tcc: Tcc, artifact: Path, tmp_path: Path) -> None:
     book = json.loads(BOOK.read_text())
     for entry in book["quotes"]:
-        entry["atom"] = {"mechanism": "gaussian", "sigma": "20.0", "sensitivity": "1"}
+        entry["atom"] = {"mechanism": "gaussian", "sigma": "20.0", "sensitivity": "1", "times": 3}
     path, ledger = tmp_path / "book.json", tmp_path / "run.ledger"
     path.write_text(json.dumps(book))
     told = ("--quotes", path, "--seed", SEED)
@@ -192,7 +192,7 @@ def test_a_book_names_atoms(tcc: Tcc, artifact: Path, tmp_path: Path) -> None:
     asked = ledger.read_bytes().count(b'"atom":')
     assert asked > 1
     found = tcc("validate", ledger, "--artifact", artifact, "--json").json
-    assert found["privacy"]["atoms"] == asked
+    assert found["privacy"]["atoms"] == 3 * asked
     # A book that names atoms has them counted, at the delta that there is by default.
     assert tcc("run", artifact, *told, "--json").json["eps_delta"]["delta"] == "0.00001"
     other = tmp_path / "other.ledger"

@@ -199,6 +199,12 @@ def test_a_run_that_depends_on_raw_input_claims_nothing_and_states_nothing() -> 
     assert code_of(checked, changed(records, len(records) - 1, **said)) == "L103"
 
 
+def test_a_whole_ledger_that_claims_though_it_depends_on_raw_input_is_refused() -> None:
+    checked, records = written({"top": 2}, atoms=False)
+    assert records[0]["claim_type"] == "RunWiseExact"
+    assert code_of(checked, changed(records, 0, privacy_scope="raw_input_dependent")) == "L609"
+
+
 def test_the_cap_is_held_against_the_converted_epsilon_not_a_sum() -> None:
     # The probe is the cheaper one: it takes Laplace noise of scale 8 and an epsilon of 0.01.
     cheap = {"top": 9, "price_weight": "1000", "epsilon_weight": "0"}

@@ -167,6 +167,7 @@ FIELD_CODES: dict[str, set[str]] = {
     "router_rdp_eps": {"L705"},
     "alpha_selected": {"L706"},
     "eps_delta": {"L707"},
+    "atom": {"L704", "L705", "L706", "L707", "L708"},
     "price_cap": {"L704"},
     "sla_ms": {"L704"},
     "epsilon_cap": {"L704"},

@@ -18,7 +18,6 @@ from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.race.digest import opening_salt, seed_commitment
-from tcc_runtime.errors import SettingsError
 from tcc_runtime.terms.table import check_value, table_of
 
 Mode: TypeAlias = Literal["exact", "surrogate", "fallback"]
@@ -153,7 +152,7 @@ class Settings:
             "about": "at which the epsilon of atoms is stated, a decimal; "
             f"by default {DEFAULT_DELTA}, where there are any",
             "above": 0,
-            "most": 1,
+            "below": 1,
         },
     )
     raw_input_dependent: bool = field(
@@ -198,10 +197,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not isinstance(self.after, str) and isinstance(self.after, Sequence):
             object.__setattr__(self, "after", tuple(self.after))
-        for option in _BYTES:
+        for option in _EACH_TIME:
             check_value(option, getattr(self, option.name))
-        if self.delta == "1":
-            raise SettingsError("delta", "above 0 and below 1", self.delta)
         # Of many runs all but the seed is often the same, and is looked at once.
         options = options_in(self)
         try:
@@ -248,7 +245,8 @@ class Settings:
 
 
 TABLE: Final = table_of(Settings)
-_BYTES = tuple(option for option in TABLE if option.kind is bytes)
+# What differs from run to run, and flags: to a set, 1 is true.
+_EACH_TIME = tuple(option for option in TABLE if option.kind in (bytes, bool))
 _OPTIONS = tuple(option for option in TABLE if option.kind is not bytes)
 # All that is no randomness: many runs have these in common.
 options_in = attrgetter(*(option.name for option in _OPTIONS), "atoms")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -161,3 +164,26 @@ def test_plain_epsilons_add_up_where_that_is_least() -> None:
     total = Total().plus(pure_curve(2 * 10**8)).plus(pure_curve(10**8))
     found = stated(total, DELTAS[2])
     assert (epsilon_text(found.epsilon), found.alpha) == ("0.3000000000", "pure")
+
+
+def test_the_committed_table_beside_dp_accounting_is_ours_and_holds() -> None:
+    page = (Path(__file__).parents[3] / "benchmarks" / "dp_accounting.md").read_text("utf-8")
+    rows = [line.split(" | ") for line in page.splitlines() if line.endswith(" |")][2:]
+    assert len(rows) == 30
+    for name, delta, ours, order, _, same, low, _ in rows:
+        numbers = [number for number in re.findall(r"[0-9.]+", name) if number != "."]
+        times = int(numbers.pop())
+        kind = name.split(",")[0].removeprefix("| ")
+        if kind == "randomized response":
+            members = {"probability": numbers[0], "choices": int(numbers[1])}
+        elif kind == "Laplace":
+            members = {"scale": numbers[0], "sensitivity": "1"}
+        else:
+            members = {"sigma": numbers[0], "sensitivity": "1"}
+        mechanism = kind.lower().replace(" ", "_")
+        of = atom(mechanism=mechanism, **members, times=times)
+        places = len(delta) - 2
+        found = stated(total_of([of]), Exact(int(delta[2:]), places))
+        assert (f"{found.epsilon / 10**10:.6f}", found.alpha) == (ours, order)
+        assert float(ours) >= float(low) - 1e-6
+        assert float(ours) <= float(same) * 1.01 + 1e-6 or order == "pure"
