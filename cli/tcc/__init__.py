@@ -19,9 +19,12 @@ if TYPE_CHECKING:
         cheapest,
         check,
         compile_file,
+        compile_graph,
         compile_text,
         diff,
         estimate,
+        format_text,
+        lint,
         load,
         predict,
         runs,
@@ -31,10 +34,11 @@ if TYPE_CHECKING:
         validate,
         why,
     )
+    from tcc.artifacts import Artifact
     from tcc.documents import to_json
     from tcc.explaining import Why
+    from tcc.linting import Linted
     from tcc.picking import Picked
-    from tcc_runtime.artifact.load import Artifact
     from tcc_runtime.errors import BindingError
     from tcc_runtime.executor.binding import Failed
     from tcc_runtime.executor.execute import Execution, execute, execute_in_task
@@ -53,6 +57,7 @@ __all__ = [
     "Execution",
     "Failed",
     "Gate",
+    "Linted",
     "Picked",
     "Refused",
     "Run",
@@ -60,11 +65,14 @@ __all__ = [
     "cheapest",
     "check",
     "compile_file",
+    "compile_graph",
     "compile_text",
     "diff",
     "estimate",
     "execute",
     "execute_in_task",
+    "format_text",
+    "lint",
     "load",
     "predict",
     "runs",
@@ -87,9 +95,10 @@ _HOME = {
     "execute_in_task": "tcc_runtime.executor.execute",
     "Gate": "tcc_runtime.gate.gate",
     "Refused": "tcc_runtime.gate.refusals",
-    "Artifact": "tcc_runtime.artifact.load",
+    "Artifact": "tcc.artifacts",
     "Run": "tcc_runtime.outcome",
     "Why": "tcc.explaining",
+    "Linted": "tcc.linting",
     "Picked": "tcc.picking",
     "to_json": "tcc.documents",
 }

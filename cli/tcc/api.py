@@ -7,9 +7,18 @@ open.
 
 from __future__ import annotations
 
-from tcc.compilation import CompileError, compile_file, compile_text, load, save
+from tcc.compilation import (
+    CompileError,
+    compile_file,
+    compile_graph,
+    compile_text,
+    format_text,
+    load,
+    save,
+)
 from tcc.differing import diff
 from tcc.explaining import why
+from tcc.linting import lint
 from tcc.picking import cheapest, sample
 from tcc.searching import estimate, predict, runs, search
 from tcc.verification import check, validate
@@ -19,9 +28,12 @@ __all__ = [
     "cheapest",
     "check",
     "compile_file",
+    "compile_graph",
     "compile_text",
     "diff",
     "estimate",
+    "format_text",
+    "lint",
     "load",
     "predict",
     "runs",

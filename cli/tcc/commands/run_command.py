@@ -14,9 +14,11 @@ from click.core import ParameterSource
 from tcc import screen
 from tcc.atoms import atoms_in, plain_delta
 from tcc.commands.adapters_command import adapters_in
+from tcc.configured import config_of, config_options, fill
 from tcc.exits import CLEAN, DECLINED
 from tcc.files import same_file
 from tcc.forecast import announce, forecast, warn_of_relaxed
+from tcc.given import is_grammar
 from tcc.opening import (
     artifact_argument,
     input_option,
@@ -62,6 +64,7 @@ from tcc_runtime.terms.settings import DEFAULT_DELTA, TABLE, Settings
 @click.option("--overwrite", is_flag=True, help="replace a ledger that is there")
 @click.option("--resume", "resumes", is_flag=True, help="go on where the ledger was cut off")
 @trust_options
+@config_options
 @compile_options
 @json_option
 @click.pass_context
@@ -88,6 +91,10 @@ def command(
     --resume takes the settings of the run from the ledger; it needs the seed, and where it has more
     to ask the --quotes.
     """
+    config = config_of(given, artifact, output_format="json" if as_json else "text")
+    fill(given, config.run)
+    if is_grammar(artifact):
+        fill(given, config.compile)
     handed = () if atoms is None else atoms_in(atoms)
     settings, predicted = _settings(given, handed), None
     trust = {name: given.pop(name) for name in ("checked", "no_verify")}

@@ -15,13 +15,14 @@ from tcc.documents import to_json
 from tcc.exits import CLEAN
 from tcc.files import same_file
 from tcc.opening import (
+    audit_options,
     input_option,
     json_option,
     ledger_argument,
     refuse,
     refuse_grammar,
 )
-from tcc.options import bytes_option, digest_option
+from tcc.options import digest_option
 from tcc.verification import validate
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
@@ -38,21 +39,8 @@ _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
 @ledger_argument
 @input_option("--artifact", "the artifact that was run", required=True)
 @digest_option("--pin", "the artifact digest that is trusted")
-@digest_option("--seed", "the seed, where the ledger withholds it")
-@digest_option("--opening-salt", "of the commitment, where it is not derived from the seed")
-@digest_option("--opening", "what was handed out before beacon and nonce were known")
-@bytes_option("--beacon", "the public randomness")
-@bytes_option("--nonce", "the client's own randomness")
-@input_option("--counts", "an exact artifact of the same core, for kappa")
+@audit_options
 @input_option("--adapters", "the registry that the adapters of a run have to stand in")
-@digest_option("--key", "of a session's digests")
-@click.option(
-    "--kernel",
-    type=click.Choice(["pure", "fast"]),
-    default="pure",
-    show_default=True,
-    help="pure is the definition alone; fast is for large ledgers",
-)
 @click.option(
     "--nodes",
     type=click.Path(dir_okay=False, path_type=Path),
