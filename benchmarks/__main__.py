@@ -27,6 +27,7 @@ TABLES = (
     "mcp",
     "gate",
     "langgraph",
+    "startup",
 )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tcc.compilation import CompileError
 from tcc_runtime.artifact.load import mapped
@@ -56,9 +57,9 @@ def check(
 def _core_of(source: str | Path | None) -> bytes | None:
     if source is None:
         return None
-    from tcc_compiler.pipeline import read_source
+    from tcc.given import read_given
 
-    front = read_source(Path(source))
+    front = read_given(source if isinstance(source, Path) else Path(source))
     if front.core is None:
         raise CompileError(front.diagnostics)
     return front.core
@@ -76,7 +77,9 @@ def validate(
     nonce: bytes | None = None,
     counts: str | Path | bytes | None = None,
     key: bytes | None = None,
+    adapters: str | Path | None = None,
     kernel: str = "pure",
+    nodes: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Validation | SessionValidation:
     """Derive every number of a run's ledger again, or go through a session's, with the artifact.
 
@@ -89,12 +92,16 @@ def validate(
         opening: 32 bytes, handed out before beacon and nonce were known.
         beacon, nonce: the public randomness, and the client's own.
         counts: an artifact with exact counts of the same core, for kappa.
+        adapters: a registry that the adapters of a run have to stand in, each held to its folder.
         key: 32 bytes, of a session's digests: those of values that it shows are derived again.
         kernel: ``pure`` trusts `tcc_certs` alone; ``fast`` passes lines by a faster reader, and
             leaves to the definition those that this one does not pass; sessions have none.
+        nodes: is called with kappa and the tightened key of each pushed node: diagnostics, on
+            which no verdict rests. All lines go by the definition then.
 
     Raises:
         OSError: a file cannot be read.
+        Rejected: A101 to A106, of the registry and its adapters.
         SettingsError: what was given is for runs, and this is a session; or the other way round.
     """
     from tcc_certs.replay import validate as replay
@@ -103,10 +110,12 @@ def validate(
 
     chunks = ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger))
     if is_session(chunks):
-        for_runs = (seed, opening_salt, opening, beacon, nonce, counts)
+        for_runs = (seed, opening_salt, opening, beacon, nonce, counts, adapters, nodes)
         if any(given is not None for given in for_runs):
             raise SettingsError(
-                "ledger", "a run, for seed, opening, beacon, nonce and counts", "a session"
+                "ledger",
+                "a run, for seed, opening, beacon, nonce, counts, adapters and nodes",
+                "a session",
             )
         return go_through(chunks, _bytes(artifact), pin=pin, key=key)
     if key is not None:
@@ -118,7 +127,7 @@ def validate(
 
         shortcut = FastReplay()
 
-    return replay(
+    found = replay(
         chunks,
         _bytes(artifact),
         pin=pin,
@@ -128,8 +137,16 @@ def validate(
         beacon=beacon,
         nonce=nonce,
         counts=None if counts is None else _bytes(counts),
+        tell=nodes,
         shortcut=shortcut,
     )
+    if adapters is None:
+        return found
+    from tcc.registered import held_to_registry
+    from tcc_runtime.adapters.registry import read_registry
+
+    whole = (chunks,) if isinstance(chunks, bytes) else chunks
+    return held_to_registry(found, whole, read_registry(Path(adapters)))
 
 
 def _bytes(source: str | Path | bytes) -> bytes:

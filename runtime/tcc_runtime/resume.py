@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tcc_certs.core.atoms import Atom, canonical_atom
 from tcc_certs.errors import Code, ensure, require
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.formats.ledger_schema import check_record
+from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.answered import Answered, answer_of
 from tcc_runtime.asking.quotes import Answer, Quoter
@@ -45,6 +47,7 @@ def resume(
     sync_ms: int = 1000,
     quoter: Quoter | None = None,
     engine: Engine = QUICKEST,
+    adapters: Iterable[Adapter] | None = None,
 ) -> Run:
     """Takes a run up again; one whose ledger is closed is only played again.
 
@@ -61,6 +64,7 @@ def resume(
         sync_ms: as of the ledger's file.
         quoter: is asked where the answers of the ledger end.
         engine: how it is computed, whoever computed its prefix.
+        adapters: as of a search; those of the ledger.
 
     Raises:
         ResumeError: the ledger holds no record, or not this artifact's run with this seed.
@@ -78,7 +82,7 @@ def resume(
             recorder = Replaying(prefix, handle, path, withhold=withhold, sync_ms=sync_ms)
             asked = Answered(prefix.answers, quoter)
             clock = _clock(recorder)
-            return search(artifact, settings, recorder, on_expand, clock, asked, engine)
+            return search(artifact, settings, recorder, on_expand, clock, asked, engine, adapters)
     except LedgerError:
         raise
     except OSError as error:
@@ -159,6 +163,9 @@ def _settings(header: Mapping[str, Json], seed: bytes, salt: bytes | None) -> Se
         if name in header:
             told[name] = bytes.fromhex(str(header[name]))
     told["after"] = header.get("after", ())
+    told["delta"] = header.get("delta")
+    told["atoms"] = _atoms(header.get("atoms", ()))
+    told["raw_input_dependent"] = header["privacy_scope"] == "raw_input_dependent"
     limits: Any = header["run_limits"]
     for name in ("max_expansions", "price_cap", "sla_ms", "epsilon_cap"):
         told[name] = limits.get(name)
@@ -169,6 +176,13 @@ def _settings(header: Mapping[str, Json], seed: bytes, salt: bytes | None) -> Se
     if header["mode"] != "fallback" and header["race"] != "literal":
         told["truncate"] = header["truncate"]
     return Settings(seed=seed, opening_salt=salt, **told)
+
+
+def _atoms(listed: Any) -> tuple[Atom, ...]:
+    return tuple(
+        canonical_atom(item, f"line 1: atoms[{i}]", Code.LEDGER_SCHEMA)
+        for i, item in enumerate(listed)
+    )
 
 
 def _require_same(header: Mapping[str, Json], artifact: Artifact, settings: Settings) -> None:

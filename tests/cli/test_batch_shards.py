@@ -24,6 +24,7 @@ from tcc.batches import ndjson_parts, parquet_parts
 from tcc.batches.errors import PartDamaged
 from tcc.batches.folder import Batch
 from tcc.batches.shards import canonical, shards
+from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_runtime.errors import WorkerLost
 from tcc_runtime.terms.settings import Settings
 from tcc_runtime.workers import Here
@@ -318,6 +319,10 @@ def test_the_digest_of_a_shard_tells_every_setting_apart() -> None:
         {"after": ("a", "b")},
         {"after": ("a b",)},
         {"opening_salt": bytes(32)},
+        {"raw_input_dependent": True},
+        {"delta": "0.1"},
+        {"atoms": atoms_of([{"mechanism": "laplace", "scale": "2", "sensitivity": "1"}])},
+        {"atoms": atoms_of([{"mechanism": "laplace", "scale": "3", "sensitivity": "1"}])},
     ]
     texts = {canonical(base)}
     for other in others:

@@ -11,6 +11,7 @@ import pytest
 import tcc as library
 from tcc.batches import ndjson_parts, parquet_parts
 from tcc.batches.rows import Row
+from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_runtime.workers import Here
 from tests.cli.batches import lines, settings
 from tests.cli.conftest import Tcc
@@ -53,6 +54,25 @@ def test_a_whole_batch_is_valid(
     assert ended.json["claims"] == {"RunWiseExact": 7}
     assert ended.json["findings"] == []
     assert "VALID: 7 ledgers hold" in tcc(*command, "--processes", 1).out
+
+
+@pytest.mark.parametrize("name", ["research", "support_refund"])
+def test_results_with_atoms_and_ranges_are_those_of_their_ledgers(
+    tmp_path: Path, name: str
+) -> None:
+    grammar = Path(__file__).parents[2] / "grammars" / f"{name}.tcg"
+    opened = library.compile_file(grammar)
+    library.save(opened, tmp_path / "a.tcca")
+    atoms = atoms_of([{"mechanism": "laplace", "scale": "2", "sensitivity": "1"}])
+    asked = [
+        *settings(1, atoms=atoms),
+        *settings(1, 2, top=3, max_expansions=2),
+        *settings(1, 3, mode="fallback"),
+        *settings(1, 4, truncate=6),
+    ]
+    library.batch(opened, asked, tmp_path / "out", executor=Here())
+    report = found(tmp_path / "a.tcca", tmp_path / "out")
+    assert (report.findings, report.verdicts) == ((), {"VALID": 4})
 
 
 def other_ledger(row: Row) -> Row:

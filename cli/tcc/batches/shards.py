@@ -13,6 +13,7 @@ from blake3 import blake3
 
 from tcc.batches.errors import BatchError
 from tcc.batches.folder import Batch
+from tcc_certs.core.atoms import atom_document
 from tcc_certs.formats.codec import Json, encode
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import SettingsError
@@ -50,6 +51,8 @@ def canonical(settings: Settings) -> bytes:
             found[option.name] = list(value)
         elif value is not None:
             found[option.name] = str(value)
+    if settings.atoms:
+        found["atoms"] = [atom_document(atom) for atom in settings.atoms]
     return encode(found) + b"\n"
 
 

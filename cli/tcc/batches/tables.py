@@ -101,6 +101,8 @@ def _kinds(option: Option) -> tuple[str, ...]:
     """The types that a column of this setting may have, the usual one first."""
     if option.calls:
         return "list<element: string>", "list<item: string>", "large_list<item: string>"
+    if option.kind is bool:
+        return "bool", "null"
     if option.kind is int:
         return "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "null"
     if option.kind is float:

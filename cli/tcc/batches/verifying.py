@@ -273,7 +273,9 @@ def _differences(
         yield "ledger_head", found.head, _short(told.get("ledger_head"))
     if told.get("after", []) != list(found.after):
         yield "after", _short(list(found.after)), _short(told.get("after"))
-    for name in _TOLD:
+    # A ledger ends with the guard that ended the run, a result has all that fired.
+    names = dict.fromkeys([*_TOLD, *sorted((told.keys() & closed.keys()) - {"guards"})])
+    for name in names:
         there = _plans(told.get(name)) if name == "plans" else told.get(name)
         if there != closed.get(name) and name in (closed.keys() | told.keys()):
             yield name, _short(closed.get(name)), _short(there)

@@ -14,7 +14,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from secrets import token_hex
 from typing import BinaryIO
 
 from tcc_runtime.errors import OutputBusy, OutputRefused
@@ -135,7 +134,7 @@ def sync_folder(folder: Path) -> None:
 
 def _beside(target: Path) -> tuple[int, Path]:
     """A new file in the folder of `target`, open; with its permissions where it is there."""
-    beside = target.parent / f".{target.name[:32]}.{token_hex(8)}"
+    beside = target.parent / f".{target.name[:32]}.{os.urandom(8).hex()}"
     handle = os.open(beside, _NEW, _MODE)
     with suppress(FileNotFoundError):
         os.fchmod(handle, stat.S_IMODE(target.stat().st_mode) & 0o777)

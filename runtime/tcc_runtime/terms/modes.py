@@ -5,17 +5,20 @@ Text: docs/spec/race.md, section 11.  Every refusal of a combination is here.  C
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from tcc_certs.errors import Code, Rejected
+from tcc_certs.privacy.spending import Taken, account, exact_delta
+from tcc_runtime.adapters.adapter import Adapter, adapters_of
 from tcc_runtime.artifact.counts import written_bytes
 from tcc_runtime.artifact.cuts import cut_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.root import Root, root_of
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.terms.settings import Ask, Keys, Mode, Race, Settings
+from tcc_runtime.terms.settings import DEFAULT_DELTA, Ask, Keys, Mode, Race, Settings
 
 MOST_WRITTEN: Final = 1400 * 1024 * 1024  # what was measured to take 1.5 GB of a run
 
@@ -41,6 +44,8 @@ class Terms:
         cut: whether K is less than the root's rank.
         claim: what a certified stop shows; ``NoCert`` where nothing can.
         ask: when costs that are ranges are asked for; None where all costs are points.
+        adapters: that the models which may be asked run with, in order of their names.
+        taken: the account of privacy that the run begins with; None where it keeps none.
     """
 
     settings: Settings
@@ -52,13 +57,22 @@ class Terms:
     cut: bool
     claim: Claim
     ask: Ask | None
+    adapters: tuple[Adapter, ...] = ()
+    taken: Taken | None = None
 
 
-def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> Terms:
+def terms_of(
+    artifact: Artifact,
+    settings: Settings,
+    *,
+    quoted: bool = True,
+    registry: Iterable[Adapter] | None = None,
+) -> Terms:
     """Settles what the settings leave open, and refuses what the artifact cannot give.
 
     Args:
         quoted: whether there is somebody to ask.
+        registry: the adapters that are known; None: nothing is said of adapters.
 
     Raises:
         AfterRefused: `after` is no prefix of a plan.
@@ -66,8 +80,9 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
             mode, other keys or a tilt; ``rest`` with anchored keys; ``rest``, `inflate`,
             `truncate` or ``anchored`` where no race is run; a cut the tail of which takes too
             many steps; a cap on asking, or a way of asking, where there is nothing to ask, or
-            nobody.
-        Rejected: an unverified artifact leads out of its ranges; D201 its counts are too great to
+            nobody; atoms or a delta where nothing counts them.
+        Rejected: A102 a model that may be asked runs with an adapter that the registry has not; an
+            unverified artifact leads out of its ranges; D201 its counts are too great to
             be written out.
     """
     _require_writable(artifact, settings)
@@ -91,6 +106,8 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
         _require_no_race(settings)
     if truncate < longest:
         _require_weighable(artifact, truncate, root)
+    ask = _ask(artifact, settings, quoted)
+    asked = registry is not None and ask not in (None, "never")
     return Terms(
         settings=settings,
         root=root,
@@ -99,9 +116,28 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
         keys=keys,
         truncate=truncate,
         cut=truncate < longest,
-        claim=_claim(artifact, mode, literal, truncate < longest),
-        ask=_ask(artifact, settings, quoted),
+        claim=_claim(artifact, settings, mode, truncate < longest),
+        ask=ask,
+        adapters=adapters_of(artifact.core, registry) if asked and registry is not None else (),
+        taken=_taken(artifact, settings),
     )
+
+
+def _taken(artifact: Artifact, settings: Settings) -> Taken | None:
+    """The account of a run that is handed atoms, or whose asks may take some."""
+    if settings.atoms and settings.raw_input_dependent:
+        what = "none, as a run that depends on raw input states nothing of privacy"
+        raise SettingsError("atoms", what, f"{len(settings.atoms)} atoms")
+    delta = settings.delta
+    if artifact.fixed_costs and not settings.atoms:
+        if delta is not None:
+            raise SettingsError("delta", "none, as there are no atoms to count", delta)
+        return None
+    carried = any(model.atom for tool in artifact.core.tools for model in tool.models)
+    if delta is None and not settings.atoms and not carried:
+        return None
+    exact = exact_delta(delta or DEFAULT_DELTA)
+    return account(exact, settings.atoms, not settings.raw_input_dependent)
 
 
 def _ask(artifact: Artifact, settings: Settings, quoted: bool) -> Ask | None:
@@ -117,8 +153,9 @@ def _ask(artifact: Artifact, settings: Settings, quoted: bool) -> Ask | None:
     return (settings.ask or "leaf") if quoted else "never"
 
 
-def _claim(artifact: Artifact, mode: Mode, literal: bool, cut: bool) -> Claim:
-    if literal or mode == "fallback" or not artifact.verified:
+def _claim(artifact: Artifact, settings: Settings, mode: Mode, cut: bool) -> Claim:
+    literal = settings.race == "literal"
+    if literal or mode == "fallback" or not artifact.verified or settings.raw_input_dependent:
         return Claim.NONE
     if cut:
         return Claim.TRUNCATION
