@@ -17,7 +17,7 @@ import tcc
 from tcc_runtime.terms.settings import Settings
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
-RUNS, TOP, SHARD, REPEATS = 400, 4, 50, 1
+RUNS, TOP, SHARD, REPEATS = 200, 4, 25, 1
 ENGINES: dict[str, dict[str, Any]] = {
     "1 process": {"processes": 1},
     "2 processes": {"processes": 2},

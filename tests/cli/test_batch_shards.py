@@ -174,6 +174,27 @@ def test_every_byte_of_a_part_counts_or_changes_nothing_that_is_read(
     assert refused > (0.9 if form == "parquet" else 0.999) * tried
 
 
+def test_rows_under_the_seal_of_others_are_refused(
+    opened: library.Artifact, tmp_path: Path
+) -> None:
+    here(opened, settings(3), tmp_path / "out", part_format="parquet")
+    path = tmp_path / "out" / "part-00000001.parquet"
+    sealed = {b"tcc.batch.part": pq.read_metadata(path).metadata[b"tcc.batch.part"]}
+    whole = pq.read_table(path).replace_schema_metadata(sealed)
+    options = {"compression": "zstd", "store_schema": False}
+    pq.write_table(whole, path, **options)
+    assert len(list(parquet_parts.read(path))) == 3
+    for other in (whole.slice(0, 2), whole.take([1, 0, 2]), whole.drop_columns(["seed"])):
+        pq.write_table(other, path, **options)
+        with pytest.raises(PartDamaged):
+            list(parquet_parts.read(path))
+    column = pa.array([b"x", b"y", b"z"], pa.binary())
+    at = whole.schema.get_field_index("ledger")
+    pq.write_table(whole.set_column(at, "ledger", column), path, **options)
+    with pytest.raises(PartDamaged, match="its rows are not those of its seal"):
+        list(parquet_parts.read(path))
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"asked": settings(8)}, "its requests is"),
     ({"asked": settings(7, top=2)}, "its requests is"),
