@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcc import screen
+from tcc.configured import config_of, config_options, fill
 from tcc.describe import describe, print_description
 from tcc.exits import CLEAN
 from tcc.files import same_file
-from tcc.findings import as_json as as_object
 from tcc.given import STDIN, GivenPath, compile_given
 from tcc.opening import json_option, options_of, show_or_exit
 from tcc.options import compile_options
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="the artifact; by default beside the grammar",
 )
+@config_options
 @compile_options
 @click.option(
     "--output-format",
@@ -64,12 +65,16 @@ def command(
     """
     if grammar is STDIN and output is None:
         raise click.UsageError("a grammar on standard input has no name: say where to, by -o")
+    shown = "json" if as_json and output_format == "text" else output_format
+    config = config_of(given, grammar, output_format=shown)
+    fill(given, config.compile)
     job = _Job(
         grammar=grammar,
         output=output or grammar.with_suffix(".tcca"),
         options=options_of(given),
-        shown="json" if as_json and output_format == "text" else output_format,
+        shown=shown,
         as_json=as_json,
+        config=config.path,
     )
     if not watching:
         ctx.exit(job.run(lambda compiled: None))
@@ -79,13 +84,18 @@ def command(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
-    """What is compiled, and where to; `shown` is the format of the diagnostics."""
+    """What is compiled, and where to; `shown` is the format of the diagnostics.
+
+    Attributes:
+        config: the file that options had their defaults from, where there was one.
+    """
 
     grammar: Path
     output: Path
     options: Options
     shown: str
     as_json: bool
+    config: Path | None
 
     def run(self, see: See) -> int:
         """Compile, write and tell; ends the command where there is no artifact."""
@@ -101,8 +111,13 @@ class _Job:
         artifact = load(compiled.artifact or b"", verify=False)
         fields = describe(artifact)
         if self.as_json:
-            warnings = [as_object(diagnostic) for diagnostic in compiled.diagnostics]
-            screen.print_json("compile", fields | ({"diagnostics": warnings} if warnings else {}))
+            if self.config is not None:
+                fields["config"] = str(self.config)
+            if compiled.diagnostics:
+                from tcc.findings import as_json as as_object
+
+                fields["diagnostics"] = [as_object(said) for said in compiled.diagnostics]
+            screen.print_json("compile", fields)
             return CLEAN
         fields.pop("plans_by_depth", None)
         took = time.perf_counter() - started
