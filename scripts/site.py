@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -70,6 +71,18 @@ def content(path: str) -> str | bytes:
 def _in_checkout(name: str) -> str:
     """The path in the checkout of a source of the site."""
     return name.removeprefix(SOURCE) if name.startswith(SOURCE) else f"docs/{name}"
+
+
+def slugify(text: str, separator: str) -> str:
+    """The name of a heading, as GitHub makes it, so that links hold in both places."""
+    kept = [c for c in text.lower() if c in " _-" or unicodedata.category(c)[0] in "LN"]
+    return "".join(kept).strip().replace(" ", separator)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Headings get the names that they have in the repository."""
+    config.mdx_configs["toc"]["slugify"] = slugify
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
