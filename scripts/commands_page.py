@@ -2,7 +2,7 @@
 
     python scripts/commands_page.py docs/commands.md
 
-It reads click's objects and not the text of `--help`, whose layout differs between versions of click.
+It reads click's objects, not the text of `--help`, whose layout differs between versions of click.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from tcc.main import COMMANDS, cli
 
 HEAD = """# The command line
 
-Made from the commands themselves; do not edit by hand. `python scripts/commands_page.py docs/commands.md` writes it
-again. The same text comes from `tcc COMMAND --help`.
+Made from the commands themselves; do not edit by hand.
+`python scripts/commands_page.py docs/commands.md` writes it again. The same text comes from
+`tcc COMMAND --help`.
 
-Exit codes of every command: 0 clean, 1 findings, 2 declined, incomplete, a limit or bad usage, 3 a bug of ours.
-`-h` and `--help` tell what a command takes, `tcc --version` the version. Colour is for terminals alone, and goes
-where `NO_COLOR` is set.
+Exit codes of every command: 0 clean, 1 findings, 2 declined, incomplete, a limit or bad usage, 3 a
+bug of ours. `-h` and `--help` tell what a command takes, `tcc --version` the version. Colour is for
+terminals alone, and goes where `NO_COLOR` is set.
 """
 
 

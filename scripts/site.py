@@ -1,8 +1,9 @@
 """Puts what the pages of docs/ name outside of it on the site, too, so that no link leads nowhere.
 
-A hook of mkdocs (mkdocs.yml). A page may name any file or folder of the checkout, as it may where the
-pages are read in the repository. Each such file becomes a page or a file below `source/`, and links are
-turned to it: Markdown is a page, a folder a list of its files, anything else a text or a picture.
+A hook of mkdocs (mkdocs.yml). A page may name any file or folder of the checkout, as it may where
+the pages are read in the repository. Each such file becomes a page or a file below `source/`, and
+links are turned to it: Markdown is a page, a folder a list of its files, anything else a text or a
+picture.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds what pages name, and what is named by pages that were added."""
     from mkdocs.structure.files import File
 
-    waiting = [file for file in files.documentation_pages()]
+    waiting = list(files.documentation_pages())
     while waiting:
         page = waiting.pop()
         for target in targets(page.content_string):

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 from scripts.commands_page import page as commands_page
+
+from tcc.main import COMMANDS
 from tests.docs.pages import ROOT, links, pages
 
 DOCS = ROOT / "docs"
@@ -19,7 +21,7 @@ def of_docs() -> list[str]:
 
 
 def nav() -> dict[str, list[str]]:
-    """The pages of each kind in mkdocs.yml; read as lines, as it has a tag that only mkdocs knows."""
+    """The pages of each kind in mkdocs.yml, read as lines."""
     text = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
     parts = re.split(r"^  - (.+?):?$", text, flags=re.MULTILINE)[1:]
     return {name: re.findall(r"- (\S+\.md)$", below, re.MULTILINE)
@@ -45,6 +47,12 @@ def test_the_index_has_the_same_pages_under_the_same_kinds() -> None:
 
 def test_the_readme_leads_to_the_index() -> None:
     assert "docs/index.md" in links(ROOT / "README.md")
+
+
+def test_the_readme_names_every_command() -> None:
+    table = (ROOT / "README.md").read_text("utf-8").partition("## The commands")[2]
+    named = set(re.findall(r"`tcc ([a-z]+)", table.partition("\n## ")[0]))
+    assert named == COMMANDS.keys()
 
 
 def test_the_page_of_the_command_line_is_that_of_the_commands() -> None:

@@ -24,9 +24,11 @@ BLOCK = re.compile(
 
 
 def environment() -> dict[str, str]:
-    """That of the test, with `python` its interpreter, for programs that the examples start, too."""
+    """That of the test: `python` is its interpreter, also for what the examples start."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    ours = [entry for entry in sys.path if Path(entry).is_relative_to(ROOT)]
+    # What is installed beside the interpreter is found by it alone, not by that of the auditor.
+    here = [Path(entry) for entry in sys.path if Path(entry).is_relative_to(ROOT)]
+    ours = [str(entry) for entry in here if not entry.is_relative_to(sys.prefix)]
     return os.environ | {"PYTHONPATH": os.pathsep.join(ours), "PATH": path, "NO_COLOR": "1"}
 
 

@@ -1,4 +1,4 @@
-"""The site is built without a warning, fetches nothing from elsewhere, and shows what the pages hold."""
+"""The site is built without a warning, fetches nothing, and shows what the pages hold."""
 
 from __future__ import annotations
 
