@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import shlex
-from collections.abc import Callable, Mapping
+from asyncio import CancelledError
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -130,19 +133,49 @@ def _module(path: Path | None, artifact: Artifact) -> tuple[dict[str, Any] | Non
     if spec is None or spec.loader is None:
         raise click.BadParameter(f"{str(path)!r} is no Python file", param_hint="--tools")
     module = importlib.util.module_from_spec(spec)
-    try:
+    with _owners(str(path)):
         spec.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001 - the file is its owner's, and may raise anything
-        said = f"{path}: {type(error).__name__}: {error}"
-        raise click.ClickException(said) from None
     found = getattr(module, "TOOLS", None)
     if found is None:
         names = [tool.name for tool in artifact.core.tools]
         found = {name: getattr(module, name) for name in names if hasattr(module, name)}
     if not isinstance(found, Mapping):
         raise click.BadParameter("TOOLS is no mapping", param_hint="--tools")
-    resolve: Callable[..., Any] | None = getattr(module, "resolve", None)
-    return dict(found), getattr(module, "arguments", None), resolve
+    source, resolve = getattr(module, "arguments", None), getattr(module, "resolve", None)
+    if callable(source):
+        source = _asked(source, f"{path}: arguments")
+    if resolve is not None and not callable(resolve):
+        raise click.BadParameter("`resolve` is nothing to call", param_hint="--tools")
+    return dict(found), source, None if resolve is None else _told(resolve, f"{path}: resolve")
+
+
+@contextmanager
+def _owners(where: str) -> Iterator[None]:
+    """The code of the file's owner, which may raise anything, and exit too."""
+    try:
+        yield
+    except (KeyboardInterrupt, GeneratorExit, CancelledError):
+        raise
+    except BaseException as error:  # noqa: BLE001 - see above
+        said = f"{where}: {type(error).__name__}: {error}"
+        raise click.ClickException(said) from None
+
+
+def _asked(source: Callable[[Any], Any], where: str) -> Callable[[Any], Any]:
+    async def ask(step: Any) -> Any:
+        with _owners(where):
+            found = source(step)
+            return await found if inspect.isawaitable(found) else found
+
+    return ask
+
+
+def _told(resolve: Callable[[Any], Any], where: str) -> Callable[[Any], Any]:
+    def tell(made: Any) -> Any:
+        with _owners(where):
+            return resolve(made)
+
+    return tell
 
 
 def _arguments(path: Path) -> dict[str, dict[str, Any]]:
