@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MemoryError:
         screen.say("Error: not enough memory", err=True)
         code = DECLINED
-    except BaseException as error:  # noqa: BLE001 - the boundary of the process: nothing gets past
+    except BaseException as error:  # noqa: BLE001 - the boundary of the process
         code = _internal(error)
     sys.exit(code if isinstance(code, int) else CLEAN)
 

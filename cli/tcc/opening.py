@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from tcc import screen
 from tcc.exits import DECLINED, FINDINGS
-from tcc.files import GRAMMAR_ENDINGS, is_regular
+from tcc.files import GRAMMAR_ENDINGS, is_regular, looks_like_artifact, looks_like_ledger
 from tcc.options import COMPILING, digest_option, flag, taken
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact, load
@@ -131,6 +131,7 @@ def open_artifact(
     read = [] if read is None else read
     read.append(path)
     if path.suffix not in GRAMMAR_ENDINGS:
+        _refuse_ledger(path)
         if beside is None or beside.suffix not in GRAMMAR_ENDINGS:
             _refuse_compile_options(_RUN_OPTIONS if command == "run" else ())
     elif checked is not None or no_verify:
@@ -157,13 +158,29 @@ def open_artifact(
         raise click.ClickException(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def refuse_grammar(path: Path) -> None:
-    """Where only an artifact will do, say of a grammar that it is one, and what to do."""
+def require_artifact(path: Path) -> None:
+    """Where only an artifact will do, say of a grammar or a ledger what it is, and what to do."""
     if path.suffix in GRAMMAR_ENDINGS:
         made = path.with_suffix(".tcca")
         raise click.UsageError(
             f"{path} is a grammar, and certificates are in artifacts: "
             f"run `tcc compile {path} -o {made}` first, then name {made} here"
+        )
+    _refuse_ledger(path)
+
+
+def require_ledger(path: Path) -> None:
+    """Where only a ledger will do, say of a grammar or an artifact that it is one."""
+    if path.suffix == ".tcg":
+        raise click.UsageError(f"{path} is a grammar, and no ledger")
+    if looks_like_artifact(path):
+        raise click.UsageError(f"{path} is an artifact, and no ledger: see `tcc check {path}`")
+
+
+def _refuse_ledger(path: Path) -> None:
+    if looks_like_ledger(path):
+        raise click.UsageError(
+            f"{path} is a ledger, and no artifact: see `tcc validate {path} --artifact ARTIFACT`"
         )
 
 

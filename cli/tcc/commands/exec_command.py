@@ -97,26 +97,33 @@ def command(
     source = source if arguments is None else _arguments(arguments)
     try:
         with Gate(opened, ledger=ledger, show=show) as gate:
-            found = execute(
-                None,
-                functions,
-                gate=gate,
-                arguments=source,
-                deadline=deadline,
-                retries=retries,
-                resolve=resolve,
-                once=once,
-                servers=named,
-                **settings,
-            )
+            try:
+                found = execute(
+                    None,
+                    functions,
+                    gate=gate,
+                    arguments=source,
+                    deadline=deadline,
+                    retries=retries,
+                    resolve=resolve,
+                    once=once,
+                    servers=named,
+                    **settings,
+                )
+            except BaseException:
+                gate.withdraw()
+                raise
             head = gate.head
     except Refused as refusal:
         raise click.ClickException(str(refusal)) from None
     except SettingsError as error:
         said = f"expected {error.expected}, found {error.found}"
         raise click.BadParameter(said, param_hint=f"--{error.field.replace('_', '-')}") from None
-    except (BindingError, ResumeError) as error:
+    except BindingError as error:
         raise click.ClickException(str(error)) from None
+    except ResumeError as error:
+        said = f"{ledger}: this ledger cannot be taken up: {error}"
+        raise click.ClickException(said) from None
     except Rejected as refusal:
         refuse(ledger or artifact, refusal)
     except LedgerError as error:

@@ -14,7 +14,8 @@ from tcc.opening import (
     input_option,
     json_option,
     ledger_argument,
-    refuse_grammar,
+    require_artifact,
+    require_ledger,
 )
 from tcc.options import bytes_option, digest_option
 from tcc.verification import validate
@@ -52,7 +53,8 @@ def command(
     **given: Any,
 ) -> None:
     """Derive all of LEDGER again, and say what the run, or the session, has shown."""
-    refuse_grammar(artifact)
+    require_artifact(artifact)
+    require_ledger(ledger)
     pinned = None if pin is None else pin.hex()
     try:
         found = validate(ledger, artifact, pin=pinned, **given)

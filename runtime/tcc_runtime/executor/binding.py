@@ -154,7 +154,7 @@ def imported(name: str, target: str) -> Function:
         raise BindingError(name, f"there is no module {module}") from None
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 - the module is its owner's: it may even exit
+    except BaseException as error:  # the module is its owner's: it may even exit
         said = f"{type(error).__name__}: {error}"
         raise BindingError(name, f"the import of {module}: {said}") from error
     for part in path.split("."):

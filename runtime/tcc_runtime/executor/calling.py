@@ -55,7 +55,7 @@ async def called(
         return Ended(outcome="failed" if bound.errors_failed else "unknown", reason=reason)
     except (KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as error:  # noqa: BLE001 - sys.exit() of a tool is no end of ours
+    except BaseException as error:  # sys.exit() of a tool is no end of ours
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
         return Ended(outcome="unknown", reason=f"{type(error).__name__}: {error}")

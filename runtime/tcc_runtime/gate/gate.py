@@ -297,6 +297,19 @@ class Gate:
             shared.journal.close()
         self._observer.closed("let go")
 
+    def withdraw(self) -> bool:
+        """Lets go of the ledger, and takes back a start that came to nothing.
+
+        Where this gate began the session, nothing else was recorded and nobody was told its head,
+        the ledger goes, and the key that was made for it; else all stays.
+
+        Returns:
+            whether it was taken back.
+        """
+        gone = not self._told and self._shared.withdraw()
+        self.close()
+        return gone
+
     def __enter__(self) -> Gate:
         return self
 

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
+from tcc_certs.errors import clip
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record, seal
 from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
@@ -121,6 +122,7 @@ class InFile:
         self._broken = self._locked = False
         self._handle = -1
         self._pid = os.getpid()
+        self._is_ours = not path.exists()
         self._open()
         found = os.fstat(self._handle)
         self.device, self.inode = found.st_dev, found.st_ino
@@ -176,8 +178,12 @@ class InFile:
         """Whether there is no whole record yet.
 
         Raises:
-            LedgerError: it cannot be read.
+            LedgerError: it cannot be read, or was removed while its lock was waited for.
+            ResumeError: it is no ledger of a session: nothing beside it is looked at or made.
         """
+        if os.fstat(self._handle).st_nlink == 0:
+            raise self._fail(OSError(0, "the file was removed or cut"))
+        _require_session(self._piece(0), _BEGINS[: _BEGINS.index(b":") + 1])
         at = 0
         while piece := self._piece(at):
             if b"\n" in piece:
@@ -249,9 +255,9 @@ class InFile:
             raise self._fail(error) from error
 
     def _cut(self, tail: bytes) -> None:
-        # Nothing that is not a session's own is ever cut: the first line is known by its start.
-        if not self.records and tail[: len(_BEGINS)] != _BEGINS[: len(tail)]:
-            raise ResumeError("line 1", "a session", tail[:40])
+        # Nothing that is not a session's own is ever cut.
+        if not self.records:
+            _require_session(tail, _BEGINS)
         try:
             os.ftruncate(self._handle, self._size)
             _sync(self._handle)
@@ -288,6 +294,26 @@ class InFile:
         except OSError as error:
             raise self._fail(error) from error
 
+    def emptied(self) -> bool:
+        """Takes back all that was written; False where that cannot be, or another has the name."""
+        self._broken = True
+        if not self._locked or os.getpid() != self._pid:
+            return False
+        try:
+            found = target_of(self.path).stat()
+            if (found.st_dev, found.st_ino) != (self.device, self.inode):
+                return False
+            os.ftruncate(self._handle, 0)
+        except (OSError, LedgerError):
+            return False
+        return True
+
+    def remove(self) -> None:
+        """Removes the file where it was made here; after :meth:`emptied`, with the lock."""
+        if self._is_ours:
+            with suppress(OSError, LedgerError):
+                target_of(self.path).unlink()
+
     def _fail(self, error: OSError) -> LedgerError:
         # No second try: what the disk has after a failed write or fsync is not known.
         self._broken = True
@@ -302,6 +328,15 @@ class InFile:
 
     def __del__(self) -> None:
         self.close()
+
+
+def _require_session(data: bytes, begins: bytes) -> None:
+    """The first line of a session is known by its start, as far as it is there."""
+    if data[: len(begins)] != begins[: len(data)]:
+        line = data.partition(b"\n")[0]
+        of_run = line[:2] == b'{"' and b'"kind":"open"' in line
+        found = "that of a run" if of_run else clip(line.decode("utf-8", "replace"), 80)
+        raise ResumeError("line 1", "the ledger of a session", found)
 
 
 if sys.platform == "win32":
