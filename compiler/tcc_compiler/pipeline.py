@@ -49,7 +49,12 @@ from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Span
-from tcc_compiler.messages import no_plan_diagnostics, refusal_diagnostic, relaxed_diagnostic
+from tcc_compiler.messages import (
+    many_answers_diagnostics,
+    no_plan_diagnostics,
+    refusal_diagnostic,
+    relaxed_diagnostic,
+)
 from tcc_compiler.options import MAX_TILT, Options
 from tcc_compiler.relax.alternatives import with_alternatives
 from tcc_compiler.relax.attempts import (
@@ -139,6 +144,9 @@ def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compil
             timer.check_reading()
             built, warnings = _compile(front.core, options, timer)
             diagnostics = [relaxed_diagnostic(warning, front.places) for warning in warnings]
+            diagnostics += many_answers_diagnostics(
+                built.core, built.letters, built.table, front.places
+            )
             diagnostics += compare(built, front.examples, front.expects, timer.check_examples)
             if not any(diagnostic.severity == "error" for diagnostic in diagnostics):
                 artifact, checked = built.artifact, built.checked
