@@ -21,8 +21,9 @@ from tcc_certs.formats.codec import Json
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.deciding import decision
 from tcc_runtime.gate.following import Follower
-from tcc_runtime.gate.journal import InFile, Journal
+from tcc_runtime.gate.journal import Journal
 from tcc_runtime.gate.keys import new_key, read_key, remove_key
+from tcc_runtime.gate.ledger_file import InFile
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.records import outcome_record, refusal_record, session_record
 from tcc_runtime.gate.refusals import Decision, Refused
