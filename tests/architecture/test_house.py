@@ -29,6 +29,7 @@ OUTSIDE = {
     "tcc": {
         "click",
         "gmpy2",
+        "networkx",
         "rich",
         "tcc_certs",
         "tcc_compiler",

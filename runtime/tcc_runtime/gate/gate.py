@@ -19,7 +19,7 @@ from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.gate.asked import Asked
 from tcc_runtime.gate.changing import admit, finish, resolve, settle
 from tcc_runtime.gate.journal import InMemory, now_ms
-from tcc_runtime.gate.keys import given_key
+from tcc_runtime.gate.keys import given_key, given_nonce
 from tcc_runtime.gate.ledger_file import InFile
 from tcc_runtime.gate.observe import Observer
 from tcc_runtime.gate.opening import opened, shown_of
@@ -45,6 +45,8 @@ class Gate(Asked):
             Those that a monitor adds up always do.
         durable: wait for the disk before a call is permitted, and after its outcome.
         clock: UTC milliseconds since 1970.
+        nonce: of a new session, 16 bytes; None draws one.  Sessions of one key that begin in
+            one millisecond differ by it, and so do the idempotency keys of their calls.
 
     Raises:
         ResumeError: the ledger is another artifact's or key's, has ended, or was changed.
@@ -63,6 +65,7 @@ class Gate(Asked):
         show: Sequence[str] = (),
         durable: bool = True,
         clock: Callable[[], int] | None = None,
+        nonce: bytes | None = None,
     ) -> None:
         policy = policy_of(opened(artifact, checked))
         shown = shown_of(policy, show)
@@ -73,6 +76,7 @@ class Gate(Asked):
             shown=shown,
             durable=durable,
             clock=now_ms if clock is None else clock,
+            nonce=given_nonce(nonce),
         )
         super().__init__(policy, shared)
         grammar = policy.artifact.manifest.grammar
