@@ -9,7 +9,7 @@ from __future__ import annotations
 from tcc_certs.errors import Code, ensure
 from tcc_certs.values.text_syntax import MAX_POSITIONS, Chars, Either, Join, Node, Parser, Times
 
-MAX_STEPS = 1 << 20  # positions times characters of one text: some 50 ms at most
+MAX_STEPS = 1 << 20  # positions times characters of one text: some 0.1 s at most
 
 
 def read_tree(source: str, path: str) -> Node:

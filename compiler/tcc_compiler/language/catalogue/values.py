@@ -150,7 +150,7 @@ VALUES: Mapping[str, Entry] = {
         "pattern that takes too long to check",
         "A text is checked in one pass, while other calls of the session wait. The work is at\n"
         "most the positions of the pattern times the characters of a text, and may be 1048576 at\n"
-        "most, some 50 ms. Characters count up to `max` (65536 where it is not said), and no\n"
+        "most, some 0.1 s. Characters count up to `max` (65536 where it is not said), and no\n"
         "further than the longest text that the pattern matches, so one without `*`, `+` and\n"
         "`{m,}` always passes. Write a smaller `max`, or a pattern with fewer positions: a long\n"
         "repetition such as `[a-z]{900}` has 900.",
