@@ -18,22 +18,22 @@ def is_regular(path: Path) -> bool:
         return False
 
 
-def looks_like_ledger(path: Path) -> bool:
-    """Whether a file begins as ledgers do, of a run or of a session; False where it cannot be read.
+def looks_like_ledger(first: bytes) -> bool:
+    """Whether a file that begins so is a ledger, of a run or of a session.
 
     It is for telling somebody what he gave: that it is one is for the validator to say.
     """
-    line = _first_bytes(path).partition(b"\n")[0]
+    line = first.partition(b"\n")[0]
     return line[:2] == b'{"' and (b'"kind":"open"' in line or b'"kind":"session"' in line)
 
 
-def looks_like_artifact(path: Path) -> bool:
-    """Whether a file begins as artifacts do: the length of a manifest, then the manifest."""
-    head = _first_bytes(path)
-    return head[:2] != b'{"' and head[8:10] == b'{"' and head[6:8] == bytes(2)
+def looks_like_artifact(first: bytes) -> bool:
+    """Whether a file that begins so is an artifact, and no ledger: a length, then its header."""
+    return first[4:8] == bytes(4) and first[8:9] == b"{"
 
 
-def _first_bytes(path: Path) -> bytes:
+def first_bytes(path: Path) -> bytes:
+    """What a regular file begins with; nothing where it is none, or cannot be read."""
     if not is_regular(path):
         return b""
     try:

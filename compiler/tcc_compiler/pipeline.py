@@ -45,7 +45,7 @@ from tcc_compiler.automata.witness import find_cycle, infinite
 from tcc_compiler.counting.bounds import bound
 from tcc_compiler.counting.count import check_bits, count, used_calls, weigh
 from tcc_compiler.expectations import Built, compare
-from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_text
+from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_bytes, read_grammar_text
 from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph, read_networkx
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
@@ -117,7 +117,7 @@ def compile_file(path: Path, options: Options) -> Compiled:
         front = read_source(path, timer.check_reading)
     except Refused as refusal:
         return _refused(refusal)
-    return _compile_frontend(front, options, timer)
+    return compile_frontend(front, options, timer)
 
 
 def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
@@ -127,7 +127,22 @@ def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
         front = read_grammar_text(text, name, timer.check_reading)
     except Refused as refusal:
         return _refused(refusal)
-    return _compile_frontend(front, options, timer)
+    return compile_frontend(front, options, timer)
+
+
+def compile_bytes(data: bytes, options: Options, name: str, folder: Path | None = None) -> Compiled:
+    """Compile a grammar that comes from no file, such as from a pipe; see :func:`compile_file`.
+
+    Args:
+        name: how diagnostics name it.
+        folder: the files that it uses lie in it, or below; None where it can use none.
+    """
+    timer = Timer(options)
+    try:
+        front = read_grammar_bytes(data, name, folder, timer.check_reading)
+    except Refused as refusal:
+        return _refused(refusal)
+    return compile_frontend(front, options, timer)
 
 
 def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -> Compiled:
@@ -137,7 +152,7 @@ def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -
         front = read_networkx(graph, name, timer.check_reading)
     except Refused as refusal:
         return _refused(refusal)
-    return _compile_frontend(front, options, timer)
+    return compile_frontend(front, options, timer)
 
 
 def read_source(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
@@ -150,7 +165,8 @@ def _refused(refusal: Refused) -> Compiled:
     return Compiled(artifact=None, diagnostics=(refusal_diagnostic(refusal, {}),))
 
 
-def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compiled:
+def compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compiled:
+    """Compile what the front end has read; its examples and expectations must hold."""
     diagnostics: list[Diagnostic] = []
     artifact = checked = None
     if front.core is not None:

@@ -11,6 +11,7 @@ from tcc import screen
 from tcc.compilation import CompileError
 from tcc.documents import to_json
 from tcc.exits import CLEAN, FINDINGS
+from tcc.given import GIVEN
 from tcc.opening import (
     artifact_argument,
     input_option,
@@ -24,7 +25,7 @@ from tcc.verification import check
 @click.command("check")
 @artifact_argument
 @click.option("--core", is_flag=True, help="prove the automaton against its core, by residuals")
-@input_option("--source", "the grammar file that it has to be made from")
+@input_option("--source", "the grammar file (- reads it) that it has to be made from", type=GIVEN)
 @click.option("--exact", is_flag=True, help="refuse what is relaxed, or has counts that are bounds")
 @digest_option("--pin", "the artifact digest that is trusted")
 @click.option(

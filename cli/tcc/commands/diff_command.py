@@ -11,14 +11,15 @@ from tcc import screen
 from tcc.change_report import print_github, print_markdown, print_text
 from tcc.differing import compare_written, comparison_fields
 from tcc.exits import CLEAN, DECLINED, FINDINGS
-from tcc.opening import INPUT, is_regular_file, json_option, open_artifact, options_of
+from tcc.given import GIVEN
+from tcc.opening import is_regular_file, json_option, open_artifact, options_of
 from tcc.options import compile_options
 from tcc_runtime.questions.comparison import Comparison
 
 
 @click.command("diff")
-@click.argument("old", type=INPUT, callback=is_regular_file)
-@click.argument("new", type=INPUT, callback=is_regular_file)
+@click.argument("old", type=GIVEN, callback=is_regular_file)
+@click.argument("new", type=GIVEN, callback=is_regular_file)
 @click.option(
     "--breaking",
     type=click.Choice(["wider", "narrower"]),
