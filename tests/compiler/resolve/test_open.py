@@ -206,7 +206,7 @@ def test_a_used_file_lends_open_parameters_and_no_currency() -> None:
 def test_a_pattern_that_takes_too_long_to_check_is_refused(said: str, fine: bool) -> None:
     text = f"{HEAD}tool pay(; order: text {said})\nplan = pay"
     found = read_grammar_text(text, "g").diagnostics
-    assert [item.code for item in found] == ([] if fine else ["TCC322"])
+    assert [item.code for item in found] == ([] if fine else ["TCC323"])
     for item in found:
         assert item.span is not None and item.hint is not None
         at = text.splitlines()[item.span.line - 1][item.span.column - 1 :]

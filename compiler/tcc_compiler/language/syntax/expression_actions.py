@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
-from lark import Transformer, v_args
-
 from tcc_compiler.language.ast.expressions import (
     AnyCall,
     Expression,
@@ -21,14 +19,12 @@ from tcc_compiler.language.ast.expressions import (
     Repeated,
 )
 from tcc_compiler.language.ast.leaves import Number, Pattern
-from tcc_compiler.language.ast.statements import Statement
 from tcc_compiler.language.decimals import parse_decimal
 from tcc_compiler.language.syntax.lexemes import Lexeme
 from tcc_compiler.language.syntax.nesting import level
 
 
-@v_args(inline=True)
-class ExpressionActions(Transformer[Any, Statement]):
+class ExpressionActions:
     """Operands to their operator; each method has the name of its rule in grammar.lark."""
 
     def reference(self, pattern: Pattern) -> Expression:

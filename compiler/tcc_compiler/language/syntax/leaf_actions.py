@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from lark import Transformer, v_args
-
 from tcc_compiler.language.ast.leaves import Argument, Number, Pattern, Text, Value, Word
-from tcc_compiler.language.ast.statements import Statement
 from tcc_compiler.language.decimals import decimal_text, parse_decimal
 from tcc_compiler.language.syntax.lexemes import Lexeme
 from tcc_compiler.language.values import string_value
 
 
-@v_args(inline=True)
-class LeafActions(Transformer[Any, Statement]):
+class LeafActions:
     """Tokens to the leaves of the tree; each method has the name of its rule in grammar.lark."""
 
     def word(self, name: Lexeme) -> Word:

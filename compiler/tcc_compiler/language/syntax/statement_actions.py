@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from lark import Transformer, v_args
-
 from tcc_compiler.language.ast.expressions import Expression
 from tcc_compiler.language.ast.leaves import Number, Pattern, Text, Word
 from tcc_compiler.language.ast.statements import (
@@ -27,8 +23,7 @@ from tcc_compiler.language.ast.statements import (
 from tcc_compiler.language.syntax.lexemes import Lexeme
 
 
-@v_args(inline=True)
-class StatementActions(Transformer[Any, Statement]):
+class StatementActions:
     """Parts to their statement; each method has the name of its rule in grammar.lark."""
 
     def grammar(self, keyword: Lexeme, name: Word, _version: Lexeme, version: Text) -> Statement:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lark import Transformer, v_args
-
 from tcc_compiler.language.ast.leaves import Number, Text, Value, Word
 from tcc_compiler.language.ast.statements import Statement, ToolStatement
 from tcc_compiler.language.ast.tools import (
@@ -20,6 +18,7 @@ from tcc_compiler.language.ast.tools import (
     Domain,
     Errors,
     Model,
+    ModelAtom,
     ModelPart,
     OpenDeclaration,
     ParameterDeclaration,
@@ -34,8 +33,7 @@ from tcc_compiler.language.syntax.lexemes import Lexeme
 from tcc_compiler.language.syntax.nesting import level
 
 
-@v_args(inline=True)
-class ToolActions(Transformer[Any, Statement]):
+class ToolActions:
     """Parts of a tool to the tool; each method has the name of its rule in grammar.lark."""
 
     # Amounts, in postfix order.
@@ -106,6 +104,14 @@ class ToolActions(Transformer[Any, Statement]):
 
     def model_adapter(self, kind: Lexeme, text: Text) -> ModelPart:
         return ModelPart(str(kind), None, None, text, kind.region.to(text.region))
+
+    def model_atom(self, word: Lexeme, mechanism: Word, _open: Lexeme, *rest: Any) -> ModelAtom:
+        *numbers, close, times = rest
+        end = close.region if times is None else times.region
+        return ModelAtom(mechanism, tuple(numbers), times, word.region.to(end))
+
+    def times(self, _word: Lexeme, number: Number) -> Number:
+        return number
 
     def model(self, word: Lexeme, name: Word, _open: Lexeme, *rest: Any) -> Model:
         return Model(name, tuple(rest[:-1]), word.region.to(rest[-1].region))
