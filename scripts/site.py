@@ -50,12 +50,12 @@ def place(page: str, target: str) -> str | None:
 
 def uri(path: str) -> str:
     """Where a path in the checkout stands among the sources of the site."""
-    if path.startswith("docs/"):
-        return path.removeprefix("docs/")
+    inside = path.startswith("docs/")
+    base = path.removeprefix("docs/") if inside else SOURCE + path
     if (ROOT / path).is_dir():
         has_page = (ROOT / path / "README.md").is_file()
-        return f"{SOURCE}{path}/{'README.md' if has_page else 'index.md'}"
-    return SOURCE + path + ("" if Path(path).suffix in AS_IT_IS else ".txt")
+        return f"{base}/{'README.md' if has_page else 'index.md'}"
+    return base if inside or Path(path).suffix in AS_IT_IS else f"{base}.txt"
 
 
 def content(path: str) -> str | bytes:
@@ -95,7 +95,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         page = waiting.pop()
         for target in targets(page.content_string):
             path = place(_in_checkout(page.src_uri), target)
-            if path is None or path.startswith("docs/") or not (ROOT / path).exists():
+            if path is None or not (ROOT / path).exists():
                 continue
             if files.get_file_from_path(uri(path)) is None:
                 added = File.generated(config, uri(path), content=content(path))

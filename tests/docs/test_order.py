@@ -76,3 +76,10 @@ def test_the_pages_that_others_name_stay_where_they_are() -> None:
     for name in ("errors", "trust", "glossary", "errata", "spec/artifact", "spec/core",
                  "spec/language", "spec/ledger", "spec/race", "spec/session"):  # fmt: skip
         assert (DOCS / f"{name}.md").is_file(), Path(name)
+
+
+def test_every_command_that_a_page_names_is_one() -> None:
+    for page in pages():
+        if page.is_relative_to(DOCS) or page == ROOT / "README.md":
+            for name in re.findall(r"`tcc ([a-z]+)\b", page.read_text("utf-8")):
+                assert name in COMMANDS, f"{page.name}: tcc {name}"
