@@ -180,17 +180,22 @@ def test_rows_under_the_seal_of_others_are_refused(
     here(opened, settings(3), tmp_path / "out", part_format="parquet")
     path = tmp_path / "out" / "part-00000001.parquet"
     sealed = {b"tcc.batch.part": pq.read_metadata(path).metadata[b"tcc.batch.part"]}
-    whole = pq.read_table(path).replace_schema_metadata(sealed)
-    options = {"compression": "zstd", "store_schema": False}
-    pq.write_table(whole, path, **options)
+    whole = pq.read_table(path)
+
+    def put(rows: pa.Table) -> None:
+        with pq.ParquetWriter(path, rows.schema, store_schema=False) as writer:
+            writer.write_table(rows)
+            writer.add_key_value_metadata(sealed)
+
+    put(whole)
     assert len(list(parquet_parts.read(path))) == 3
     for other in (whole.slice(0, 2), whole.take([1, 0, 2]), whole.drop_columns(["seed"])):
-        pq.write_table(other, path, **options)
+        put(other)
         with pytest.raises(PartDamaged):
             list(parquet_parts.read(path))
     column = pa.array([b"x", b"y", b"z"], pa.binary())
     at = whole.schema.get_field_index("ledger")
-    pq.write_table(whole.set_column(at, "ledger", column), path, **options)
+    put(whole.set_column(at, "ledger", column))
     with pytest.raises(PartDamaged, match="its rows are not those of its seal"):
         list(parquet_parts.read(path))
 
