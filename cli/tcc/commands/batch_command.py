@@ -20,7 +20,7 @@ from tcc.opening import (
     json_option,
     open_artifact,
     options_of,
-    refuse_grammar,
+    require_artifact,
     trust_options,
 )
 from tcc.options import compile_options, digest_option
@@ -86,7 +86,7 @@ def command(
     """
     if validating:
         _refuse(ctx, _RUNNING, "makes runs, and --validate makes none")
-        refuse_grammar(artifact)
+        require_artifact(artifact)
         _validate(ctx, artifact, out, as_json, given)
         return
     _refuse(ctx, _VALIDATING, "is for --validate")
