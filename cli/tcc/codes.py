@@ -187,11 +187,16 @@ def explain_code(text: str) -> str | None:
     found = next((known for known in Code if known.value == text), None)
     if found is None:
         return None
-    page = "docs/ranges.md" if text[0] == "Q" else f"docs/spec/{_PAGES[text[0]]}"
+    page = f"docs/{page_of(found)}"
     verdict = "input is declined" if found.declines else "input is invalid"
     if text[0] == "R":
         verdict = "call is refused"
     return f"{text}: {title(found)}\n\n{TEXTS[found]}\n\nThe {verdict}; {page}."
+
+
+def page_of(code: Code) -> str:
+    """The page below docs that a code is from, and the section of it."""
+    return "ranges.md" if code.value[0] == "Q" else f"spec/{_PAGES[code.value[0]]}"
 
 
 def title(code: Code) -> str:

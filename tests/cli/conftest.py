@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tcc.main import main
+from tests.cli.documents import check_printed
 
 GRAMMARS = Path(__file__).parents[2] / "grammars"
 
@@ -38,6 +39,7 @@ def tcc(capfd: pytest.CaptureFixture[str]) -> Tcc:
             main([str(argument) for argument in arguments])
         out, err = capfd.readouterr()
         assert isinstance(exit_.value.code, int)
+        check_printed([str(argument) for argument in arguments], out)
         return Ended(code=exit_.value.code, out=out, err=err)
 
     return run

@@ -89,7 +89,11 @@ def command(
     quoter = None if quotes is None else _book(quotes, opened)
     try:
         if opening_only:
-            screen.say(opening_digest(opened, settings).hex())
+            opening = opening_digest(opened, settings).hex()
+            if as_json:
+                screen.print_json("run", {"opening": opening})
+            else:
+                screen.say(opening)
             ctx.exit(CLEAN)
         if not resumes:
             predicted = forecast(opened, settings, asked)

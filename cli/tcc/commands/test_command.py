@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tcc import screen
 from tcc.compilation import only_guards
 from tcc.exits import CLEAN, DECLINED, FINDINGS
-from tcc.findings import FORMATS, print_diagnostics
-from tcc.findings import as_json as as_object
+from tcc.findings import chosen, format_option, print_diagnostics, print_found
+from tcc.found import Found, as_object, of_diagnostics
 from tcc.opening import json_option, options_of
 from tcc.options import compile_options
+
+if TYPE_CHECKING:
+    from tcc_compiler.language.source import Source
+    from tcc_compiler.pipeline import Compiled
 
 
 @click.command("test")
 @click.argument("grammars", nargs=-1, required=True, type=click.Path(path_type=Path))
 @compile_options
-@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@format_option
 @json_option
 @click.pass_context
 def command(
@@ -33,25 +37,48 @@ def command(
     """Check the accept, reject and expect lines of GRAMMARS; exit 1 when one does not hold."""
     from tcc_compiler.pipeline import compile_file
 
+    shown = chosen(output_format, as_json)
     options = options_of(given)
-    results, worst = [], CLEAN
+    results: list[dict[str, Any]] = []
+    found: list[Found] = []
+    sources: dict[str, Source] = {}
+    worst = CLEAN
     for path in grammars:
         compiled = compile_file(path, options)
-        failed = compiled.artifact is None
-        guarded = only_guards(compiled.diagnostics)
-        worst = max(worst, (DECLINED if guarded else FINDINGS) if failed else CLEAN)
-        checked = {"examples": compiled.examples, "expectations": compiled.expectations}
-        found = [as_object(d) for d in compiled.diagnostics]
-        results.append(
-            {"grammar": str(path), "passed": not failed, **checked, "diagnostics": found}
-        )
-        if as_json:
-            continue
+        worst = max(worst, _exit(compiled))
+        results.append(_fields(path, compiled))
         if compiled.diagnostics:
-            print_diagnostics("test", compiled.diagnostics, compiled.sources, output_format)
-        if not failed and output_format == "text":
-            hold = f"{compiled.examples} examples and {compiled.expectations} expectations hold"
-            screen.good(f"{path}: {hold}")
-    if as_json:
-        screen.print_json("test", {"passed": worst == CLEAN, "grammars": results})
+            found += of_diagnostics(compiled.diagnostics)
+            sources |= compiled.sources
+        if shown == "text":
+            _say(path, compiled)
+    if shown == "json":
+        every = [as_object(one) for one in found]
+        fields = {"passed": worst == CLEAN, "grammars": results, "diagnostics": every}
+        screen.print_json("test", fields)
+    elif shown != "text":
+        print_found(found, shown, sources)
     ctx.exit(worst)
+
+
+def _exit(compiled: Compiled) -> int:
+    if compiled.artifact is not None:
+        return CLEAN
+    return DECLINED if only_guards(compiled.diagnostics) else FINDINGS
+
+
+def _say(path: Path, compiled: Compiled) -> None:
+    print_diagnostics("test", compiled.diagnostics, compiled.sources, "text")
+    if compiled.artifact is not None:
+        hold = f"{compiled.examples} examples and {compiled.expectations} expectations hold"
+        screen.good(f"{path}: {hold}")
+
+
+def _fields(path: Path, compiled: Compiled) -> dict[str, Any]:
+    return {
+        "grammar": str(path),
+        "passed": compiled.artifact is not None,
+        "examples": compiled.examples,
+        "expectations": compiled.expectations,
+        "diagnostics": [as_object(one) for one in of_diagnostics(compiled.diagnostics)],
+    }

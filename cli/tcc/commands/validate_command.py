@@ -10,6 +10,8 @@ import click
 from tcc import screen
 from tcc.documents import to_json
 from tcc.exits import CLEAN
+from tcc.findings import chosen, format_option, print_found
+from tcc.found import of_validation
 from tcc.opening import (
     input_option,
     json_option,
@@ -18,6 +20,7 @@ from tcc.opening import (
 )
 from tcc.options import bytes_option, digest_option
 from tcc.verification import validate
+from tcc_certs.replay import Validation
 from tcc_certs.session import SessionValidation
 from tcc_runtime.errors import SettingsError
 
@@ -40,6 +43,7 @@ from tcc_runtime.errors import SettingsError
     show_default=True,
     help="pure is the definition alone; fast is for large ledgers",
 )
+@format_option
 @json_option
 @click.pass_context
 def command(
@@ -48,10 +52,12 @@ def command(
     ledger: Path,
     artifact: Path,
     pin: bytes | None,
+    output_format: str,
     as_json: bool,
     **given: Any,
 ) -> None:
     """Derive all of LEDGER again, and say what the run, or the session, has shown."""
+    shown = chosen(output_format, as_json)
     refuse_grammar(artifact)
     pinned = None if pin is None else pin.hex()
     try:
@@ -60,9 +66,16 @@ def command(
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
     except SettingsError as error:
         raise click.UsageError(str(error)) from None
-    if as_json:
+    if shown == "json":
         screen.print_document(to_json(found))
-        ctx.exit(found.verdict)
+    elif shown == "text":
+        _print(found, ledger)
+    else:
+        print_found(of_validation(found.findings, ledger), shown)
+    ctx.exit(found.verdict)
+
+
+def _print(found: Validation | SessionValidation, ledger: Path) -> None:
     for item in found.findings:
         screen.say(
             f"{ledger}:{item.line}: {item.code} {item.field}: "
@@ -75,4 +88,3 @@ def command(
         screen.print_fields([("monitor", text) for text in found.monitors])
     say = screen.good if found.verdict == CLEAN else screen.bad
     say(f"{found.word}: {found.summary}")
-    ctx.exit(found.verdict)

@@ -2,13 +2,14 @@
 
 A code keeps its meaning for ever.  TCC1xx syntax, 2xx names and files, 3xx values and limits, 4xx
 the language of plans, 5xx examples and expectations, 6xx imported graphs and tools, 8xx files
-that are written, 9xx runs; 7xx are for lints.
+that are written, 84x pins, 85x signatures, 86x changes, 9xx runs; 7xx are for lints.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tcc_compiler.language.catalogue.checks import CHECKS
 from tcc_compiler.language.catalogue.entry import Entry
 from tcc_compiler.language.catalogue.imports import IMPORTS
 from tcc_compiler.language.catalogue.language import EXAMPLES, LANGUAGE
@@ -26,6 +27,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Examples and expectations": EXAMPLES,
     "Imported graphs and tools": IMPORTS,
     "Files that are written": OUTPUTS,
+    "Pins, signatures and changes": CHECKS,
     "Runs": RUNS,
 }
 CATALOGUE: Mapping[str, Entry] = {

@@ -1,0 +1,99 @@
+"""The documents about a grammar or its artifact: what was compiled, what is in it, its tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tcc.schemas.parts import (
+    CODE,
+    COUNTS,
+    DECIMAL,
+    DIAGNOSTICS,
+    DIGITS,
+    FLAG,
+    HEX32,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Schema,
+    closed,
+    listed,
+    or_null,
+    shared,
+)
+
+# Where a grammar is refused, its diagnostics are the whole document.
+REFUSED: Final = closed({"diagnostics": {**DIAGNOSTICS, "minItems": 1}})
+
+_DECLARED = closed(
+    {"name": TEXT},
+    {"open": TEXTS, "observed": TEXTS, "strict": {"const": True}, "errors": {"const": "failed"}},
+)
+_DESCRIBED = closed(
+    {
+        "grammar": TEXT,
+        "version": TEXT,
+        "digest": HEX32,
+        "root_state": HEX32,
+        "counts": COUNTS,
+        "plans": DIGITS,
+        "race_count": DIGITS,
+        "states": WHOLE,
+        "edges": WHOLE,
+        "calls": WHOLE,
+        "max_depth": WHOLE,
+        "min_cost": DECIMAL,
+        "min_cost_plan": or_null(TEXTS),
+        "tilt": WHOLE,
+        "beta": DECIMAL,
+        "nondeterministic": FLAG,
+        "round_counts": or_null(WHOLE),
+        "relaxed": TEXTS,
+        "enforced": shared("enforced"),
+    },
+    {
+        "tools": listed(_DECLARED),
+        "monitors": TEXTS,
+        "diagnostics": DIAGNOSTICS,
+        "plans_by_depth": listed(DIGITS),
+    },
+)
+_TESTED = closed(
+    {
+        "grammar": TEXT,
+        "passed": FLAG,
+        "examples": WHOLE,
+        "expectations": WHOLE,
+        "diagnostics": DIAGNOSTICS,
+    }
+)
+_SKELETON_WARNING = closed({"code": CODE, "place": TEXT, "message": TEXT})
+
+GRAMMARS: Final[Mapping[str, Sequence[Schema]]] = {
+    "compile": (_DESCRIBED, REFUSED),
+    "inspect": (_DESCRIBED, REFUSED),
+    "test": (closed({"passed": FLAG, "grammars": listed(_TESTED), "diagnostics": DIAGNOSTICS}),),
+    "count": (
+        closed(
+            {"plans": DIGITS, "counts": COUNTS, "left_to_run": TEXTS},
+            {"plans_by_depth": listed(DIGITS)},
+        ),
+        REFUSED,
+    ),
+    "enumerate": (
+        closed(
+            {
+                "plans": listed(TEXTS),
+                "counts": COUNTS,
+                "total": DIGITS,
+                "left_to_run": TEXTS,
+                "complete": FLAG,
+            }
+        ),
+        REFUSED,
+    ),
+    "import": (
+        closed({"tools": WHOLE, "diagnostics": listed(_SKELETON_WARNING), "grammar": TEXT}),
+    ),
+}
