@@ -41,7 +41,7 @@ def _are_regular(
 )
 @click.option(
     "--lock",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     default=Path(NAME),
     show_default=True,
     help="the pins, for --locked",

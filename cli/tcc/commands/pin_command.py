@@ -27,7 +27,7 @@ from tcc_runtime.ledger.outputs import write_whole
 )
 @click.option(
     "--lock",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     default=Path(NAME),
     show_default=True,
     help="the file of pins",
