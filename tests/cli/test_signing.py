@@ -168,6 +168,26 @@ def test_nothing_is_signed_that_is_not_valid(
     assert tcc("sign", empty, "--key", keys[0]).code == 1
 
 
+def test_a_ledger_that_changes_after_it_was_validated_is_not_signed(
+    tcc: Tcc,
+    artifact: Path,
+    ledger: Path,
+    keys: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = ledger.with_name("other")
+    assert tcc("run", artifact, "--seed", "22" * 32, "--ledger", other).code == 0
+
+    def validate_then_replace(path: Path, data: bytes, **more: Any) -> object:
+        found = library.validate(path, data, **more)
+        path.write_bytes(other.read_bytes())
+        return found
+
+    monkeypatch.setattr("tcc.signing.making.validate", validate_then_replace)
+    ended = tcc("sign", ledger, "--artifact", artifact, "--key", keys[0], "--json")
+    assert ended.code == 2 and "was changed while it was validated" in ended.json["error"]
+
+
 def test_another_file_or_another_key_is_told(
     tcc: Tcc, artifact: Path, signed_artifact: Path, keys: tuple[Path, Path], tmp_path: Path
 ) -> None:
