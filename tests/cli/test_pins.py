@@ -101,6 +101,9 @@ def test_a_broken_artifact_is_a_finding_and_is_not_pinned(tcc: Tcc, folder: Path
     path.write_bytes(path.read_bytes()[:-1])
     ended = tcc("check", "--locked", "--json")
     assert ended.code == 1 and ended.json["artifacts"][0]["findings"][0]["code"] == "B205"
+    (folder / "c.tcca").write_bytes(b"x")
+    unpinned = tcc("check", "--locked", "c.tcca", "--json")
+    assert unpinned.code == 1 and codes(unpinned.json) == [("TCC842", "c.tcca")]
     before = (folder / "tcc.lock").read_bytes()
     refused = tcc("pin", "a.tcca", "--json")
     assert refused.code == 1 and refused.json["findings"][0]["code"] == "B205"

@@ -318,6 +318,8 @@ def test_a_hostile_envelope_has_its_code(
         {"subject": [{"name": 1, "digest": {"sha256": "0", "blake3": "0"}}]},
         {"predicate": {"kind": "all"}},
         {"predicate": None},
+        {"predicate": {"kind": "artifact", "more": 1.5}},
+        {"predicate": {"kind": "artifact", "more": json.loads("[" * 900 + "]" * 900)}},
         {"more": 1},
     ],
 )
@@ -328,6 +330,20 @@ def test_what_else_a_key_has_signed_is_no_statement(
     payload = json.dumps({**statement, **change}).encode()
     signed_artifact.write_bytes(write_envelope(signed(payload, TYPE, private_key(keys[0]))))
     assert codes(tcc, signed_artifact, "--key", keys[1]) == ["TCC855"]
+
+
+def test_whatever_a_key_has_signed_is_shown_without_steering_a_terminal(
+    tcc: Tcc, signed_artifact: Path, keys: tuple[Path, Path]
+) -> None:
+    statement = json.loads(read_envelope(signed_artifact.read_bytes()).payload)
+    told = {"kind": "ledger", "verdict": "\x1b[2JVALID\n", "version": 7, "artifact": {"digest": []},
+            "grammar": "\ud800\u202e", "checked": 10**300}  # fmt: skip
+    payload = json.dumps({**statement, "predicate": told}).encode()
+    signed_artifact.write_bytes(write_envelope(signed(payload, TYPE, private_key(keys[0]))))
+    for more in ((), ("--json",)):
+        ended = tcc("verify", signed_artifact, "--key", keys[1], *more)
+        assert ended.code == 0 and ended.err == ""
+        assert "\x1b" not in ended.out and "\u202e" not in ended.out
 
 
 def test_the_encoding_before_signing_is_that_of_the_protocol() -> None:

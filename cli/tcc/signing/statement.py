@@ -11,18 +11,21 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
 from blake3 import blake3
 
 from tcc.signing.envelope import SigningError
+from tcc_runtime.mcp.nesting import is_deeper
 from tcc_runtime.mcp.wire import Unreadable, read_json
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:tcc:predicate:1.0"
 KINDS: Final = ("artifact", "ledger", "session")
 _CHUNK = 1 << 20
+_MOST_DEEP = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +115,8 @@ def read_statement(data: bytes) -> Statement:
         found = read_json(data)
     except Unreadable as error:
         raise SigningError("TCC855", f"the payload is no JSON: {error}") from None
+    if is_deeper(found, _MOST_DEEP) or not _is_whole(found):
+        raise SigningError("TCC855", "nested too deeply, or with a number that is no whole one")
     outer = _closed(found, "the statement", "_type", "predicate", "predicateType", "subject")
     for name, due in (("_type", STATEMENT_TYPE), ("predicateType", PREDICATE_TYPE)):
         if outer[name] != due:
@@ -131,6 +136,18 @@ def read_statement(data: bytes) -> Statement:
         digests=Digests(sha256=digests["sha256"], blake3=digests["blake3"]),
         predicate=predicate,
     )
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether every number in a value is a whole one, as in all that is signed here."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Decimal):
+            return False
+        if isinstance(one, dict | list):
+            waiting += one.values() if isinstance(one, dict) else one
+    return True
 
 
 def _closed(value: object, what: str, *names: str) -> dict[str, Any]:
