@@ -30,12 +30,14 @@ ASSERTED = {
 }  # fmt: skip
 # Those which the key holds to: without it they are asserted as well.
 KEYED = {
-    ("session", "started_ms"), ("session", "arguments"), ("session", "key_commitment"),
+    ("session", "started_ms"), ("session", "nonce"), ("session", "arguments"),
+    ("session", "key_commitment"),
     ("call", "key"), ("call", "open.value"),
 }  # fmt: skip
 CODES = {
     ("session", "kind"): {"L104", "L103"}, ("session", "schema"): {"D102", "L103"},
     ("session", "session_id"): {"S102", "L103"}, ("session", "started_ms"): {"S207", "L103"},
+    ("session", "nonce"): {"S207", "L103"},
     ("session", "artifact"): {"L202", "L103"}, ("session", "grammar"): {"S101", "L103"},
     ("session", "grammar_version"): {"S101", "L103"}, ("session", "root_state"): {"S101", "L103"},
     ("session", "monitors"): {"S103", "L103"},
@@ -104,10 +106,11 @@ def _field_changes(record: dict[str, Any], name: str, value: Any) -> Iterator[tu
         "tool": ["close", "find", "unknown tool"],
         "code": ["R101", "R201", "R302", "R204", "R303", "R306", "S301", "D201"],
         "key": ["ab" * 16],
+        "nonce": ["ab" * 16],
         "schema": ["tcc.session/1.1", "tcc.ledger/1.0"],
     }  # fmt: skip
     for other in others.get(name, ()):
-        if record["kind"] != "session" or name == "schema":
+        if record["kind"] != "session" or name in ("schema", "nonce"):
             yield name, other, other
     if name == "states":
         yield from (("states", "-1", [-1, *value]), ("states", "more", [*value, value[-1] + 1]))

@@ -208,15 +208,26 @@ def test_an_id_is_one_call(tmp_path: Path) -> None:
     assert "call-1" not in (tmp_path / "s.ledger").read_text()
 
 
-def test_keys_differ_by_call_and_stay_over_sessions(tmp_path: Path) -> None:
-    first, second = (gate(LONG, key=bytes(32)) for _ in range(2))
+def _keys_of_three_calls(**settings: Any) -> list[str]:
+    session = gate(LONG, key=bytes(32), clock=lambda: 7, **settings)
     keys = []
-    for session in (first, second):
-        for _ in range(3):
-            with session.call("b") as permit:
-                keys.append(permit.key)
-                permit.done()
-    assert keys[:3] == keys[3:] and len(set(keys)) == 3 and all(len(key) == 32 for key in keys)
+    for _ in range(3):
+        with session.call("b") as permit:
+            keys.append(permit.key)
+            permit.done()
+    return keys
+
+
+def test_keys_differ_by_call_and_by_session_of_one_key_and_millisecond() -> None:
+    keys = [key for _ in range(50) for key in _keys_of_three_calls()]
+    assert len(set(keys)) == 150 and all(len(key) == 32 for key in keys)
+    assert _keys_of_three_calls(nonce=bytes(16)) == _keys_of_three_calls(nonce=bytes(16))
+
+
+@pytest.mark.parametrize("nonce", [b"", bytes(15), bytes(17), "00" * 16, 5])
+def test_a_nonce_is_sixteen_bytes(nonce: Any) -> None:
+    with pytest.raises(SettingsError, match="nonce"):
+        gate(LONG, nonce=nonce)
 
 
 def test_equal_sessions_have_equal_bytes(tmp_path: Path) -> None:
@@ -224,7 +235,9 @@ def test_equal_sessions_have_equal_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
         path = tmp_path / f"{name}.ledger"
         ticks = iter(range(1000, 2000, 7))
-        session = gate(SHOP, ledger=path, key=bytes(range(32)), clock=ticks.__next__)
+        session = gate(
+            SHOP, ledger=path, key=bytes(range(32)), clock=ticks.__next__, nonce=bytes(16)
+        )
         do(session, "take", {"n": 3, "at": 0.25, "flag": True}, result={"ok": [1, 2.5]})
         with pytest.raises(tcc.Refused):
             do(session, "merge")

@@ -42,6 +42,7 @@ class SessionWriter:
             "kind": "session",
             "schema": "tcc.session/1.0",
             "started_ms": started_ms,
+            "nonce": "5e" * 16,
             "artifact": artifact.file.digest.hex(),
             "grammar": manifest.grammar,
             "grammar_version": manifest.version,

@@ -71,9 +71,9 @@ RESOLUTION: Format = ("done or failed", lambda value: value in RESOLVED)
 
 _REQUIRED: Mapping[str, Mapping[str, Format]] = {
     "session": {
-        "kind": TEXT, "schema": TEXT, "session_id": UUID, "started_ms": TIME, "artifact": HEX,
-        "grammar": TEXT, "grammar_version": TEXT, "root_state": HEX, "monitors": TEXTS,
-        "arguments": ARGUMENTS, "key_commitment": HEX,
+        "kind": TEXT, "schema": TEXT, "session_id": UUID, "started_ms": TIME, "nonce": KEY,
+        "artifact": HEX, "grammar": TEXT, "grammar_version": TEXT, "root_state": HEX,
+        "monitors": TEXTS, "arguments": ARGUMENTS, "key_commitment": HEX,
     },
     "call": {"kind": TEXT, "seq": SEQ, "call": TEXT, "open": OPEN, "states": STATES, "key": KEY},
     "outcome": {"kind": TEXT, "seq": SEQ, "outcome": OUTCOME, "ms": SIZE},

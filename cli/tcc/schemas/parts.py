@@ -17,6 +17,7 @@ WHOLE: Final[Schema] = {"type": "integer", "minimum": 0}
 PLACED: Final[Schema] = {"type": "integer", "minimum": 1}
 INTEGER: Final[Schema] = {"type": "integer"}
 NUMBER: Final[Schema] = {"type": "number"}
+HEX16: Final[Schema] = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
 HEX32: Final[Schema] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 CODE: Final[Schema] = {"type": "string", "pattern": "^[A-Z]+[0-9]{3}$"}
 # Numbers that may be beyond 2^53, or are no whole ones, are texts.

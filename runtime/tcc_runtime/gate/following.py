@@ -84,7 +84,8 @@ class Follower:
         started = self._read(record, "started_ms", int)
         if not 0 <= started < 1 << 48:
             raise self._error("started_ms", "0 .. 2^48 - 1", started)
-        due = session_record(self._policy, self.key, started, self.shown)
+        nonce = self._read(record, "nonce", str)
+        due = session_record(self._policy, self.key, started, nonce, self.shown)
         for name in sorted({*due, *record}):
             if due.get(name) != record.get(name):
                 raise self._error(name, due.get(name), record.get(name))

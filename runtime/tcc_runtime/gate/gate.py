@@ -22,7 +22,7 @@ from tcc_runtime.gate.changing import admit, finish, resolve, settle
 from tcc_runtime.gate.deciding import Permitted, decide, decision, is_call
 from tcc_runtime.gate.history import Happened, history
 from tcc_runtime.gate.journal import InFile, InMemory, now_ms
-from tcc_runtime.gate.keys import given_key
+from tcc_runtime.gate.keys import given_key, given_nonce
 from tcc_runtime.gate.observe import Observer
 from tcc_runtime.gate.permit import OverError, Permit
 from tcc_runtime.gate.policy import Policy, policy_of
@@ -52,6 +52,8 @@ class Gate:
             Those that a monitor adds up always do.
         durable: wait for the disk before a call is permitted, and after its outcome.
         clock: UTC milliseconds since 1970.
+        nonce: of a new session, 16 bytes; None draws one.  Sessions of one key that begin in
+            one millisecond differ by it, and so do the idempotency keys of their calls.
 
     Raises:
         ResumeError: the ledger is another artifact's or key's, has ended, or was changed.
@@ -70,6 +72,7 @@ class Gate:
         show: Sequence[str] = (),
         durable: bool = True,
         clock: Callable[[], int] | None = None,
+        nonce: bytes | None = None,
     ) -> None:
         self._policy = policy_of(_opened(artifact, checked))
         shown = _shown(self._policy, show)
@@ -80,6 +83,7 @@ class Gate:
             shown=shown,
             durable=durable,
             clock=now_ms if clock is None else clock,
+            nonce=given_nonce(nonce),
         )
         grammar = self._policy.artifact.manifest.grammar
         self._observer = Observer(shared.follower.session_id, grammar)

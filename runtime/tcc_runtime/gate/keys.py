@@ -18,6 +18,7 @@ from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.ledger.outputs import sync_folder
 
 _BYTES: Final = 32
+NONCE_BYTES: Final = 16
 _FORM: Final = re.compile(rb"([0-9a-f]{64})\n")
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 
@@ -31,6 +32,17 @@ def given_key(key: bytes | None) -> bytes | None:
     if key is not None and (type(key) is not bytes or len(key) != _BYTES):
         raise SettingsError("key", "32 bytes", type(key).__name__)
     return key
+
+
+def given_nonce(nonce: bytes | None) -> bytes | None:
+    """The nonce that the caller gave.
+
+    Raises:
+        SettingsError: it is not 16 bytes.
+    """
+    if nonce is not None and (type(nonce) is not bytes or len(nonce) != NONCE_BYTES):
+        raise SettingsError("nonce", "16 bytes", type(nonce).__name__)
+    return nonce
 
 
 def key_path(ledger: Path) -> Path:

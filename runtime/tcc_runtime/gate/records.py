@@ -23,14 +23,15 @@ _MOST_RESULT: Final = 1 << 24
 
 
 def session_record(
-    policy: Policy, key: bytes, started_ms: int, shown: Sequence[str]
+    policy: Policy, key: bytes, started_ms: int, nonce: str, shown: Sequence[str]
 ) -> dict[str, Json]:
-    """`session`."""
+    """`session`; `nonce` keeps apart what one key began in one millisecond."""
     manifest = policy.artifact.manifest
     record: dict[str, Json] = {
         "kind": "session",
         "schema": SCHEMA,
         "started_ms": started_ms,
+        "nonce": nonce,
         "artifact": policy.artifact.digest.hex(),
         "grammar": manifest.grammar,
         "grammar_version": manifest.version,

@@ -22,7 +22,7 @@ from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.deciding import decision
 from tcc_runtime.gate.following import Follower
 from tcc_runtime.gate.journal import InFile, Journal
-from tcc_runtime.gate.keys import new_key, read_key
+from tcc_runtime.gate.keys import NONCE_BYTES, new_key, read_key
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.records import outcome_record, refusal_record, session_record
 from tcc_runtime.gate.refusals import Decision, Refused
@@ -53,11 +53,13 @@ class Shared:
         shown: tuple[str, ...],
         durable: bool,
         clock: Callable[[], int],
+        nonce: bytes | None,
     ) -> None:
         self.policy = policy
         self.lock = threading.Lock()
         self.pending: Ticket | None = None
         self.clock = clock
+        self._nonce = nonce
         self.journal = journal
         self.durable = durable
         self._fault: Exception | None = None
@@ -80,7 +82,8 @@ class Shared:
         started = self.clock()
         if not 0 <= started < 1 << 48:
             raise SettingsError("clock", "0 .. 2^48 - 1 milliseconds", started)
-        record = session_record(self.policy, follower.key, started, shown)
+        nonce = os.urandom(NONCE_BYTES) if self._nonce is None else self._nonce
+        record = session_record(self.policy, follower.key, started, nonce.hex(), shown)
         follower.open(shown, str(record["session_id"]))
         self.journal.append(record)
         self.sync()
