@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         cheapest,
         check,
         compile_file,
+        compile_graph,
         compile_text,
         diff,
         estimate,
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
         validate,
         why,
     )
+    from tcc.artifacts import Artifact
     from tcc.documents import to_json
     from tcc.explaining import Why
     from tcc.picking import Picked
-    from tcc_runtime.artifact.load import Artifact
     from tcc_runtime.errors import BindingError
     from tcc_runtime.executor.binding import Failed
     from tcc_runtime.executor.execute import Execution, execute, execute_in_task
@@ -60,6 +61,7 @@ __all__ = [
     "cheapest",
     "check",
     "compile_file",
+    "compile_graph",
     "compile_text",
     "diff",
     "estimate",
@@ -87,7 +89,7 @@ _HOME = {
     "execute_in_task": "tcc_runtime.executor.execute",
     "Gate": "tcc_runtime.gate.gate",
     "Refused": "tcc_runtime.gate.refusals",
-    "Artifact": "tcc_runtime.artifact.load",
+    "Artifact": "tcc.artifacts",
     "Run": "tcc_runtime.outcome",
     "Why": "tcc.explaining",
     "Picked": "tcc.picking",

@@ -7,7 +7,7 @@ open.
 
 from __future__ import annotations
 
-from tcc.compilation import CompileError, compile_file, compile_text, load, save
+from tcc.compilation import CompileError, compile_file, compile_graph, compile_text, load, save
 from tcc.differing import diff
 from tcc.explaining import why
 from tcc.picking import cheapest, sample
@@ -19,6 +19,7 @@ __all__ = [
     "cheapest",
     "check",
     "compile_file",
+    "compile_graph",
     "compile_text",
     "diff",
     "estimate",

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
+from tcc.artifacts import Artifact
 from tcc.keywords import OptionsByName, require_known
 from tcc_certs.formats.container import write_container
-from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.artifact.load import load as _load
+from tcc_runtime.artifact.load import Artifact as RuntimeArtifact
+from tcc_runtime.artifact.load import load_as
 from tcc_runtime.ledger.outputs import write_whole
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from tcc_certs.kernel import CheckedArtifact
     from tcc_compiler.language.diagnostics import Diagnostic
     from tcc_compiler.options import Options
@@ -77,6 +80,27 @@ def compile_text(text: str, **options: Unpack[OptionsByName]) -> Artifact:
     return opened(compiled(text, _options("compile_text", options)))
 
 
+def compile_graph(
+    graph: nx.Graph[Any], *, name: str = "graph", **options: Unpack[OptionsByName]
+) -> Artifact:
+    """Compile a directed graph of networkx, of states or of tools (language.md, section 11).
+
+    The artifact has the bytes that the same graph has as a file of that name.
+
+    Args:
+        graph: a ``DiGraph`` or ``MultiDiGraph``; it is not changed.
+        name: the grammar's name, where the graph has no attribute ``name``.
+        options: as for :func:`compile_file`.
+
+    Raises:
+        TypeError: there is no option of that name, or it takes another type.
+        CompileError: the graph was refused, or a limit was reached; it carries the diagnostics.
+    """
+    from tcc_compiler.pipeline import compile_graph as compiled
+
+    return opened(compiled(graph, _options("compile_graph", options), name))
+
+
 def _options(function: str, told: OptionsByName) -> Options:
     from tcc_compiler.options import Options
     from tcc_runtime.terms.table import table_of
@@ -116,7 +140,7 @@ def opened(compiled: Compiled) -> Artifact:
     """
     if compiled.artifact is None:
         raise CompileError(compiled.diagnostics)
-    artifact = _load(compiled.artifact, checked=compiled.checked)
+    artifact = load_as(Artifact, compiled.artifact, checked=compiled.checked)
     artifact.diagnostics = compiled.diagnostics
     artifact.kept["written"] = compiled
     return artifact
@@ -139,10 +163,10 @@ def load(
         OSError: the file cannot be read.
     """
     data = source if isinstance(source, bytes) else Path(source)
-    return _load(data, verify=verify, checked=checked)
+    return load_as(Artifact, data, verify=verify, checked=checked)
 
 
-def save(artifact: Artifact, path: str | Path) -> None:
+def save(artifact: RuntimeArtifact, path: str | Path) -> None:
     """Write an artifact; after a crash at any moment the old file is there or the new one.
 
     Raises:

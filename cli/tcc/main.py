@@ -38,6 +38,8 @@ COMMANDS = {
     "diff": "say which plans a new grammar has that an old one has not",
     "cheapest": "list the plans of least cost, cheapest first",
     "sample": "draw plans at random, uniformly or by what they cost",
+    "graph": "draw the states of an artifact, or write them as a graph",
+    "unroll": "write out the beginnings of all plans down to a depth",
     "explain": "explain a diagnostic code",
     "schema": "print the schema of a command's JSON",
     "experiments": "measure the paper's tables and figures",

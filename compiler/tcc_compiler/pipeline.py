@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import core_of, decode_core
@@ -45,7 +46,7 @@ from tcc_compiler.counting.bounds import bound
 from tcc_compiler.counting.count import check_bits, count, used_calls, weigh
 from tcc_compiler.expectations import Built, compare
 from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_text
-from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph
+from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph, read_networkx
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Span
@@ -64,6 +65,9 @@ from tcc_compiler.relax.names import explain, named, without
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.refusal import Refused
 from tcc_compiler.resources.timer import Timer
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +120,16 @@ def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
     timer = Timer(options)
     try:
         front = read_grammar_text(text, name, timer.check_reading)
+    except Refused as refusal:
+        return _refused(refusal)
+    return _compile_frontend(front, options, timer)
+
+
+def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -> Compiled:
+    """Compile a networkx graph in memory; `name` is the grammar's where the graph has none."""
+    timer = Timer(options)
+    try:
+        front = read_networkx(graph, name, timer.check_reading)
     except Refused as refusal:
         return _refused(refusal)
     return _compile_frontend(front, options, timer)

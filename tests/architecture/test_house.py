@@ -30,6 +30,7 @@ OUTSIDE = {
         "blake3",
         "click",
         "gmpy2",
+        "networkx",
         "rich",
         "tcc_certs",
         "tcc_compiler",

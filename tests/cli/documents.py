@@ -39,6 +39,8 @@ def asks_for_json(arguments: list[str]) -> bool:
         arguments = arguments[: arguments.index("--")]
     if "--help" in arguments:
         return False
+    if arguments[:1] in (["graph"], ["unroll"]) and "-o" in arguments:
+        return False  # the document goes to a file
     pairs = pairwise(arguments)
     formatted = any(pair in (("--format", "json"), ("--output-format", "json")) for pair in pairs)
     return "--json" in arguments or formatted

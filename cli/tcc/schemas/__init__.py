@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tcc.schemas.grammars import GRAMMARS
+from tcc.schemas.graphs import GRAPHS
 from tcc.schemas.parts import SHARED, Schema
 from tcc.schemas.questions import QUESTIONS
 from tcc.schemas.runs import RUNS
@@ -23,6 +24,7 @@ DOCUMENTS: Final[Mapping[str, Sequence[Schema]]] = {
     **QUESTIONS,
     **VERDICTS,
     **SIGNATURES,
+    **GRAPHS,
 }
 
 

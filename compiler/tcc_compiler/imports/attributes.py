@@ -23,7 +23,7 @@ from tcc_compiler.language.values import string_value
 from tcc_compiler.resolve.amounts import Amounts, in_unit
 
 WHOLE_FILE = Region(0, 0, 0)
-_AMOUNTS = {"cost": "cost", "price": "price", "latency_ms": "latency", "epsilon": "epsilon"}
+_AMOUNTS = {"price": "price", "latency_ms": "latency", "epsilon": "epsilon"}
 _DECIMAL = re.compile(r"(-?)([0-9]{1,400}(?:\.[0-9]{1,400})?)")
 _QUOTED = r'"(?:[^"\\\x00-\x1f]++|\\.)*+"'
 _NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_]*+|{_QUOTED}")
@@ -125,23 +125,27 @@ def number_of(value: object) -> Fraction | None:
 
 
 def amounts_in(attributes: Attributes, where: str, report: Report) -> Amounts:
-    """The amounts among the attributes of a node or an edge; what is left out is 0."""
-    amounts: dict[str, int] = {}
-    for name, kind in _AMOUNTS.items():
-        value = attributes.get(name, 0)
-        number = number_of(value)
-        if number is None:
-            report.error("TCC604", WHOLE_FILE, f"{name} of {where} is not a number that is finite")
-            continue
-        # The error is about the file as a whole, so its text names the node or edge.
-        amounts[kind] = in_unit(kind, number, WHOLE_FILE, report, f" ({name} of {where})") or 0
-    return Amounts(
-        amounts.get("cost", 0),
-        amounts.get("cost", 0),
-        amounts.get("price", 0),
-        amounts.get("latency", 0),
-        amounts.get("epsilon", 0),
-    )
+    """The amounts among the attributes of a node or an edge; what is left out is 0.
+
+    A cost that is a range has its high end in `cost_high`.
+    """
+    low = _amount(attributes, "cost", "cost", where, report)
+    high = low
+    if "cost_high" in attributes:
+        high = _amount(attributes, "cost_high", "cost", where, report)
+    if low > high and not report.failed:
+        report.error("TCC309", WHOLE_FILE, f"the cost of {where} is above its cost_high")
+    rest = [_amount(attributes, name, kind, where, report) for name, kind in _AMOUNTS.items()]
+    return Amounts(low, high, *rest)
+
+
+def _amount(attributes: Attributes, name: str, kind: str, where: str, report: Report) -> int:
+    number = number_of(attributes.get(name, 0))
+    if number is None:
+        report.error("TCC604", WHOLE_FILE, f"{name} of {where} is not a number that is finite")
+        return 0
+    # The error is about the file as a whole, so its text names the node or edge.
+    return in_unit(kind, number, WHOLE_FILE, report, f" ({name} of {where})") or 0
 
 
 def flag(attributes: Mapping[str, object], name: str, where: str, report: Report) -> bool:

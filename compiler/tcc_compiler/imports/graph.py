@@ -93,5 +93,5 @@ def graph_of(attributes: Attributes, nodes: Mapping[str, Attributes], edges: lis
 
 
 def _attribute_key(edge: Edge) -> list[tuple[str, str]]:
-    known = ("call", "cost", "price", "latency_ms", "epsilon")
+    known = ("call", "cost", "cost_high", "price", "latency_ms", "epsilon")
     return [(name, repr(edge.attributes[name])) for name in known if name in edge.attributes]

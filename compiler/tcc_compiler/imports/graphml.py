@@ -1,4 +1,4 @@
-"""From GraphML, or a networkx graph in memory, to a graph.
+"""From GraphML to a graph.
 
 Normative text: docs/spec/language.md, section 11.  Document types and entities are refused before
 networkx sees the text.  networkx is imported when a graph is, not before.  Cost: linear in the
@@ -7,13 +7,11 @@ text.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 from xml.parsers import expat
 
-from tcc_compiler.imports.graph import Edge, Graph, GraphRefused, check_size, graph_of, key_of
-
-if TYPE_CHECKING:
-    import networkx as nx
+from tcc_compiler.imports.graph import Graph, GraphRefused
+from tcc_compiler.imports.in_memory import graph_of_networkx
 
 MAX_XML_DEPTH = 32
 
@@ -35,27 +33,6 @@ def read_graphml(text: str) -> Graph:
             "TCC601", f"this is no GraphML: {error or type(error).__name__}"
         ) from None
     return graph_of_networkx(graph)
-
-
-def graph_of_networkx(graph: nx.Graph[Any]) -> Graph:
-    """The graph that a networkx graph holds; its ids are texts or integers.
-
-    Raises:
-        GraphRefused: TCC603 undirected, or an id of another type; TCC609 too large.
-    """
-    if not graph.is_directed():
-        raise GraphRefused("TCC603", "the graph is undirected")
-    check_size(graph.number_of_nodes(), graph.number_of_edges())
-    nodes = {key_of(node, "the id of a node"): dict(data) for node, data in graph.nodes(data=True)}
-    edges = [
-        Edge(
-            source=key_of(source, "the source of an edge"),
-            target=key_of(target, "the target of an edge"),
-            attributes=dict(data),
-        )
-        for source, target, data in graph.edges(data=True)
-    ]
-    return graph_of(dict(graph.graph), nodes, edges)
 
 
 def _check_xml(text: str) -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tcc_compiler.frontend import Frontend, failed, unreadable
 from tcc_compiler.imports.graph import Graph, GraphRefused
-from tcc_compiler.imports.graphml import graph_of_networkx, read_graphml
+from tcc_compiler.imports.graphml import read_graphml
+from tcc_compiler.imports.in_memory import graph_of_networkx
 from tcc_compiler.imports.node_link import read_node_link
 from tcc_compiler.imports.right_linear import grammar_of
 from tcc_compiler.language.diagnostics import Report
@@ -37,9 +38,12 @@ def read_graph(path: Path, check_time: Callable[[], None] | None = None) -> Fron
     return _read(source, lambda: reader(text), _identifier(path.stem), check_time)
 
 
-def read_networkx(graph: nx.Graph[Any], name: str = "graph") -> Frontend:
+def read_networkx(
+    graph: nx.Graph[Any], name: str = "graph", check_time: Callable[[], None] | None = None
+) -> Frontend:
     """The front end's result for a networkx graph; `name` where the graph has none."""
-    return _read(source_of("", f"<{name}>"), lambda: graph_of_networkx(graph), _identifier(name))
+    source = source_of("", f"<{name}>")
+    return _read(source, lambda: graph_of_networkx(graph), _identifier(name), check_time)
 
 
 def _read(

@@ -23,10 +23,10 @@ from tcc_compiler.imports.attributes import (
     parse_call,
 )
 from tcc_compiler.imports.graph import Graph, GraphRefused
+from tcc_compiler.imports.tools import tools_of
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.resolve.amounts import Amounts
 from tcc_compiler.resolve.calls import Call, CallList
-from tcc_compiler.resolve.domains import Parameter
 from tcc_compiler.resolve.limits import MAX_LIMIT, ResolvedLimit
 from tcc_compiler.resolve.resolved import Resolved
 from tcc_compiler.resolve.tools import Tool
@@ -184,55 +184,19 @@ def _call_list(calls: Mapping[str, tuple[GraphCall, Amounts]]) -> CallList:
     """The calls that the graph has, no others, and the tools that they make up.
 
     Raises:
-        GraphRefused: TCC606 where calls of one tool name different parameters.
+        GraphRefused: TCC606 where calls of one tool have their parameters in different orders.
     """
-    domains: dict[str, dict[str, set[str]]] = {}
-    for text in sorted(calls):
-        call = calls[text][0]
-        names = [name for name, _ in call.arguments]
-        domain = domains.setdefault(call.tool, {name: set() for name in names})
-        if list(domain) != names:
-            message = f"{quote(text)} names other parameters than another call of its tool"
-            raise GraphRefused("TCC606", message)
-        for name, value in call.arguments:
-            domain[name].add(value)
-    tools = {name: _tool(name, domain) for name, domain in domains.items()}
+    tools = tools_of([calls[text][0] for text in sorted(calls)])
     listed = [_listed_call(call, tools[call.tool], amounts) for call, amounts in calls.values()]
     listed.sort(key=lambda call: call.text.encode())
     return CallList(tools=tools, calls=listed, places={})
 
 
-def _tool(name: str, domain: Mapping[str, set[str]]) -> Tool:
-    parameters = []
-    for parameter, values in domain.items():
-        # Numbers by size, then other values by their texts.
-        ordered = sorted(
-            values, key=lambda text: ((number := number_of(text)) is None, number or 0, text)
-        )
-        parameters.append(
-            Parameter(
-                name=parameter,
-                values=tuple(ordered),
-                numbers=tuple(number_of(text) for text in ordered),
-                index={text: place for place, text in enumerate(ordered)},
-                numeric=all(number_of(text) is not None for text in ordered),
-            )
-        )
-    return Tool(
-        name=name,
-        parameters=tuple(parameters),
-        takes=None,
-        gives=None,
-        extras={},
-        amounts=(),
-        places={parameter.name: place for place, parameter in enumerate(parameters)},
-    )
-
-
 def _listed_call(call: GraphCall, tool: Tool, amounts: Amounts) -> Call:
+    given = dict(call.arguments)
     values = tuple(
-        parameter.index[value]
-        for parameter, (_, value) in zip(tool.parameters, call.arguments, strict=True)
+        parameter.index[given[parameter.name]] if parameter.name in given else 0
+        for parameter in tool.parameters
     )
     return Call(call.text, call.tool, values, amounts)
 

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
@@ -265,6 +265,9 @@ class Artifact:
         return self.file.columns["residual_to_go"].items()
 
 
+_Kind = TypeVar("_Kind", bound=Artifact)
+
+
 def _row(column: Tensor, q: int) -> int:
     size = 8 * column.shape[1]
     return int.from_bytes(column.data[q * size : (q + 1) * size], "little")
@@ -287,15 +290,22 @@ def load(data: bytes | Path, *, verify: bool = True, checked: str | None = None)
         Rejected: the artifact is refused or declined; P101, it is not the one that was checked.
         OSError: the file cannot be opened.
     """
+    return load_as(Artifact, data, verify=verify, checked=checked)
+
+
+def load_as(
+    kind: type[_Kind], data: bytes | Path, *, verify: bool = True, checked: str | None = None
+) -> _Kind:
+    """As :func:`load`, an artifact of a class that adds methods of its own."""
     path = data if isinstance(data, Path) else None
     raw = mapped(data) if isinstance(data, Path) else memoryview(data)
     if not verify or checked is not None:
         file = read_artifact(raw, digests=verify)
         if checked is not None:
             require(checked, file.digest.hex(), Code.PIN, "artifact digest")
-        return Artifact(file, verified=verify, texts=None, path=path)
+        return kind(file, verified=verify, texts=None, path=path)
     shown = _check(raw)
-    return Artifact(shown.file, verified=True, texts=shown.calls, path=path)
+    return kind(shown.file, verified=True, texts=shown.calls, path=path)
 
 
 def _check(raw: memoryview) -> CheckedArtifact:

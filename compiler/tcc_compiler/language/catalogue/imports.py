@@ -44,7 +44,7 @@ IMPORTS: Mapping[str, Entry] = {
         "not the text of a call",
         "A call reads `tool` or `tool(parameter=value,..)`: names are identifiers and no\n"
         "reserved words, values identifiers, decimals or JSON strings. Calls of one tool name\n"
-        "the same parameters.",
+        "their parameters in one order; one that some leave out is optional.",
         '{"directed": true, "nodes": [{"id": "web search", "start": true, "goal": true}],'
         ' "links": []}',
     ),

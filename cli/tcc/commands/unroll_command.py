@@ -1,0 +1,60 @@
+"""``tcc unroll``: the beginnings of all plans down to a depth, as a picture or for programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tcc.drawing import chosen_format, deliver, drawing_options, is_graph, is_picture
+from tcc.graphs.formats import graph_text
+from tcc.graphs.prefix_graph import prefix_graph
+from tcc.graphs.unrolling import unroll
+from tcc.opening import artifact_argument, open_artifact, options_of, refuse
+from tcc.options import compile_options
+from tcc.pictures.drawn import drawn
+from tcc.pictures.of_prefixes import picture_of_prefixes
+from tcc_certs.errors import Rejected
+
+
+@click.command("unroll")
+@artifact_argument
+@click.option(
+    "--depth", type=click.IntRange(0), required=True, help="calls of the longest beginning shown"
+)
+@click.option(
+    "--max-nodes",
+    type=click.IntRange(1, 1 << 20),
+    default=10_000,
+    show_default=True,
+    help="more are refused, with how many there would be",
+)
+@drawing_options
+@compile_options
+def command(
+    artifact: Path,
+    depth: int,
+    max_nodes: int,
+    output_format: str | None,
+    output: Path | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Write out the prefix DAG of ARTIFACT (or of a grammar) down to a depth.
+
+    Each node is the calls so far: how many plans begin so, what these calls cost, where they lead.
+    The numbers of the nodes at its ends add up to the number of all plans.
+    """
+    form = chosen_format(output_format, as_json, output, "json")
+    read: list[Path] = []
+    opened = open_artifact(artifact, command="unroll", options=options_of(given), read=read)
+    try:
+        if is_graph(form):
+            graph = prefix_graph(opened, depth, max_nodes)
+            deliver(graph_text(graph, form, "unroll"), output, form, read)
+        elif is_picture(form):
+            picture = picture_of_prefixes(opened, unroll(opened, depth, max_nodes), depth)
+            deliver(drawn(picture, form), output, form, read)
+    except Rejected as refusal:
+        refuse(artifact, refusal)

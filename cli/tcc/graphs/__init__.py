@@ -1,0 +1,1 @@
+"""Artifacts as graphs of networkx, and those as files (docs/pictures.md)."""
