@@ -7,7 +7,15 @@ open.
 
 from __future__ import annotations
 
-from tcc.compilation import CompileError, compile_file, compile_graph, compile_text, load, save
+from tcc.compilation import (
+    CompileError,
+    compile_file,
+    compile_graph,
+    compile_text,
+    format_text,
+    load,
+    save,
+)
 from tcc.differing import diff
 from tcc.explaining import why
 from tcc.picking import cheapest, sample
@@ -23,6 +31,7 @@ __all__ = [
     "compile_text",
     "diff",
     "estimate",
+    "format_text",
     "load",
     "predict",
     "runs",

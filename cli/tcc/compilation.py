@@ -101,6 +101,27 @@ def compile_graph(
     return opened(compiled(graph, _options("compile_graph", options), name))
 
 
+def format_text(text: str, *, name: str = "<text>") -> str:
+    """The canonical layout of a grammar's text, as ``tcc fmt`` writes it (docs/working.md).
+
+    It has the same tokens and the same comments, so it means the same; laid out again it stays as
+    it is.  Only its syntax is looked at.
+
+    Args:
+        text: a grammar, or a file that grammars use.
+        name: how diagnostics name it.
+
+    Raises:
+        CompileError: the text has errors of syntax; it carries the diagnostics.
+    """
+    from tcc_compiler.format.text import format_text as formatted
+
+    made = formatted(text, name)
+    if made.text is None:
+        raise CompileError(made.diagnostics)
+    return made.text
+
+
 def _options(function: str, told: OptionsByName) -> Options:
     from tcc_compiler.options import Options
     from tcc_runtime.terms.table import table_of

@@ -17,6 +17,11 @@ def is_regular(path: Path) -> bool:
         return False
 
 
+def looks_like_artifact(first: bytes) -> bool:
+    """Whether a file that begins so is an artifact, and no ledger: a length, then its header."""
+    return first[4:8] == bytes(4) and first[8:9] == b"{"
+
+
 def same_file(path: Path, others: Iterable[Path]) -> bool:
     """True where `path` is there and is one of `others`, by whatever name."""
     return path.exists() and any(other.exists() and path.samefile(other) for other in others)

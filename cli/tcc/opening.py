@@ -15,8 +15,9 @@ from click.core import ParameterSource
 
 from tcc import screen
 from tcc.exits import DECLINED, FINDINGS
-from tcc.files import GRAMMAR_ENDINGS, is_regular
-from tcc.options import COMPILING, digest_option, flag, taken
+from tcc.files import is_regular
+from tcc.given import GIVEN, STDIN, compile_given, is_grammar
+from tcc.options import COMPILING, bytes_option, digest_option, flag, taken
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact, load
 
@@ -33,20 +34,46 @@ def is_regular_file(
 ) -> Path | None:
     """Refuses an argument that is none: a callback of click."""
     # A pipe or a device may never end, and is read more than once.
-    if value is not None and not is_regular(value):
+    if value is not None and value is not STDIN and not is_regular(value):
         raise click.BadParameter(f"{str(value)!r} is not a regular file", ctx, parameter)
     return value
 
 
 INPUT = click.Path(exists=True, dir_okay=False, path_type=Path)
 ledger_argument = click.argument("ledger", type=INPUT, callback=is_regular_file)
-artifact_argument = click.argument("artifact", type=INPUT, callback=is_regular_file)
+artifact_argument = click.argument("artifact", type=GIVEN, callback=is_regular_file)
+# Of commands that serve: their standard input is the client's.
+served_argument = click.argument("artifact", type=INPUT, callback=is_regular_file)
 json_option = click.option("--json", "as_json", is_flag=True, help="one JSON document")
 
 
-def input_option(name: str, text: str, **more: Any) -> Callable[..., Any]:
+def input_option(
+    name: str, text: str, *, type: click.Path = INPUT, **more: Any
+) -> Callable[..., Any]:
     """An option that names a regular file to read."""
-    return click.option(name, type=INPUT, callback=is_regular_file, help=text, **more)
+    return click.option(name, type=type, callback=is_regular_file, help=text, **more)
+
+
+def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands that validate a ledger: what the auditor knows, and the kernel."""
+    for option in (
+        click.option(
+            "--kernel",
+            type=click.Choice(["pure", "fast"]),
+            default="pure",
+            show_default=True,
+            help="pure is the definition alone; fast is for large ledgers",
+        ),
+        digest_option("--key", "of a session's digests"),
+        input_option("--counts", "an exact artifact of the same core, for kappa"),
+        bytes_option("--nonce", "the client's own randomness"),
+        bytes_option("--beacon", "the public randomness"),
+        digest_option("--opening", "what was handed out before beacon and nonce were known"),
+        digest_option("--opening-salt", "of the commitment, where it is not derived from the seed"),
+        digest_option("--seed", "the seed, where the ledger withholds it"),
+    ):
+        command = option(command)
+    return command
 
 
 def options_of(given: dict[str, Any]) -> Options:
@@ -119,7 +146,7 @@ def open_artifact(
     read: list[Path] | None = None,
     beside: Path | None = None,
 ) -> Artifact:
-    """The artifact in `path`, checked; a grammar is compiled first.
+    """The artifact in `path`, checked; a grammar, in a file or from `-`, is compiled first.
 
     Args:
         checked, no_verify: of :func:`trust_options`.
@@ -130,17 +157,16 @@ def open_artifact(
         raise click.UsageError("--checked and --no-verify exclude each other")
     read = [] if read is None else read
     read.append(path)
-    if path.suffix not in GRAMMAR_ENDINGS:
-        if beside is None or beside.suffix not in GRAMMAR_ENDINGS:
-            _refuse_compile_options(_RUN_OPTIONS if command == "run" else ())
+    if not is_grammar(path):
+        if beside is None or not is_grammar(beside):
+            refuse_compile_options(_RUN_OPTIONS if command == "run" else ())
     elif checked is not None or no_verify:
         raise click.UsageError("--checked and --no-verify are for artifacts, and this is a grammar")
     else:
         from tcc.compilation import check_for_use, opened
         from tcc_compiler.options import Options
-        from tcc_compiler.pipeline import compile_file
 
-        compiled = compile_file(path, replace(options or Options(), check=check_for_use))
+        compiled = compile_given(path, replace(options or Options(), check=check_for_use))
         read.extend(source.path for source in compiled.sources.values() if source.path is not None)
         failed = compiled.artifact is None
         show_or_exit(compiled, command=command, output_format=_asked() if failed else "text")
@@ -156,15 +182,15 @@ def open_artifact(
 
 def refuse_grammar(path: Path) -> None:
     """Where only an artifact will do, say of a grammar that it is one, and what to do."""
-    if path.suffix in GRAMMAR_ENDINGS:
-        made = path.with_suffix(".tcca")
+    if is_grammar(path):
+        name, made = ("-", "A.tcca") if path is STDIN else (path, path.with_suffix(".tcca"))
         raise click.UsageError(
             f"{path} is a grammar, and certificates are in artifacts: "
-            f"run `tcc compile {path} -o {made}` first, then name {made} here"
+            f"run `tcc compile {name} -o {made}` first, then name {made} here"
         )
 
 
-def _refuse_compile_options(but: Sequence[str]) -> None:
+def refuse_compile_options(but: Sequence[str] = ()) -> None:
     """An artifact is compiled already: an option of the compiler would do nothing."""
     ctx = click.get_current_context()
     for option in COMPILING:

@@ -36,6 +36,16 @@ def say_lines(text: str, *, err: bool = False) -> None:
         say(line, err=err)
 
 
+def say_text(text: str) -> None:
+    """Print a text out of a file as it is, for programs to read; on a terminal it is escaped."""
+    if sys.stdout.isatty():
+        say_lines(text.removesuffix("\n"))
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+    sys.stdout.buffer.flush()
+
+
 def say_json(document: str) -> None:
     """Print a JSON text."""
     from tcc_certs.plain import escaped_json

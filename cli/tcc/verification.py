@@ -56,9 +56,9 @@ def check(
 def _core_of(source: str | Path | None) -> bytes | None:
     if source is None:
         return None
-    from tcc_compiler.pipeline import read_source
+    from tcc.given import read_given
 
-    front = read_source(Path(source))
+    front = read_given(source if isinstance(source, Path) else Path(source))
     if front.core is None:
         raise CompileError(front.diagnostics)
     return front.core

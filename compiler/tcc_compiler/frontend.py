@@ -30,7 +30,14 @@ from tcc_compiler.resolve.program import Program, program_of
 from tcc_compiler.resolve.resolved import Resolved
 from tcc_compiler.resolve.resolver import resolve
 
-__all__ = ["Example", "Expect", "Frontend", "read_grammar", "read_grammar_text"]
+__all__ = [
+    "Example",
+    "Expect",
+    "Frontend",
+    "read_grammar",
+    "read_grammar_bytes",
+    "read_grammar_text",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +83,25 @@ def read_grammar_text(
     except UnicodeEncodeError as error:
         message = f"character {error.start} is half of a surrogate pair: this is not text"
         return unreadable(name, Unreadable(code="TCC108", message=message))
+    return read_grammar_bytes(data, name, check_time=check_time)
+
+
+def read_grammar_bytes(
+    data: bytes,
+    name: str,
+    folder: Path | None = None,
+    check_time: Callable[[], None] | None = None,
+) -> Frontend:
+    """The result for bytes that come from no file.
+
+    Args:
+        folder: the files that they use lie in it, or below; None where they can use none.
+    """
     decoded = too_large() if len(data) > MAX_SOURCE_BYTES else decode(data)
     if isinstance(decoded, Unreadable):
         return unreadable(name, decoded)
-    return _read(source_of(decoded, name), check_time)
+    resolved = None if folder is None else Path(os.path.realpath(folder))
+    return _read(source_of(decoded, name, folder=resolved), check_time)
 
 
 def unreadable(name: str, problem: Unreadable) -> Frontend:

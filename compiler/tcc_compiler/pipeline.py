@@ -45,7 +45,7 @@ from tcc_compiler.automata.witness import find_cycle, infinite
 from tcc_compiler.counting.bounds import bound
 from tcc_compiler.counting.count import check_bits, count, used_calls, weigh
 from tcc_compiler.expectations import Built, compare
-from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_text
+from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_bytes, read_grammar_text
 from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph, read_networkx
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
@@ -120,6 +120,21 @@ def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
     timer = Timer(options)
     try:
         front = read_grammar_text(text, name, timer.check_reading)
+    except Refused as refusal:
+        return _refused(refusal)
+    return _compile_frontend(front, options, timer)
+
+
+def compile_bytes(data: bytes, options: Options, name: str, folder: Path | None = None) -> Compiled:
+    """Compile a grammar that comes from no file, such as from a pipe; see :func:`compile_file`.
+
+    Args:
+        name: how diagnostics name it.
+        folder: the files that it uses lie in it, or below; None where it can use none.
+    """
+    timer = Timer(options)
+    try:
+        front = read_grammar_bytes(data, name, folder, timer.check_reading)
     except Refused as refusal:
         return _refused(refusal)
     return _compile_frontend(front, options, timer)

@@ -15,7 +15,8 @@ from tcc.documents import to_json
 from tcc.exits import CLEAN, FINDINGS
 from tcc.findings import chosen, format_option, print_diagnostics, print_found
 from tcc.found import of_check
-from tcc.opening import INPUT, input_option, is_regular_file, json_option, refuse_grammar
+from tcc.given import GIVEN
+from tcc.opening import input_option, is_regular_file, json_option, refuse_grammar
 from tcc.options import digest_option
 from tcc.pins import NAME
 from tcc.verification import check
@@ -31,9 +32,9 @@ def _are_regular(
 
 
 @click.command("check")
-@click.argument("artifacts", nargs=-1, type=INPUT, callback=_are_regular, metavar="ARTIFACT...")
+@click.argument("artifacts", nargs=-1, type=GIVEN, callback=_are_regular, metavar="ARTIFACT...")
 @click.option("--core", is_flag=True, help="prove the automaton against its core, by residuals")
-@input_option("--source", "the grammar file that it has to be made from")
+@input_option("--source", "the grammar file (- reads it) that it has to be made from", type=GIVEN)
 @click.option("--exact", is_flag=True, help="refuse what is relaxed, or has counts that are bounds")
 @digest_option("--pin", "the artifact digest that is trusted")
 @click.option(

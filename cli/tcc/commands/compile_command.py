@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,65 +11,108 @@ import click
 
 from tcc import screen
 from tcc.describe import describe, print_description
+from tcc.exits import CLEAN
 from tcc.files import same_file
 from tcc.findings import as_json as as_object
 from tcc.findings import chosen, format_option, print_diagnostics
+from tcc.given import STDIN, GivenPath, compile_given
 from tcc.opening import json_option, options_of, show_or_exit
 from tcc.options import compile_options
 from tcc.progress import compile_line
+from tcc.watching import See, require_watchable, watch, watch_option
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.outputs import write_whole
 
 if TYPE_CHECKING:
+    from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
 
 
 @click.command("compile")
-@click.argument("grammar", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("grammar", type=GivenPath(dir_okay=False, path_type=Path))
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path))
 @compile_options
 @format_option
+@watch_option
 @json_option
+@click.pass_context
 def command(
-    grammar: Path, output: Path | None, output_format: str, as_json: bool, **given: Any
+    ctx: click.Context,
+    /,
+    grammar: Path,
+    output: Path | None,
+    output_format: str,
+    watching: bool,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Compile GRAMMAR (.tcg, .graphml or node-link .json) to a certified artifact.
 
-    Without -o the artifact is written beside the grammar, with the ending .tcca.
+    Without -o the artifact is written beside the grammar, with the ending .tcca. GRAMMAR - is a
+    grammar on standard input, which needs -o. With --watch it is compiled again whenever it, or a
+    file that it uses, has changed; the exit code is that of the last time.
     """
-    from tcc_compiler.pipeline import compile_file
-
-    started = time.perf_counter()
-    shown = chosen(output_format, as_json)
-    options = options_of(given)
-    with compile_line(quiet=shown != "text") as progress:
-        compiled = compile_file(grammar, replace(options, progress=progress))
-    show_or_exit(compiled, command="compile", output_format=shown, keep_warnings=shown != "text")
-    path = output or grammar.with_suffix(".tcca")
-    data = compiled.artifact or b""
-    _write(path, data, grammar, compiled)
-    took = f"compiled {grammar} to {path} ({time.perf_counter() - started:.2f} s)"
-    if shown in ("sarif", "github"):
-        print_diagnostics("compile", compiled.diagnostics, compiled.sources, shown)
-        screen.say(took, err=True)
-        return
-    # The pipeline has certified these bytes: they are not checked a second time to be described.
-    artifact = load(data, verify=False)
-    fields = describe(artifact)
-    if shown == "json":
-        warnings = [as_object(diagnostic) for diagnostic in compiled.diagnostics]
-        screen.print_json("compile", fields | ({"diagnostics": warnings} if warnings else {}))
-        return
-    fields.pop("plans_by_depth", None)
-    screen.good(took)
-    print_description(artifact, fields)
+    if grammar is STDIN and output is None:
+        raise click.UsageError("a grammar on standard input has no name: say where to, by -o")
+    job = _Job(
+        grammar=grammar,
+        output=output or grammar.with_suffix(".tcca"),
+        options=options_of(given),
+        shown=chosen(output_format, as_json),
+    )
+    if not watching:
+        ctx.exit(job.run(lambda compiled: None))
+    require_watchable([grammar], job.shown)
+    ctx.exit(watch([grammar], job.run))
 
 
-def _write(path: Path, data: bytes, grammar: Path, compiled: Compiled) -> None:
-    inputs = [source.path for source in compiled.sources.values() if source.path is not None]
-    if same_file(path, [grammar, *inputs]):
-        raise click.BadParameter(f"{str(path)!r} is what is compiled", param_hint="-o")
-    try:
-        write_whole(path, data)
-    except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror or error}") from None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """What is compiled, and where to; `shown` is the format of the diagnostics."""
+
+    grammar: Path
+    output: Path
+    options: Options
+    shown: str
+
+    def run(self, see: See) -> int:
+        """Compile, write and tell; ends the command where there is no artifact."""
+        started = time.perf_counter()
+        with compile_line(quiet=self.shown != "text") as progress:
+            compiled = compile_given(self.grammar, replace(self.options, progress=progress))
+        see(compiled)
+        show_or_exit(
+            compiled,
+            command="compile",
+            output_format=self.shown,
+            keep_warnings=self.shown != "text",
+        )
+        self._write(compiled)
+        took = time.perf_counter() - started
+        said = f"compiled {self.grammar} to {self.output} ({took:.2f} s)"
+        if self.shown in ("sarif", "github"):
+            print_diagnostics("compile", compiled.diagnostics, compiled.sources, self.shown)
+            screen.say(said, err=True)
+            return CLEAN
+        # The pipeline has certified these bytes: they are not checked again to be described.
+        artifact = load(compiled.artifact or b"", verify=False)
+        fields = describe(artifact)
+        if self.shown == "json":
+            warnings = [as_object(diagnostic) for diagnostic in compiled.diagnostics]
+            screen.print_json("compile", fields | ({"diagnostics": warnings} if warnings else {}))
+            return CLEAN
+        fields.pop("plans_by_depth", None)
+        screen.good(said)
+        print_description(artifact, fields)
+        return CLEAN
+
+    def _write(self, compiled: Compiled) -> None:
+        sources = compiled.sources.values()
+        inputs = [source.path for source in sources if source.path is not None]
+        if same_file(self.output, [self.grammar, *inputs]):
+            raise click.BadParameter(f"{str(self.output)!r} is what is compiled", param_hint="-o")
+        try:
+            write_whole(self.output, compiled.artifact or b"")
+        except OSError as error:
+            said = f"cannot write {self.output}: {error.strerror or error}"
+            raise click.ClickException(said) from None

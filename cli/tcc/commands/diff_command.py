@@ -12,14 +12,15 @@ from tcc.change_report import broken_findings, print_github, print_markdown, pri
 from tcc.differing import compare_written, comparison_fields
 from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.findings import FORMATS, chosen, print_found
-from tcc.opening import INPUT, is_regular_file, json_option, open_artifact, options_of
+from tcc.given import GIVEN
+from tcc.opening import is_regular_file, json_option, open_artifact, options_of
 from tcc.options import compile_options
 from tcc_runtime.questions.comparison import Comparison
 
 
 @click.command("diff")
-@click.argument("old", type=INPUT, callback=is_regular_file)
-@click.argument("new", type=INPUT, callback=is_regular_file)
+@click.argument("old", type=GIVEN, callback=is_regular_file)
+@click.argument("new", type=GIVEN, callback=is_regular_file)
 @click.option(
     "--breaking",
     type=click.Choice(["wider", "narrower"]),

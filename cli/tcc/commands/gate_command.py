@@ -11,7 +11,7 @@ import tcc
 from tcc import screen
 from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.files import same_file
-from tcc.opening import artifact_argument, input_option, open_artifact, refuse
+from tcc.opening import input_option, open_artifact, refuse, served_argument
 from tcc.options import digest_option
 from tcc.servers import WithServer, required
 from tcc_certs.errors import Rejected
@@ -26,7 +26,7 @@ _MOST_NOTES = 100
 
 
 @click.command("gate", cls=WithServer)
-@artifact_argument
+@served_argument
 @click.option(
     "--ledger",
     type=click.Path(dir_okay=False, path_type=Path),

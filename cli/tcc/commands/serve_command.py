@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import tcc
-from tcc.opening import artifact_argument, open_artifact
+from tcc.opening import open_artifact, served_argument
 from tcc.options import digest_option
 from tcc.planning import Planner
 from tcc_runtime.mcp.serving import serve
@@ -19,7 +19,7 @@ def command() -> None:
 
 
 @command.command("mcp")
-@artifact_argument
+@served_argument
 @digest_option("--checked", "the digest of an artifact whose certificates were checked before")
 @click.pass_context
 def mcp(ctx: click.Context, /, artifact: Path, checked: bytes | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +13,22 @@ from tcc.compilation import only_guards
 from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.findings import chosen, format_option, print_diagnostics, print_found
 from tcc.found import Found, as_object, of_diagnostics
+from tcc.given import GivenPath, compile_given
 from tcc.opening import json_option, options_of
 from tcc.options import compile_options
+from tcc.watching import See, require_watchable, watch, watch_option
 
 if TYPE_CHECKING:
     from tcc_compiler.language.source import Source
+    from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
 
 
 @click.command("test")
-@click.argument("grammars", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("grammars", nargs=-1, required=True, type=GivenPath(path_type=Path))
 @compile_options
 @format_option
+@watch_option
 @json_option
 @click.pass_context
 def command(
@@ -31,20 +36,36 @@ def command(
     /,
     grammars: tuple[Path, ...],
     output_format: str,
+    watching: bool,
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Check the accept, reject and expect lines of GRAMMARS; exit 1 when one does not hold."""
-    from tcc_compiler.pipeline import compile_file
+    """Check the accept, reject and expect lines of GRAMMARS; exit 1 when one does not hold.
 
+    - is a grammar on standard input. With --watch they are checked again whenever one, or a file
+    that it uses, has changed; the exit code is that of the last time.
+    """
     shown = chosen(output_format, as_json)
     options = options_of(given)
+
+    def work(see: See) -> int:
+        return _test(grammars, options, shown, see)
+
+    if not watching:
+        ctx.exit(work(lambda compiled: None))
+    require_watchable(grammars, shown)
+    ctx.exit(watch(grammars, work))
+
+
+def _test(grammars: Sequence[Path], options: Options, shown: str, see: See) -> int:
+    """Compile each and tell; in every format but text at the end, as one."""
     results: list[dict[str, Any]] = []
     found: list[Found] = []
     sources: dict[str, Source] = {}
     worst = CLEAN
     for path in grammars:
-        compiled = compile_file(path, options)
+        compiled = compile_given(path, options)
+        see(compiled)
         worst = max(worst, _exit(compiled))
         results.append(_fields(path, compiled))
         if compiled.diagnostics:
@@ -58,7 +79,7 @@ def command(
         screen.print_json("test", fields)
     elif shown != "text":
         print_found(found, shown, sources)
-    ctx.exit(worst)
+    return worst
 
 
 def _exit(compiled: Compiled) -> int:

@@ -13,12 +13,13 @@ from tcc.exits import CLEAN
 from tcc.findings import chosen, format_option, print_found
 from tcc.found import of_validation
 from tcc.opening import (
+    audit_options,
     input_option,
     json_option,
     ledger_argument,
     refuse_grammar,
 )
-from tcc.options import bytes_option, digest_option
+from tcc.options import digest_option
 from tcc.verification import validate
 from tcc_certs.replay import Validation
 from tcc_certs.session import SessionValidation
@@ -29,20 +30,7 @@ from tcc_runtime.errors import SettingsError
 @ledger_argument
 @input_option("--artifact", "the artifact that was run", required=True)
 @digest_option("--pin", "the artifact digest that is trusted")
-@digest_option("--seed", "the seed, where the ledger withholds it")
-@digest_option("--opening-salt", "of the commitment, where it is not derived from the seed")
-@digest_option("--opening", "what was handed out before beacon and nonce were known")
-@bytes_option("--beacon", "the public randomness")
-@bytes_option("--nonce", "the client's own randomness")
-@input_option("--counts", "an exact artifact of the same core, for kappa")
-@digest_option("--key", "of a session's digests")
-@click.option(
-    "--kernel",
-    type=click.Choice(["pure", "fast"]),
-    default="pure",
-    show_default=True,
-    help="pure is the definition alone; fast is for large ledgers",
-)
+@audit_options
 @format_option
 @json_option
 @click.pass_context

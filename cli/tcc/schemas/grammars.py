@@ -68,6 +68,10 @@ _TESTED = closed(
         "diagnostics": DIAGNOSTICS,
     }
 )
+_LAID_OUT = closed(
+    {"file": TEXT, "changed": FLAG, "diagnostics": DIAGNOSTICS},
+    {"error": TEXT, "diff": TEXT, "text": or_null(TEXT)},
+)
 _SKELETON_WARNING = closed({"code": CODE, "place": TEXT, "message": TEXT})
 
 GRAMMARS: Final[Mapping[str, Sequence[Schema]]] = {
@@ -93,6 +97,8 @@ GRAMMARS: Final[Mapping[str, Sequence[Schema]]] = {
         ),
         REFUSED,
     ),
+    "fmt": (closed({"changed": WHOLE, "files": listed(_LAID_OUT)}),),
+    "init": (closed({"grammar": TEXT, "written": TEXTS, "next": TEXTS}),),
     "import": (
         closed({"tools": WHOLE, "diagnostics": listed(_SKELETON_WARNING), "grammar": TEXT}),
     ),

@@ -116,6 +116,17 @@ VERDICTS: Final[Mapping[str, Sequence[Schema]]] = {
     ),
     "pin": (closed({"lock": TEXT, "artifacts": by_name(_PIN)}),),
     "session": (_TOLD,),
+    "report": (
+        closed(
+            {
+                "kind": one_of("artifact", "run", "session"),
+                "verdict": _REPLAYED,
+                "summary": TEXT,
+                "output": TEXT,
+            }
+        ),
+        closed({"diagnostics": {**DIAGNOSTICS, "minItems": 1}}),
+    ),
     "explain": (
         closed({"code": CODE, "text": TEXT}),
         closed({"codes": listed(closed({"code": CODE, "title": TEXT}))}),

@@ -30,12 +30,14 @@ class Source:
         text: its characters.
         path: the resolved path, None for a text that comes from no file.
         starts: the offset of each line's first character.
+        folder: where the files are that a text from no file may use; None where it uses none.
     """
 
     name: str
     text: str
     path: Path | None
     starts: Sequence[int]
+    folder: Path | None = None
 
     def place(self, offset: int) -> tuple[int, int]:
         """The line and the column of a character offset, both from 1."""
@@ -70,14 +72,14 @@ class Source:
         return self.text[self.starts[number - 1] : end].rstrip("\r\n")
 
 
-def source_of(text: str, name: str, path: Path | None = None) -> Source:
+def source_of(text: str, name: str, path: Path | None = None, folder: Path | None = None) -> Source:
     """The source that holds `text`."""
     starts = [0]
     at = text.find("\n")
     while at >= 0:
         starts.append(at + 1)
         at = text.find("\n", at + 1)
-    return Source(name=name, text=text, path=path, starts=starts)
+    return Source(name=name, text=text, path=path, starts=starts, folder=folder)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

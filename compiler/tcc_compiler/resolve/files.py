@@ -56,6 +56,18 @@ def _uses(statements: tuple[Statement, ...]) -> Iterator[UseStatement]:
     return (statement for statement in statements if isinstance(statement, UseStatement))
 
 
+def asked_for(source: Source) -> tuple[Path, ...]:
+    """The files that a source names, whether they are there or not, and whether they may be read.
+
+    For who wants to know when one of them has changed.
+    """
+    folder = source.folder if source.path is None else source.path.parent
+    if folder is None:
+        return ()
+    statements = parse(source, 0, Report([source]))
+    return tuple(folder / use.path.value for use in _uses(statements))
+
+
 class _Loader:
     """Reads files depth first.
 
@@ -70,7 +82,7 @@ class _Loader:
         self.incomplete = False
         root = sources[0]
         self.left = MAX_SOURCE_BYTES - len(root.text.encode("utf-8", "replace"))
-        self.folder = None if root.path is None else root.path.parent
+        self.folder = root.folder if root.path is None else root.path.parent
         self.numbers: dict[Path, int] = {}
         if root.path is not None:
             self.numbers[Path(os.path.realpath(root.path))] = 0
@@ -104,9 +116,9 @@ class _Loader:
                 "TCC222", region, "the path of a used file is relative to the file that uses it"
             )
             return None
-        here = self.sources[number].path or self.folder
+        here = self.sources[number].path
         try:
-            target = Path(os.path.realpath(here.parent / name))
+            target = Path(os.path.realpath((here.parent if here else self.folder) / name))
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             self._refuse("TCC221", region, f"{quote(name)} cannot be read: {reason}")

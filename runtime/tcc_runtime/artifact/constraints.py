@@ -26,6 +26,7 @@ from tcc_certs.core.model import (
 )
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.decimals import nano_of
+from tcc_certs.formats.manifest import Relaxed
 from tcc_runtime.artifact.call_sets import CallRanges, NamedBy
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.statements import (
@@ -101,9 +102,27 @@ def constraints_of(
 
 
 def _relaxed(artifact: Artifact) -> Sequence[Statement]:
-    named = artifact.relaxed
-    if named is None:
-        return ()
+    return () if artifact.relaxed is None else _made(artifact, artifact.relaxed)
+
+
+def every_statement(artifact: Artifact) -> Sequence[Statement]:
+    """All limits, requires and forbids of the core, whoever enforces them.
+
+    Returns:
+        the limits, the strictest of those on one sum; then the requires and the forbids.
+
+    Raises:
+        Rejected: M301, of an unverified artifact whose calls are in no order.
+    """
+    core = artifact.core
+    limits, requires, forbids = map(len, (core.limits, core.requires, core.forbids))
+    everything = Relaxed(
+        limits=tuple(range(limits)), requires=tuple(range(requires)), forbids=tuple(range(forbids))
+    )
+    return _made(artifact, everything)
+
+
+def _made(artifact: Artifact, named: Relaxed) -> Sequence[Statement]:
     core = artifact.core
     numbers = {call.text: index for index, call in enumerate(core.calls)}
     indices = [numbers[text] for text in artifact.texts]

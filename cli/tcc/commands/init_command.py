@@ -1,0 +1,114 @@
+"""``tcc init``: a grammar to start from, and a workflow that checks it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+from tcc import screen
+from tcc.opening import json_option
+from tcc_certs.formats.names import MAX_NAME, RESERVED
+from tcc_runtime.ledger.outputs import create
+
+_TEMPLATE = "agent"  # the name that the templates have
+_WORKFLOW = Path(".github", "workflows", "tcc.yml")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@click.command("init")
+@click.argument(
+    "folder", metavar="[DIR]", default=".", type=click.Path(file_okay=False, path_type=Path)
+)
+@click.option("--name", help="of the grammar; by default that of the folder")
+@click.option("--no-ci", is_flag=True, help="no workflow for GitHub Actions")
+@click.option("--force", is_flag=True, help="replace files that are there")
+@json_option
+def command(folder: Path, name: str | None, no_ci: bool, force: bool, as_json: bool) -> None:
+    """Begin a grammar in DIR, with comments to learn from, and a workflow that checks it.
+
+    A file that is there is left alone, and then nothing is written, unless --force is given.
+    """
+    chosen = _from_folder(folder) if name is None else _checked(name)
+    texts = {folder / f"{chosen}.tcg": _template("agent.tcg", chosen)}
+    if not no_ci:
+        texts[folder / _WORKFLOW] = _template("tcc.yml", chosen)
+    _write(texts, force)
+    steps = _steps(folder, chosen, ci=not no_ci)
+    if as_json:
+        written = [str(path) for path in texts]
+        screen.print_json("init", {"grammar": chosen, "written": written, "next": steps})
+        return
+    for path in texts:
+        screen.good(f"wrote {path}")
+    screen.say("next:")
+    for step in steps:
+        screen.say(f"  {step}")
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
+        said = f"{name!r} is no name: letters, digits and _, at most {MAX_NAME}, no digit first"
+        raise click.BadParameter(said, param_hint="--name")
+    if name in RESERVED:
+        raise click.BadParameter(f"{name!r} is a word of the language", param_hint="--name")
+    return name
+
+
+def _from_folder(folder: Path) -> str:
+    """The name of a folder as one of a grammar; other characters become ``_``."""
+    made = re.sub(r"[^A-Za-z0-9_]+", "_", folder.resolve().name).strip("_")[: MAX_NAME - 1]
+    if not made:
+        return _TEMPLATE
+    return f"_{made}" if made[0].isdigit() or made in RESERVED else made
+
+
+def _template(file: str, name: str) -> str:
+    text = files("tcc").joinpath("templates", file).read_text("utf-8")
+    text = text.replace(f"grammar {_TEMPLATE} ", f"grammar {name} ")
+    return re.sub(rf"\b{_TEMPLATE}\.(tcg|tcca)\b", rf"{name}.\1", text)
+
+
+def _write(texts: Mapping[Path, str], force: bool) -> None:
+    """Write all files, or none where one is there.
+
+    Raises:
+        click.ClickException: a file is there, or cannot be written.
+    """
+    there = [str(path) for path in texts if os.path.lexists(path)]
+    if there and not force:
+        said = f"{' and '.join(there)} would be replaced: --force does, --name writes another"
+        raise click.ClickException(said)
+    for path, text in texts.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with os.fdopen(create(path, overwrite=force), "wb") as file:
+                file.write(text.encode())
+        except OSError as error:
+            said = f"cannot write {path}: {error.strerror or error}"
+            raise click.ClickException(said) from None
+
+
+def _steps(folder: Path, name: str, *, ci: bool) -> Sequence[str]:
+    """What to do now, in the order of doing it."""
+    path = folder / f"{name}.tcg"
+    steps = [
+        f"write your own tools, rules and limits into {path}",
+        f"tcc test {path} --watch",
+        f"tcc compile {path}",
+        f"tcc check {path.with_suffix('.tcca')} --core --source {path}",
+    ]
+    if not ci:
+        return steps
+    root = next((up for up in (folder.resolve(), *folder.resolve().parents) if _is_root(up)), None)
+    if root is not None and root != folder.resolve():
+        steps.append(f"move {folder / _WORKFLOW} to {root / _WORKFLOW}, with the paths from there")
+    return [*steps, "set the variable TCC_SOURCE of the repository to what pip installs tcc from"]
+
+
+def _is_root(folder: Path) -> bool:
+    return (folder / ".git").exists()

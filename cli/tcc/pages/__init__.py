@@ -1,0 +1,1 @@
+"""Pages for people: what ``tcc report`` writes, one self-contained HTML file each."""

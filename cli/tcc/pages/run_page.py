@@ -1,0 +1,249 @@
+"""The page of a run: its verdict first, then what it found, where it went, and what was left.
+
+What it tells was validated by the same command; of a ledger that does not hold nothing is told
+but what was found to be wrong.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from tcc import screen
+from tcc.pages.blocks import calls, code, left_out, moment, note, numbered, table, under
+from tcc.pages.charts import Line, line_chart
+from tcc.pages.frame import Page, Section, Verdict, fact_list
+from tcc.pages.markup import Html, element, joined
+from tcc.pages.reading import field, number, whole
+from tcc.pages.records import records_section
+from tcc.pages.run_story import Story, Waiting, told
+from tcc.pages.run_tree import short, tree_of, tree_section, ways_of
+from tcc_certs.errors import clip
+from tcc_certs.formats.ledger import Record
+from tcc_certs.race.digest import child_context
+from tcc_runtime.artifact.load import Artifact
+
+_FRONTIER: Final = 25
+_SETTINGS: Final = (
+    "mode", "claim_type", "race", "keys", "recipe", "top", "beta", "tilt", "inflate", "tau",
+    "alpha", "eta", "truncate", "count_bits", "privacy_scope", "run_id", "seed_commitment",
+)  # fmt: skip
+_SPENT: Final = ("price_spent", "price_cap", "latency_ms", "sla_ms", "epsilon_used", "epsilon_cap")
+
+
+def run_page(artifact: Artifact, read: Callable[[], Iterator[Record]], verdict: Verdict) -> Page:
+    """The whole page.
+
+    Args:
+        read: the validated records from the start, each time it is called.
+
+    Raises:
+        tcc.pages.reading.Changed: the ledger is another one by now.
+    """
+    story = told(read())
+    tree = tree_of(read(), ways_of(story.plans, _begin(artifact, story.header)))
+    sections = [*_found(story), *_charts(story)]
+    if tree is not None:
+        sections.append(tree_section(tree, _expansions(story)))
+    sections += [_frontier(story), _settings(story), records_section(story.kept)]
+    return Page(
+        kind="run",
+        title=f"{clip(artifact.manifest.grammar)} {clip(artifact.manifest.version)}",
+        verdict=verdict,
+        facts=_facts(story),
+        sections=sections,
+    )
+
+
+def _begin(artifact: Artifact, header: Record) -> bytes:
+    """D of the node that the run began at: behind the calls that were made before it."""
+    digest = artifact.root_digest
+    after = header.get("after")
+    for text in after if isinstance(after, list) else ():
+        digest = child_context(digest, str(text).encode())
+    return digest
+
+
+def _expansions(story: Story) -> int:
+    stated = None if story.close is None else whole(story.close, "expansions")
+    return stated if stated is not None else story.pops - story.leaves
+
+
+def _facts(story: Story) -> list[tuple[str, object]]:
+    close = story.close or {}
+    started = whole(story.header, "started_ms")
+    rows: list[tuple[str, object]] = [
+        ("began", "" if started is None else moment(started)),
+        ("mode", field(story.header, "mode")),
+        (
+            "search",
+            f"{screen.big(_expansions(story))} expansions, {screen.big(story.leaves)} leaves",
+        ),
+        ("stopped by", _STOPS.get(field(close, "stop"), field(close, "stop")) or "no close record"),
+    ]
+    if gap := field(close, "gap"):
+        rows.append(("gap", short(gap)))
+    if story.guards:
+        rows.append(("guards", clip(", ".join(story.guards))))
+    if story.asked:
+        rows.append(("asked", f"{story.asked} times what a call costs"))
+    return [*rows, ("artifact", code(field(story.header, "artifact")))]
+
+
+_STOPS = {
+    "bound": "proof: nothing left can win",
+    "exhausted": "everything was looked at",
+    "max_expansions": "the limit on expansions",
+    "max_seconds": "the time limit",
+    "interrupted": "a person",
+    "precision": "the limit of precision",
+}
+
+
+def _found(story: Story) -> Iterator[Section]:
+    items = [_plan(plan) for plan in story.plans]
+    after = story.header.get("after")
+    made = [str(text) for text in after] if isinstance(after, list) else []
+    begin = joined([element("p", "After these calls: ", calls(made))]) if made else ""
+    nothing = (
+        "No plan was found." if story.close is not None else "The ledger has no close record yet."
+    )
+    yield Section(
+        name="plans",
+        title="The plans it found",
+        lead="Best first. A value is -beta * cost, less the logarithm of the arrival in this race.",
+        body=joined(
+            [
+                begin,
+                numbered(items) if items else element("p", nothing),
+                left_out(len(items), story.plans_total, "plans"),
+            ]
+        ),
+    )
+
+
+def _plan(plan: Record) -> Html:
+    listed = plan.get("calls")
+    texts = [str(text) for text in listed] if isinstance(listed, list) else []
+    high = field(plan, "cost_high")
+    cost = field(plan, "cost") + (f" to {high}" if high else "")
+    return joined(
+        [
+            calls(texts),
+            under(
+                element("b", f"cost {cost}"),
+                f", value {short(field(plan, 'value'))}, {len(texts)} calls",
+            ),
+        ]
+    )
+
+
+def _charts(story: Story) -> Iterator[Section]:
+    if not story.keys.points:
+        return
+    lines = [
+        Line(
+            name="key of what was popped: nothing left can score more",
+            points=story.keys.points,
+            style="one",
+        )
+    ]
+    if story.incumbents.points:
+        lines.append(
+            Line(name="incumbent: the value to beat", points=story.incumbents.points, style="two")
+        )
+    if story.values.points:
+        lines.append(Line(name="a plan was found", points=story.values.points, style="dot"))
+    parts: list[object] = [
+        line_chart(lines, across="pop", label="Keys over the search", most=story.pops)
+    ]
+    gap = _gaps(story)
+    if gap:
+        parts.append(element("h3", "Gap"))
+        line = Line(name="key minus the final incumbent", points=gap, style="one")
+        parts.append(line_chart([line], across="pop", label="Gap over the search", most=story.pops))
+        parts.append(
+            note("The search may stop when this is down to nothing: no key is above the incumbent.")
+        )
+    if story.downgraded:
+        parts.append(note("Drawn up to the downgrade to fallback: behind it keys bound nothing."))
+    if story.keys.seen > len(story.keys.points):
+        parts.append(
+            note(f"{len(story.keys.points)} of {screen.big(story.keys.seen)} points are drawn.")
+        )
+    fallback = field(story.header, "mode") == "fallback"
+    lead = (
+        "In fallback keys order the search, and bound nothing."
+        if fallback
+        else "Keys of what is popped fall; the incumbent, once there are enough plans, rises."
+    )
+    yield Section(name="keys", title="Keys and gap over time", lead=lead, body=joined(parts))
+
+
+def _gaps(story: Story) -> list[tuple[int, float, str]]:
+    """How far each key is above the final incumbent; nothing where there is none."""
+    if story.downgraded or field(story.header, "mode") == "fallback" or not story.incumbents.points:
+        return []
+    step, final, _ = story.incumbents.points[-1]
+    found = [(at, key - final, f"{key - final:.6f}") for at, key, _ in story.keys.points]
+    close = story.close or {}
+    last = number(field(close, "gap"))
+    if last is not None:
+        found.append((max(step, story.pops) + 1, last, field(close, "gap")))
+    return found
+
+
+def _frontier(story: Story) -> Section:
+    items = list(story.frontier.items())
+    best = heapq.nlargest(
+        _FRONTIER, enumerate(items), key=lambda pair: (number(pair[1][1].key) or 0.0, -pair[0])
+    )
+    rows = [_row(item[1], rest=item[0][1] > 0) for _, item in best]
+    names: tuple[str, ...] = ("key", "what waits", "behind", "plans below")
+    if not any(row[-1] for row in rows):
+        names, rows = names[:-1], [row[:-1] for row in rows]
+    body = (
+        table(names, rows, label="Frontier at the stop")
+        if rows
+        else element("p", "Nothing: all was looked at.")
+    )
+    lead = "What was pushed and not looked into when the search stopped, greatest key first."
+    if story.downgraded:
+        lead += " The keys are those from before the downgrade."
+    return Section(
+        name="frontier",
+        title="Frontier at the stop",
+        lead=lead,
+        body=joined([body, left_out(len(rows), len(items), "items")]),
+    )
+
+
+def _row(item: Waiting, rest: bool) -> tuple[object, ...]:
+    if rest:
+        what: object = element("em", "calls not drawn yet")
+    else:
+        what = code(item.call or "root")
+    behind: object = code(item.prefix) if item.prefix else element("em", "the beginning")
+    plans = screen.big_text(item.plans) if item.plans.isdecimal() else item.plans
+    return (code(short(item.key)), what, behind, plans)
+
+
+def _settings(story: Story) -> Section:
+    close = story.close or {}
+    rows = [
+        (name, _setting(field(story.header, name))) for name in _SETTINGS if name in story.header
+    ]
+    rows += [
+        (name, _setting(field(close, name))) for name in (*_SPENT, "law", "seed") if name in close
+    ]
+    return Section(
+        name="settings",
+        title="Settings and seed",
+        lead="What the run was told. The seed was committed to in the first line of the ledger.",
+        body=fact_list(rows),
+    )
+
+
+def _setting(value: str) -> object:
+    return code(value) if len(value) > 40 else clip(value)

@@ -1,0 +1,189 @@
+"""The page of a session: what the agent did, what was refused and why, and where it stands.
+
+The session is told by :mod:`tcc_runtime.gate.retold` from records that the same command validated.
+Size: bounded by `_FIRST` and `_LAST` events.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from tcc.pages.blocks import badge, call, code, left_out, moment, note, table
+from tcc.pages.frame import Mood, Page, Section, Verdict
+from tcc.pages.markup import Html, element, joined
+from tcc.pages.reading import field, whole
+from tcc.pages.records import Kept, records_section
+from tcc_certs.errors import clip
+from tcc_certs.session import SessionValidation
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.gate.retold import Event, Retold
+
+_FIRST: Final = 300
+_LAST: Final = 100
+_NEXT: Final = 60
+_MOODS: dict[str, Mood] = {
+    "done": "good",
+    "failed": "bad",
+    "unknown": "doubtful",
+    "open": "doubtful",
+}
+
+
+def session_page(
+    artifact: Artifact, told: Retold, kept: Kept, found: SessionValidation, verdict: Verdict
+) -> Page:
+    """The whole page.
+
+    Args:
+        told: the session, from the records that `found` is the validation of.
+    """
+    events = list(told.events)
+    sections = [
+        _shows(found),
+        _calls(events),
+        _refusals(events),
+        _stands(told),
+        records_section(kept),
+    ]
+    return Page(
+        kind="session",
+        title=f"{clip(artifact.manifest.grammar)} {clip(artifact.manifest.version)}",
+        verdict=verdict,
+        facts=_facts(told, events),
+        sections=sections,
+    )
+
+
+def _facts(told: Retold, events: Sequence[Event]) -> list[tuple[str, object]]:
+    made = [event for event in events if event.kind == "call"]
+    outcomes = Counter(event.outcome for event in made)
+    shown = ", ".join(f"{number} {name}" for name, number in sorted(outcomes.items()))
+    started = whole(told.header, "started_ms")
+    refused = sum(event.kind == "refusal" for event in events)
+    return [
+        ("began", "" if started is None else moment(started)),
+        ("calls made", f"{len(made)}{': ' if shown else ''}{shown}"),
+        ("calls refused", refused),
+        ("ended", "yes" if told.ended else "no"),
+        ("session", code(field(told.header, "session_id"))),
+        ("artifact", code(field(told.header, "artifact"))),
+    ]
+
+
+def _shows(found: SessionValidation) -> Section:
+    asserted = [element("li", text) for text in found.asserted]
+    monitors = [element("li", code(text)) for text in found.monitors]
+    parts: list[object] = [
+        element(
+            "p", "Claim: ", element("b", found.claim_type), ". ", _CLAIMS.get(found.claim_type, "")
+        ),
+    ]
+    if monitors:
+        parts += [
+            element("h3", "Statements over values that it was held to"),
+            element("ul", *monitors),
+        ]
+    if asserted:
+        parts += [
+            element("h3", "What nobody can see from the ledger, and its writer answers for"),
+            element("ul", *asserted),
+        ]
+    return Section(name="shows", title="What this shows", body=joined(parts))
+
+
+_CLAIMS = {
+    "Conformant": "Every recorded call was allowed, and the session ended where a plan ends.",
+    "ConformantPrefix": "Every recorded call was allowed; where a plan ends it has not ended.",
+    "NoClaim": "Nothing is claimed.",
+}
+
+
+def _calls(events: Sequence[Event]) -> Section:
+    """Everything in order, refusals among it."""
+    shown = [*events[:_FIRST], *events[max(_FIRST, len(events) - _LAST) :]]
+    rows = [_row(event) for event in shown]
+    names = ("no.", "what", "with", "outcome", "ms", "states")
+    body = (
+        table(names, rows, label="Calls in order", numbers="no. ms")
+        if rows
+        else element("p", "Nothing happened.")
+    )
+    return Section(
+        name="calls",
+        title="What happened",
+        lead="In order. States are those that the session may have been in, before and after.",
+        body=joined(
+            [element("div", body, data_rows=True), left_out(len(rows), len(events), "events")]
+        ),
+    )
+
+
+def _row(event: Event) -> tuple[object, ...]:
+    way = f"{states(event.before)} \u2192 {states(event.after)}"
+    path = element("span", way, class_="states")
+    if event.kind == "refusal":
+        why = joined([badge("refused", "bad"), " ", code(event.outcome), " ", event.why])
+        return ("", call(event.text, wrong=True), "", why, "", path)
+    if event.kind == "end":
+        return ("", element("b", "end"), event.text, "", "", path)
+    outcome = badge(clip(event.outcome, 60), _MOODS.get(event.outcome, "doubtful"))
+    came = [joined([" ", code(f"{name}={value}")]) for name, value in event.observed.items()]
+    given = [element("div", code(f"{name}: {value}")) for name, value in event.opened.items()]
+    if event.kind == "resolve":
+        what: Html = joined([element("em", "told later: "), call(event.text)])
+    else:
+        what = call(event.text)
+    ms = "" if event.ms is None else event.ms
+    return (event.seq or "", what, joined(given[:20]), joined([outcome, *came[:20]]), ms, path)
+
+
+def _refusals(events: Sequence[Event]) -> Section:
+    """How often, of what, for which reason."""
+    counted = Counter((e.text, e.outcome, e.why) for e in events if e.kind == "refusal")
+    rows = [
+        (call(tool), number, code(reason), why)
+        for (tool, reason, why), number in sorted(
+            counted.items(), key=lambda one: (-one[1], one[0])
+        )
+    ]
+    shown = rows[:50]
+    body = (
+        table(("tool", "times", "code", "why"), shown, label="Refusals", numbers="times")
+        if rows
+        else element("p", "Nothing was refused.")
+    )
+    return Section(
+        name="refusals",
+        title="What was refused, and why",
+        lead="A refused call was not made; the agent was told what was allowed instead.",
+        body=joined([body, left_out(len(shown), len(rows), "kinds of refusals")]),
+    )
+
+
+def _stands(told: Retold) -> Section:
+    follow = [call(text) for text in told.allowed_next[:_NEXT]]
+    more = len(told.allowed_next) - len(follow)
+    may = (
+        "It has ended."
+        if told.ended
+        else "It may end here."
+        if told.may_finish
+        else "It may not end here."
+    )
+    parts: list[object] = [
+        element("p", "It may be in ", element("b", states(told.states)), ". ", may),
+    ]
+    if follow:
+        parts.append(element("p", "May come next: ", joined(follow, " ")))
+    if more > 0:
+        parts.append(note(f"and {more} more"))
+    return Section(name="stands", title="Where it stands", body=joined(parts))
+
+
+def states(numbers: Sequence[int]) -> str:
+    """States for people; a few of many."""
+    shown = ["nowhere" if state < 0 else str(state) for state in numbers[:8]]
+    more = [f"{len(numbers) - 8} more"] if len(numbers) > 8 else []
+    return " | ".join([*shown, *more]) or "none"

@@ -1,0 +1,92 @@
+"""The pages that are opened: made once, by the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import tcc as library
+from tcc.main import main
+
+ROOT = Path(__file__).parents[2]
+EVIL = (
+    "</script></title></style><script>window.evil=1</script><img src=//evil.example/x "
+    "onerror=window.evil=1><svg onload=window.evil=1>\"'><iframe srcdoc='<script>parent.evil=1'>"
+    "<meta http-equiv=refresh content='0;url=//evil.example'><base href=//evil.example>"
+    "<link rel=stylesheet href=//evil.example/s><a href='javascript:window.evil=1'>"
+)
+SEED = "11" * 32
+
+
+def run(*arguments: object, code: int = 0) -> None:
+    """A command of `tcc`, in this process."""
+    try:
+        main([str(argument) for argument in arguments])
+    except SystemExit as ended:
+        assert ended.code == code, (arguments, ended.code)
+
+
+def make(folder: Path) -> dict[str, Path]:
+    """All pages by name."""
+    grammars = ROOT / "grammars"
+    made, ledger = folder / "a.tcca", folder / "run.ledger"
+    run("compile", grammars / "coding_agent.tcg", "--beta", "8", "-o", made)
+    run("run", made, "--seed", SEED, "--top", 6, "--race", "coupled", "--ledger", ledger)
+    pages = {"artifact": folder / "artifact.html", "run": folder / "run.html"}
+    run("report", made, "--since", made, "-o", pages["artifact"])
+    run("report", ledger, "--artifact", made, "-o", pages["run"])
+    pages["forged"] = _forged(folder, made, ledger)
+    pages["session"] = _session(folder, grammars / "purchasing.tcg")
+    pages |= _hostile(folder)
+    return pages
+
+
+def _forged(folder: Path, made: Path, ledger: Path) -> Path:
+    bad, page = folder / "bad.ledger", folder / "forged.html"
+    bad.write_bytes(ledger.read_bytes().replace(b'"kind":"leaf"', b'"kind":"loaf"', 1))
+    run("report", bad, "--artifact", made, "-o", page, code=1)
+    return page
+
+
+def _session(folder: Path, grammar: Path) -> Path:
+    artifact, ledger = library.compile_file(grammar), folder / "s.ledger"
+    made, page = folder / "p.tcca", folder / "session.html"
+    library.save(artifact, made)
+    gate = library.Gate(artifact, ledger=ledger, show=["search_catalogue.query"])
+    order = {"order_no": "PO-123456", "supplier": "ACME", "amount": 120}
+    with gate.call("search_catalogue", {"query": EVIL[:200]}) as permit:
+        permit.done()
+    for tool, arguments in (("pay", order), ("order", {**order, "amount": 501}), ("drop", {})):
+        try:
+            with gate.call(tool, arguments):
+                raise AssertionError(tool)
+        except library.Refused:
+            continue
+    with gate.call("order", order) as permit:
+        permit.done()
+    gate.finish()
+    run("report", ledger, "--artifact", made, "-o", page)
+    return page
+
+
+def _hostile(folder: Path) -> dict[str, Path]:
+    """Of texts that would be markup: an artifact, a run, and a ledger that does not hold."""
+    evil = json.dumps(EVIL)
+    source, made, ledger = (folder / f"evil.{ending}" for ending in ("tcg", "tcca", "ledger"))
+    source.write_text(
+        f'grammar g version "1 </title><script>window.evil=1</script>"\n'
+        f"tool {json.dumps(EVIL[:120])} (k: {evil} | plain; {json.dumps(EVIL[:99])}: text)"
+        f"{{ cost 1 }}\nplan = any{{1,3}}\nforbid {json.dumps(EVIL[:120])}(k={evil})\n",
+        encoding="utf-8",
+    )
+    run("compile", source, "-o", made)
+    run("run", made, "--seed", SEED, "--top", 3, "--ledger", ledger)
+    pages = {name: folder / f"{name}.html" for name in ("evil-artifact", "evil-run", "evil-forged")}
+    run("report", made, "-o", pages["evil-artifact"])
+    run("report", ledger, "--artifact", made, "-o", pages["evil-run"])
+    bad = folder / "evil.bad"
+    bad.write_bytes(ledger.read_bytes().replace(b'"plain"', b'"</script><script>evil=1"') + b"<")
+    first, _, rest = bad.read_bytes().partition(b"\n")
+    bad.write_bytes(first.replace(b'"mode":"exact"', f'"mode":{evil}'.encode()) + b"\n" + rest)
+    run("report", bad, "--artifact", made, "-o", pages["evil-forged"], code=1)
+    return pages
