@@ -35,6 +35,7 @@ COMMANDS = {
     "test": "check a grammar's examples and expectations",
     "fmt": "lay out grammars, comments and all",
     "init": "begin a grammar, and a workflow that checks it",
+    "lint": "say what a grammar holds that does nothing",
     "count": "count the plans of an artifact",
     "enumerate": "list plans in call order",
     "why": "say why a sequence of calls is no plan, and what could come instead",

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 import tcc as library
+from tcc.config import read_config
 from tcc.main import COMMANDS
 from tcc_compiler.language.catalogue import CATALOGUE
 from tcc_compiler.options import Options
@@ -76,7 +77,7 @@ def test_the_demo_runs_the_commands_of_the_tour() -> None:
 
 def run_tcg(text: str, _: dict[str, Any]) -> None:
     """A whole grammar, or statements of one, without errors."""
-    whole = text if text.startswith("grammar") else HEADER + text
+    whole = text if re.search("^grammar ", text, re.MULTILINE) else HEADER + text
     assert compile_text(whole, Options()).diagnostics == ()
 
 
@@ -117,7 +118,14 @@ def run_yaml(text: str, _: dict[str, Any]) -> None:
     assert set(used["with"]) <= set(inputs)
 
 
+def run_toml(text: str, _: dict[str, Any]) -> None:
+    """A `tcc.toml` that is taken as it is."""
+    Path("shown.toml").write_text(text, "utf-8")
+    read_config(Path("shown.toml"))
+
+
 RUNNERS = {
+    "toml": run_toml,
     "tcg": run_tcg,
     "python": run_python,
     "json": run_json,

@@ -257,6 +257,22 @@ def test_a_breaking_change_is_a_finding_and_another_is_none(tcc: Tcc, tmp_path: 
     assert ended.code == 0 and sarif_of(ended)["results"] == []
 
 
+def test_lints_of_several_grammars_are_one_log(tcc: Tcc, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.tcg", tmp_path / "two.tcg"
+    for path in (one, two):
+        path.write_text(
+            'grammar g version "1"\ntool a { cost 1 }\ntool idle { cost 1 }\nplan = a{1,2}\n'
+        )
+    ended = tcc("lint", one, two, "--output-format", "sarif")
+    results = sarif_of(ended)["results"]
+    places = [r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in results]
+    assert ended.code == 1 and len(set(places)) == 2
+    told = commands_of(tcc("lint", one, "--output-format", "github"))
+    assert len(told) * 2 == len(results) and told[0][1]["title"].startswith("TCC7")
+    assert tcc("lint", one, "--output-format", "json").json == tcc("lint", one, "--json").json
+    assert tcc("lint", one, "--diff", "--json").code == 2
+
+
 def test_formats_end_alike(tcc: Tcc, tmp_path: Path, grammar: Path) -> None:
     bad = tmp_path / "bad.tcg"
     bad.write_text('grammar g version "1" tool a plan = b')

@@ -55,11 +55,18 @@ def try_hook(home: Path, folder: Path, hook: str, *files: str) -> tuple[int, str
     return done.returncode, done.stdout + done.stderr
 
 
-GOOD = OLD
+GOOD = """grammar g version "1"
+
+tool a { cost 1 }
+
+plan = a{1,2}
+
+accept a
+"""
 BAD = {
-    "tcc-test": OLD + "reject a\n",
-    "tcc-fmt": OLD.replace("plan = a", "plan   =   a"),
-    "tcc-lint": OLD.replace("tool a", "tool unused\ntool a"),
+    "tcc-test": GOOD + "reject a\n",
+    "tcc-fmt": GOOD.replace("plan = a", "plan   =   a"),
+    "tcc-lint": GOOD.replace("tool a", "tool unused { cost 1 }\ntool a"),
 }
 
 

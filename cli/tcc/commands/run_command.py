@@ -11,8 +11,9 @@ import click
 from click.core import ParameterSource
 
 from tcc import screen
+from tcc.configured import config_of, config_options, fill
 from tcc.exits import CLEAN, DECLINED
-from tcc.files import same_file
+from tcc.files import GRAMMAR_ENDINGS, same_file
 from tcc.forecast import announce, forecast, warn_of_relaxed
 from tcc.opening import (
     artifact_argument,
@@ -55,6 +56,7 @@ from tcc_runtime.terms.settings import TABLE, Settings
 @click.option("--overwrite", is_flag=True, help="replace a ledger that is there")
 @click.option("--resume", "resumes", is_flag=True, help="go on where the ledger was cut off")
 @trust_options
+@config_options
 @compile_options
 @json_option
 @click.pass_context
@@ -79,6 +81,10 @@ def command(
     --resume takes the settings of the run from the ledger; it needs the seed, and where it has more
     to ask the --quotes.
     """
+    config = config_of(given, artifact, output_format="json" if as_json else "text")
+    fill(given, config.run)
+    if artifact.suffix in GRAMMAR_ENDINGS:
+        fill(given, config.compile)
     settings, predicted = _settings(given), None
     trust = {name: given.pop(name) for name in ("checked", "no_verify")}
     inputs = [quotes] if quotes else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import click
 
 from tcc import screen
 from tcc.compilation import only_guards
+from tcc.configured import config_of, config_options, fill
 from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.findings import chosen, format_option, print_diagnostics, print_found
 from tcc.found import Found, as_object, of_diagnostics
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 @click.command("test")
 @click.argument("grammars", nargs=-1, required=True, type=GivenPath(path_type=Path))
+@config_options
 @compile_options
 @format_option
 @watch_option
@@ -46,7 +48,11 @@ def command(
     that it uses, has changed; the exit code is that of the last time.
     """
     shown = chosen(output_format, as_json)
-    options = options_of(given)
+
+    def options(path: Path) -> Options:
+        mine = dict(given)
+        fill(mine, config_of(mine, path, output_format=shown).compile)
+        return options_of(mine)
 
     def work(see: See) -> int:
         return _test(grammars, options, shown, see)
@@ -57,14 +63,16 @@ def command(
     ctx.exit(watch(grammars, work))
 
 
-def _test(grammars: Sequence[Path], options: Options, shown: str, see: See) -> int:
+def _test(
+    grammars: Sequence[Path], options: Callable[[Path], Options], shown: str, see: See
+) -> int:
     """Compile each and tell; in every format but text at the end, as one."""
     results: list[dict[str, Any]] = []
     found: list[Found] = []
     sources: dict[str, Source] = {}
     worst = CLEAN
     for path in grammars:
-        compiled = compile_given(path, options)
+        compiled = compile_given(path, options(path))
         see(compiled)
         worst = max(worst, _exit(compiled))
         results.append(_fields(path, compiled))

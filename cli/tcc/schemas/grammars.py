@@ -13,12 +13,14 @@ from tcc.schemas.parts import (
     DIGITS,
     FLAG,
     HEX32,
+    PLACED,
     TEXT,
     TEXTS,
     WHOLE,
     Schema,
     closed,
     listed,
+    one_of,
     or_null,
     shared,
 )
@@ -53,6 +55,7 @@ _DESCRIBED = closed(
         "enforced": shared("enforced"),
     },
     {
+        "config": TEXT,
         "tools": listed(_DECLARED),
         "monitors": TEXTS,
         "diagnostics": DIAGNOSTICS,
@@ -72,12 +75,37 @@ _LAID_OUT = closed(
     {"file": TEXT, "changed": FLAG, "diagnostics": DIAGNOSTICS},
     {"error": TEXT, "diff": TEXT, "text": or_null(TEXT)},
 )
+_ENDS = {"file": TEXT, "line": PLACED, "column": PLACED, "end_line": PLACED, "end_column": PLACED}
+_AT = or_null(closed(_ENDS))
+_LINT = closed(
+    {
+        "code": CODE,
+        "level": one_of("error", "warning"),
+        "severity": one_of("error", "warning"),
+        "message": TEXT,
+        "place": _AT,
+        "related": listed(closed({"message": TEXT, "place": _AT})),
+    },
+    {"hint": TEXT, "fix": listed(closed({**_ENDS, "text": TEXT}))},
+)
+_LINTED = closed(
+    {
+        "grammar": TEXT,
+        "clean": FLAG,
+        "config": or_null(TEXT),
+        "mended": FLAG,
+        "skipped": listed(closed({"code": CODE, "why": TEXT})),
+    }
+)
 _SKELETON_WARNING = closed({"code": CODE, "place": TEXT, "message": TEXT})
 
 GRAMMARS: Final[Mapping[str, Sequence[Schema]]] = {
     "compile": (_DESCRIBED, REFUSED),
     "inspect": (_DESCRIBED, REFUSED),
-    "test": (closed({"passed": FLAG, "grammars": listed(_TESTED), "diagnostics": DIAGNOSTICS}),),
+    "test": (
+        closed({"passed": FLAG, "grammars": listed(_TESTED), "diagnostics": DIAGNOSTICS}),
+        REFUSED,
+    ),
     "count": (
         closed(
             {"plans": DIGITS, "counts": COUNTS, "left_to_run": TEXTS},
@@ -93,6 +121,16 @@ GRAMMARS: Final[Mapping[str, Sequence[Schema]]] = {
                 "total": DIGITS,
                 "left_to_run": TEXTS,
                 "complete": FLAG,
+            }
+        ),
+        REFUSED,
+    ),
+    "lint": (
+        closed(
+            {
+                "findings": listed(_LINT),
+                "undecided": listed(_LINT),
+                "grammars": listed(_LINTED),
             }
         ),
         REFUSED,

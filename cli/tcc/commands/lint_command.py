@@ -1,0 +1,146 @@
+"""``tcc lint``: what grammars say to no effect."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tcc import screen
+from tcc.configured import config_of, config_options, fill
+from tcc.exits import CLEAN, DECLINED, FINDINGS
+from tcc.findings import chosen, format_option, print_diagnostics, print_found
+from tcc.found import of_diagnostics
+from tcc.given import STDIN, GivenPath
+from tcc.layouts import files_of
+from tcc.linting import Linted, diagnostic_fields, finding_fields, keeps_plans, lint_file
+from tcc.opening import json_option, options_of
+from tcc.options import compile_options
+from tcc_compiler.language.diagnostics import Diagnostic
+from tcc_compiler.options import Options
+from tcc_runtime.ledger.outputs import write_whole
+
+
+@click.command("lint")
+@click.argument("grammars", nargs=-1, required=True, type=GivenPath(path_type=Path))
+@click.option("--fix", is_flag=True, help="make the safe fixes, which change no plan")
+@click.option("--diff", "as_diff", is_flag=True, help="show the safe fixes, and write nothing")
+@config_options
+@compile_options
+@format_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    grammars: tuple[Path, ...],
+    fix: bool,
+    as_diff: bool,
+    output_format: str,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Say what GRAMMARS hold that does nothing, or not what it seems to (docs/lint.md).
+
+    They are files, folders with .tcg files, or - for standard input.
+    Exit code 0: clean. 1: findings. 2: some lints were not decided within the limits.
+    """
+    if fix and as_diff:
+        raise click.UsageError("--fix and --diff exclude each other", ctx)
+    shown = chosen(output_format, as_json)
+    if as_diff and shown != "text":
+        raise click.UsageError(f"--diff is text, and {shown} another format", ctx)
+    results: list[tuple[Path, Linted, bool]] = []
+    if fix and STDIN in grammars:
+        raise click.UsageError("standard input cannot be mended; --diff shows what would be", ctx)
+    for path in files_of(grammars):
+        mine = dict(given)
+        config = config_of(mine, path, output_format=shown)
+        fill(mine, config.compile)
+        options = options_of(mine)
+        linted, changed = lint_file(path, options, config), False
+        if fix or as_diff:
+            changed = _mend(path, linted, options, write=fix)
+            if changed and fix:
+                linted = lint_file(path, options, config)
+        results.append((path, linted, changed))
+    if shown == "json":
+        _print_json(results)
+    elif shown != "text":
+        every = [one for _, linted, _ in results for one in of_diagnostics(_said(linted))]
+        sources = {name: one for _, linted, _ in results for name, one in linted.sources.items()}
+        print_found(every, shown, sources)
+    elif not as_diff:
+        for path, linted, changed in results:
+            _print(path, linted, changed)
+    ctx.exit(_code(results, as_diff=as_diff))
+
+
+def _code(results: list[tuple[Path, Linted, bool]], *, as_diff: bool) -> int:
+    """Findings come before what was left open; of a diff what there is to mend is the finding."""
+    if any(changed if as_diff else linted.findings for _, linted, changed in results):
+        return FINDINGS
+    return DECLINED if any(linted.undecided for _, linted, _ in results) else CLEAN
+
+
+def _mend(path: Path, linted: Linted, options: Options, *, write: bool) -> bool:
+    """Make or show the fixes of a grammar; whether there are any."""
+    before, after = linted.text, linted.fixed
+    if before is None or after is None or before == after:
+        return False
+    if not keeps_plans(linted, path, options):
+        screen.warn(f"{path}: not mended: that the plans stay the same was not shown")
+        return False
+    if not write:
+        _show(path, before, after)
+        return True
+    write_whole(path, after.encode())
+    return True
+
+
+def _show(path: Path, before: str, after: str) -> None:
+    name = str(path)
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), name, name
+    )
+    for line in lines:
+        screen.say_lines(line.removesuffix("\n").removesuffix("\r"))
+
+
+def _said(linted: Linted) -> list[Diagnostic]:
+    return [*(finding.diagnostic for finding in linted.findings), *linted.undecided]
+
+
+def _print(path: Path, linted: Linted, changed: bool) -> None:
+    print_diagnostics("lint", _said(linted), linted.sources, "text")
+    if changed:
+        screen.say(f"{path}: mended")
+    if linted.clean:
+        screen.good(f"{path}: clean")
+
+
+def _print_json(results: list[tuple[Path, Linted, bool]]) -> None:
+    grammars = [
+        {
+            "grammar": str(path),
+            "clean": linted.clean,
+            "config": None if linted.config is None else str(linted.config),
+            "mended": changed,
+            "skipped": [{"code": code, "why": why} for code, why in linted.skipped],
+        }
+        for path, linted, changed in results
+    ]
+    fields = {
+        "findings": [
+            finding_fields(finding, linted.sources)
+            for _, linted, _ in results
+            for finding in linted.findings
+        ],
+        "undecided": [
+            diagnostic_fields(item) for _, linted, _ in results for item in linted.undecided
+        ],
+        "grammars": grammars,
+    }
+    screen.print_json("lint", fields)
