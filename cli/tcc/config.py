@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from tcc.options import COMPILING, RUNNING
+from tcc.options import COMPILING
 from tcc_compiler.language.catalogue import LINTS as CODES
 from tcc_compiler.language.diagnostics import Diagnostic, quote, suggest
 from tcc_compiler.language.source import Source, Unreadable, decode, read_bytes, source_of
@@ -32,8 +32,6 @@ LINTS: Final = frozenset(CODES) - {"TCC714", "TCC715"}
 _LEVELS: Final = ("error", "warning", "off")
 _TABLES: Final = ("lint", "compile", "run")
 _LINT: Final = ("allow", "levels", "per-file", "long-search")
-# What belongs to one run or one session: a secret, or where it begins.
-_RUNNING: Final = tuple(o for o in RUNNING if o.kind is not bytes and not o.calls)
 _HEAD = re.compile(r"\s*\[([^\[\]]*)\]")
 _KEY = re.compile(r"\s*(\"[^\"\n]*\"|'[^'\n]*'|[A-Za-z0-9_-]+)\s*[=.]")
 
@@ -163,7 +161,7 @@ class _Reader:
             },
             long_search=self._long_search(lint.get("long-search", LONG_SEARCH)),
             compile=self._options(tables, "compile", COMPILING),
-            run=self._options(tables, "run", _RUNNING),
+            run=self._options(tables, "run", _running()),
         )
         if self._problems:
             raise ConfigError(self._problems, self._source)
@@ -255,10 +253,17 @@ class _Reader:
         return self._places.get(path, Region(0, 0, 0))
 
 
+def _running() -> tuple[Option, ...]:
+    """The options of runs, but for what belongs to one: a secret, or where it begins."""
+    from tcc.run_options import RUNNING  # here: who compiles reads nothing of runs
+
+    return tuple(o for o in RUNNING if o.kind is not bytes and not o.calls)
+
+
 def _value(option: Option, value: object) -> Any:
     """A value of an option as a command has it, None where it is none."""
-    if isinstance(value, bool):
-        return None
+    if isinstance(value, bool) or option.kind is bool:
+        return value if isinstance(value, bool) and option.kind is bool else None
     if option.kind is tuple:
         values = [value] if isinstance(value, str) else value
         texts = isinstance(values, list) and all(isinstance(text, str) for text in values)
@@ -276,6 +281,8 @@ def _value(option: Option, value: object) -> Any:
 def _expected(option: Option) -> str:
     if option.choices:
         return "one of " + ", ".join(option.choices)
+    if option.kind is bool:
+        return "true or false"
     names = {int: "a whole number", float: "a number of seconds", str: "a text", tuple: "texts"}
     what = names.get(option.kind, "a value")
     ends = [
@@ -284,6 +291,7 @@ def _expected(option: Option) -> str:
             ("at least", option.least),
             ("above", option.above),
             ("at most", option.most),
+            ("below", option.below),
         )
         if end is not None
     ]

@@ -7,37 +7,15 @@ well-formed however broken the input is, and there is one document even where no
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-import click
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tcc import screen
 from tcc.found import Found, as_object, of_diagnostics
-from tcc_compiler.language.diagnostics import Diagnostic, render
-from tcc_compiler.language.source import Source
 
-FORMATS = ("text", "json", "sarif", "github")
-
-
-def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option of every command that gives findings."""
-    return click.option(
-        "--output-format",
-        type=click.Choice(FORMATS),
-        default="text",
-        show_default=True,
-        help="for people, programs, code scanning, workflows of GitHub; json is --json",
-    )(command)
-
-
-def chosen(output_format: str, as_json: bool) -> str:
-    """The format that the two options come to; it is known to what ends a command early, too."""
-    if as_json and output_format == "text":
-        output_format = "json"
-    params = click.get_current_context().params
-    params["as_json"], params["output_format"] = output_format == "json", output_format
-    return output_format
+if TYPE_CHECKING:
+    from tcc_compiler.language.diagnostics import Diagnostic
+    from tcc_compiler.language.source import Source
 
 
 def print_diagnostics(
@@ -46,7 +24,12 @@ def print_diagnostics(
     sources: Mapping[str, Source],
     output_format: str,
 ) -> None:
-    """Print `diagnostics` in one of FORMATS; `sources` holds the text of each file by its name."""
+    """Print `diagnostics` in a format of :mod:`tcc.output_formats`.
+
+    Args:
+        command: whose JSON document they are.
+        sources: the text of each file by its name.
+    """
     if output_format == "text":
         _text(diagnostics, sources)
     elif output_format == "json":
@@ -76,6 +59,8 @@ def as_json(diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def _text(found: Sequence[Diagnostic], sources: Mapping[str, Source]) -> None:
+    from tcc_compiler.language.diagnostics import render
+
     for diagnostic in found:
         screen.say_lines(render(diagnostic, sources), err=True)
         screen.say("", err=True)

@@ -13,11 +13,12 @@ from tcc.checking import Checked, check_each, check_locked, checked_fields
 from tcc.compilation import CompileError
 from tcc.documents import to_json
 from tcc.exits import CLEAN, FINDINGS
-from tcc.findings import chosen, format_option, print_diagnostics, print_found
+from tcc.findings import print_diagnostics, print_found
 from tcc.found import of_check
 from tcc.given import GIVEN
 from tcc.opening import input_option, is_regular_file, json_option, refuse_grammar
 from tcc.options import digest_option
+from tcc.output_formats import chosen, format_option
 from tcc.pins import NAME
 from tcc.verification import check
 from tcc_certs.report import Report

@@ -14,11 +14,10 @@ from tcc.configured import config_of, config_options, fill
 from tcc.describe import describe, print_description
 from tcc.exits import CLEAN
 from tcc.files import same_file
-from tcc.findings import as_json as as_object
-from tcc.findings import chosen, format_option, print_diagnostics
 from tcc.given import STDIN, GivenPath, compile_given
 from tcc.opening import json_option, options_of, show_or_exit
 from tcc.options import compile_options
+from tcc.output_formats import chosen, format_option
 from tcc.progress import compile_line
 from tcc.watching import See, require_watchable, watch, watch_option
 from tcc_runtime.artifact.load import load
@@ -102,6 +101,8 @@ class _Job:
         took = time.perf_counter() - started
         said = f"compiled {self.grammar} to {self.output} ({took:.2f} s)"
         if self.shown in ("sarif", "github"):
+            from tcc.findings import print_diagnostics
+
             print_diagnostics("compile", compiled.diagnostics, compiled.sources, self.shown)
             screen.say(said, err=True)
             return CLEAN
@@ -109,10 +110,13 @@ class _Job:
         artifact = load(compiled.artifact or b"", verify=False)
         fields = describe(artifact)
         if self.shown == "json":
-            warnings = [as_object(diagnostic) for diagnostic in compiled.diagnostics]
             if self.config is not None:
                 fields["config"] = str(self.config)
-            screen.print_json("compile", fields | ({"diagnostics": warnings} if warnings else {}))
+            if compiled.diagnostics:
+                from tcc.findings import as_json as as_object
+
+                fields["diagnostics"] = [as_object(said) for said in compiled.diagnostics]
+            screen.print_json("compile", fields)
             return CLEAN
         fields.pop("plans_by_depth", None)
         screen.good(said)

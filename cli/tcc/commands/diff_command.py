@@ -11,10 +11,11 @@ from tcc import screen
 from tcc.change_report import broken_findings, print_github, print_markdown, print_text
 from tcc.differing import compare_written, comparison_fields
 from tcc.exits import CLEAN, DECLINED, FINDINGS
-from tcc.findings import FORMATS, chosen, print_found
+from tcc.findings import print_found
 from tcc.given import GIVEN
 from tcc.opening import is_regular_file, json_option, open_artifact, options_of
 from tcc.options import compile_options
+from tcc.output_formats import FORMATS, chosen
 from tcc_runtime.questions.comparison import Comparison
 
 

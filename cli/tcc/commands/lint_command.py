@@ -11,13 +11,14 @@ import click
 from tcc import screen
 from tcc.configured import config_of, config_options, fill
 from tcc.exits import CLEAN, DECLINED, FINDINGS
-from tcc.findings import chosen, format_option, print_diagnostics, print_found
+from tcc.findings import print_diagnostics, print_found
 from tcc.found import of_diagnostics
 from tcc.given import STDIN, GivenPath
 from tcc.layouts import files_of
 from tcc.linting import Linted, diagnostic_fields, finding_fields, keeps_plans, lint_file
 from tcc.opening import json_option, options_of
 from tcc.options import compile_options
+from tcc.output_formats import chosen, format_option
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options
 from tcc_runtime.ledger.outputs import write_whole

@@ -8,9 +8,10 @@ import click
 
 from tcc import screen
 from tcc.exits import FINDINGS
-from tcc.findings import chosen, format_option, print_found
+from tcc.findings import print_found
 from tcc.found import Found, as_object
 from tcc.opening import json_option, refuse, refuse_grammar
+from tcc.output_formats import chosen, format_option
 from tcc.pins import NAME, LockError, Pin, lock_text, name_in, pin_of, read_pins
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import load

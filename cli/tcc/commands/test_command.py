@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,12 @@ from tcc import screen
 from tcc.compilation import only_guards
 from tcc.configured import config_of, config_options, fill
 from tcc.exits import CLEAN, DECLINED, FINDINGS
-from tcc.findings import chosen, format_option, print_diagnostics, print_found
+from tcc.findings import print_diagnostics, print_found
 from tcc.found import Found, as_object, of_diagnostics
 from tcc.given import GivenPath, compile_given
 from tcc.opening import json_option, options_of
 from tcc.options import compile_options
+from tcc.output_formats import chosen, format_option
 from tcc.watching import See, require_watchable, watch, watch_option
 
 if TYPE_CHECKING:
@@ -74,6 +76,10 @@ def _test(
     for path in grammars:
         compiled = compile_given(path, options(path))
         see(compiled)
+        if compiled.unmet:
+            from tcc.reasons import with_reasons
+
+            compiled = replace(compiled, diagnostics=with_reasons(compiled))
         worst = max(worst, _exit(compiled))
         results.append(_fields(path, compiled))
         if compiled.diagnostics:

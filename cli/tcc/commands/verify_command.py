@@ -9,9 +9,10 @@ import click
 from tcc import screen
 from tcc.commands.sign_command import said
 from tcc.exits import CLEAN, FINDINGS
-from tcc.findings import chosen, format_option, print_found
+from tcc.findings import print_found
 from tcc.found import Found, Place, as_object
 from tcc.opening import INPUT, is_regular_file, json_option
+from tcc.output_formats import chosen, format_option
 from tcc.signing.envelope import SigningError
 from tcc.signing.keys import MissingExtra, keyid_of, public_key
 from tcc.signing.statement import document

@@ -68,6 +68,13 @@ COUNTS: Final = one_of("exact", "upper", "none")
 _SPAN = {"file": TEXT, "line": PLACED, "column": PLACED, "end_line": PLACED, "end_column": PLACED}
 _PLACE = closed({"file": TEXT, "line": PLACED, "column": PLACED})
 _FOUND = {"expected": TEXT, "found": TEXT}
+# What is stated of atoms (docs/privacy.md): an order is a decimal, or pure.
+ORDER: Final[Schema] = {"anyOf": [DECIMAL, {"const": "pure"}]}
+STATED: Final[Mapping[str, Schema]] = {
+    "router_rdp_eps": DECIMAL,
+    "alpha_selected": ORDER,
+    "eps_delta": closed({"delta": DECIMAL, "eps": DECIMAL}),
+}
 SHARED: Final[Mapping[str, Schema]] = {
     "diagnostic": closed(
         {"code": CODE, "severity": one_of("error", "warning", "note"), "message": TEXT},

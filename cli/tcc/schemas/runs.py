@@ -11,6 +11,8 @@ from tcc.schemas.parts import (
     DECIMAL,
     HEX32,
     NUMBER,
+    ORDER,
+    STATED,
     TEXT,
     TEXTS,
     WHOLE,
@@ -60,6 +62,7 @@ _RUN = closed(
         "price_spent": WHOLE,
         "latency_ms": WHOLE,
         "epsilon_used": DECIMAL,
+        **STATED,
     },
 )
 _CALL = closed(
@@ -86,6 +89,18 @@ _CLAIM_OF_PAPER = closed(
 
 RUNS: Final[Mapping[str, Sequence[Schema]]] = {
     "run": (_RUN, closed({"opening": HEX32}), REFUSED),
+    "epsilon": (
+        closed(
+            {
+                "epsilon": DECIMAL,
+                "delta": DECIMAL,
+                "alpha": ORDER,
+                "rdp": DECIMAL,
+                "atoms": WHOLE,
+                "orders": listed({**listed(DECIMAL), "minItems": 2, "maxItems": 2}),
+            }
+        ),
+    ),
     "exec": (_EXEC, REFUSED),
     "batch": (closed({"runs": WHOLE, "certified": WHOLE, "out": TEXT}), REFUSED),
     "experiments": (

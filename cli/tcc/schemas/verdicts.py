@@ -14,6 +14,7 @@ from tcc.schemas.parts import (
     HEX16,
     HEX32,
     INTEGER,
+    STATED,
     TEXT,
     TEXTS,
     WHOLE,
@@ -27,6 +28,8 @@ from tcc.schemas.parts import (
 
 _JUDGED = one_of("VALID", "INVALID", "DECLINED")
 _REPLAYED = one_of("VALID", "INVALID", "DECLINED", "INCOMPLETE")
+_STATED = closed({"privacy_scope": {"const": "post_processing_only"}, "atoms": WHOLE, **STATED})
+_NOT_STATED = closed({"privacy_scope": {"const": "raw_input_dependent"}})
 _NOT_READ = {"const": ""}  # of a ledger that was not read as far as its claim
 _SESSION_CLAIM = one_of("Conformant", "ConformantPrefix", "NoClaim")
 _DIGEST = {"type": "string", "pattern": "^([0-9a-f]{64})?$"}
@@ -110,7 +113,7 @@ VERDICTS: Final[Mapping[str, Sequence[Schema]]] = {
                 "claim_type": {"anyOf": [CLAIM, _NOT_READ]},
                 "kappa": closed({"nodes": WHOLE, "tightened": WHOLE, "mean": DECIMAL}),
             },
-            {"after": TEXTS},
+            {"after": TEXTS, "privacy": {"anyOf": [_STATED, _NOT_STATED]}},
         ),
         closed({**_VALIDATED, "claim_type": _SESSION_CLAIM, "asserted": TEXTS, "monitors": TEXTS}),
     ),

@@ -85,11 +85,11 @@ def test_statements_need_no_newlines() -> None:
     [
         ("accept", [("TCC101", 5, 7)]),
         ("accept a ()", [("TCC101", 5, 10)]),
-        ("accept any", [("TCC111", 5, 8)]),
-        ("plan = a{1", [("TCC101", 5, 11)]),
-        ("plan = c(k=1", [("TCC101", 5, 13)]),
+        ("accept any", [("TCC101", 5, 8)]),
+        ("plan = a{1", [("TCC114", 5, 9)]),
+        ("plan = c(k=1", [("TCC114", 5, 9)]),
         ("plan = c(k)", [("TCC202", 5, 10)]),
-        ("plan = a b)", [("TCC101", 5, 11)]),
+        ("plan = a b)", [("TCC114", 5, 11)]),
         ("limit uses(a) = 3", [("TCC101", 5, 15)]),
         ("limit depth >= 3", [("TCC101", 5, 13)]),
         ("limit depth <= 3 s", [("TCC101", 5, 18)]),
@@ -109,7 +109,7 @@ def test_syntax_error_stands_at(text: str, expected: object) -> None:
 
 def test_an_error_swallows_no_later_statement() -> None:
     text = TOOLS + "rule r = (\nlimit depth <= x\nplan = r nowhere\n"
-    assert codes(text) == [("TCC101", 5, 11), ("TCC101", 6, 16), ("TCC202", 7, 10)]
+    assert codes(text) == [("TCC114", 5, 10), ("TCC101", 6, 16), ("TCC202", 7, 10)]
 
 
 def test_columns_count_characters() -> None:
@@ -168,6 +168,24 @@ def test_new_words_are_names_elsewhere() -> None:
     assert found["tools"][2]["quotes"] == "same"
     assert [kind for kind, *_ in found["requires"]] == ["before"] * 3
     assert sorted(len(item[1]) for item in found["forbids"] if item[0] == "next") == [2, 3]
+
+
+def test_the_words_of_an_atom_are_names_elsewhere() -> None:
+    text = HEAD + (
+        "tool atom(atom: times | atom, times: 1 | 2) : times -> atom {\n"
+        "  cost times .. 2 * times when atom = times | atom\n"
+        "  model times { atom laplace(2, 1) times 2 }\n"
+        "  model atom { price 1 atom gaussian(2, 1) }\n"
+        "}\n"
+        "tool times : atom -> times\n"
+        "start times goal atom | times\n"
+        "rule laplace = atom(atom=times) times\n"
+        "plan = laplace | atom(times=1)\n"
+    )
+    found = core(text)
+    assert [tool["name"] for tool in found["tools"]] == ["atom", "times"]
+    models = found["tools"][0]["models"]
+    assert [(m["name"], m["atom"].get("times", 1)) for m in models] == [("times", 2), ("atom", 1)]
 
 
 NAMED = (
