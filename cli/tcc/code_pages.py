@@ -35,6 +35,6 @@ def link_of(code: str) -> str:
         return f"urn:tcc:code:{code}"
     entry = CATALOGUE.get(code)
     if entry is None:
-        return f"{base}/{re.split(' |,', page_of(Code(code)))[0]}"
+        return f"{base}/{re.split(' |,', page_of(Code(code)))[0].removeprefix('docs/')}"
     anchor = re.sub(r"[^a-z0-9_ -]", "", f"{code}: {entry.title}".lower()).replace(" ", "-")
     return f"{base}/errors.md#{anchor}"

@@ -40,7 +40,7 @@ OUTSIDE = {
 }
 # What comes with an extra: imported inside the function that needs it, and nowhere else.
 EXTRAS = {
-    "tcc_runtime": {"mcp": "executor/servers.py"},
+    "tcc_runtime": {"mcp": "executor/servers.py", "safetensors": "adapters/folder.py"},
     "tcc": {"cryptography": "signing/keys.py"},
 }
 # A room that nothing below it imports, and whose every file needs the extra.

@@ -64,6 +64,16 @@ _HEADER = closed(
     }
 )
 _PIN = closed({"digest": HEX32, "grammar": TEXT, "version": TEXT})
+_ADAPTER = closed(
+    {
+        "name": TEXT,
+        "tier": TEXT,
+        "adapter_id": HEX32,
+        "dp_cert_id": TEXT,
+        "eps_train": DECIMAL,
+        "delta_train": DECIMAL,
+    }
+)
 _EVENT = closed(
     {
         "kind": one_of("call", "refusal", "resolve", "end"),
@@ -118,6 +128,10 @@ VERDICTS: Final[Mapping[str, Sequence[Schema]]] = {
         closed({**_VALIDATED, "claim_type": _SESSION_CLAIM, "asserted": TEXTS, "monitors": TEXTS}),
     ),
     "pin": (closed({"lock": TEXT, "artifacts": by_name(_PIN)}),),
+    "adapters": (
+        closed({"folder": TEXT, "adapter_id": HEX32}),
+        closed({"adapters": listed(_ADAPTER)}),
+    ),
     "session": (_TOLD,),
     "report": (
         closed(
