@@ -16,7 +16,7 @@ from tcc.exits import CLEAN, FINDINGS
 from tcc.findings import print_diagnostics, print_found
 from tcc.found import of_check
 from tcc.given import GIVEN
-from tcc.opening import input_option, is_regular_file, json_option, refuse_grammar
+from tcc.opening import input_option, is_regular_file, json_option, require_artifact
 from tcc.options import digest_option
 from tcc.output_formats import chosen, format_option
 from tcc.pins import NAME
@@ -79,7 +79,7 @@ def command(
     """
     shown = chosen(output_format, as_json)
     for path in artifacts:
-        refuse_grammar(path)
+        require_artifact(path)
     if not artifacts and not locked:
         raise click.UsageError("Missing argument 'ARTIFACT...'.", ctx)
     if (source or pin) and len(artifacts) != 1:

@@ -10,7 +10,7 @@ from tcc import screen
 from tcc.exits import FINDINGS
 from tcc.findings import print_found
 from tcc.found import Found, as_object
-from tcc.opening import json_option, refuse, refuse_grammar
+from tcc.opening import json_option, refuse, require_artifact
 from tcc.output_formats import chosen, format_option
 from tcc.pins import NAME, LockError, Pin, lock_text, name_in, pin_of, read_pins
 from tcc_certs.errors import Rejected
@@ -72,8 +72,8 @@ def command(
 
 
 def _pinned(path: Path) -> Pin:
-    refuse_grammar(path)
     try:
+        require_artifact(path)
         return pin_of(load(path))
     except Rejected as refusal:
         refuse(path, refusal)

@@ -10,7 +10,8 @@ import click
 from tcc import screen
 from tcc.exits import CLEAN, FINDINGS
 from tcc.files import same_file
-from tcc.opening import INPUT, input_option, is_regular_file, json_option, refuse_grammar
+from tcc.given import is_grammar
+from tcc.opening import INPUT, input_option, is_regular_file, json_option, require_artifact
 from tcc.options import digest_option
 from tcc.signing.envelope import PAYLOAD_TYPE, SigningError, write_envelope
 from tcc.signing.keys import MissingExtra, keyid_of, make_key, private_key, signed
@@ -58,7 +59,8 @@ def command(
             ctx.exit(CLEAN)
         if file is None or key is None:
             raise click.UsageError("FILE and --key are needed, or --new-key alone", ctx)
-        refuse_grammar(file)
+        if is_grammar(file):
+            require_artifact(file)
         private = private_key(key)
         statement = statement_of(
             file, artifact=artifact, core=core, seed=seed, session_key=session_key
