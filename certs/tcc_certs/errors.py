@@ -2,8 +2,8 @@
 
 A code's first letter says what was being read: ``B`` bytes and container, ``M`` manifest,
 ``C1``..``C9`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``S`` the
-ledger of a session, ``Q`` a book of quotes, ``R`` a call at a gate, ``D`` a decline.  Codes are
-stable: a released code keeps its meaning for ever, and is never used again.
+ledger of a session, ``Q`` a book of quotes, ``E`` a file of atoms, ``R`` a call at a gate, ``D`` a
+decline.  Codes are stable: a released code keeps its meaning for ever, and is never used again.
 """
 
 from __future__ import annotations
@@ -112,11 +112,20 @@ class Code(StrEnum):
     ASK = "L702"
     ANSWER = "L703"
     SPENT = "L704"
+    RDP_EPSILON = "L705"
+    RDP_ORDER = "L706"
+    EPS_DELTA = "L707"
+    ATOM_TAKEN = "L708"
 
     # Q: a book of quotes.
     QUOTES = "Q101"
     QUOTED_TWICE = "Q102"
     QUOTED_UNKNOWN = "Q103"
+
+    # E: what mechanisms took, handed in as atoms.
+    ATOMS = "E101"
+    ATOM_VALUE = "E102"
+    MANY_ATOMS = "E103"
 
     # S: ledgers of sessions.
     SESSION_HEADER = "S101"

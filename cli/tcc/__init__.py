@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         diff,
         estimate,
         format_text,
+        lint,
         load,
         predict,
         runs,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from tcc.artifacts import Artifact
     from tcc.documents import to_json
     from tcc.explaining import Why
+    from tcc.linting import Linted
     from tcc.picking import Picked
     from tcc_runtime.errors import BindingError
     from tcc_runtime.executor.binding import Failed
@@ -55,6 +57,7 @@ __all__ = [
     "Execution",
     "Failed",
     "Gate",
+    "Linted",
     "Picked",
     "Refused",
     "Run",
@@ -69,6 +72,7 @@ __all__ = [
     "execute",
     "execute_in_task",
     "format_text",
+    "lint",
     "load",
     "predict",
     "runs",
@@ -94,6 +98,7 @@ _HOME = {
     "Artifact": "tcc.artifacts",
     "Run": "tcc_runtime.outcome",
     "Why": "tcc.explaining",
+    "Linted": "tcc.linting",
     "Picked": "tcc.picking",
     "to_json": "tcc.documents",
 }

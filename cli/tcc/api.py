@@ -18,6 +18,7 @@ from tcc.compilation import (
 )
 from tcc.differing import diff
 from tcc.explaining import why
+from tcc.linting import lint
 from tcc.picking import cheapest, sample
 from tcc.searching import estimate, predict, runs, search
 from tcc.verification import check, validate
@@ -32,6 +33,7 @@ __all__ = [
     "diff",
     "estimate",
     "format_text",
+    "lint",
     "load",
     "predict",
     "runs",

@@ -1,4 +1,4 @@
-"""What the codes of the kernel, of ledgers, of books of quotes and of gates mean, in a sentence.
+"""What the codes of the kernel, of ledgers, of quotes, of atoms and of gates mean, in a sentence.
 
 The codes themselves are those of :mod:`tcc_certs.errors`; those of grammars have pages of their own
 (:mod:`tcc_compiler.language.catalogue`).
@@ -106,10 +106,21 @@ TEXTS: Mapping[Code, str] = {
     Code.ASK: "A call was asked about where none was due, or was not where one was.",
     Code.ANSWER: "An answer is outside the range that the grammar declares, or of another model.",
     Code.SPENT: "What asking has taken is not the sum of what was asked.",
+    Code.RDP_EPSILON: "router_rdp_eps is not what the atoms so far come to at the order that gives "
+    "the least epsilon.",
+    Code.RDP_ORDER: "alpha_selected is not the order that gives the least epsilon at this delta.",
+    Code.EPS_DELTA: "eps_delta is not what the atoms so far come to at the delta of the run.",
+    Code.ATOM_TAKEN: "An ask names no atom though its model carries one, or names one in a run "
+    "that counts none.",
     Code.QUOTES: "The file is no book of quotes: a JSON object with format, version and quotes, "
     "each with one call or one tool and its cost, or low and high, as decimals in texts.",
     Code.QUOTED_TWICE: "The book says two things of one call or tool.",
     Code.QUOTED_UNKNOWN: "The book names a call, a tool or a model that the artifact has not.",
+    Code.ATOMS: "The file is no list of atoms: a JSON list of objects, each with its mechanism and "
+    "that mechanism's numbers, as decimals in texts.",
+    Code.ATOM_VALUE: "A number of an atom is out of its range: such a mechanism there is not, or "
+    "it protects nobody.",
+    Code.MANY_ATOMS: "The list has more atoms than are taken; `times` composes one with itself.",
     Code.SESSION_HEADER: "The first record does not describe a session of this artifact, or shows "
     "what is no open parameter.",
     Code.SESSION_ID: "The identity of the session does not follow from its first record.",
@@ -182,12 +193,15 @@ _PAGES = {
 }
 
 
+_GUIDES = {"E": "docs/privacy.md", "Q": "docs/ranges.md"}
+
+
 def explain_code(text: str) -> str | None:
     """The page of a code as plain text; None where there is no such code."""
     found = next((known for known in Code if known.value == text), None)
     if found is None:
         return None
-    page = "docs/ranges.md" if text[0] == "Q" else f"docs/spec/{_PAGES[text[0]]}"
+    page = _GUIDES.get(text[0]) or f"docs/spec/{_PAGES[text[0]]}"
     verdict = "input is declined" if found.declines else "input is invalid"
     if text[0] == "R":
         verdict = "call is refused"

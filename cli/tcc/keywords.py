@@ -38,6 +38,8 @@ class SettingsByName(TypedDict, total=False):
     price_weight: str
     latency_weight: str
     epsilon_weight: str
+    delta: str | None
+    raw_input_dependent: bool
     opening_salt: bytes | None
     beacon: bytes | None
     client_nonce: bytes | None
@@ -70,7 +72,8 @@ def require_known(function: str, told: Mapping[str, object], table: Iterable[Opt
             raise TypeError(f"{function}() has no setting {name!r}{hint}")
         kinds = _kinds(options[name])
         # A bool is an int to Python, and never what is meant here.
-        if isinstance(value, bool) or not isinstance(value, kinds):
+        boolean = isinstance(value, bool) and bool not in kinds
+        if boolean or not isinstance(value, kinds):
             expected = " or ".join(kind.__name__.replace("NoneType", "None") for kind in kinds)
             found = type(value).__name__
             raise TypeError(f"{function}() takes {expected} for {name!r}, not {found}")

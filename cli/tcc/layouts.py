@@ -86,7 +86,7 @@ def files_of(named: Iterable[Path]) -> list[Path]:
     """The files that are named, and those in folders, each once; STDIN stays.
 
     Raises:
-        click.BadParameter: a folder has no grammar in it; a graph, which has no layout.
+        click.BadParameter: a folder has no grammar in it; a graph, which is no text.
     """
     found: dict[Path, None] = {}
     for path in named:
@@ -96,7 +96,7 @@ def files_of(named: Iterable[Path]) -> list[Path]:
                 raise click.BadParameter(f"there is no {ENDING} file in {path}")
             found |= dict.fromkeys(inside)
         elif path.suffix in (".graphml", ".json"):
-            raise click.BadParameter(f"{path} is a graph, and has no layout")
+            raise click.BadParameter(f"{path} is a graph, and this is about texts")
         else:
             found[path] = None
     return list(found)

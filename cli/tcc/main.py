@@ -32,6 +32,7 @@ COMMANDS = {
     "test": "check a grammar's examples and expectations",
     "fmt": "lay out grammars, comments and all",
     "init": "begin a grammar, and a workflow that checks it",
+    "lint": "say what a grammar holds that does nothing",
     "count": "count the plans of an artifact",
     "enumerate": "list plans in call order",
     "why": "say why a sequence of calls is no plan, and what could come instead",
@@ -40,6 +41,7 @@ COMMANDS = {
     "sample": "draw plans at random, uniformly or by what they cost",
     "graph": "draw the states of an artifact, or write them as a graph",
     "unroll": "write out the beginnings of all plans down to a depth",
+    "epsilon": "compose privacy mechanisms to an epsilon at a delta",
     "explain": "explain a diagnostic code",
     "experiments": "measure the paper's tables and figures",
 }

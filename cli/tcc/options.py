@@ -21,12 +21,15 @@ from tcc_runtime.terms.table import Option, table_of
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 COMPILING: Final = table_of(Options)
+_NOT_DOING: Final = frozenset(
+    (
+        "after", "ask", "beacon", "client_nonce", "count_bits", "delta", "opening_salt",
+        "raw_input_dependent",
+    )
+)  # fmt: skip
 # A run takes the bits of counts from the option of the compiler: it is one limit to whoever asks.
 DOING: Final = tuple(
-    option
-    for option in SETTINGS
-    if option.name not in ("after", "beacon", "client_nonce", "count_bits", "opening_salt", "ask")
-    and not option.asking
+    option for option in SETTINGS if option.name not in _NOT_DOING and not option.asking
 )
 RUNNING: Final = tuple(option for option in SETTINGS if option.name != "count_bits")
 
@@ -84,6 +87,8 @@ def _click_option(option: Option) -> Decorator:
             help=option.about,
             callback=lambda _ctx, _parameter, value: calls_in(value or ""),
         )
+    if option.kind is bool:
+        return click.option(flag(option), option.name, is_flag=True, help=option.about)
     more: dict[str, Any] = {"multiple": True} if option.kind is tuple else {}
     if option.kind is float:
         more["callback"] = _finite

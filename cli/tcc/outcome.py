@@ -67,13 +67,15 @@ def run_fields(
 
 
 def _spent(run: Run) -> dict[str, Any]:
-    """What asking has taken: cents, milliseconds, epsilon; nothing where costs are points."""
+    """What asking has taken, where costs are ranges, and what is stated of atoms, where any are."""
+    stated = {} if run.taken is None else dict(run.taken.fields())
     if run.spent is None:
-        return {}
+        return stated
     return {
         "price_spent": run.spent.price,
         "latency_ms": run.spent.latency,
-        "epsilon_used": format_decimal(run.spent.epsilon, 9),
+        "epsilon_used": format_decimal(run.spent.epsilon_used, 9),
+        **stated,
     }
 
 
@@ -140,6 +142,9 @@ def _rows(run: Run, ledger: Path | None, predicted: Prediction | None) -> list[t
     if run.spent is not None:
         amounts = "{price_spent} cents, {latency_ms} ms, epsilon {epsilon_used}"
         rows.append(("asking took", amounts.format(**_spent(run))))
+    if run.taken is not None and (said := run.taken.fields()):
+        pair: Any = said["eps_delta"]
+        rows.append(("privacy", f"epsilon {pair['eps']} at delta {pair['delta']}, of its atoms"))
     if run.guards:
         rows.append(("guards", ", ".join(str(guard) for guard in run.guards)))
     rows.append(("seed", run.seed))

@@ -1,7 +1,8 @@
 """The requests of a batch: one JSON object a line, the settings of a run by their names.
 
 ``seed`` (64 hexadecimal digits) has to be there; ``opening_salt``, ``beacon`` and ``nonce`` are
-hexadecimal too, exact decimals are texts, `after` is a list of calls, all else is as the table of
+hexadecimal too, exact decimals are texts, `after` is a list of calls, `atoms` one of atoms
+(docs/privacy.md), all else is as the table of
 :class:`tcc_runtime.terms.settings.Settings` has it, but for what is about asking.
 Cost: linear in the file.
 """
@@ -13,12 +14,15 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from tcc_certs.errors import Rejected
+from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.terms.settings import TABLE, Settings
 
 # A batch has nobody to ask, so what is about asking is no member.
 _MEMBERS = {option.short: option for option in TABLE if not option.asking}
 _KINDS = {
+    bool: ((bool,), "true or false is needed"),
     int: ((int,), "a whole number is needed"),
     float: ((int, float), "a number is needed"),
     str: ((str,), "a text is needed"),
@@ -62,7 +66,7 @@ def _request(number: int, line: bytes) -> Settings:
         raise RequestError(number, "an object with a seed is needed")
     try:
         return Settings(**dict(_read(name, item) for name, item in value.items()))
-    except (SettingsError, TypeError) as error:
+    except (Rejected, SettingsError, TypeError) as error:
         raise RequestError(number, str(error)) from None
 
 
@@ -85,7 +89,10 @@ def _read(name: str, item: Any) -> tuple[str, Any]:
 
     Raises:
         TypeError: there is no such setting, or it is of another type.
+        Rejected: E101 to E103, `atoms` are none.
     """
+    if name == "atoms":
+        return name, atoms_of(item)
     option = _MEMBERS.get(name)
     if option is None:
         raise TypeError(f"there is no setting {name[:40]!r}")

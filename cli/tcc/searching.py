@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from tcc import files
 from tcc.keywords import SettingsByName, require_known
@@ -35,6 +35,7 @@ def search(
     started_ms: int | None = None,
     on_expand: Callable[[Progress], bool | None] | None = None,
     quoter: Quoter | None = None,
+    atoms: Sequence[Mapping[str, Any]] = (),
     **settings: Unpack[SettingsByName],
 ) -> Run:
     """Find the best plans of one realised race, and prove that no other is better.
@@ -49,21 +50,26 @@ def search(
         quoter: is asked what calls cost whose cost is a range: any callable from a
             :class:`~tcc_runtime.asking.quotes.Question` to an
             :class:`~tcc_runtime.asking.quotes.Answer`.
+        atoms: the mechanisms that privatised the input before the run, as docs/privacy.md has
+            them: ``{"mechanism": "laplace", "scale": "2", "sensitivity": "1"}``.
         settings: those of :class:`tcc_runtime.terms.settings.Settings`, by name: ``top``, ``mode``,
             ``max_expansions``, ``max_seconds`` and so on.
 
     Raises:
+        tcc_certs.errors.Rejected: E101 to E103, an atom is none.
         TypeError: there is no setting of that name.
         tcc_runtime.errors.SettingsError: a setting is out of its range.
         tcc_runtime.errors.LedgerError: the ledger cannot be written.
         tcc_runtime.errors.AnswerError: the quoter gave something that is no answer.
     """
+    from tcc_certs.privacy.atoms_file import atoms_of
     from tcc_runtime.ledger.recorder import Recorder
     from tcc_runtime.ledger.sinks import LedgerFile
     from tcc_runtime.search import search as run
 
     require_known("search", settings, _NAMED)
-    chosen = Settings(seed=os.urandom(32) if seed is None else seed, **settings)
+    handed = atoms_of(list(atoms))
+    chosen = Settings(seed=os.urandom(32) if seed is None else seed, atoms=handed, **settings)
     if ledger is None:
         return run(artifact, chosen, on_expand=on_expand, quoter=quoter)
     started = time.time_ns() // 1_000_000 if started_ms is None else started_ms

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tcc.compilation import CompileError
 from tcc_runtime.artifact.load import mapped
@@ -77,6 +78,7 @@ def validate(
     counts: str | Path | bytes | None = None,
     key: bytes | None = None,
     kernel: str = "pure",
+    nodes: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Validation | SessionValidation:
     """Derive every number of a run's ledger again, or go through a session's, with the artifact.
 
@@ -92,6 +94,8 @@ def validate(
         key: 32 bytes, of a session's digests: those of values that it shows are derived again.
         kernel: ``pure`` trusts `tcc_certs` alone; ``fast`` passes lines by a faster reader, and
             leaves to the definition those that this one does not pass; sessions have none.
+        nodes: is called with kappa and the tightened key of each pushed node: diagnostics, on
+            which no verdict rests. All lines go by the definition then.
 
     Raises:
         OSError: a file cannot be read.
@@ -103,10 +107,10 @@ def validate(
 
     chunks = ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger))
     if is_session(chunks):
-        for_runs = (seed, opening_salt, opening, beacon, nonce, counts)
+        for_runs = (seed, opening_salt, opening, beacon, nonce, counts, nodes)
         if any(given is not None for given in for_runs):
             raise SettingsError(
-                "ledger", "a run, for seed, opening, beacon, nonce and counts", "a session"
+                "ledger", "a run, for seed, opening, beacon, nonce, counts and nodes", "a session"
             )
         return go_through(chunks, _bytes(artifact), pin=pin, key=key)
     if key is not None:
@@ -128,6 +132,7 @@ def validate(
         beacon=beacon,
         nonce=nonce,
         counts=None if counts is None else _bytes(counts),
+        tell=nodes,
         shortcut=shortcut,
     )
 

@@ -52,6 +52,8 @@ class Frontend:
         places: the span of each statement, by its place (:mod:`tcc_compiler.resources.place`).
         unplanned: the span of the `grammar` statement where no `plan`, `start` and `goal` says
             what a plan is; else None.
+        program: the statements, None when there are errors.
+        written: each place with the region of every statement that it comes from.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -61,6 +63,8 @@ class Frontend:
     sources: Mapping[str, Source]
     places: Mapping[str, Span]
     unplanned: Span | None = None
+    program: Program | None = None
+    written: tuple[tuple[str, Region], ...] = ()
 
 
 def read_grammar(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
@@ -75,15 +79,22 @@ def read_grammar(path: Path, check_time: Callable[[], None] | None = None) -> Fr
 
 
 def read_grammar_text(
-    text: str, name: str = "<text>", check_time: Callable[[], None] | None = None
+    text: str,
+    name: str = "<text>",
+    check_time: Callable[[], None] | None = None,
+    path: Path | None = None,
 ) -> Frontend:
-    """The result for a text that comes from no file, and so can use none."""
+    """The result for a text that comes from no file, and so can use none.
+
+    Args:
+        path: the file that the text is to be in: it may use what that file may.
+    """
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
         message = f"character {error.start} is half of a surrogate pair: this is not text"
         return unreadable(name, Unreadable(code="TCC108", message=message))
-    return read_grammar_bytes(data, name, check_time=check_time)
+    return read_grammar_bytes(data, name, check_time=check_time, path=path)
 
 
 def read_grammar_bytes(
@@ -91,17 +102,20 @@ def read_grammar_bytes(
     name: str,
     folder: Path | None = None,
     check_time: Callable[[], None] | None = None,
+    path: Path | None = None,
 ) -> Frontend:
     """The result for bytes that come from no file.
 
     Args:
         folder: the files that they use lie in it, or below; None where they can use none.
+        path: the file that they are to be in: they may use what that file may.
     """
     decoded = too_large() if len(data) > MAX_SOURCE_BYTES else decode(data)
     if isinstance(decoded, Unreadable):
         return unreadable(name, decoded)
-    resolved = None if folder is None else Path(os.path.realpath(folder))
-    return _read(source_of(decoded, name, folder=resolved), check_time)
+    inside = None if folder is None else Path(os.path.realpath(folder))
+    resolved = None if path is None else Path(os.path.realpath(path.parent)) / path.name
+    return _read(source_of(decoded, name, resolved, inside), check_time)
 
 
 def unreadable(name: str, problem: Unreadable) -> Frontend:
@@ -141,6 +155,8 @@ def _read(root: Source, check_time: Callable[[], None] | None) -> Frontend:
         sources={source.name: source for source in sources},
         places=_places(program, resolved, report),
         unplanned=_unplanned(program, report),
+        program=program,
+        written=tuple(resolved.written),
     )
 
 

@@ -112,7 +112,7 @@ def compile_file(path: Path, options: Options) -> Compiled:
         front = read_source(path, timer.check_reading)
     except Refused as refusal:
         return _refused(refusal)
-    return _compile_frontend(front, options, timer)
+    return compile_frontend(front, options, timer)
 
 
 def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
@@ -122,7 +122,7 @@ def compile_text(text: str, options: Options, name: str = "<text>") -> Compiled:
         front = read_grammar_text(text, name, timer.check_reading)
     except Refused as refusal:
         return _refused(refusal)
-    return _compile_frontend(front, options, timer)
+    return compile_frontend(front, options, timer)
 
 
 def compile_bytes(data: bytes, options: Options, name: str, folder: Path | None = None) -> Compiled:
@@ -137,7 +137,7 @@ def compile_bytes(data: bytes, options: Options, name: str, folder: Path | None 
         front = read_grammar_bytes(data, name, folder, timer.check_reading)
     except Refused as refusal:
         return _refused(refusal)
-    return _compile_frontend(front, options, timer)
+    return compile_frontend(front, options, timer)
 
 
 def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -> Compiled:
@@ -147,7 +147,7 @@ def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -
         front = read_networkx(graph, name, timer.check_reading)
     except Refused as refusal:
         return _refused(refusal)
-    return _compile_frontend(front, options, timer)
+    return compile_frontend(front, options, timer)
 
 
 def read_source(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
@@ -160,7 +160,8 @@ def _refused(refusal: Refused) -> Compiled:
     return Compiled(artifact=None, diagnostics=(refusal_diagnostic(refusal, {}),))
 
 
-def _compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compiled:
+def compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compiled:
+    """Compile what the front end has read; its examples and expectations must hold."""
     diagnostics: list[Diagnostic] = []
     artifact = checked = None
     if front.core is not None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from tcc_certs.formats.decimals import format_decimal
 from tcc_certs.formats.fixed import format_q64
+from tcc_certs.privacy.spending import Taken
 from tcc_runtime.asking.controller import Spending
 from tcc_runtime.guards import Guard, Stop
 from tcc_runtime.terms.modes import Claim
@@ -82,6 +83,7 @@ class Run:
         seed: hex.
         ledger_head: hex head of the ledger's chain; None where nothing was recorded.
         spent: what asking has taken; None where every cost is a point.
+        taken: the account of privacy at the end; None where the run kept none.
         after: the calls before the run; those of `plans`, and their costs, are what follows them.
     """
 
@@ -100,6 +102,7 @@ class Run:
     seed: str
     ledger_head: str | None
     spent: Spending | None = None
+    taken: Taken | None = None
     after: tuple[str, ...] = ()
 
     @property

@@ -53,6 +53,7 @@ def result_of(
         seed=terms.settings.seed.hex(),
         ledger_head=None,
         spent=None if refinement is None else refinement.controller.spent,
+        taken=terms.taken if refinement is None else refinement.controller.spent.taken,
         after=tuple(terms.settings.after),
     )
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tcc_certs.core.atoms import Atom, canonical_atom
 from tcc_certs.errors import Code, ensure, require
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.ledger import LedgerReader
@@ -159,6 +160,9 @@ def _settings(header: Mapping[str, Json], seed: bytes, salt: bytes | None) -> Se
         if name in header:
             told[name] = bytes.fromhex(str(header[name]))
     told["after"] = header.get("after", ())
+    told["delta"] = header.get("delta")
+    told["atoms"] = _atoms(header.get("atoms", ()))
+    told["raw_input_dependent"] = header["privacy_scope"] == "raw_input_dependent"
     limits: Any = header["run_limits"]
     for name in ("max_expansions", "price_cap", "sla_ms", "epsilon_cap"):
         told[name] = limits.get(name)
@@ -169,6 +173,13 @@ def _settings(header: Mapping[str, Json], seed: bytes, salt: bytes | None) -> Se
     if header["mode"] != "fallback" and header["race"] != "literal":
         told["truncate"] = header["truncate"]
     return Settings(seed=seed, opening_salt=salt, **told)
+
+
+def _atoms(listed: Any) -> tuple[Atom, ...]:
+    return tuple(
+        canonical_atom(item, f"line 1: atoms[{i}]", Code.LEDGER_SCHEMA)
+        for i, item in enumerate(listed)
+    )
 
 
 def _require_same(header: Mapping[str, Json], artifact: Artifact, settings: Settings) -> None:

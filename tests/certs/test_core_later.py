@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tcc_certs.core.atoms import atom_document
 from tcc_certs.core.calls import call_text
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
@@ -17,6 +18,15 @@ from tests.oracle.cores import call, depth, make_core
 Document = dict[str, Any]
 SELECT_A = {"tool": 0, "where": []}
 FAR = 1 << 64
+
+
+ATOM = "core.tools[0].models[0].atom"
+
+
+def atomic(mechanism: str, **members: Any) -> Document:
+    """A model that carries an atom."""
+    amounts = {"price": 1, "latency_ms": 1, "epsilon": 1}
+    return {"name": "m", **amounts, "atom": {"mechanism": mechanism, **members}}
 
 
 def later_core() -> Document:
@@ -235,6 +245,16 @@ REFUSED: list[tuple[Change, str]] = [
     (tool(0, **{"in": "a-b", "out": "x"}), "core.tools[0].in"),
     (tool(0, models=[{"name": "a-b", "price": 1, "latency_ms": 1, "epsilon": 1}]),
      "core.tools[0].models[0].name"),
+    # Atoms of models.
+    (tool(0, models=[atomic("laplace", scale="2.0", sensitivity="1")]), ATOM),
+    (tool(0, models=[atomic("laplace", scale="2", sensitivity="1", times=1)]), ATOM),
+    (tool(0, models=[atomic("laplace", scale="0", sensitivity="1")]), f"{ATOM}.scale"),
+    (tool(0, models=[atomic("laplace", scale="2")]), ATOM),
+    (tool(0, models=[atomic("laplace", scale="2", sensitivity="1", more="1")]), ATOM),
+    (tool(0, models=[atomic("normal")]), f"{ATOM}.mechanism"),
+    (tool(0, models=[atomic("randomized_response", probability="1.5", choices=2)]),
+     f"{ATOM}.probability"),
+    (tool(0, models=[atomic("rdp", points=[["2", "0.1"], ["2", "0.2"]])]), f"{ATOM}.points[1]"),
     # Listed, optional and observed parameters.
     (at("tools", 0, "params", 2, "observed", value=False), "core.tools[0].params[2].observed"),
     (at("tools", 0, "params", 2, "observed", value=1), "core.tools[0].params[2].observed"),
@@ -412,3 +432,34 @@ def test_monitors_that_would_take_hours_are_declined(monkeypatch: pytest.MonkeyP
         with pytest.raises(Rejected) as refusal:
             read_core(encode(core))
         assert (refusal.value.code, refusal.value.path) == (code, "core.monitors")
+
+
+@pytest.mark.parametrize(
+    "atom",
+    [
+        {"mechanism": "randomized_response", "probability": "0.75", "choices": 2},
+        {"mechanism": "gaussian", "sigma": "0.5", "sensitivity": "1", "times": 3},
+        {"mechanism": "laplace", "scale": "2", "sensitivity": "1"},
+        {"mechanism": "rdp", "points": [["1.5", "0"], ["2", "0.1"]]},
+    ],
+)
+def test_a_model_that_carries_an_atom_is_of_version_1_1_alone(atom: Document) -> None:
+    model = {"name": "m", "price": 1, "latency_ms": 1, "epsilon": 1}
+    plain = {"name": "a", "params": []}
+    core = decode(
+        make_core(
+            tools=[{**plain, "models": [model]}],
+            calls=[[0, [], 0, 1, 0, 0, 0]],
+            plan=["call", {0}],
+            limits=[depth(1)],
+        ),
+        "core",
+    )
+    assert read_core(encode(core)).tools[0].models[0].atom is None
+    core["tools"][0]["models"][0]["atom"] = atom
+    with pytest.raises(Rejected) as refused:
+        read_core(encode({**core, "version": [1, 0]}))
+    assert (refused.value.code.value, refused.value.path) == ("C801", "core.version")
+    found = read_core(encode({**core, "version": [1, 1]})).tools[0].models[0].atom
+    assert found is not None
+    assert atom_document(found) == atom

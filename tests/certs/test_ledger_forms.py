@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tcc_certs.errors import Rejected
-from tcc_certs.formats import ledger_schema as forms
+from tcc_certs.formats import ledger_forms as forms
+from tcc_certs.formats.ledger_schema import check_record
 from tests.forgery import test_range_forgeries as ranges
 
 HEX = "0" * 64
@@ -74,8 +75,8 @@ def test_a_record_that_may_lower_the_claim_says_so_in_two_fields(kind):
     _, _, records = ranges.forged_run("rest")
     record = next(record for record in records if record["kind"] == kind)
     lowered = {**record, "guards": ["NumClamp"], "claim_type": "NoCert"}
-    assert forms.check_record(lowered, 2) == kind
+    assert check_record(lowered, 2) == kind
     for field, value in (("guards", []), ("claim_type", 1)):
         with pytest.raises(Rejected) as refusal:
-            forms.check_record({**lowered, field: value}, 2)
+            check_record({**lowered, field: value}, 2)
         assert (refusal.value.code, refusal.value.path) == ("L103", f"line 2: {field}")

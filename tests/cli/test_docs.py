@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import tcc as library
+from tcc.config import read_config
 from tcc.main import COMMANDS
 from tcc_compiler.language.catalogue import CATALOGUE
 from tcc_compiler.options import Options
@@ -75,7 +76,7 @@ def test_the_demo_runs_the_commands_of_the_tour() -> None:
 
 def run_tcg(text: str, _: dict[str, Any]) -> None:
     """A whole grammar, or statements of one, without errors."""
-    whole = text if text.startswith("grammar") else HEADER + text
+    whole = text if re.search("^grammar ", text, re.MULTILINE) else HEADER + text
     assert compile_text(whole, Options()).diagnostics == ()
 
 
@@ -102,7 +103,13 @@ def run_sh(text: str, _: dict[str, Any]) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
-RUNNERS = {"tcg": run_tcg, "python": run_python, "json": run_json, "sh": run_sh}
+def run_toml(text: str, _: dict[str, Any]) -> None:
+    """A `tcc.toml` that is taken as it is."""
+    Path("shown.toml").write_text(text, "utf-8")
+    read_config(Path("shown.toml"))
+
+
+RUNNERS = {"toml": run_toml, "tcg": run_tcg, "python": run_python, "json": run_json, "sh": run_sh}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
+from tcc_certs.errors import Rejected
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
 from tcc_runtime.asking.answered import Answered, answer_of
@@ -37,22 +39,33 @@ MODELS = [
     {"name": "probe", "price": 2, "latency_ms": 40, "epsilon": 10**7},
     {"name": "quote", "price": 3, "latency_ms": 90, "epsilon": 0},
 ]
+RESPONSE = {"mechanism": "randomized_response", "probability": "0.75", "choices": 2}
+LAPLACE = {"mechanism": "laplace", "scale": "8", "sensitivity": "1"}
+GAUSSIAN = {"mechanism": "gaussian", "sigma": "4", "sensitivity": "1", "times": 2}
+ATOMIC = [
+    MODELS[0],
+    {**MODELS[1], "atom": LAPLACE},
+    {**MODELS[2], "atom": GAUSSIAN},
+]
 STRIDE = 29
 
 
 @cache
 def ranges(
-    tilt: int = 8, same: bool = True, network: bool = False
+    tilt: int = 8, same: bool = True, network: bool = False, atoms: bool = False
 ) -> tuple[bytes, CheckedArtifact]:
     """Two letters of at most two calls, both costs ranges, one with three models."""
     parts = letters(2, cost=[3 * 10**8, 10**9], high=[15 * 10**8, 11 * 10**8])
     first, second = parts["tools"]
     promise = {"quotes": "same"} if same else {}
-    parts["tools"] = [{**first, "models": MODELS, **promise}, {**second, "quotes": "same"}]
+    models = ATOMIC if atoms else MODELS
+    parts["tools"] = [{**first, "models": models, **promise}, {**second, "quotes": "same"}]
     plan = ["repeat", ["call", {0, 1}], 0, 2]
     core = make_core(**parts, plan=plan, limits=[depth(2)])
     rows = [(True, []), (True, [(0, 0), (1, 0)])]
     rows.append((True, [(0, 0), (0, 1), (1, 1)] if network else [(0, 1), (1, 1)]))
+    if atoms:
+        core = core.replace(b'"version":[1,0]', b'"version":[1,1]')
     data = build(core, rows, tilt=tilt, nondeterministic=network)
     return data, check(data)
 
@@ -75,6 +88,10 @@ RUNS: dict[str, tuple[dict, dict]] = {
         {},
         {"top": 3, "price_weight": "7", "latency_weight": "0.5", "epsilon_weight": "0"},
     ),
+    "atoms": ({"atoms": True}, {"top": 9, "delta": "0.000001"}),
+    "atoms of the input": ({}, {"top": 2, "atoms": atoms_of([RESPONSE, LAPLACE])}),
+    "atoms capped": ({"atoms": True}, {"top": 9, "epsilon_cap": "1.5", "ask": "node"}),
+    "raw input": ({"atoms": True}, {"top": 2, "raw_input_dependent": True}),
 }
 
 
@@ -84,8 +101,14 @@ def forged_run(name: str) -> tuple[CheckedArtifact, bytes, Records]:
     shape, told = RUNS[name]
     data, checked = ranges(**shape)
     rng = random.Random(name)
-    records = honest(data, {"seed": SEED, **told}, Unreliable(rng, honest=name != "leaf"))
+    quoter = Unreliable(rng, honest=name != "leaf")
+    records = honest(data, {"seed": SEED, **told}, _leaning(quoter) if "atoms" in shape else quoter)
     return checked, data, records
+
+
+def _leaning(quoter: Unreliable):
+    """One whose free model knows nothing, so that those with atoms are asked."""
+    return lambda question: None if question.model == "guess" else quoter(question)
 
 
 def honest(data: bytes, told: dict[str, Any], quoter) -> Records:
@@ -102,7 +125,7 @@ def honest(data: bytes, told: dict[str, Any], quoter) -> Records:
     return [{k: v for k, v in record.items() if k != "~"} for record in records]
 
 
-OUTSIDE = {"cost_low", "cost_high", "price", "latency", "epsilon"}  # of a `refine`
+OUTSIDE = {"atom", "cost_low", "cost_high", "price", "latency", "epsilon"}  # of a `refine`
 RUNS_ON = {"L601", "L602", "L604", "L606", "L607", "L610", "L701", "L702", "L704"}
 RACES = {"L501", "L502", "L503", "L504", "L505"} | RUNS_ON
 # The codes that may refuse a change of a field; L103 may refuse any.
@@ -117,6 +140,10 @@ FIELD_CODES: dict[str, set[str]] = {
     "price_spent": {"L704"},
     "latency_ms": {"L704"},
     "epsilon_used": {"L704"},
+    "router_rdp_eps": {"L705"},
+    "alpha_selected": {"L706"},
+    "eps_delta": {"L707"},
+    "atom": {"L704", "L705", "L706", "L707", "L708"},
     "price_cap": {"L704"},
     "sla_ms": {"L704"},
     "epsilon_cap": {"L704"},
@@ -136,7 +163,7 @@ FIELD_CODES: dict[str, set[str]] = {
     "claim_type": {"L609"},
 }
 ANY = {f"L{n}" for n in (*range(201, 204), *range(301, 306), 401, 402, *range(501, 506))} | {
-    *(f"L{n}" for n in (*range(601, 612), *range(701, 705))), "D101", "D102", "D302", "L104",
+    *(f"L{n}" for n in (*range(601, 612), *range(701, 709))), "D101", "D102", "D302", "L104",
 }  # fmt: skip
 
 
@@ -149,13 +176,15 @@ def another_honest_run(mutant: Mutant, data: bytes) -> bool:
     )  # fmt: skip
     told = {name: header[name] for name in names} | dict(header["controller"])
     told |= {name: limits.get(name) for name in ("price_cap", "sla_ms", "epsilon_cap")}
+    told |= {"delta": header.get("delta"), "atoms": tuple(atoms_of(header.get("atoms", [])))}
+    told["raw_input_dependent"] = header["privacy_scope"] == "raw_input_dependent"
     if header["mode"] != "fallback" and header["race"] != "literal":
         told["truncate"] = header["truncate"]
     told |= {"max_expansions": limits.get("max_expansions"), "started_ms": header["started_ms"]}
     try:
         answers = [answer_of(r, 1) for r in mutant.records if r["kind"] == "refine"]
         written = honest(data, {"seed": SEED, **told}, Answered(answers, None))
-    except (ResumeError, SettingsError):
+    except (Rejected, ResumeError, SettingsError):
         return False
     return chained(written) == mutant.data
 

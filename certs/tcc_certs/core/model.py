@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from tcc_certs.core.models import Model as Model
 from tcc_certs.core.monitor_model import Monitor as Monitor
 from tcc_certs.core.monitor_model import OrderMonitor as OrderMonitor
 from tcc_certs.core.monitor_model import Selection as Selection
@@ -38,20 +39,6 @@ class Parameter:
     def optional(self) -> bool:
         """Whether a call may leave this parameter out."""
         return self.values[0] == ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
-    """A way of asking what a call of a tool costs, where that is a range.
-
-    Attributes:
-        price: cents.  latency: milliseconds.  epsilon: nano.  Unsigned 64 bits.
-    """
-
-    name: str
-    price: int
-    latency: int
-    epsilon: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

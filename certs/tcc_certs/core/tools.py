@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tcc_certs.core.model import Model, Parameter, Tool
+from tcc_certs.core.model import Parameter, Tool
+from tcc_certs.core.models import read_models
 from tcc_certs.core.opened import read_opened
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import Json
@@ -18,7 +19,6 @@ from tcc_certs.formats.schema import (
     as_name,
     as_object,
     as_text,
-    as_unsigned,
     ensure_increasing,
 )
 from tcc_certs.values.listed import json_of
@@ -57,7 +57,7 @@ def _tool(value: Json, path: str) -> Tool:
         parameters=params,
         takes=as_name(item["in"], f"{path}.in", _SCHEMA) if signed else None,
         gives=as_name(item["out"], f"{path}.out", _SCHEMA) if signed else None,
-        models=_models(item, path),
+        models=read_models(item, path),
         quotes_same="quotes" in item,
         opened=opened,
         strict=strict,
@@ -118,23 +118,3 @@ def _check_bind(value: Json, path: str) -> None:
     ensure(kind in ("mcp", "python"), _SCHEMA, f"{path}.kind", "mcp or python", kind)
     for name in members:
         as_text(item[name], f"{path}.{name}", _SCHEMA)
-
-
-def _models(item: Mapping[str, Json], path: str) -> tuple[Model, ...]:
-    if "models" not in item:
-        return ()
-    values = as_list(item["models"], f"{path}.models", _SCHEMA, 1)
-    return tuple(_model(value, f"{path}.models[{i}]") for i, value in enumerate(values))
-
-
-def _model(value: Json, path: str) -> Model:
-    numbers = ["epsilon", "latency_ms", "price"]
-    item = as_object(value, path, _SCHEMA, ["name", *numbers], ["adapter"])
-    if "adapter" in item:
-        as_text(item["adapter"], f"{path}.adapter", _SCHEMA)
-    return Model(
-        name=as_name(item["name"], f"{path}.name", _SCHEMA),
-        price=as_unsigned(item["price"], f"{path}.price", _SCHEMA),
-        latency=as_unsigned(item["latency_ms"], f"{path}.latency_ms", _SCHEMA),
-        epsilon=as_unsigned(item["epsilon"], f"{path}.epsilon", _SCHEMA),
-    )

@@ -7,126 +7,48 @@ Cost: one pattern match a field.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
-
-Format: TypeAlias = "tuple[str, Callable[[Json], bool]]"
+from tcc_certs.formats.ledger_forms import (
+    AMOUNT,
+    ATOM,
+    ATOMS,
+    CALLS,
+    CONTROLLER,
+    DECIMAL,
+    EPS_DELTA,
+    EPSILON,
+    GUARD_LIST,
+    HEX,
+    LIMITS,
+    ORDER,
+    PLANS,
+    POSITIVE,
+    PUBLIC,
+    Q32,
+    Q64,
+    SIZE,
+    STATES,
+    TEXT,
+    TIME,
+    TRUE,
+    UUID,
+    WHOLE,
+    WORD,
+    Format,
+)
 
 SCHEMA = "tcc.ledger/1.0"
 PRF_DOMAIN = "tcc.race.v1"
-GUARDS = frozenset(
-    {
-        "AcyclicityFail", "BudgetFail", "CapExceeded", "CountFail", "NumClamp", "RangeFail",
-        "Timeout",
-    }
-)  # fmt: skip
 LATER_KINDS = frozenset({"call", "guard"})
-MAX_TIME = (1 << 48) - 1  # what a UUIDv7 holds
-
-
-def _matching(name: str, pattern: str) -> Format:
-    matches = re.compile(pattern).fullmatch
-    return name, lambda value: isinstance(value, str) and matches(value) is not None
-
-
-_digits = re.compile(r"0|[1-9][0-9]{0,19}").fullmatch
-
-
-def _is_word(value: Json) -> bool:
-    if not isinstance(value, str) or _digits(value) is None:
-        return False
-    return len(value) < 20 or int(value) < 1 << 64
-
-
-def _is_size(value: Json) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_states(value: Json) -> bool:
-    if not isinstance(value, list):
-        return _is_size(value)
-    states = [state for state in value if type(state) is int and state >= 0]
-    return 0 < len(states) == len(value) and states == sorted(set(states))
-
-
-def _is_limits(value: Json) -> bool:
-    return (
-        isinstance(value, dict)
-        and set(value) <= {"epsilon_cap", "max_expansions", "max_ms", "price_cap", "sla_ms"}
-        and all(
-            AMOUNT[1](limit) if name == "epsilon_cap" else _is_size(limit)
-            for name, limit in value.items()
-        )
-    )
-
-
-def _is_controller(value: Json) -> bool:
-    return (
-        isinstance(value, dict)
-        and sorted(value) == ["ask", "epsilon_weight", "latency_weight", "price_weight"]
-        and isinstance(value["ask"], str)
-        and all(DECIMAL[1](value[name]) for name in value if name != "ask")
-    )
-
-
-def _is_guards(value: Json) -> bool:
-    if not isinstance(value, list) or not value:
-        return False
-    names = [name for name in value if isinstance(name, str) and name in GUARDS]
-    return len(names) == len(value) and names == sorted(set(names))
-
-
-def _is_calls(value: Json) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(c, str) for c in value)
-
-
-def _is_plan(value: Json) -> bool:
-    return (
-        isinstance(value, dict)
-        and sorted(set(value) - {"cost_high"}) == ["calls", "cost", "leaf_id", "value"]
-        and isinstance(value["calls"], list)
-        and all(isinstance(call, str) for call in value["calls"])
-        and DECIMAL[1](value["cost"])
-        and DECIMAL[1](value.get("cost_high", "0"))
-        and HEX[1](value["leaf_id"])
-        and Q64[1](value["value"])
-    )
-
-
-TEXT: Format = ("a text", lambda value: isinstance(value, str))
-HEX = _matching("64 lower-case hex digits", "[0-9a-f]{64}")
-UUID = _matching("a UUIDv7", "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-DECIMAL = _matching("an exact decimal", r"(?!-0$)-?(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
-AMOUNT = _matching("an exact decimal of at least 0", r"(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
-WHOLE = _matching("an integer of at least 0, as text", r"0|[1-9][0-9]{0,39}")
-Q64 = _matching("a Q64.64 number", r"-?(0|[1-9][0-9]{0,18})\.[0-9]{20}")
-Q32 = _matching("a Q32.32 number", r"-?(0|[1-9][0-9]{0,9})\.[0-9]{10}")
-WORD: Format = ("an integer below 2^64, as text", _is_word)
-SIZE: Format = ("an integer of at least 0", _is_size)
-POSITIVE: Format = ("an integer of at least 1", lambda value: _is_size(value) and value != 0)
-PUBLIC = _matching("1 to 65536 bytes in lower-case hex", "([0-9a-f]{2}){1,65536}")
-STATES: Format = ("a state, or a list of states, strictly increasing, not empty", _is_states)
-CALLS: Format = ("a list of calls, not empty", _is_calls)
-TRUE: Format = ("true", lambda value: value is True)
-TIME: Format = (
-    "milliseconds below 2^48",
-    lambda value: type(value) is int and 0 <= value <= MAX_TIME,
-)
-LIMITS: Format = ("an object of max_expansions, max_ms, price_cap, sla_ms, epsilon_cap", _is_limits)
-CONTROLLER: Format = ("an object of ask, and the weights of three amounts", _is_controller)
-GUARD_LIST: Format = ("a list of guard names, strictly increasing, not empty", _is_guards)
-PLANS: Format = (
-    "a list of plans: calls, cost, leaf_id, value",
-    lambda value: isinstance(value, list) and all(_is_plan(plan) for plan in value),
-)
 
 _SPENT: Mapping[str, Format] = {
     "price_spent": WHOLE, "latency_ms": WHOLE, "epsilon_used": AMOUNT,
+}  # fmt: skip
+_PRIVATE: Mapping[str, Format] = {
+    "router_rdp_eps": EPSILON, "alpha_selected": ORDER, "eps_delta": EPS_DELTA,
 }  # fmt: skip
 _CAPS: Mapping[str, Format] = {"price_cap": SIZE, "sla_ms": SIZE, "epsilon_cap": AMOUNT}
 _REQUIRED: Mapping[str, Mapping[str, Format]] = {
@@ -164,8 +86,8 @@ _REQUIRED: Mapping[str, Mapping[str, Format]] = {
 }  # fmt: skip
 _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "open": {
-        "after": CALLS, "beacon": PUBLIC, "client_nonce": PUBLIC, "controller": CONTROLLER,
-        "guards": GUARD_LIST,
+        "after": CALLS, "atoms": ATOMS, "beacon": PUBLIC, "client_nonce": PUBLIC,
+        "controller": CONTROLLER, "delta": AMOUNT, "guards": GUARD_LIST,
     },
     "node": {
         "parent_id": UUID, "call": TEXT, "state": STATES, "N": WORD, "Nub": WORD, "U": WORD,
@@ -184,16 +106,17 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "requeue": {"step": POSITIVE, "claim_type": TEXT, "guards": GUARD_LIST},
     "budget": {
         "node_id": UUID, "ctx_digest": HEX, "call": TEXT, "model_id": TEXT, "dkey_pred": Q32,
-        "guards": GUARD_LIST, **_CAPS,
+        "guards": GUARD_LIST, **_CAPS, **_PRIVATE,
     },
     "refine": {
-        "cost_low": DECIMAL, "cost_high": DECIMAL, "claim_type": TEXT, "guards": GUARD_LIST,
+        "cost_low": DECIMAL, "cost_high": DECIMAL, "atom": ATOM, "claim_type": TEXT,
+        "guards": GUARD_LIST, **_PRIVATE,
     },
     "downgrade": {},
     "recovered": {},
     "close": {
         "frontier_key": Q64, "gap": Q64, "materialised": SIZE, "tail_lse": Q64, "seed": HEX,
-        "opening_salt": HEX, "guards": GUARD_LIST, **_SPENT, **_CAPS,
+        "opening_salt": HEX, "guards": GUARD_LIST, **_SPENT, **_CAPS, **_PRIVATE,
     },
 }  # fmt: skip
 _FIELDS: Mapping[str, Mapping[str, Format]] = {

@@ -26,11 +26,12 @@ def edge_fields(started_ms: int, edge: Node | None) -> Mapping[str, Json]:
 
 
 def spent_fields(spent: Amounts) -> Mapping[str, Json]:
-    """The three sums of what asks have taken."""
+    """The three sums of what asks have taken, and what is stated of their atoms."""
     return {
         "price_spent": str(spent.price),
         "latency_ms": str(spent.latency),
-        "epsilon_used": format_decimal(spent.epsilon, 9),
+        "epsilon_used": format_decimal(spent.used, 9),
+        **({} if spent.taken is None else spent.taken.fields()),
     }
 
 

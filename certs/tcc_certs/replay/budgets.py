@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tcc_certs.core.model import Model
 from tcc_certs.formats.decimals import divide_nearest
 from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN
 from tcc_certs.race.weights import NANO, Beta
+
+if TYPE_CHECKING:
+    from tcc_certs.core.atoms import Atom
+    from tcc_certs.privacy.spending import Taken
 
 Decimal: TypeAlias = "tuple[int, int]"  # numerator, places
 
@@ -23,19 +27,33 @@ UNNAMED = Model(name="quote", price=0, latency=0, epsilon=0)  # of a tool withou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
-    """Cents, milliseconds and nano-epsilon: what an ask costs, or all of them so far."""
+    """Cents, milliseconds and nano-epsilon: what an ask costs, or all of them so far.
+
+    Attributes:
+        atom: what one ask takes beside its epsilon.
+        taken: of a sum, the account of epsilons and atoms; None where a run keeps none.
+    """
 
     price: int = 0
     latency: int = 0
     epsilon: int = 0
+    atom: Atom | None = None
+    taken: Taken | None = None
 
     def plus(self, other: Amounts) -> Amounts:
-        """The sum."""
+        """The sum, and one ask more."""
+        taken = self.taken
         return Amounts(
             price=self.price + other.price,
             latency=self.latency + other.latency,
             epsilon=self.epsilon + other.epsilon,
+            taken=None if taken is None else taken.plus(other.epsilon, other.atom),
         )
+
+    @property
+    def used(self) -> int:
+        """The epsilon of a sum: that of its account, else the sum of the epsilons."""
+        return self.epsilon if self.taken is None else self.taken.nano
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +69,9 @@ class Caps:
         pairs = (
             (spent.price, self.price),
             (spent.latency, self.latency),
-            (spent.epsilon, self.epsilon),
         )
-        return all(cap is None or found <= cap for found, cap in pairs)
+        fits = all(cap is None or found <= cap for found, cap in pairs)
+        return fits and (self.epsilon is None or spent.used <= self.epsilon)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +82,7 @@ class Rule:
         ask: ``never``, ``leaf`` or ``node``.
         price_weight, latency_weight, epsilon_weight: a, b > 0 and c >= 0, exact decimals.
         caps: of the run.
+        taken: the account that it begins with; None: it keeps none.
     """
 
     ask: str
@@ -71,6 +90,7 @@ class Rule:
     latency_weight: Decimal
     epsilon_weight: Decimal
     caps: Caps
+    taken: Taken | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +128,7 @@ class Controller:
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
         self._seen: dict[tuple[int, int], _Seen] = {}
-        self.spent = Amounts()
+        self.spent = Amounts(taken=rule.taken)
 
     @property
     def overspent(self) -> bool:
@@ -152,7 +172,10 @@ class Controller:
             number=number,
             model=model,
             reserved=Amounts(
-                price=model.price, latency=-(-12 * latency // 10), epsilon=model.epsilon
+                price=model.price,
+                latency=-(-12 * latency // 10),
+                epsilon=model.epsilon,
+                atom=model.atom,
             ),
             gain=(width * (width + 2 * seen.gained), 2 * (width + seen.width)),
         )
@@ -175,7 +198,9 @@ class Controller:
         places = max([weight[1] for weight in weights])
         price, latency, epsilon = [_at_places(weight, places) for weight in weights]
         whole = price * amounts.price + latency * amounts.latency
-        return whole * NANO + epsilon * amounts.epsilon
+        taken = rule.taken
+        alone = amounts.epsilon if taken is None else taken.alone(amounts.epsilon, amounts.atom)
+        return whole * NANO + epsilon * alone
 
 
 def _at_places(weight: Decimal, places: int) -> int:

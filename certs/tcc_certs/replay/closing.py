@@ -84,6 +84,8 @@ def close_record(run: Run, stop: str, seed: Seed | None, tail: bool) -> dict[str
     if run.refinement is not None:
         record |= spent_fields(run.refinement.controller.spent)
         record |= cap_fields(run.header.caps)
+    elif run.header.taken is not None:
+        record |= run.header.taken.fields()
     top, incumbent = run.frontier.top, run.best.incumbent
     if top is not None:
         record["frontier_key"] = format_q64(top.key)

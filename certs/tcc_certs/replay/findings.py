@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tcc_certs.errors import Code, Rejected, clip
+from tcc_certs.formats.codec import Json
 
 # What a refusal's path says of a line: its number, and the field or the place in it.
 _PLACE = re.compile(r"line ([0-9]+)(?:: | )?(.*)", re.DOTALL)
@@ -56,6 +57,7 @@ class Validation:
             diagnostic.
         head: the chain's head after the verified prefix, hex.
         summary: the outcome in plain words.
+        privacy: what a valid ledger states of it, where it counts atoms or depends on raw input.
     """
 
     verdict: int
@@ -67,6 +69,7 @@ class Validation:
     head: str
     summary: str
     after: tuple[str, ...] = ()
+    privacy: Mapping[str, Json] | None = None
 
     @property
     def word(self) -> str:

@@ -7,6 +7,7 @@ against the artifact.  Cost: nothing to speak of.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats.codec import Json
@@ -21,7 +22,12 @@ from tcc_certs.replay.findings import (
     TRUNCATION_ONLY,
 )
 
+if TYPE_CHECKING:
+    from tcc_certs.privacy.spending import Taken
+
 Decimal = tuple[int, int]
+
+POST_PROCESSING, RAW_INPUT = "post_processing_only", "raw_input_dependent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +49,8 @@ class Header:
         timed: whether there is a cap on the time.
         rule: of asking what calls cost; None where the header has none.
         caps: on what asking may spend.
+        raw: whether grammar or models were chosen by what the raw input was.
+        taken: the account of privacy that the run begins with; None: it keeps none.
     """
 
     started_ms: int
@@ -64,10 +72,12 @@ class Header:
     timed: bool
     rule: Rule | None
     caps: Caps
+    raw: bool
+    taken: Taken | None
 
     def full_claim(self, root_rank: int) -> str:
         """The claim of a certified stop of a run with these settings that claims what it can."""
-        if self.mode == "fallback" or self.race == "literal":
+        if self.mode == "fallback" or self.race == "literal" or self.raw:
             return NO_CERT
         if self.truncate < root_rank:
             return TRUNCATION_ONLY
@@ -82,8 +92,9 @@ def read_header(record: Record) -> Header:
     """The values of a header whose fields have their form.
 
     Raises:
-        Rejected: L103 a decimal that is not canonical.
+        Rejected: L103 a decimal or an atom that is not canonical.
     """
+    taken = _taken(record)
     limits = record["run_limits"]
     cap = limits.get("max_expansions") if isinstance(limits, dict) else None
     caps = _caps(limits)
@@ -106,8 +117,10 @@ def read_header(record: Record) -> Header:
         count_bits=size(record, "count_bits"),
         max_expansions=cap if type(cap) is int else None,
         timed=isinstance(limits, dict) and "max_ms" in limits,
-        rule=_rule(record.get("controller"), caps),
+        rule=_rule(record.get("controller"), caps, taken),
         caps=caps,
+        raw=record["privacy_scope"] == RAW_INPUT,
+        taken=taken,
     )
 
 
@@ -133,7 +146,23 @@ def nano(value: str, name: str) -> int:
     return number * scale
 
 
-def _rule(controller: Json | None, caps: Caps) -> Rule | None:
+def _taken(record: Record) -> Taken | None:
+    if "delta" not in record:
+        return None
+    # Who counts no atoms has none of the accountant to trust, nor to load.
+    from tcc_certs.core.atoms import canonical_atom
+    from tcc_certs.privacy.spending import account, exact_delta
+
+    listed = record.get("atoms", ())
+    items = listed if isinstance(listed, list) else []
+    atoms = [
+        canonical_atom(item, f"atoms[{i}]", Code.LEDGER_SCHEMA) for i, item in enumerate(items)
+    ]
+    says = record["privacy_scope"] != RAW_INPUT
+    return account(exact_delta(text(record, "delta")), atoms, says)
+
+
+def _rule(controller: Json | None, caps: Caps, taken: Taken | None) -> Rule | None:
     if not isinstance(controller, dict):
         return None
     price, latency, epsilon = (
@@ -146,6 +175,7 @@ def _rule(controller: Json | None, caps: Caps) -> Rule | None:
         latency_weight=latency,
         epsilon_weight=epsilon,
         caps=caps,
+        taken=taken,
     )
 
 

@@ -24,7 +24,7 @@ from tcc_certs.replay.language import Language, States
 from tcc_certs.replay.root import Root
 from tcc_certs.replay.tree import Slot
 
-_BITS = 96
+KAPPA_BITS = 96
 NO_KAPPA: Mapping[str, int | str] = {"nodes": 0, "tightened": 0, "mean": "0.0000000000"}
 
 
@@ -135,17 +135,23 @@ class Kappa:
         """The exact state of a child."""
         return None if self._exact is None or state is None else self._exact.step(state, slot)
 
-    def note(self, states: States | None, exact: int | None) -> None:
-        """A node was pushed, with its states (None: a leaf) and its exact state."""
+    def note(self, states: States | None, exact: int | None) -> int | None:
+        """A node was pushed, with its states (None: a leaf) and its exact state; its kappa.
+
+        Returns:
+            in units of 2^-96, rounded down; None where there is no exact count.
+        """
         if self._exact is None or exact is None:
-            return
+            return None
         self._nodes += 1
-        if states is not None and not self._same:
-            count, unit = self._language.rate(states)
-            unit -= self._language.fraction_bits * self._exact.automaton.rank[exact]
-            kappa = _kappa(self._exact.count(exact), count, unit)
-            self._tightened += kappa < 0
-            self._sum += kappa
+        if states is None or self._same:
+            return 0
+        count, unit = self._language.rate(states)
+        unit -= self._language.fraction_bits * self._exact.automaton.rank[exact]
+        kappa = _kappa(self._exact.count(exact), count, unit)
+        self._tightened += kappa < 0
+        self._sum += kappa
+        return kappa
 
     def passed(self, nodes: int) -> bool:
         """Whether there is no more to know of so many pushed nodes, which are counted then."""
@@ -159,7 +165,7 @@ class Kappa:
 
     def document(self) -> Mapping[str, int | str]:
         """``nodes``, ``tightened``, ``mean``."""
-        mean = divide_nearest(self._sum, max(1, self._nodes) << _BITS - 32)
+        mean = divide_nearest(self._sum, max(1, self._nodes) << KAPPA_BITS - 32)
         return {"nodes": self._nodes, "tightened": self._tightened, "mean": format_q32(mean)}
 
 
@@ -177,4 +183,4 @@ def _ratio(low: int, high: int, used_low: int, used_high: int, lift: int) -> int
     up, down = max(lift, 0), max(-lift, 0)
     if low << up <= used_high << down and used_low << down <= high << up:
         return 0
-    return log_enclosure(low << up, used_high << down, _BITS)[0]
+    return log_enclosure(low << up, used_high << down, KAPPA_BITS)[0]

@@ -20,8 +20,8 @@ from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.budgets import Caps
 from tcc_certs.replay.findings import NO_CERT, Findings
-from tcc_certs.replay.header import Header
-from tcc_certs.replay.refinement import ranged
+from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT, Header
+from tcc_certs.replay.refinement import atomic, ranged
 from tcc_certs.replay.root import Root, root_of
 
 Rule: TypeAlias = "tuple[str, bool, object]"  # field, whether it holds, what is expected
@@ -33,7 +33,7 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
     "keys": ("finalized", "anchored"),
     "recipe": ("r1", "r2"),
     "prf_domain": (PRF_DOMAIN,),
-    "privacy_scope": ("post_processing_only",),
+    "privacy_scope": (POST_PROCESSING, RAW_INPUT),
 }
 
 
@@ -85,7 +85,8 @@ def check_header(
     rank = root.rank
     for name, holds, expected in _rules(header, manifest.counts, manifest.tilt, rank):
         ensure(holds, Code.LEDGER_HEADER, name, expected, record[name])
-    for name, holds, expected in _asking_rules(header, ranged(artifact)):
+    rules = (*_asking_rules(header, ranged(artifact)), *_privacy_rules(record, header, artifact))
+    for name, holds, expected in rules:
         ensure(holds, Code.LEDGER_HEADER, name, expected, record.get(name, "no field"))
     claims = (header.full_claim(rank), NO_CERT)
     if header.claim_type not in claims:
@@ -118,6 +119,18 @@ def _rules(header: Header, counts: str, tilt: int, rank: int) -> Iterator[Rule]:
     yield "eta", 0 < eta <= 10**places, "above 0, at most 1"
     least = rank if literal or fallback else 0
     yield "truncate", least <= header.truncate <= rank, f"{least} .. {rank}"
+
+
+def _privacy_rules(record: Record, header: Header, artifact: CheckedArtifact) -> Iterator[Rule]:
+    """What section 6 asks of the account of privacy."""
+    asks, handed, there = header.rule is not None, "atoms" in record, header.taken is not None
+    needed = handed or (asks and atomic(artifact))
+    yield "delta", there or not needed, "a delta, as atoms are counted"
+    yield "delta", not there or handed or asks, "no field, as nothing takes any"
+    if header.taken is not None:
+        number, places = header.taken.delta
+        yield "delta", 0 < number < 10**places, "above 0, below 1"
+    yield "atoms", not (handed and header.raw), "no field: this run states nothing of privacy"
 
 
 def _asking_rules(header: Header, has_ranges: bool) -> Iterator[Rule]:

@@ -31,6 +31,7 @@ from collections.abc import Iterable, Iterator
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.replay.diagnostics import NodeSink
 from tcc_certs.replay.findings import Findings, Validation
 from tcc_certs.replay.outcome import conclude
 from tcc_certs.replay.seeds import given_seed, logged_seed
@@ -49,6 +50,7 @@ def validate(
     beacon: bytes | None = None,
     nonce: bytes | None = None,
     counts: bytes | CheckedArtifact | None = None,
+    tell: NodeSink | None = None,
     shortcut: Shortcut | None = None,
 ) -> Validation:
     """What a ledger shows, by replaying its run against the artifact.
@@ -65,6 +67,8 @@ def validate(
         beacon, nonce: the public randomness, and the client's own; without these three nothing is
             said about lucky seeds.
         counts: an artifact with exact counts of the same core, for kappa.
+        tell: gets kappa and the tightened key of each pushed node, as its record is held against
+            the expected one: diagnostics, on which no verdict rests. Goes without a shortcut.
         shortcut: passes lines faster than the definition, which takes those that it leaves.  Who
             hands one in trusts it; without one, nothing but this package is trusted.
 
@@ -73,7 +77,7 @@ def validate(
     """
     findings = Findings()
     chunks = _again(ledger)
-    replay = Replay(findings, shortcut)
+    replay = Replay(findings, None if tell is not None else shortcut)
     reader = LedgerReader(chunks)
     try:
         checked = _checked(artifact, pin)
@@ -84,6 +88,7 @@ def validate(
             beacon=beacon,
             nonce=nonce,
             counts=check(counts) if isinstance(counts, bytes) else counts,
+            tell=tell,
         )
         replay.read(reader)
     except Rejected as refusal:

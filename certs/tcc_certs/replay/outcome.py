@@ -6,7 +6,10 @@ than NoCert, has its claim upheld.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tcc_certs.errors import Code
+from tcc_certs.formats.codec import Json
 from tcc_certs.formats.fixed import format_q64
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.replay.findings import (
@@ -17,6 +20,7 @@ from tcc_certs.replay.findings import (
     Findings,
     Validation,
 )
+from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT
 from tcc_certs.replay.kappa import NO_KAPPA
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.steps import Replay, Trust
@@ -41,7 +45,20 @@ def conclude(findings: Findings, replay: Replay, reader: LedgerReader) -> Valida
         head=reader.head.hex(),
         summary=_summary(findings, replay, reader, upheld),
         after=() if run is None else run.header.after,
+        privacy=None if run is None or verdict != VALID else _privacy(run),
     )
+
+
+def _privacy(run: Run) -> Mapping[str, Json] | None:
+    """What the ledger states: on the word of who ran it that its scope is the right one."""
+    if run.header.raw:
+        return {"privacy_scope": RAW_INPUT}
+    refinement = run.refinement
+    taken = run.header.taken if refinement is None else refinement.controller.spent.taken
+    stated = {} if taken is None else taken.fields()
+    if taken is None or not stated:
+        return None
+    return {"privacy_scope": POST_PROCESSING, "atoms": taken.total.atoms, **stated}
 
 
 def _summary(findings: Findings, replay: Replay, reader: LedgerReader, upheld: bool) -> str:

@@ -38,6 +38,11 @@ def ranged(artifact: CheckedArtifact) -> bool:
     return any(map(int.__ne__, artifact.table.cost_low, artifact.table.cost_high))
 
 
+def atomic(artifact: CheckedArtifact) -> bool:
+    """Whether a model carries an atom."""
+    return any(model.atom for tool in artifact.core.tools for model in tool.models)
+
+
 def read_asking(artifact: CheckedArtifact) -> Asking:
     """The tools of the artifact's calls."""
     core = artifact.core

@@ -25,6 +25,7 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.race.digest import Uniforms
 from tcc_certs.replay.best import Best
 from tcc_certs.replay.constraints import Constraints
+from tcc_certs.replay.diagnostics import NodeSink
 from tcc_certs.replay.expansion import Expansion
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.frontier import Frontier
@@ -59,6 +60,7 @@ class Run:
         pushes: the children of it that are expected yet; left: what is left of it, likewise.
         outside: shares of what left the frontier for good: popped leaves, brackets and forbidden
             children of expanded nodes; a sum of residues (:mod:`tcc_certs.replay.shares`).
+        tell: gets the diagnostics of each node; None: nobody asked for them.
     """
 
     def __init__(
@@ -74,7 +76,9 @@ class Run:
         kappa: Kappa,
         findings: Findings,
         listing: Listing | None = None,
+        tell: NodeSink | None = None,
     ) -> None:
+        self.tell = tell
         self.language = language
         self.root = root
         self.constraints = constraints

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import decode
-from tcc_certs.formats.ledger_schema import HEX
+from tcc_certs.formats.ledger_forms import HEX
 from tcc_certs.limits import MAX_LINE_BYTES
 from tcc_certs.race.digest import opening_salt, seed_commitment
 

@@ -18,6 +18,7 @@ from tcc_certs.replay.closing import check_close
 from tcc_certs.replay.commitment import check_public, race_salt
 from tcc_certs.replay.constraints import residual_constraints
 from tcc_certs.replay.coupled import Coupled
+from tcc_certs.replay.diagnostics import NodeSink
 from tcc_certs.replay.fallback import Fallback
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import Header, read_header
@@ -49,6 +50,7 @@ class Trust:
         seed: the one to check uniforms with, given or found in `close`; None: it is withheld.
         opening, beacon, nonce: what the auditor knows of them.
         counts: an artifact with exact counts, for kappa.
+        tell: gets the diagnostics of each node.
     """
 
     artifact: CheckedArtifact
@@ -57,6 +59,7 @@ class Trust:
     beacon: bytes | None
     nonce: bytes | None
     counts: CheckedArtifact | None
+    tell: NodeSink | None = None
 
 
 class Replay:
@@ -150,6 +153,7 @@ class Replay:
             kappa=_kappa(trust, language, root),
             findings=self.findings,
             listing=listing_of(trust.artifact, language),
+            tell=trust.tell,
         )
 
     def _record(self, run: Run, line: Line) -> None:

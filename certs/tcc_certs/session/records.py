@@ -13,7 +13,7 @@ from typing import TypeGuard
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
-from tcc_certs.formats.ledger_schema import HEX, SIZE, TEXT, TIME, TRUE, UUID, Format
+from tcc_certs.formats.ledger_forms import HEX, SIZE, TEXT, TIME, TRUE, UUID, Format
 
 SCHEMA = "tcc.session/1.0"
 OUTCOMES = ("done", "failed", "unknown")

@@ -119,6 +119,7 @@ def document(found: Validation) -> dict[str, Json]:
         "findings": _findings(found.findings),
         "checked": found.checked,
         "kappa": found.kappa,
+        **({} if found.privacy is None else {"privacy": found.privacy}),
         "ledger_head": found.head,
         "summary": found.summary,
     }

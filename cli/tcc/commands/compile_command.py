@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcc import screen
+from tcc.configured import config_of, config_options, fill
 from tcc.describe import describe, print_description
 from tcc.exits import CLEAN
 from tcc.files import same_file
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @click.command("compile")
 @click.argument("grammar", type=GivenPath(dir_okay=False, path_type=Path))
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path))
+@config_options
 @compile_options
 @click.option(
     "--output-format",
@@ -59,12 +61,16 @@ def command(
     """
     if grammar is STDIN and output is None:
         raise click.UsageError("a grammar on standard input has no name: say where to, by -o")
+    shown = "json" if as_json and output_format == "text" else output_format
+    config = config_of(given, grammar, output_format=shown)
+    fill(given, config.compile)
     job = _Job(
         grammar=grammar,
         output=output or grammar.with_suffix(".tcca"),
         options=options_of(given),
-        shown="json" if as_json and output_format == "text" else output_format,
+        shown=shown,
         as_json=as_json,
+        config=config.path,
     )
     if not watching:
         ctx.exit(job.run(lambda compiled: None))
@@ -74,13 +80,18 @@ def command(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
-    """What is compiled, and where to; `shown` is the format of the diagnostics."""
+    """What is compiled, and where to; `shown` is the format of the diagnostics.
+
+    Attributes:
+        config: the file that options had their defaults from, where there was one.
+    """
 
     grammar: Path
     output: Path
     options: Options
     shown: str
     as_json: bool
+    config: Path | None
 
     def run(self, see: See) -> int:
         """Compile, write and tell; ends the command where there is no artifact."""
@@ -97,6 +108,8 @@ class _Job:
         fields = describe(artifact)
         if self.as_json:
             warnings = [as_object(diagnostic) for diagnostic in compiled.diagnostics]
+            if self.config is not None:
+                fields["config"] = str(self.config)
             screen.print_json("compile", fields | ({"diagnostics": warnings} if warnings else {}))
             return CLEAN
         fields.pop("plans_by_depth", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import click
 from click.core import ParameterSource
 
 from tcc import screen
+from tcc.atoms import atoms_in, plain_delta
+from tcc.configured import config_of, config_options, fill
 from tcc.exits import CLEAN, DECLINED
-from tcc.files import same_file
+from tcc.files import GRAMMAR_ENDINGS, same_file
 from tcc.forecast import announce, forecast, warn_of_relaxed
 from tcc.opening import (
     artifact_argument,
@@ -26,23 +29,25 @@ from tcc.opening import (
 from tcc.options import RUNNING, compile_options, flag, run_options, taken
 from tcc.outcome import print_run, run_fields
 from tcc.progress import OnExpand, live_line
+from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.quote_book import QuoteBook, read_quotes
-from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
+from tcc_runtime.errors import AnswerError, LedgerError, ResumeError, SettingsError
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import HashOnly, LedgerFile
 from tcc_runtime.outcome import Run
 from tcc_runtime.resume import resume
 from tcc_runtime.search import search
 from tcc_runtime.terms.opening import opening_digest
-from tcc_runtime.terms.settings import TABLE, Settings
+from tcc_runtime.terms.settings import DEFAULT_DELTA, TABLE, Settings
 
 
 @click.command("run")
 @artifact_argument
 @run_options
 @input_option("--quotes", "a book of quotes: what calls cost whose cost is a range")
+@input_option("--atoms", "a list of atoms: what privatised the input before the run")
 @click.option(
     "--predict/--no-predict",
     "asked",
@@ -55,6 +60,7 @@ from tcc_runtime.terms.settings import TABLE, Settings
 @click.option("--overwrite", is_flag=True, help="replace a ledger that is there")
 @click.option("--resume", "resumes", is_flag=True, help="go on where the ledger was cut off")
 @trust_options
+@config_options
 @compile_options
 @json_option
 @click.pass_context
@@ -64,6 +70,7 @@ def command(
     artifact: Path,
     ledger: Path | None,
     quotes: Path | None,
+    atoms: Path | None,
     overwrite: bool,
     resumes: bool,
     opening_only: bool,
@@ -79,14 +86,21 @@ def command(
     --resume takes the settings of the run from the ledger; it needs the seed, and where it has more
     to ask the --quotes.
     """
-    settings, predicted = _settings(given), None
+    config = config_of(given, artifact, output_format="json" if as_json else "text")
+    fill(given, config.run)
+    if artifact.suffix in GRAMMAR_ENDINGS:
+        fill(given, config.compile)
+    handed = () if atoms is None else atoms_in(atoms)
+    settings, predicted = _settings(given, handed), None
     trust = {name: given.pop(name) for name in ("checked", "no_verify")}
-    inputs = [quotes] if quotes else []
+    inputs = [path for path in (quotes, atoms) if path is not None]
     options = options_of(given)
     opened = open_artifact(artifact, command="run", options=options, read=inputs, **trust)
     if ledger is not None and same_file(ledger, inputs):
         raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
     quoter = None if quotes is None else _book(quotes, opened)
+    if quoter is not None and quoter.names_atoms and settings.delta is None:
+        settings = replace(settings, delta=DEFAULT_DELTA)
     try:
         if opening_only:
             screen.say(opening_digest(opened, settings).hex())
@@ -106,7 +120,7 @@ def command(
                 run = search(opened, settings, recorder, on_expand, quoter=quoter)
     except SettingsError as error:
         raise _bad_setting(error) from None
-    except ResumeError as error:
+    except (AnswerError, ResumeError) as error:
         raise click.ClickException(str(error)) from None
     except Rejected as refusal:
         refuse(ledger if resumes and ledger else artifact, refusal)
@@ -121,14 +135,16 @@ def command(
     ctx.exit(DECLINED if run.claim_type == "NoCert" else CLEAN)
 
 
-def _settings(given: dict[str, Any]) -> Settings:
+def _settings(given: dict[str, Any], atoms: tuple[Atom, ...]) -> Settings:
     """The settings among the options; what is left in `given` is for the compiler."""
     chosen = taken(RUNNING, given)
     # One option for both: what a run does with a count that is too wide is to go without it.
     bits, given["count_bits"] = given["count_bits"], None
     chosen["seed"] = chosen["seed"] or os.urandom(32)
+    if chosen["delta"] is not None:
+        chosen["delta"] = plain_delta(chosen["delta"])
     try:
-        return Settings(count_bits=bits or 0, **chosen)
+        return Settings(count_bits=bits or 0, atoms=atoms, **chosen)
     except SettingsError as error:
         raise _bad_setting(error) from None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import click
 
 from tcc import screen
 from tcc.compilation import only_guards
+from tcc.configured import config_of, config_options, fill
 from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.findings import FORMATS, print_diagnostics
 from tcc.findings import as_json as as_object
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 @click.command("test")
 @click.argument("grammars", nargs=-1, required=True, type=GivenPath(path_type=Path))
+@config_options
 @compile_options
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
 @watch_option
@@ -43,7 +45,12 @@ def command(
     - is a grammar on standard input. With --watch they are checked again whenever one, or a file
     that it uses, has changed; the exit code is that of the last time.
     """
-    options = options_of(given)
+    shown = "json" if as_json and output_format == "text" else output_format
+
+    def options(path: Path) -> Options:
+        mine = dict(given)
+        fill(mine, config_of(mine, path, output_format=shown).compile)
+        return options_of(mine)
 
     def work(see: See) -> int:
         return _test(grammars, options, None if as_json else output_format, see)
@@ -54,11 +61,16 @@ def command(
     ctx.exit(watch(grammars, work))
 
 
-def _test(grammars: Sequence[Path], options: Options, output_format: str | None, see: See) -> int:
+def _test(
+    grammars: Sequence[Path],
+    options: Callable[[Path], Options],
+    output_format: str | None,
+    see: See,
+) -> int:
     """Compile each and tell; of the format None is the one JSON document of the command."""
     results, worst = [], CLEAN
     for path in grammars:
-        compiled = compile_given(path, options)
+        compiled = compile_given(path, options(path))
         see(compiled)
         failed = compiled.artifact is None
         guarded = only_guards(compiled.diagnostics)

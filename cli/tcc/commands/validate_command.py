@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeAlias
 
 import click
 
 from tcc import screen
 from tcc.documents import to_json
 from tcc.exits import CLEAN
+from tcc.files import same_file
 from tcc.opening import (
     audit_options,
     input_option,
@@ -19,8 +22,13 @@ from tcc.opening import (
 )
 from tcc.options import digest_option
 from tcc.verification import validate
+from tcc_certs.formats.codec import encode
+from tcc_certs.replay import Validation
 from tcc_certs.session import SessionValidation
-from tcc_runtime.errors import SettingsError
+from tcc_runtime.errors import OutputRefused, SettingsError
+from tcc_runtime.ledger.outputs import target_of
+
+_Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 
 @click.command("validate")
@@ -28,6 +36,11 @@ from tcc_runtime.errors import SettingsError
 @input_option("--artifact", "the artifact that was run", required=True)
 @digest_option("--pin", "the artifact digest that is trusted")
 @audit_options
+@click.option(
+    "--nodes",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="write kappa and the tightened key of each node there: diagnostics, not of the verdict",
+)
 @json_option
 @click.pass_context
 def command(
@@ -36,6 +49,7 @@ def command(
     ledger: Path,
     artifact: Path,
     pin: bytes | None,
+    nodes: Path | None,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -43,7 +57,8 @@ def command(
     refuse_grammar(artifact)
     pinned = None if pin is None else pin.hex()
     try:
-        found = validate(ledger, artifact, pin=pinned, **given)
+        with _nodes_file(nodes, [ledger, artifact, given["counts"]]) as tell:
+            found = validate(ledger, artifact, pin=pinned, nodes=tell, **given)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
     except SettingsError as error:
@@ -58,9 +73,45 @@ def command(
         )
     checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
     screen.print_fields([("checked", checked), ("claim", found.claim_type or "none")])
+    if isinstance(found, Validation) and found.privacy is not None:
+        screen.print_fields([("privacy", _privacy(found.privacy))])
     if isinstance(found, SessionValidation):
         screen.print_fields([("asserted", text) for text in found.asserted])
         screen.print_fields([("monitor", text) for text in found.monitors])
     say = screen.good if found.verdict == CLEAN else screen.bad
     say(f"{found.word}: {found.summary}")
     ctx.exit(found.verdict)
+
+
+def _privacy(stated: Mapping[str, Any]) -> str:
+    if "eps_delta" not in stated:
+        return "nothing is stated: the run depends on raw input"
+    pair, many = stated["eps_delta"], stated["atoms"] != 1
+    what = f"its {stated['atoms']} atoms" if many else "its one atom"
+    shown = f"epsilon {pair['eps']} at delta {pair['delta']}, of {what}"
+    return f"{shown}; that nothing else of the input reached it is asserted"
+
+
+@contextmanager
+def _nodes_file(path: Path | None, inputs: list[Path | None]) -> Iterator[_Tell | None]:
+    """Takes the diagnostics of nodes to a file, one JSON object a line; replaces what is there.
+
+    Raises:
+        click.BadParameter: it is one of the files that are read, or no regular file.
+        OSError: it cannot be written.
+    """
+    if path is None:
+        yield None
+        return
+    if same_file(path, [given for given in inputs if given is not None]):
+        raise click.BadParameter(f"{str(path)!r} is what is validated", param_hint="--nodes")
+    try:
+        target = target_of(path)
+    except OutputRefused as error:
+        raise click.BadParameter(str(error), param_hint="--nodes") from None
+    with target.open("wb") as file:
+        yield lambda told: _write(file, told)
+
+
+def _write(file: BinaryIO, told: Mapping[str, Any]) -> None:
+    file.write(encode(told) + b"\n")

@@ -224,11 +224,22 @@ class ModelPart:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelAtom:
+    """``atom laplace(2, 1) times 3``: the mechanism that a model privatises with."""
+
+    mechanism: Word
+    numbers: tuple[Number, ...]
+    times: Number | None
+    region: Region
+    kind: str = "atom"
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """``model NAME { .. }``."""
 
     name: Word
-    parts: tuple[ModelPart, ...]
+    parts: tuple[ModelPart | ModelAtom, ...]
     region: Region
 
 

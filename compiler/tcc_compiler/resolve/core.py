@@ -99,9 +99,12 @@ def is_new(grammar: Resolved) -> bool:
 
 def _is_new_tool(tool: Tool) -> bool:
     names = (tool.name, *(parameter.name for parameter in tool.parameters))
+    listed = tool.extras.get("models")
+    models = listed if isinstance(listed, list) else []
     return (
         bool(tool.opened)
         or not _NEW_EXTRAS.isdisjoint(tool.extras)
+        or any("atom" in model for model in models)
         or any(parameter.optional or parameter.observed for parameter in tool.parameters)
         or not all(map(is_bare, names))
     )

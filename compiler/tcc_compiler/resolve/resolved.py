@@ -23,6 +23,7 @@ class Resolved:
         requires: order (``after``, ``before``, ``each``) and two patterns.
         forbids: kind (``before``, ``next``, ``with``) and the patterns.
         places: the region of each statement, by its place (:mod:`tcc_compiler.resources.place`).
+        written: the same for every statement, where two of them say one thing, too.
     """
 
     name: str
@@ -38,3 +39,4 @@ class Resolved:
     forbids: Sequence[tuple[str, tuple[int, ...]]]
     monitors: Sequence[Monitor] = ()
     places: Mapping[str, Region] = field(default_factory=dict)
+    written: Sequence[tuple[str, Region]] = ()

@@ -6,7 +6,7 @@ all the errors of a grammar are reported together.  Cost: linear in the statemen
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tcc_certs.core.model import CallSet
@@ -212,7 +212,7 @@ def _assemble(
     found = checked.stated
     requires = [(order, number(a), number(b)) for order, a, b, _ in found.requires]
     forbids = [(kind, tuple(map(number, chain))) for kind, chain, _ in found.forbids]
-    places = _places(found, requires, forbids, call_list.tools)
+    written = list(_written(found, requires, forbids, call_list.tools))
     return Resolved(
         name=grammar.name.text,
         version=grammar.version.value,
@@ -229,26 +229,26 @@ def _assemble(
         requires=requires,
         forbids=forbids,
         monitors=[monitor for monitor, _ in found.monitors],
-        places=places,
+        places=dict(written),
+        written=written,
     )
 
 
-def _places(
+def _written(
     found: Stated,
     requires: Sequence[tuple[str, int, int]],
     forbids: Sequence[tuple[str, tuple[int, ...]]],
     tools: Mapping[str, Tool],
-) -> dict[str, Region]:
-    places: dict[str, Region] = {}
+) -> Iterator[tuple[str, Region]]:
+    """The place of everything that was stated, with its region; the same place may come twice."""
     for (order, first, second), (*_, region) in zip(requires, found.requires, strict=True):
-        places[require_place(order, first, second)] = region
+        yield require_place(order, first, second), region
     for (kind, patterns), (*_, region) in zip(forbids, found.forbids, strict=True):
-        places[forbid_place(kind, sorted(patterns) if kind == "with" else patterns)] = region
+        yield forbid_place(kind, sorted(patterns) if kind == "with" else patterns), region
     for limit, region in found.limits:
-        places[f"limit {limit_text(limit, tools)}"] = region
+        yield f"limit {limit_text(limit, tools)}", region
     for monitor, region in found.monitors:
-        places[f"monitor {monitor_text(monitor, tools)}"] = region
-    return places
+        yield f"monitor {monitor_text(monitor, tools)}", region
 
 
 def _used_sets(

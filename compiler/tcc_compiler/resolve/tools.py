@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tcc_certs.formats.codec import Json, large
+from tcc_certs.formats.codec import Json
 from tcc_certs.values.types import OpenParameter
 from tcc_compiler.language.ast import (
     Amount,
@@ -21,13 +21,13 @@ from tcc_compiler.language.ast import (
     Model,
     Quotes,
     Strict,
-    Text,
     ToolStatement,
 )
 from tcc_compiler.language.diagnostics import Report, quote
-from tcc_compiler.resolve.amounts import MILLISECONDS, Amounts, Steps, amounts_of, in_unit
+from tcc_compiler.resolve.amounts import Amounts, Steps, amounts_of
 from tcc_compiler.resolve.declared import plain_name
 from tcc_compiler.resolve.domains import Parameter, parameters_of
+from tcc_compiler.resolve.models import models_of
 from tcc_compiler.resolve.opened import opened_of
 
 _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
@@ -106,7 +106,7 @@ def _extras(statement: ToolStatement, report: Report) -> Mapping[str, Json] | No
                 binding = _binding(attribute, report)
                 sound &= binding is not None
                 extras["bind"] = binding or {}
-    models = _models([a for a in attributes if isinstance(a, Model)], report)
+    models = models_of([a for a in attributes if isinstance(a, Model)], report)
     if models:
         extras["models"] = models
     return extras if sound and models is not None else None
@@ -146,49 +146,3 @@ def _binding(bind: BindMcp | BindPython, report: Report) -> Mapping[str, Json] |
     for text in empty:
         report.error("TCC313", text.region, "a binding names a server and a tool, neither empty")
     return None if empty else {"kind": "mcp", "server": bind.server.value, "tool": bind.tool.value}
-
-
-def _models(models: Sequence[Model], report: Report) -> list[Json] | None:
-    """The model objects; None after an error."""
-    first: dict[str, Model] = {}
-    objects: list[Json] = []
-    sound = True
-    for model in models:
-        known = first.setdefault(model.name.text, model)
-        if known is not model:
-            report.error(
-                "TCC201", model.name.region, f"model {quote(model.name.text)} is defined twice",
-                notes=[("first defined here", known.name.region)],
-            )  # fmt: skip
-            sound = False
-        parts = _model_parts(model, report)
-        sound &= parts is not None
-        objects.append({"name": model.name.text, **(parts or {})})
-    return objects if sound else None
-
-
-def _model_parts(model: Model, report: Report) -> Mapping[str, Json] | None:
-    numbers = {"price": 0, "latency": 0, "epsilon": 0}
-    adapter: Text | None = None
-    seen: set[str] = set()
-    sound = True
-    for part in model.parts:
-        if part.kind in seen:
-            report.error("TCC310", part.region, f"a second '{part.kind}' in this model")
-            sound = False
-        seen.add(part.kind)
-        if part.number is None:
-            adapter = part.text
-            continue
-        value = part.number.value * MILLISECONDS[part.unit]
-        number = in_unit(part.kind, value, part.number.region, report)
-        sound &= number is not None
-        numbers[part.kind] = number or 0
-    if not sound:
-        return None
-    members: dict[str, Json] = {
-        "price": large(numbers["price"]),
-        "latency_ms": large(numbers["latency"]),
-        "epsilon": large(numbers["epsilon"]),
-    }
-    return members if adapter is None else {**members, "adapter": adapter.value}

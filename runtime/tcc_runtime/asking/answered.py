@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tcc_certs.core.atoms import Atom, canonical_atom
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
 from tcc_runtime.asking.quotes import Answer, Question, Quoter, nano
 from tcc_runtime.errors import AnswerError, ResumeError
@@ -52,6 +54,15 @@ def answer_of(record: Mapping[str, Json], line: int) -> Answer:
             latency_ms=int(str(record["latency"])),
             price=int(str(record["price"])),
             epsilon=nano(str(record["epsilon"]), "epsilon"),
+            atom=_atom(record),
         )
     except AnswerError as error:
         raise ResumeError(f"line {line}: {error.field}", error.expected, error.found) from None
+    except Rejected as refusal:
+        path = f"line {line}: {refusal.path}"
+        raise ResumeError(path, refusal.expected, refusal.found) from None
+
+
+def _atom(record: Mapping[str, Json]) -> Atom | None:
+    stated = record.get("atom")
+    return None if stated is None else canonical_atom(stated, "atom", Code.LEDGER_SCHEMA)

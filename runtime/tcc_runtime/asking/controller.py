@@ -13,24 +13,40 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from tcc_certs.core.atoms import Atom
 from tcc_certs.core.model import Model
+from tcc_certs.privacy.spending import Taken
 from tcc_runtime.terms.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """Cents, milliseconds and nano-epsilon."""
+    """Cents, milliseconds and nano-epsilon, of one ask or of all so far.
+
+    Attributes:
+        atom: what one ask takes beside its epsilon.
+        taken: of all so far, the account of epsilons and atoms; None where a run keeps none.
+    """
 
     price: int = 0
     latency: int = 0
     epsilon: int = 0
+    atom: Atom | None = None
+    taken: Taken | None = None
 
     def __add__(self, other: Spending) -> Spending:
+        """One ask more."""
         return Spending(
             price=self.price + other.price,
             latency=self.latency + other.latency,
             epsilon=self.epsilon + other.epsilon,
+            taken=None if self.taken is None else self.taken.plus(other.epsilon, other.atom),
         )
+
+    @property
+    def epsilon_used(self) -> int:
+        """Nano-units: the epsilon at the run's delta, else the sum of the epsilons."""
+        return self.epsilon if self.taken is None else self.taken.nano
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,20 +79,23 @@ class Controller:
 
     Args:
         settings: weights and caps.
+        taken: the account of privacy that the run begins with.
 
     Attributes:
         spent: what asking has taken.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self._caps = (settings.price_cap, settings.sla_ms, settings.nano_epsilon_cap)
+    def __init__(self, settings: Settings, taken: Taken | None = None) -> None:
+        self._caps = (settings.price_cap, settings.sla_ms)
+        self._epsilon_cap = settings.nano_epsilon_cap
         self._weights = (
             Fraction(settings.price_weight),
             Fraction(settings.latency_weight),
             Fraction(settings.epsilon_weight) / 10**9,
         )
         self._records: dict[tuple[int, int], _Record] = {}
-        self.spent = Spending()
+        self._taken = taken
+        self.spent = Spending(taken=taken)
 
     @property
     def overspent(self) -> bool:
@@ -116,22 +135,30 @@ class Controller:
         # Half of the width, times what the halves before have come to; this one counts as one more.
         gain = Fraction(width, 2) * Fraction(width + 2 * record.gained, width + record.width)
         expected = Spending(
-            price=model.price, latency=(12 * latency + 9) // 10, epsilon=model.epsilon
+            price=model.price,
+            latency=(12 * latency + 9) // 10,
+            epsilon=model.epsilon,
+            atom=model.atom,
         )
         return Choice(place=place, model=model, expected=expected, gain=gain)
 
     def _merit(self, offer: Choice) -> tuple[int, Fraction, Fraction, Fraction, int]:
         """Greater is better: what is free first, then by ratio, gain, burden, order."""
-        amounts = (offer.expected.price, offer.expected.latency, offer.expected.epsilon)
+        expected = offer.expected
+        alone = expected.epsilon
+        if self._taken is not None:
+            alone = self._taken.alone(alone, expected.atom)
+        amounts = (expected.price, expected.latency, alone)
         burden = sum((w * n for w, n in zip(self._weights, amounts, strict=True)), Fraction(0))
         ratio = offer.gain / burden if burden else Fraction(0)
         return int(not burden), ratio, offer.gain, -burden, -offer.place
 
     def _fits(self, spent: Spending) -> bool:
-        amounts = (spent.price, spent.latency, spent.epsilon)
-        return all(
+        amounts = (spent.price, spent.latency)
+        fits = all(
             cap is None or amount <= cap for amount, cap in zip(amounts, self._caps, strict=True)
         )
+        return fits and (self._epsilon_cap is None or spent.epsilon_used <= self._epsilon_cap)
 
 
 def percentile(latencies: Sequence[int]) -> int:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from tcc_certs.core.atoms import Codes, read_atom
 from tcc_certs.core.model import Tool
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_runtime.artifact.load import Artifact
@@ -18,8 +19,20 @@ from tcc_runtime.asking.quotes import Answer, Question, models_of, nano
 from tcc_runtime.errors import AnswerError
 
 _HEAD = ("tcc.quotes", "1.0")
+_ATOMS = Codes(Code.QUOTES, Code.QUOTES)
 _AMOUNTS = ("latency_ms", "price")
-_MEMBERS = {"call", "cost", "epsilon", "high", "latency_ms", "low", "model", "price", "tool"}
+_MEMBERS = {
+    "atom",
+    "call",
+    "cost",
+    "epsilon",
+    "high",
+    "latency_ms",
+    "low",
+    "model",
+    "price",
+    "tool",
+}
 
 _Place = tuple[str, str]  # the call, or the tool; and the model, or nothing for every model
 
@@ -30,11 +43,15 @@ class QuoteBook:
     Args:
         answers: by (call or tool, model or nothing).
         tools: the tool of each call.
+
+    Attributes:
+        names_atoms: whether one of the answers names an atom, so that a run over it counts them.
     """
 
     def __init__(self, answers: Mapping[_Place, Answer], tools: Mapping[str, str]) -> None:
         self._answers = answers
         self._tools = tools
+        self.names_atoms = any(answer.atom is not None for answer in answers.values())
 
     def __call__(self, question: Question, /) -> Answer | None:
         """What the book says of the call, else of its tool; of the model, else of any."""
@@ -103,12 +120,14 @@ def _answer(item: Mapping[str, Any], path: str) -> Answer:
     amounts = {name: item.get(name) for name in _AMOUNTS}
     if "epsilon" in item:
         ends["epsilon"] = _text(item, "epsilon", path)
+    atom = read_atom(item["atom"], f"{path}.atom", _ATOMS) if "atom" in item else None
     try:
         values = {name: nano(text, name) for name, text in ends.items()}
         return Answer(
             low=values.get("cost", values.get("low")),
             high=values.get("cost", values.get("high")),
             epsilon=values.get("epsilon"),
+            atom=atom,
             **amounts,
         )
     except AnswerError as error:

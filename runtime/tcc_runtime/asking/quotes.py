@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from tcc_certs.core.atoms import Atom
 from tcc_certs.core.model import Model, Tool
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.decimals import parse_decimal
@@ -46,6 +47,8 @@ class Answer:
         low, high: the cost lies between them, nano-units, signed 64 bits; one number is a point.
         latency_ms: how long it took; None is measured by the run.
         price: cents that it took, `epsilon` nano; None is what the model declares.
+        atom: the mechanism that it privatised with; None is what the model declares. Only a run
+            with a delta counts atoms.
 
     Raises:
         AnswerError: half an interval, or a number out of its range.
@@ -56,6 +59,7 @@ class Answer:
     latency_ms: int | None = None
     price: int | None = None
     epsilon: int | None = None
+    atom: Atom | None = None
 
     def __post_init__(self) -> None:
         if (self.low is None) != (self.high is None):

@@ -15,6 +15,7 @@ from tcc_certs.core.model import Model
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.controller import Choice, Controller, Spending
 from tcc_runtime.asking.quotes import Answer, Question, Quoter, models_of
+from tcc_runtime.errors import AnswerError
 from tcc_runtime.item import EDGE, ID, LEFT, SOURCE, VIEW, Item, call_of, node_of, nodes_up
 from tcc_runtime.states import Call
 from tcc_runtime.terms.modes import Terms
@@ -80,7 +81,8 @@ class Refinement:
         quoter: Quoter | None,
         clock: Callable[[], float],
     ) -> None:
-        self.controller = Controller(terms.settings)
+        self.controller = Controller(terms.settings, terms.taken)
+        self._counts_atoms = terms.taken is not None
         self.closed = False
         self.same = True
         self._quoter = quoter
@@ -163,6 +165,8 @@ class Refinement:
         )
         before = self._clock()
         answer = self._quoter(question) or Answer()
+        if answer.atom is not None and not self._counts_atoms:
+            raise AnswerError("atom", "none, as the run has no delta", "an atom")
         took = _taken(answer, choice.model, self._clock() - before)
         return self._take(node, call, edge, choice, answer.interval, took)
 
@@ -219,4 +223,5 @@ def _taken(answer: Answer, model: Model, seconds: float) -> Spending:
         price=model.price if answer.price is None else answer.price,
         latency=measured if answer.latency_ms is None else answer.latency_ms,
         epsilon=model.epsilon if answer.epsilon is None else answer.epsilon,
+        atom=model.atom if answer.atom is None else answer.atom,
     )

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
+from tcc_certs.core.atoms import atom_document
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import divide_nearest, format_decimal
 from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN, format_q32
+from tcc_certs.privacy.spending import Taken
 from tcc_runtime.asking.controller import Choice, Spending
 from tcc_runtime.asking.refine import Asked
 from tcc_runtime.guards import Guard
@@ -96,6 +98,7 @@ class AskLines:
             "price": str(asked.took.price),
             "latency": str(asked.took.latency),
             "epsilon": format_decimal(asked.took.epsilon, _PLACES),
+            **({} if asked.took.atom is None else {"atom": atom_document(asked.took.atom)}),
             **answer,
             **spent_fields(spent),
             **marks.guards(fired, asked.fails),
@@ -119,12 +122,18 @@ def _edge(node: Item, node_id: str) -> Mapping[str, Json]:
 
 
 def spent_fields(spent: Spending) -> Mapping[str, Json]:
-    """The three sums."""
+    """The three sums, and what is stated of the atoms among them."""
     return {
         "price_spent": str(spent.price),
         "latency_ms": str(spent.latency),
-        "epsilon_used": format_decimal(spent.epsilon, _PLACES),
+        "epsilon_used": format_decimal(spent.epsilon_used, _PLACES),
+        **taken_fields(spent.taken),
     }
+
+
+def taken_fields(taken: Taken | None) -> Mapping[str, Json]:
+    """What is stated of the atoms that a run has taken."""
+    return {} if taken is None else taken.fields()
 
 
 def cap_fields(settings: Settings) -> Mapping[str, Json]:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tcc_certs.core.atoms import atom_document
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import format_decimal
 from tcc_certs.formats.fixed import format_q32
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.guards import Descent, Guard, Stop
-from tcc_runtime.ledger.asks import cap_fields, controller_field, spent_fields
+from tcc_runtime.ledger.asks import cap_fields, controller_field, spent_fields, taken_fields
 from tcc_runtime.outcome import Run
 from tcc_runtime.terms.modes import Claim, Terms
 from tcc_runtime.terms.settings import Mode, Settings
@@ -48,11 +49,22 @@ def open_record(
         "truncate": terms.truncate,
         "count_bits": settings.count_bits,
         "run_limits": _caps(settings),
-        "privacy_scope": "post_processing_only",
+        "privacy_scope": (
+            "raw_input_dependent" if settings.raw_input_dependent else "post_processing_only"
+        ),
         **_public(settings),
         **({"after": list(settings.after)} if settings.after else {}),
         **controller_field(terms),
+        **_account(terms),
     }
+
+
+def _account(terms: Terms) -> dict[str, Json]:
+    """The delta of a run that counts atoms, and those that it was handed."""
+    if terms.taken is None:
+        return {}
+    atoms = [atom_document(atom) for atom in terms.settings.atoms]
+    return {"delta": terms.taken.delta.text, **({"atoms": atoms} if atoms else {})}
 
 
 def _caps(settings: Settings) -> Mapping[str, Json]:
@@ -118,6 +130,8 @@ def close_record(run: Run, settings: Settings) -> dict[str, Json]:
         record["tail_lse"] = run.tail_lse
     if run.spent is not None:
         record |= {**spent_fields(run.spent), **cap_fields(settings)}
+    else:
+        record |= taken_fields(run.taken)
     ending = _ending_guard(run)
     if ending is not None:
         record["guards"] = [ending.value]

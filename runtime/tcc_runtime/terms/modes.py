@@ -10,12 +10,13 @@ from enum import StrEnum
 from typing import Final
 
 from tcc_certs.errors import Code, Rejected
+from tcc_certs.privacy.spending import Taken, account, exact_delta
 from tcc_runtime.artifact.counts import written_bytes
 from tcc_runtime.artifact.cuts import cut_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.root import Root, root_of
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.terms.settings import Ask, Keys, Mode, Race, Settings
+from tcc_runtime.terms.settings import DEFAULT_DELTA, Ask, Keys, Mode, Race, Settings
 
 MOST_WRITTEN: Final = 1400 * 1024 * 1024  # what was measured to take 1.5 GB of a run
 
@@ -41,6 +42,7 @@ class Terms:
         cut: whether K is less than the root's rank.
         claim: what a certified stop shows; ``NoCert`` where nothing can.
         ask: when costs that are ranges are asked for; None where all costs are points.
+        taken: the account of privacy that the run begins with; None where it keeps none.
     """
 
     settings: Settings
@@ -52,6 +54,7 @@ class Terms:
     cut: bool
     claim: Claim
     ask: Ask | None
+    taken: Taken | None = None
 
 
 def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> Terms:
@@ -66,7 +69,7 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
             mode, other keys or a tilt; ``rest`` with anchored keys; ``rest``, `inflate`,
             `truncate` or ``anchored`` where no race is run; a cut the tail of which takes too
             many steps; a cap on asking, or a way of asking, where there is nothing to ask, or
-            nobody.
+            nobody; atoms or a delta where nothing counts them.
         Rejected: an unverified artifact leads out of its ranges; D201 its counts are too great to
             be written out.
     """
@@ -99,9 +102,27 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
         keys=keys,
         truncate=truncate,
         cut=truncate < longest,
-        claim=_claim(artifact, mode, literal, truncate < longest),
+        claim=_claim(artifact, settings, mode, truncate < longest),
         ask=_ask(artifact, settings, quoted),
+        taken=_taken(artifact, settings),
     )
+
+
+def _taken(artifact: Artifact, settings: Settings) -> Taken | None:
+    """The account of a run that is handed atoms, or whose asks may take some."""
+    if settings.atoms and settings.raw_input_dependent:
+        what = "none, as a run that depends on raw input states nothing of privacy"
+        raise SettingsError("atoms", what, f"{len(settings.atoms)} atoms")
+    delta = settings.delta
+    if artifact.fixed_costs and not settings.atoms:
+        if delta is not None:
+            raise SettingsError("delta", "none, as there are no atoms to count", delta)
+        return None
+    carried = any(model.atom for tool in artifact.core.tools for model in tool.models)
+    if delta is None and not settings.atoms and not carried:
+        return None
+    exact = exact_delta(delta or DEFAULT_DELTA)
+    return account(exact, settings.atoms, not settings.raw_input_dependent)
 
 
 def _ask(artifact: Artifact, settings: Settings, quoted: bool) -> Ask | None:
@@ -117,8 +138,9 @@ def _ask(artifact: Artifact, settings: Settings, quoted: bool) -> Ask | None:
     return (settings.ask or "leaf") if quoted else "never"
 
 
-def _claim(artifact: Artifact, mode: Mode, literal: bool, cut: bool) -> Claim:
-    if literal or mode == "fallback" or not artifact.verified:
+def _claim(artifact: Artifact, settings: Settings, mode: Mode, cut: bool) -> Claim:
+    literal = settings.race == "literal"
+    if literal or mode == "fallback" or not artifact.verified or settings.raw_input_dependent:
         return Claim.NONE
     if cut:
         return Claim.TRUNCATION

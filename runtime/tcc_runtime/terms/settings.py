@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, Literal, TypeAlias
 
+from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.race.digest import opening_salt, seed_commitment
@@ -23,6 +24,7 @@ Mode: TypeAlias = Literal["exact", "surrogate", "fallback"]
 Keys: TypeAlias = Literal["finalized", "anchored"]
 Race: TypeAlias = Literal["coupled", "rest", "literal"]
 Ask: TypeAlias = Literal["leaf", "node", "never"]
+DEFAULT_DELTA: Final = "0.00001"
 _NANO_PLACES = 9
 _MOST_PASSED = 64
 
@@ -55,6 +57,11 @@ class Settings:
         price_weight, latency_weight, epsilon_weight: what a cent, a millisecond and one epsilon
             weigh against each other in the choice of a model; exact decimals, the first two above
             0.
+        delta: at which the epsilon of atoms is stated and held against `epsilon_cap`, an exact
+            decimal above 0 and below 1; None is 0.00001 where there are atoms to count.
+        raw_input_dependent: grammar or models were chosen by what the raw input was: the run says
+            so, claims nothing, and states nothing of privacy.
+        atoms: what privatised the input before the run.
         seed: 32 bytes; the race is a function of these and of the artifact (and of `inflate`,
             `beacon` and `client_nonce`, where given).
         opening_salt: opens the seed commitment, 32 bytes; None derives it from the seed.
@@ -139,6 +146,23 @@ class Settings:
     epsilon_weight: str = field(
         default="1", metadata={"about": "of one epsilon", "least": 0, "asking": True}
     )
+    delta: str | None = field(
+        default=None,
+        metadata={
+            "about": "at which the epsilon of atoms is stated, a decimal; "
+            f"by default {DEFAULT_DELTA}, where there are any",
+            "above": 0,
+            "below": 1,
+        },
+    )
+    raw_input_dependent: bool = field(
+        default=False,
+        metadata={
+            "about": "grammar or models were chosen by what the raw input was: "
+            "nothing is claimed, and nothing stated of privacy"
+        },
+    )
+    atoms: tuple[Atom, ...] = ()
     seed: bytes = field(metadata={"about": "drawn where it is not given", "least": 32, "most": 32})
     opening_salt: bytes | None = field(
         default=None,
@@ -173,7 +197,7 @@ class Settings:
     def __post_init__(self) -> None:
         if not isinstance(self.after, str) and isinstance(self.after, Sequence):
             object.__setattr__(self, "after", tuple(self.after))
-        for option in _BYTES:
+        for option in _EACH_TIME:
             check_value(option, getattr(self, option.name))
         # Of many runs all but the seed is often the same, and is looked at once.
         options = options_in(self)
@@ -183,7 +207,7 @@ class Settings:
             passed = False
         if passed:
             return
-        for option, value in zip(_OPTIONS, options, strict=True):
+        for option, value in zip(_OPTIONS, _checked_in(self), strict=True):
             check_value(option, value)
         if len(_PASSED) >= _MOST_PASSED:
             _PASSED.clear()
@@ -221,8 +245,10 @@ class Settings:
 
 
 TABLE: Final = table_of(Settings)
-_BYTES = tuple(option for option in TABLE if option.kind is bytes)
+# What differs from run to run, and flags: to a set, 1 is true.
+_EACH_TIME = tuple(option for option in TABLE if option.kind in (bytes, bool))
 _OPTIONS = tuple(option for option in TABLE if option.kind is not bytes)
 # All that is no randomness: many runs have these in common.
-options_in = attrgetter(*(option.name for option in _OPTIONS))
+options_in = attrgetter(*(option.name for option in _OPTIONS), "atoms")
+_checked_in = attrgetter(*(option.name for option in _OPTIONS))
 _PASSED: set[object] = set()

@@ -1,10 +1,11 @@
 """One table of options: what the fields of a dataclass of options say of each, as rows.
 
 A field's type says what its values are, its default what holds where nothing is said, and its
-metadata the rest: ``about`` (a line of help), ``least``, ``above`` and ``most`` (the range of a
-number; of bytes how many), ``places`` (the most of a decimal), ``short`` (its name on a command
-line and in a request, where that is another), ``metavar`` (what help calls a value), ``asking``
-(whether it is about asking what calls cost), and ``calls`` (whether it is a sequence of calls).
+metadata the rest: ``about`` (a line of help), ``least``, ``above``, ``most`` and ``below`` (the
+range of a number; of bytes how many), ``places`` (the most of a decimal), ``short`` (its name on a
+command line and in a request, where that is another), ``metavar`` (what help calls a value),
+``asking`` (whether it is about asking what calls cost), and ``calls`` (whether it is a sequence of
+calls).
 Cost: once for each dataclass, well below a millisecond.
 """
 
@@ -31,12 +32,13 @@ class Option:
 
     Attributes:
         name: of the field.
-        kind: the type of its values, None left out: int, float, str, bytes or tuple (of texts).
+        kind: the type of its values, None left out: bool, int, float, str, bytes or tuple (of
+            texts).
         choices: of the texts that it may be; empty where any may.
         optional: whether it may be None.
         default: where nothing is said; None where something has to be, too.
         about: a line of help.
-        least, above, most: of its number, or of how many bytes it has; None is no limit.
+        least, above, most, below: of its number, or of how many bytes it has; None is no limit.
         places: the most of a decimal.
         short: its name where people write it, with underscores.
         metavar: what help calls a value; None leaves it to the type.
@@ -53,6 +55,7 @@ class Option:
     least: float | None = None
     above: float | None = None
     most: float | None = None
+    below: float | None = None
     places: int = _ALL_PLACES
     short: str
     metavar: str | None = None
@@ -65,6 +68,7 @@ class Option:
             (self.least is None or number >= self.least * one)
             and (self.above is None or number > self.above * one)
             and (self.most is None or number <= self.most * one)
+            and (self.below is None or number < self.below * one)
         )
 
     @property
@@ -75,6 +79,7 @@ class Option:
             return f"{self.least} bytes" if same else f"{self.least} to {self.most} bytes"
         text = f"above {self.above}" if self.least is None else f"{self.least} or more"
         text += "" if self.most is None else f", at most {self.most}"
+        text += "" if self.below is None else f", below {self.below}"
         return text if self.places == _ALL_PLACES else f"{text}, with at most {self.places} places"
 
 
@@ -97,6 +102,8 @@ def check_value(option: Option, value: Any) -> None:
     elif option.calls:
         calls = isinstance(value, tuple) and all(isinstance(call, str) for call in value)
         _hold(calls, option, "a list of calls", value)
+    elif option.kind is bool:
+        _hold(isinstance(value, bool), option, "true or false", value)
     elif option.kind is bytes:
         _hold(option.holds(len(value)), option, option.range, f"{len(value)} bytes")
     elif option.kind is str:

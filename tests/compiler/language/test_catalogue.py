@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import tcc
 from tcc_compiler.frontend import read_grammar
 from tcc_compiler.imports.read import read_graph
-from tcc_compiler.language.catalogue import CATALOGUE, explain, page
+from tcc_compiler.language.catalogue import CATALOGUE, LINTS, explain, page
 from tcc_compiler.language.source import MAX_SOURCE_BYTES
 from tcc_compiler.language.syntax.tokens import MAX_TOKENS
 from tcc_compiler.options import Options
@@ -16,8 +17,9 @@ from tcc_compiler.pipeline import compile_text
 from tcc_compiler.resolve.files import MAX_FILES
 
 PAGE = Path(__file__).parents[3] / "docs" / "errors.md"
-FRONT = sorted(code for code, entry in CATALOGUE.items() if entry.example and code[3] not in "45")
+FRONT = sorted(code for code, entry in CATALOGUE.items() if entry.example and code[3] not in "457")
 BEHIND = sorted(code for code, entry in CATALOGUE.items() if entry.example and code[3] in "45")
+LINTED = sorted(code for code in LINTS if LINTS[code].example)
 
 
 def test_the_page_of_errors_is_current() -> None:
@@ -43,6 +45,13 @@ def test_the_front_end_reads_the_example_of_a_later_error(code: str, tmp_path: P
 def test_compiling_the_example_of_a_later_error_gives_it_alone(code: str) -> None:
     found = compile_text(CATALOGUE[code].example, Options()).diagnostics
     assert [item.code for item in found] == [code]
+
+
+@pytest.mark.parametrize("code", LINTED)
+def test_linting_the_example_of_a_lint_gives_it_alone(code: str, tmp_path: Path) -> None:
+    path = tmp_path / "grammar.tcg"
+    path.write_text(CATALOGUE[code].example, "utf-8")
+    assert {item.diagnostic.code for item in tcc.lint(path).findings} == {code}
 
 
 def test_the_sizes_that_a_page_names_are_those_of_the_code() -> None:

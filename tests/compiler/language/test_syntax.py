@@ -170,6 +170,24 @@ def test_new_words_are_names_elsewhere() -> None:
     assert sorted(len(item[1]) for item in found["forbids"] if item[0] == "next") == [2, 3]
 
 
+def test_the_words_of_an_atom_are_names_elsewhere() -> None:
+    text = HEAD + (
+        "tool atom(atom: times | atom, times: 1 | 2) : times -> atom {\n"
+        "  cost times .. 2 * times when atom = times | atom\n"
+        "  model times { atom laplace(2, 1) times 2 }\n"
+        "  model atom { price 1 atom gaussian(2, 1) }\n"
+        "}\n"
+        "tool times : atom -> times\n"
+        "start times goal atom | times\n"
+        "rule laplace = atom(atom=times) times\n"
+        "plan = laplace | atom(times=1)\n"
+    )
+    found = core(text)
+    assert [tool["name"] for tool in found["tools"]] == ["atom", "times"]
+    models = found["tools"][0]["models"]
+    assert [(m["name"], m["atom"].get("times", 1)) for m in models] == [("times", 2), ("atom", 1)]
+
+
 NAMED = (
     HEAD + "tool a(; p: text) tool each(; p: text, same: text) tool same(; p: text, same: text)\n"
 )

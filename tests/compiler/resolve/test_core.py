@@ -120,6 +120,52 @@ def test_extras_stay_with_the_tool() -> None:
     ]  # fmt: skip
 
 
+def test_an_atom_stays_with_its_model_and_makes_the_core_1_1() -> None:
+    model = "tool a { cost 0 .. 1 model m { price 1 %s } }"
+    assert core(HEAD + model % "")["version"] == [1, 0]
+    found = core(HEAD + model % "atom laplace(2.50, 1) times 3 latency 5 ms")
+    assert found["version"] == [1, 1]
+    (made,) = found["tools"][0]["models"]
+    assert made["atom"] == {
+        "mechanism": "laplace", "scale": "2.5", "sensitivity": "1", "times": 3,
+    }  # fmt: skip
+    assert made["latency_ms"] == 5
+    for text, due in (
+        ("randomized_response(0.75, 2)", {"probability": "0.75", "choices": 2}),
+        ("gaussian(4, 1) times 1", {"sigma": "4", "sensitivity": "1"}),
+        ("rdp(2, 0.1, 4, 0.30)", {"points": [["2", "0.1"], ["4", "0.3"]]}),
+    ):
+        (made,) = core(HEAD + model % f"atom {text}")["tools"][0]["models"]
+        assert made["atom"] == {"mechanism": text.partition("(")[0], **due}
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("randomized_response(1.5, 2)", 34),
+        ("randomized_response(0.5, 1)", 34),
+        ("randomized_response(0.5)", 34),
+        ("gaussian(0, 1)", 34),
+        ("laplace(-1, 1)", 34),
+        ("laplace(1, 1) times 0", 34),
+        ("laplace(1, 1) times 1.5", 34),
+        ("rdp(2)", 34),
+        ("rdp(1, 0.1)", 34),
+        ("rdp(4, 0.1, 2, 0.1)", 34),
+        ("laplace(0.1234567890123456789, 1)", 34),
+        ("laplas(1, 1)", 39),
+    ],
+)
+def test_an_atom_that_is_no_mechanism_is_an_error_at_its_place(text: str, place: int) -> None:
+    statement = f"tool a {{ cost 0 .. 1 model m {{ atom {text} }} }}\n"
+    assert codes(HEAD + statement) == [("TCC322", 2, place - 2)]
+
+
+def test_two_atoms_of_one_model_are_an_error() -> None:
+    statement = "tool a { cost 0 .. 1 model m { atom laplace(1, 1) atom laplace(1, 1) } }\n"
+    assert [code for code, *_ in codes(HEAD + statement)] == ["TCC310"]
+
+
 def test_rules_that_the_plan_does_not_reach_are_left_out() -> None:
     found = core(TOOLS + "rule r = s? a rule s = b r? rule t = c plan = r")
     assert [name for name, _ in found["rules"]] == ["r", "s"]

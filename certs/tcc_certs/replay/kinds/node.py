@@ -6,6 +6,7 @@ Normative text: docs/spec/ledger.md, section 3.  Cost: the policy's push, and on
 from __future__ import annotations
 
 from tcc_certs.formats.ledger import Record
+from tcc_certs.replay.diagnostics import node_diagnostic
 from tcc_certs.replay.guards import CLAMP
 from tcc_certs.replay.policy import with_key
 from tcc_certs.replay.records import no_node_expected, node_record
@@ -41,5 +42,8 @@ def _push(run: Run, node: Node, record: Record, line: int, place: Node | None) -
     run.hold(expected, record, line, guards, pushed.clamped, place)
     run.nodes += 1
     run.leaf_nodes += node.states is None
-    run.kappa.note(node.states, node.exact)
+    kappa = run.kappa.note(node.states, node.exact)
+    if run.tell is not None:
+        told = kappa if run.policy.uses_counts else None
+        run.tell(node_diagnostic(run.header.started_ms, node, pushed.key, told))
     run.frontier.push(with_key(node, pushed))

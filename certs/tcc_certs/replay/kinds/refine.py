@@ -8,6 +8,8 @@ Cost: a few integers.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import format_decimal
@@ -21,6 +23,9 @@ from tcc_certs.replay.guards import CLAMP, RANGE
 from tcc_certs.replay.header import nano
 from tcc_certs.replay.refinement import Ask, Refinement
 from tcc_certs.replay.run import Run
+
+if TYPE_CHECKING:
+    from tcc_certs.core.atoms import Atom
 
 
 def replay_refine(run: Run, record: Record, line: int) -> None:
@@ -52,6 +57,7 @@ def _answered(
         price=int(text(record, "price")),
         latency=int(text(record, "latency")),
         epsilon=nano(text(record, "epsilon"), "epsilon"),
+        atom=_atom(run, ask, record),
     )
     refinement.controller.settle(refinement.tool(ask.node), ask.choice, took, width, gained or 0)
     predicted, first_clamp = slack(run.language.beta, ask.choice.gain)
@@ -67,10 +73,29 @@ def _answered(
         "epsilon": format_decimal(took.epsilon, 9),
         **spent_fields(refinement.controller.spent),
     }
+    if took.atom is not None:
+        expected["atom"] = record["atom"]  # one that was read has the one form that it has
     if answer is not None:
         expected["cost_low"], expected["cost_high"] = [format_decimal(end, 9) for end in answer]
     clamped = first_clamp or second_clamp
     return expected, [RANGE] * (gained is None) + [CLAMP] * clamped
+
+
+def _atom(run: Run, ask: Ask, record: Record) -> Atom | None:
+    """What it took beside its epsilon: another atom than the model's where it says so, never none.
+
+    Raises:
+        Rejected: L708 it says none of a model that carries one, or one where none is counted.
+    """
+    stated, declared = record.get("atom"), ask.choice.model.atom
+    if stated is None:
+        ensure(declared is None, Code.ATOM_TAKEN, "atom", "one, as its model carries one", "none")
+        return None
+    counted = run.header.taken is not None
+    ensure(counted, Code.ATOM_TAKEN, "atom", "no field, as there is no delta", "one")
+    from tcc_certs.core.atoms import canonical_atom
+
+    return canonical_atom(stated, "atom", Code.LEDGER_SCHEMA)
 
 
 def _answer(record: Record) -> tuple[int, int] | None:

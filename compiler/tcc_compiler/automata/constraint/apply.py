@@ -45,6 +45,17 @@ def constrain(core: Core, letters: Letters, machine: Machine, guard: Guard) -> M
         )
         automaton = _tidy(paired, f"`{constraint.text}`", guard.place, guard)
         guard.applied(automaton.states)
+    return apply_limits(core, letters, automaton, guard)
+
+
+def apply_limits(
+    core: Core, letters: Letters, automaton: Machine | Table, guard: Guard
+) -> Machine | Table:
+    """The smallest automaton of the words of a trimmed automaton that meet every limit.
+
+    Raises:
+        Refused: as :func:`constrain`.
+    """
     for limit in in_order(core.limits, cyclic=isinstance(automaton, Machine)):
         guard.apply(limit, f"`limit {limit.text}`", automaton.states)
         automaton = _limit(core, letters, automaton, limit, guard)

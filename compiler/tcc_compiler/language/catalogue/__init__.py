@@ -2,7 +2,7 @@
 
 A code keeps its meaning for ever.  TCC1xx syntax, 2xx names and files, 3xx values and limits, 4xx
 the language of plans, 5xx examples and expectations, 6xx imported graphs and tools, 8xx files
-that are written, 9xx runs; 7xx are for lints.
+that are written, 9xx runs; 70x and 71x lints, 72x tcc.toml.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from tcc_compiler.language.catalogue.entry import Entry
 from tcc_compiler.language.catalogue.imports import IMPORTS
 from tcc_compiler.language.catalogue.language import EXAMPLES, LANGUAGE
+from tcc_compiler.language.catalogue.lints import CONFIGURATION
+from tcc_compiler.language.catalogue.lints import LINTS as LINTS
 from tcc_compiler.language.catalogue.names import NAMES
 from tcc_compiler.language.catalogue.outputs import OUTPUTS
 from tcc_compiler.language.catalogue.runs import RUNS
@@ -25,6 +27,8 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "The language of plans": LANGUAGE,
     "Examples and expectations": EXAMPLES,
     "Imported graphs and tools": IMPORTS,
+    "Lints": LINTS,
+    "tcc.toml": CONFIGURATION,
     "Files that are written": OUTPUTS,
     "Runs": RUNS,
 }

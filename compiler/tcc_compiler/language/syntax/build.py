@@ -237,6 +237,16 @@ class Builder(Transformer[Any, ast.Statement]):
     def model_adapter(self, kind: Lexeme, text: ast.Text) -> ast.ModelPart:
         return ast.ModelPart(str(kind), None, None, text, kind.region.to(text.region))
 
+    def model_atom(
+        self, word: Lexeme, mechanism: ast.Word, _open: Lexeme, *rest: Any
+    ) -> ast.ModelAtom:
+        *numbers, close, times = rest
+        end = close.region if times is None else times.region
+        return ast.ModelAtom(mechanism, tuple(numbers), times, word.region.to(end))
+
+    def times(self, _word: Lexeme, number: ast.Number) -> ast.Number:
+        return number
+
     def model(self, word: Lexeme, name: ast.Word, _open: Lexeme, *rest: Any) -> ast.Model:
         return ast.Model(name, tuple(rest[:-1]), word.region.to(rest[-1].region))
 

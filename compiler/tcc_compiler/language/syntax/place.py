@@ -108,6 +108,14 @@ class Place:
         """``strict``, ``errors``: where an attribute of a tool begins."""
         return self.braces > 0 and before in _ATTRIBUTE_ENDS
 
+    def is_model_part(self, before: str, _end: int) -> bool:
+        """``atom``: where a part of a model begins."""
+        return self.braces > 1 and not self.parens and before in _ATTRIBUTE_ENDS
+
+    def is_times(self, before: str, _end: int) -> bool:
+        """``times``: after the numbers of an atom."""
+        return self.braces > 1 and not self.parens and before == "RPAR"
+
     def is_gives(self, before: str, _end: int) -> bool:
         """``gives``: after the name of a tool, or after its parameters."""
         bare = not self.braces and not self.parens and self._in("TOOL")
@@ -160,6 +168,8 @@ class Place:
 _LOCAL: Mapping[str, Callable[[Place, str, int], bool]] = {
     "strict": Place.is_attribute,
     "errors": Place.is_attribute,
+    "atom": Place.is_model_part,
+    "times": Place.is_times,
     "gives": Place.is_gives,
     **dict.fromkeys(TYPES, Place.is_type),
     "min": Place.is_bound,

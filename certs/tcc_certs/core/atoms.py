@@ -1,0 +1,218 @@
+"""Atoms: what a mechanism that privatised something says of itself, and a strict reader of them.
+
+Normative text: docs/spec/privacy.md, section 1.  An atom names a mechanism and its numbers, never
+an epsilon that would have to be believed; what it comes to is computed
+(:mod:`tcc_certs.privacy`).  Cost: linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.schema import as_object
+
+MAX_TIMES = 10**9
+MAX_CHOICES = 10**18
+MAX_POINTS = 1000
+DIGITS = 18  # before the point, and behind it
+_NUMBER = re.compile(r"(-?)0*([0-9]{1,80}?)(?:\.([0-9]{1,80}?)0*)?")
+_COUNT = re.compile(r"-?(0|[1-9][0-9]{0,18})")
+
+
+class Exact(NamedTuple):
+    """An exact decimal above 0, or 0: ``numerator / 10**places``, in lowest terms."""
+
+    numerator: int
+    places: int
+
+    @property
+    def text(self) -> str:
+        """Its canonical text."""
+        return format_decimal(self.numerator, self.places)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomizedResponse:
+    """The truth with `probability`, each other one of the `choices` equally likely."""
+
+    probability: Exact
+    choices: int
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian:
+    """Normal noise of standard deviation `sigma` on a number of that `sensitivity`."""
+
+    sigma: Exact
+    sensitivity: Exact
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laplace:
+    """Laplace noise of that `scale` on a number of that `sensitivity`."""
+
+    scale: Exact
+    sensitivity: Exact
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Points:
+    """A curve by some of its points (alpha, epsilon): asserted by whoever made it."""
+
+    points: tuple[tuple[Exact, Exact], ...]
+    times: int = 1
+
+
+Atom: TypeAlias = RandomizedResponse | Gaussian | Laplace | Points
+
+
+class Codes(NamedTuple):
+    """What a reader refuses with: another form, and a number out of its range."""
+
+    form: Code
+    value: Code
+
+
+def read_atom(value: Json, path: str, codes: Codes) -> Atom:
+    """The atom that `value` is.  Zeros that say nothing are taken; see :func:`canonical_atom`.
+
+    Raises:
+        Rejected: the form, or a number out of its range.
+    """
+    mechanism = value.get("mechanism") if isinstance(value, dict) else None
+    known = isinstance(mechanism, str) and mechanism in _READERS
+    if not isinstance(value, dict) or not isinstance(mechanism, str) or not known:
+        raise Rejected(codes.form, f"{path}.mechanism", " or ".join(_READERS), mechanism)
+    members, read = _READERS[mechanism]
+    item = as_object(value, path, codes.form, ["mechanism", *members], ["times"])
+    times = _count(item, "times", path, codes, 1, MAX_TIMES) if "times" in item else 1
+    return read(item, path, codes, times)
+
+
+def canonical_atom(value: Json, path: str, code: Code) -> Atom:
+    """The atom that `value` is the one canonical form of, as cores and ledgers have it.
+
+    Raises:
+        Rejected: `code`.
+    """
+    atom = read_atom(value, path, Codes(code, code))
+    due = atom_document(atom)
+    ensure(value == due, code, path, f"the canonical form {due}", value)
+    return atom
+
+
+def atom_document(atom: Atom) -> dict[str, Json]:
+    """The canonical JSON of an atom; `times` stands there where it is not 1."""
+    made: dict[str, Json]
+    if isinstance(atom, RandomizedResponse):
+        made = {"probability": atom.probability.text, "choices": atom.choices}
+    elif isinstance(atom, Gaussian):
+        made = {"sigma": atom.sigma.text, "sensitivity": atom.sensitivity.text}
+    elif isinstance(atom, Laplace):
+        made = {"scale": atom.scale.text, "sensitivity": atom.sensitivity.text}
+    else:
+        made = {"points": [[alpha.text, epsilon.text] for alpha, epsilon in atom.points]}
+    names = {Gaussian: "gaussian", Laplace: "laplace", Points: "rdp"}
+    made["mechanism"] = names.get(type(atom), "randomized_response")
+    return made if atom.times == 1 else {**made, "times": atom.times}
+
+
+def _response(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> Atom:
+    probability = _number(item["probability"], f"{path}.probability", codes)
+    one: int = 10**probability.places
+    holds = 0 < probability.numerator < one
+    place = f"{path}.probability"
+    ensure(holds, codes.value, place, "above 0 and below 1", probability.text)
+    choices = _count(item, "choices", path, codes, 2, MAX_CHOICES)
+    return RandomizedResponse(probability=probability, choices=choices, times=times)
+
+
+def _gaussian(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> Atom:
+    sigma, sensitivity = _above_zero(item, ("sigma", "sensitivity"), path, codes)
+    return Gaussian(sigma=sigma, sensitivity=sensitivity, times=times)
+
+
+def _laplace(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> Atom:
+    scale, sensitivity = _above_zero(item, ("scale", "sensitivity"), path, codes)
+    return Laplace(scale=scale, sensitivity=sensitivity, times=times)
+
+
+def _points(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> Atom:
+    listed, place = item["points"], f"{path}.points"
+    if not isinstance(listed, list) or not listed:
+        raise Rejected(codes.form, place, "a list of pairs, not empty", listed)
+    most = f"at most {MAX_POINTS}"
+    ensure(len(listed) <= MAX_POINTS, codes.value, place, most, len(listed))
+    points: list[tuple[Exact, Exact]] = []
+    for i, pair in enumerate(listed):
+        at = f"{place}[{i}]"
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise Rejected(codes.form, at, "a pair of alpha and epsilon", pair)
+        alpha, epsilon = _number(pair[0], at, codes), _number(pair[1], at, codes)
+        one: int = 10**alpha.places
+        ensure(alpha.numerator > one, codes.value, at, "an alpha above 1", alpha.text)
+        ensure(epsilon.numerator >= 0, codes.value, at, "an epsilon of at least 0", epsilon.text)
+        if points:
+            last = points[-1][0]
+            rises = last.numerator * one < alpha.numerator * 10**last.places
+            ensure(rises, codes.value, at, f"an alpha above {last.text}", alpha.text)
+        points.append((alpha, epsilon))
+    least, places = LEAST_ORDER
+    top = points[-1][0]
+    reaches: bool = top.numerator * 10**places >= least * 10**top.places
+    due = f"one of at least {format_decimal(least, places)} last"
+    ensure(reaches, codes.value, place, due, top.text)
+    return Points(points=tuple(points), times=times)
+
+
+LEAST_ORDER = Exact(10078125, 7)  # 1 + 1/128, the least of all orders
+_READERS = {
+    "randomized_response": (("probability", "choices"), _response),
+    "gaussian": (("sigma", "sensitivity"), _gaussian),
+    "laplace": (("scale", "sensitivity"), _laplace),
+    "rdp": (("points",), _points),
+}
+
+
+def _above_zero(
+    item: Mapping[str, Json], names: tuple[str, str], path: str, codes: Codes
+) -> tuple[Exact, Exact]:
+    found = [_number(item[name], f"{path}.{name}", codes) for name in names]
+    for name, number in zip(names, found, strict=True):
+        ensure(number.numerator > 0, codes.value, f"{path}.{name}", "above 0", number.text)
+    return found[0], found[1]
+
+
+def _number(value: Json, path: str, codes: Codes) -> Exact:
+    """An exact decimal, of a text; its sign is for the caller."""
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) and len(value) <= 160 else None
+    if match is None:
+        raise Rejected(codes.form, path, 'a decimal as a text, such as "0.25"', value)
+    sign, whole, part = match[1], match[2], match[3] or ""
+    part = "" if part == "0" else part
+    short = max(len(whole), len(part)) <= DIGITS
+    ensure(short, codes.value, path, f"at most {DIGITS} digits on each side of the point", value)
+    number = int(whole + part)
+    return Exact(-number if sign else number, len(part))
+
+
+def _count(
+    item: Mapping[str, Json], name: str, path: str, codes: Codes, least: int, most: int
+) -> int:
+    """An integer, or its text."""
+    value, place = item[name], f"{path}.{name}"
+    if isinstance(value, str) and _COUNT.fullmatch(value):
+        value = int(value)
+    if type(value) is not int:
+        raise Rejected(codes.form, place, "an integer", value)
+    ensure(least <= value <= most, codes.value, place, f"{least} .. {most}", value)
+    return value

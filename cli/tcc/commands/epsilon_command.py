@@ -1,0 +1,78 @@
+"""``tcc epsilon``: what some mechanisms come to together, as an epsilon at a delta."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tcc import screen
+from tcc.atoms import atoms_in, delta_of
+from tcc.opening import json_option
+from tcc_certs.core.atoms import Atom, Points, atom_document
+from tcc_certs.privacy.accountant import (
+    PURE,
+    Statement,
+    Total,
+    epsilon_text,
+    points_of,
+    stated,
+    total_of,
+)
+from tcc_certs.privacy.spending import exact_delta
+from tcc_runtime.terms.settings import DEFAULT_DELTA
+
+_SHOWN = 20
+
+
+@click.command("epsilon")
+@click.argument("atoms", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True))
+@click.option(
+    "--delta",
+    default=DEFAULT_DELTA,
+    show_default=True,
+    metavar="DECIMAL",
+    callback=delta_of,
+    help="above 0 and below 1",
+)
+@json_option
+def command(atoms: Path, delta: str, as_json: bool) -> None:
+    """Compose the mechanisms listed in ATOMS (- is standard input): a JSON list of atoms.
+
+    The epsilon is rounded up, at every step: it is never below the true one.
+    """
+    listed = atoms_in(atoms)
+    total = total_of(listed)
+    found = stated(total, exact_delta(delta))
+    if as_json:
+        screen.print_json("epsilon", _fields(total, found, delta))
+    else:
+        _print(listed, found, delta)
+
+
+def _fields(total: Total, found: Statement, delta: str) -> dict[str, Any]:
+    return {
+        "epsilon": epsilon_text(found.epsilon),
+        "delta": delta,
+        "alpha": found.alpha,
+        "rdp": epsilon_text(found.rdp),
+        "atoms": total.atoms,
+        "orders": [list(point) for point in points_of(total)],
+    }
+
+
+def _print(listed: tuple[Atom, ...], found: Statement, delta: str) -> None:
+    for atom in listed[:_SHOWN]:
+        members = dict(atom_document(atom))
+        name = members.pop("mechanism")
+        if isinstance(atom, Points):
+            members["points"] = len(atom.points)
+        screen.say(f"  {name}: {', '.join(f'{key} {value}' for key, value in members.items())}")
+    if len(listed) > _SHOWN:
+        screen.say(f"  and {len(listed) - _SHOWN} more")
+    if found.alpha == PURE:
+        how = "the sum of the pure epsilons"
+    else:
+        how = f"from {epsilon_text(found.rdp)} at order {found.alpha}"
+    screen.print_fields([("epsilon", f"{epsilon_text(found.epsilon)}, {how}"), ("delta", delta)])

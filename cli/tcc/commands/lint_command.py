@@ -1,0 +1,138 @@
+"""``tcc lint``: what grammars say to no effect."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tcc import screen
+from tcc.configured import config_of, config_options, fill
+from tcc.exits import CLEAN, DECLINED, FINDINGS
+from tcc.findings import FORMATS, print_diagnostics
+from tcc.given import STDIN, GivenPath
+from tcc.layouts import files_of
+from tcc.linting import Linted, diagnostic_fields, finding_fields, keeps_plans, lint_file
+from tcc.opening import json_option, options_of
+from tcc.options import compile_options
+from tcc_compiler.options import Options
+from tcc_runtime.ledger.outputs import write_whole
+
+
+@click.command("lint")
+@click.argument("grammars", nargs=-1, required=True, type=GivenPath(path_type=Path))
+@click.option("--fix", is_flag=True, help="make the safe fixes, which change no plan")
+@click.option("--diff", "as_diff", is_flag=True, help="show the safe fixes, and write nothing")
+@config_options
+@compile_options
+@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    grammars: tuple[Path, ...],
+    fix: bool,
+    as_diff: bool,
+    output_format: str,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Say what GRAMMARS hold that does nothing, or not what it seems to (docs/lint.md).
+
+    They are files, folders with .tcg files, or - for standard input.
+    Exit code 0: clean. 1: findings. 2: some lints were not decided within the limits.
+    """
+    if fix and as_diff:
+        raise click.UsageError("--fix and --diff exclude each other", ctx)
+    shown = "json" if as_json and output_format == "text" else output_format
+    results: list[tuple[Path, Linted, bool]] = []
+    if fix and STDIN in grammars:
+        raise click.UsageError("standard input cannot be mended; --diff shows what would be", ctx)
+    for path in files_of(grammars):
+        mine = dict(given)
+        config = config_of(mine, path, output_format=shown)
+        fill(mine, config.compile)
+        options = options_of(mine)
+        linted, changed = lint_file(path, options, config), False
+        if fix or as_diff:
+            changed = _mend(path, linted, options, write=fix)
+            if changed and fix:
+                linted = lint_file(path, options, config)
+        results.append((path, linted, changed))
+    if as_json and not as_diff:
+        _print_json(results)
+    elif not as_diff:
+        for path, linted, changed in results:
+            _print(path, linted, changed, output_format)
+    ctx.exit(_code(results, as_diff=as_diff))
+
+
+def _code(results: list[tuple[Path, Linted, bool]], *, as_diff: bool) -> int:
+    """Findings come before what was left open; of a diff what there is to mend is the finding."""
+    if any(changed if as_diff else linted.findings for _, linted, changed in results):
+        return FINDINGS
+    return DECLINED if any(linted.undecided for _, linted, _ in results) else CLEAN
+
+
+def _mend(path: Path, linted: Linted, options: Options, *, write: bool) -> bool:
+    """Make or show the fixes of a grammar; whether there are any."""
+    before, after = linted.text, linted.fixed
+    if before is None or after is None or before == after:
+        return False
+    if not keeps_plans(linted, path, options):
+        screen.warn(f"{path}: not mended: that the plans stay the same was not shown")
+        return False
+    if not write:
+        _show(path, before, after)
+        return True
+    write_whole(path, after.encode())
+    return True
+
+
+def _show(path: Path, before: str, after: str) -> None:
+    name = str(path)
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), name, name
+    )
+    for line in lines:
+        screen.say_lines(line.removesuffix("\n").removesuffix("\r"))
+
+
+def _print(path: Path, linted: Linted, changed: bool, output_format: str) -> None:
+    found = [finding.diagnostic for finding in linted.findings]
+    if found or linted.undecided:
+        print_diagnostics("lint", [*found, *linted.undecided], linted.sources, output_format)
+    if output_format != "text":
+        return
+    if changed:
+        screen.say(f"{path}: mended")
+    if linted.clean:
+        screen.good(f"{path}: clean")
+
+
+def _print_json(results: list[tuple[Path, Linted, bool]]) -> None:
+    grammars = [
+        {
+            "grammar": str(path),
+            "clean": linted.clean,
+            "config": None if linted.config is None else str(linted.config),
+            "mended": changed,
+            "skipped": [{"code": code, "why": why} for code, why in linted.skipped],
+        }
+        for path, linted, changed in results
+    ]
+    fields = {
+        "findings": [
+            finding_fields(finding, linted.sources)
+            for _, linted, _ in results
+            for finding in linted.findings
+        ],
+        "undecided": [
+            diagnostic_fields(item) for _, linted, _ in results for item in linted.undecided
+        ],
+        "grammars": grammars,
+    }
+    screen.print_json("lint", fields)

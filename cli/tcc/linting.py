@@ -1,0 +1,277 @@
+"""The lints of a grammar: `tcc.lint`, and the fields of its JSON.
+
+Errors and warnings of the compiler are told with the lints; comments in the grammar and
+``tcc.toml`` say which lints are allowed, and how bad the others are.  Specification: docs/lint.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from tcc.compilation import check_for_use, only_guards, opened
+from tcc.config import LINTS, Config, config_for
+from tcc.given import STDIN, read_given
+from tcc.keywords import OptionsByName, require_known
+
+if TYPE_CHECKING:
+    from tcc_compiler.frontend import Frontend
+    from tcc_compiler.language.diagnostics import Diagnostic
+    from tcc_compiler.language.source import Source
+    from tcc_compiler.language.spans import Span
+    from tcc_compiler.lint.finding import Finding
+    from tcc_compiler.options import Options
+    from tcc_compiler.pipeline import Compiled
+    from tcc_runtime.artifact.load import Artifact
+
+_MOST_EDGES = 2_000_000  # of an artifact whose search is predicted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linted:
+    """What the lints of one grammar are.
+
+    Attributes:
+        findings: by place; those that are allowed are left out.  Errors of the grammar, too.
+        undecided: what a limit on states or time left open.
+        skipped: lints that have nothing to say of this grammar, each with the reason.
+        sources: the texts that places point into, by name.
+        config: the ``tcc.toml`` that was used, None where there is none.
+        root_state: the digest of the plans, hex; None where there are none.
+        text: what was linted, None where it could not be read.
+    """
+
+    findings: tuple[Finding, ...]
+    undecided: tuple[Diagnostic, ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()
+    sources: Mapping[str, Source]
+    config: Path | None = None
+    root_state: str | None = None
+    text: str | None = None
+
+    @property
+    def clean(self) -> bool:
+        """Whether there is nothing to say, and nothing was left open."""
+        return not self.findings and not self.undecided
+
+    @property
+    def fixed(self) -> str | None:
+        """The text with every safe fix made; the plans are the same.  None without a text."""
+        from tcc_compiler.lint.fixing import mended
+
+        return None if self.text is None else mended(self.text, self.findings)
+
+
+def lint(
+    path: str | Path, *, config: Path | str | None = None, **options: Unpack[OptionsByName]
+) -> Linted:
+    """The lints of a grammar file.
+
+    Args:
+        path: a ``.tcg`` file.
+        config: a ``tcc.toml``; None takes the nearest above the file, if there is one.
+        options: as those of :func:`tcc.compile_file`.
+
+    Raises:
+        TypeError: there is no option of that name, or it takes another type.
+        tcc.config.ConfigError: the ``tcc.toml`` is refused.
+    """
+    from tcc_compiler.options import Options
+    from tcc_runtime.terms.table import table_of
+
+    require_known("lint", options, table_of(Options))
+    file = Path(path)
+    found = config_for(file, None if config is None else Path(config))
+    told: dict[str, Any] = {**found.compile, **options}
+    relax = told.get("relax", ())
+    told["relax"] = (relax,) if isinstance(relax, str) else tuple(relax)
+    return lint_file(file, Options(check=check_for_use, **told), found)
+
+
+def lint_file(path: Path, options: Options, config: Config) -> Linted:
+    """The lints of a grammar file, or of standard input, under a configuration."""
+    from tcc_compiler.frontend import read_grammar
+    from tcc_compiler.messages import refusal_diagnostic
+    from tcc_compiler.resources.refusal import Refused
+    from tcc_compiler.resources.timer import Timer
+
+    timer = Timer(options)
+    try:
+        front = read_given(path) if path is STDIN else read_grammar(path, timer.check_reading)
+    except Refused as refusal:
+        left = refusal_diagnostic(refusal, {})
+        return Linted(findings=(), undecided=(left,), sources={}, config=config.path)
+    return _Linting(front, options, config, timer).linted(str(path))
+
+
+def keeps_plans(linted: Linted, path: Path, options: Options) -> bool:
+    """Whether the mended text has the plans of the one that was linted, by their automata."""
+    from tcc_compiler.frontend import read_grammar_text
+    from tcc_compiler.pipeline import compile_frontend
+    from tcc_compiler.resources.timer import Timer
+
+    if linted.fixed is None or linted.root_state is None:
+        return False
+    front = read_grammar_text(linted.fixed, str(path), path=path)
+    compiled = compile_frontend(front, options, Timer(options))
+    if compiled.artifact is None:
+        return False
+    return opened(compiled).manifest.root.hex() == linted.root_state
+
+
+class _Linting:
+    def __init__(self, front: Frontend, options: Options, config: Config, timer: Any) -> None:
+        from tcc_compiler.lint.finding import Finding
+
+        self._front = front
+        self._options = options
+        self._config = config
+        self._timer = timer
+        self._made = Finding
+        self.findings: list[Finding] = []
+        self.undecided: list[Diagnostic] = []
+        self.skipped: list[tuple[str, str]] = []
+
+    def linted(self, name: str) -> Linted:
+        front = self._front
+        root = next(iter(front.sources.values()), None)
+        state = None
+        if front.core is None or front.program is None:
+            self._take(front.diagnostics)
+        else:
+            state = self._lint(front)
+        from tcc_compiler.lint.finding import in_order
+
+        return Linted(
+            findings=in_order([f for f in map(self._levelled(name), self.findings) if f]),
+            undecided=tuple(self.undecided),
+            skipped=tuple(self.skipped),
+            sources=front.sources,
+            config=self._config.path,
+            root_state=state,
+            text=None if root is None else root.text,
+        )
+
+    def _take(self, diagnostics: Sequence[Diagnostic]) -> None:
+        """Errors and warnings; limits that were reached are no findings."""
+        for diagnostic in diagnostics:
+            if diagnostic.severity == "error" and only_guards([diagnostic]):
+                self.undecided.append(diagnostic)
+            else:
+                self.findings.append(self._made(diagnostic=diagnostic))
+
+    def _lint(self, front: Frontend) -> str | None:
+        from tcc_compiler.lint.comments import Allowed
+        from tcc_compiler.lint.linter import lint_frontend
+        from tcc_compiler.pipeline import compile_frontend
+
+        compiled = compile_frontend(front, self._options, self._timer)
+        lints = lint_frontend(front, self._options, self._timer)
+        told = {finding.diagnostic.code for finding in lints.findings}
+        # The contradiction says what the compiler can only name the last part of.
+        self._take([d for d in compiled.diagnostics if d.code != "TCC402" or "TCC707" not in told])
+        self.undecided += lints.undecided
+        found = [*lints.findings]
+        artifact = None if compiled.artifact is None else opened(compiled)
+        unknown = set(lints.undecided_codes) | {code for code, _ in self.skipped}
+        if artifact is not None:
+            found += self._search(artifact, compiled)
+        else:
+            unknown.add("TCC713")
+        head = 0 if front.program is None or front.program.grammar is None else (
+            front.program.grammar.region.start
+        )  # fmt: skip
+        allowed = Allowed(tuple(front.sources.values()), head, LINTS)
+        self.findings += [item for item in found if not allowed.allows(item.diagnostic)]
+        self.findings += allowed.findings(unknown)
+        return None if artifact is None else artifact.manifest.root.hex()
+
+    def _search(self, artifact: Artifact, compiled: Compiled) -> list[Finding]:
+        """TCC713, where a run with these options is predicted to be long."""
+        from tcc.forecast import text
+        from tcc_compiler.language.diagnostics import Diagnostic
+        from tcc_runtime.errors import SettingsError
+        from tcc_runtime.terms.predict import predict, why_not
+        from tcc_runtime.terms.settings import Settings
+
+        try:
+            settings = Settings(seed=bytes(32), **self._config.run)
+            why = why_not(artifact, settings)
+            if why is None and artifact.manifest.edges > _MOST_EDGES:
+                why = f"the artifact has more than {_MOST_EDGES} edges"
+            found = None if why is not None else predict(artifact, settings)
+        except SettingsError as error:
+            found, why = None, str(error)
+        if found is None:
+            self.skipped.append(("TCC713", why or "its numbers leave the range of floats"))
+            return []
+        if found.lower <= self._config.long_search:
+            return []
+        program = self._front.program
+        region = None if program is None or program.grammar is None else program.grammar.region
+        source = next(iter(self._front.sources.values()))
+        diagnostic = Diagnostic(
+            code="TCC713",
+            severity="warning",
+            message=f"a search is predicted to take {text(found)} expansions",
+            span=None if region is None else source.span(region),
+            hint="a larger --beta or --tilt makes it shorter; `[lint] long-search` sets the bound",
+        )
+        return [self._made(diagnostic=diagnostic)]
+
+    def _levelled(self, name: str) -> Any:
+        def levelled(finding: Finding) -> Finding | None:
+            diagnostic = finding.diagnostic
+            if diagnostic.code not in LINTS:
+                return finding
+            file = name if diagnostic.span is None else diagnostic.span.file
+            level = self._config.level(diagnostic.code, file)
+            if level == "off":
+                return None
+            if level is None:
+                return finding
+            return replace(finding, diagnostic=replace(diagnostic, severity=level))
+
+        return levelled
+
+
+def finding_fields(finding: Finding, sources: Mapping[str, Source]) -> dict[str, Any]:
+    """A finding as JSON."""
+    diagnostic = finding.diagnostic
+    fields = diagnostic_fields(diagnostic)
+    if finding.fix:
+        root = next(iter(sources.values()))
+        fields["fix"] = [
+            {**_ends(root, edit.start, edit.end), "text": edit.text} for edit in finding.fix
+        ]
+    return fields
+
+
+def diagnostic_fields(diagnostic: Diagnostic) -> dict[str, Any]:
+    """A diagnostic as JSON: with its place, and the others that belong to it."""
+    fields: dict[str, Any] = {
+        "code": diagnostic.code,
+        "level": diagnostic.severity,
+        "severity": diagnostic.severity,
+        "message": diagnostic.message,
+        "place": _place(diagnostic.span),
+        "related": [
+            {"message": note.message, "place": _place(note.span)} for note in diagnostic.notes
+        ],
+    }
+    return fields | ({"hint": diagnostic.hint} if diagnostic.hint else {})
+
+
+def _place(span: Span | None) -> dict[str, Any] | None:
+    return None if span is None else asdict(span)
+
+
+def _ends(source: Source, start: int, end: int) -> dict[str, Any]:
+    line, column = source.place(start)
+    end_line, end_column = source.place(end)
+    return {
+        "file": source.name, "line": line, "column": column,
+        "end_line": end_line, "end_column": end_column,
+    }  # fmt: skip

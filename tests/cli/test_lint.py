@@ -1,0 +1,174 @@
+"""`tcc lint` and `tcc.toml`: levels, allowances, fixes, and what was left open."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+import tcc as library
+from tcc.config import ConfigError, read_config
+from tests.cli.conftest import GRAMMARS, Tcc
+
+HEAD = 'grammar g version "1"\ntool a { cost 1 }\ntool b { cost 2 }\n'
+IDLE = HEAD + "plan = a b\nlimit depth <= 3\nrequire a before b\n"
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> Path:
+    path = tmp_path / "g.tcg"
+    path.write_text(IDLE, "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("path", sorted(GRAMMARS.glob("*.tcg")), ids=lambda path: path.stem)
+def test_the_shipped_grammars_are_clean(tcc: Tcc, path: Path) -> None:
+    ended = tcc("lint", path, "--json")
+    assert (ended.code, ended.json["findings"], ended.json["undecided"]) == (0, [], [])
+
+
+def test_a_lint_is_a_finding_with_its_place(tcc: Tcc, idle: Path) -> None:
+    ended = tcc("lint", idle, "--json")
+    assert ended.code == 1
+    assert (ended.json["format"], ended.json["format_version"]) == ("tcc.lint", "1.0")
+    found = ended.json["findings"]
+    assert [(f["code"], f["level"], f["place"]["line"]) for f in found] == [
+        ("TCC704", "warning", 5),
+        ("TCC705", "warning", 6),
+    ]
+    assert found[0]["related"][0]["place"]["line"] == 4
+
+
+def test_a_contradiction_names_every_line(tcc: Tcc, tmp_path: Path) -> None:
+    path = tmp_path / "g.tcg"
+    path.write_text(HEAD + "plan = any*\nlimit depth <= 2\nlimit uses(a) >= 3\n", "utf-8")
+    (found,) = tcc("lint", path, "--json").json["findings"]
+    assert (found["code"], found["level"], found["place"]["line"]) == ("TCC707", "error", 6)
+    assert [note["place"]["line"] for note in found["related"]] == [5]
+
+
+def test_what_limits_leave_open_is_told_with_2(tcc: Tcc, idle: Path) -> None:
+    idle.write_text(HEAD + "plan = (a | b){1,30}\nrequire a before b\n", "utf-8")
+    ended = tcc("lint", idle, "--json", "--max-states", 8)
+    assert ended.code == 2
+    assert ended.json["findings"] == []
+    codes = {item["code"] for item in ended.json["undecided"]}
+    assert "TCC715" in codes
+    assert ended.json["grammars"][0]["clean"] is False
+
+
+def test_a_syntax_error_is_a_finding_and_a_missing_file_is_none(tcc: Tcc, tmp_path: Path) -> None:
+    path = tmp_path / "g.tcg"
+    path.write_text(HEAD + "plan = a ((\n", "utf-8")
+    assert tcc("lint", path).code == 1
+    assert tcc("lint", tmp_path / "none.tcg").code == 2
+
+
+def test_the_fixes_keep_the_plans_and_the_comments_and_are_made_once(tcc: Tcc, idle: Path) -> None:
+    text = HEAD + (
+        "tool c(mode: fast) { cost 1 } # quick\n"
+        "rule r = (a b) # for later\nplan = a b c\n"
+        "limit depth <= 4 # a ceiling\n  require a before b\nforbid b a rule s = (a)\n"
+    )
+    idle.write_text(text, "utf-8")
+    before = library.compile_file(idle).manifest.root
+    shown = tcc("lint", idle, "--diff")
+    assert shown.code == 1
+    assert "-forbid b a rule s = (a)" in shown.out
+    assert idle.read_text("utf-8") == text
+    assert tcc("lint", idle, "--fix").code == 0
+    assert idle.read_text("utf-8") == HEAD + (
+        'tool c(mode: "fast") { cost 1 } # quick\n# for later\nplan = a b c\n# a ceiling\n'
+    )
+    assert library.compile_file(idle).manifest.root == before
+    assert tcc("lint", idle, "--diff").code == 0
+
+
+def test_levels_come_from_the_nearest_file(tcc: Tcc, idle: Path) -> None:
+    config = idle.parent / "tcc.toml"
+    config.write_text('[lint.levels]\nTCC704 = "error"\nTCC705 = "off"\n', "utf-8")
+    ended = tcc("lint", idle, "--json")
+    assert [(f["code"], f["level"]) for f in ended.json["findings"]] == [("TCC704", "error")]
+    assert ended.json["grammars"][0]["config"] == str(config)
+    config.write_text(
+        '[lint]\nallow = ["TCC704"]\n[lint.per-file]\n"*.tcg" = ["TCC705"]\n', "utf-8"
+    )
+    assert tcc("lint", idle).code == 0
+    assert tcc("lint", idle, "--no-config").code == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line", "said"),
+    [
+        ("[lint]\nalow = []\n", "TCC723", 2, "allow"),
+        ("[lnt]\n", "TCC723", 1, "lint"),
+        ('[lint.levels]\nTCC704 = "loud"\n', "TCC724", 2, "error, warning or off"),
+        ('[lint]\nallow = ["TCC799"]\n', "TCC723", 2, "TCC799"),
+        ("[compile]\n\nmax-states = 0\n", "TCC724", 3, "at least 1"),
+        ("[compile]\nbeta = 0.5\n", "TCC724", 2, '"0.25"'),
+        ("[run]\nseed = 'x'\n", "TCC723", 2, "seed"),
+        ("[lint\n", "TCC722", 1, "TOML"),
+        ("a = " + "[" * 3000, "TCC722", 1, "TOML"),
+        ("x" * 70_000, "TCC721", 1, "65536"),
+    ],
+)
+def test_a_wrong_tcc_toml_is_refused_at_its_line(
+    tcc: Tcc, idle: Path, text: str, code: str, line: int, said: str
+) -> None:
+    config = idle.parent / "tcc.toml"
+    config.write_text(text, "utf-8")
+    ended = tcc("lint", idle)
+    assert ended.code == 2
+    assert f"{config}:{line}:" in ended.err
+    assert f"error[{code}]" in ended.err
+    assert said in ended.err
+    with pytest.raises(ConfigError):
+        read_config(config)
+
+
+def test_defaults_of_options_give_way_to_the_command_line(tcc: Tcc, idle: Path) -> None:
+    config = idle.parent / "tcc.toml"
+    config.write_text('[compile]\nbeta = "8"\nmax_states = 5000\n[run]\ntop = 1\n', "utf-8")
+    ended = tcc("compile", idle, "--json")
+    assert (ended.json["beta"], ended.json["config"]) == ("8", str(config))
+    assert tcc("compile", idle, "--json", "--beta", "2").json["beta"] == "2"
+    plain = tcc("compile", idle, "--json", "--no-config").json
+    assert (plain["beta"], "config" in plain) == ("1", False)
+    assert tcc("run", idle, "--json").code == 0
+    assert tcc("lint", idle, "--config", config, "--no-config").code == 2
+
+
+def test_a_long_search_is_told(tcc: Tcc, idle: Path) -> None:
+    idle.write_text(HEAD + "plan = (a | b){9}\n", "utf-8")
+    (idle.parent / "tcc.toml").write_text("[lint]\nlong-search = 3\n", "utf-8")
+    (found,) = tcc("lint", idle, "--json").json["findings"]
+    assert (found["code"], found["place"]["line"]) == ("TCC713", 1)
+
+
+def test_the_library_gives_findings_as_values(idle: Path) -> None:
+    linted = library.lint(idle)
+    assert [finding.diagnostic.code for finding in linted.findings] == ["TCC704", "TCC705"]
+    assert not linted.clean
+    assert linted.fixed == HEAD + "plan = a b\n"
+    with pytest.raises(TypeError, match="max_states"):
+        library.lint(idle, max_state=3)  # type: ignore[call-arg]
+
+
+def test_a_folder_and_standard_input_are_linted_as_fmt_lays_them_out(
+    tcc: Tcc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = 'grammar g version "1"\ntool a\ntool b\nplan = a\n'
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "g.tcg").write_text(text)
+    found = tcc("lint", tmp_path, "--json")
+    assert (found.code, {item["code"] for item in found.json["findings"]} >= {"TCC701"}) == (
+        1,
+        True,
+    )
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    found = tcc("lint", "-", "--json")
+    assert found.code == 1
+    assert {item["place"]["file"] for item in found.json["findings"]} == {"<stdin>"}
+    found = tcc("lint", "-", "--fix")
+    assert (found.code, "standard input cannot be mended" in found.err) == (2, True)

@@ -1,0 +1,1 @@
+"""The lints of the compiler."""
