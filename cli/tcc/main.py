@@ -43,6 +43,7 @@ COMMANDS = {
     "unroll": "write out the beginnings of all plans down to a depth",
     "epsilon": "compose privacy mechanisms to an epsilon at a delta",
     "explain": "explain a diagnostic code",
+    "demo": "show the whole of it at work, on real questions",
     "experiments": "measure the paper's tables and figures",
 }
 

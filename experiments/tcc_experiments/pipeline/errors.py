@@ -5,11 +5,14 @@ Text: docs/pipeline.md, the table of codes.  Cost: none.
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 _SHOWN = 120
+_EXTRA = ("langgraph", "mcp", "opendp", "scipy", "simpleeval", "sklearn")
 
 
 class Code(StrEnum):
@@ -44,14 +47,32 @@ class PipelineError(ValueError):
         self.found = str(found)[:_SHOWN]
         super().__init__(f"{code} {place}: expected {expected}, found {self.found}")
 
+    def __reduce__(self) -> tuple[type[PipelineError], tuple[Code, str, str, str]]:
+        return PipelineError, (self.code, self.place, self.expected, self.found)
+
 
 class MissingExtra(Exception):
     """A package of the extra `pipeline` is not installed."""
 
     def __init__(self, name: str) -> None:
+        self.name = name
         super().__init__(
             f"the pipeline needs {name}; install the extra: pip install '.[pipeline]' from a checkout"
         )
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str]]:
+        return MissingExtra, (self.name,)
+
+
+def require_extra() -> None:
+    """All packages of the extra are there, before any of them is used.
+
+    Raises:
+        MissingExtra: one is not installed.
+    """
+    for name in _EXTRA:
+        if name in sys.modules and sys.modules[name] is None or find_spec(name) is None:
+            raise MissingExtra(name)
 
 
 def bring(name: str) -> Any:
