@@ -81,8 +81,23 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def _tell_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        # By name, since the package imports the commands' layer for its own names' types.
+        version = importlib.import_module("tcc").__version__
+        screen.say(f"tcc, version {version}")
+        ctx.exit()
+
+
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="tcc", prog_name="tcc")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_tell_version,
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """Compile tool grammars into certified plan automata, run them, and audit every run."""
 

@@ -109,9 +109,13 @@ def show_or_exit(
     Args:
         keep_warnings: show nothing where there is an artifact: the command shows its warnings.
     """
-    from tcc.findings import print_diagnostics
+    if compiled.unmet:
+        from tcc.reasons import with_reasons
 
+        compiled = replace(compiled, diagnostics=with_reasons(compiled))
     if compiled.diagnostics and not (keep_warnings and compiled.artifact is not None):
+        from tcc.findings import print_diagnostics
+
         print_diagnostics(command, compiled.diagnostics, compiled.sources, output_format)
     if compiled.artifact is None:
         from tcc.compilation import only_guards

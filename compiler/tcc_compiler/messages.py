@@ -6,7 +6,7 @@ span of each place.  Cost: one look-up a message.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tcc_compiler.frontend import Frontend
 from tcc_compiler.language.diagnostics import Diagnostic, Note
@@ -40,9 +40,19 @@ def relaxed_diagnostic(attempt: NextAttempt, places: Mapping[str, Span]) -> Diag
     )
 
 
-def no_plan_diagnostics(front: Frontend) -> list[Diagnostic]:
-    """A warning where no statement says what a plan is; else nothing."""
+def places_of(front: Frontend) -> Mapping[str, Span]:
+    """The span of each statement; the plan of a grammar without one has its first statement's."""
     if front.unplanned is None:
+        return front.places
+    return {"plan": front.unplanned, **front.places}
+
+
+def no_plan_diagnostics(front: Frontend, others: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """A warning where no statement says what a plan is; else nothing.
+
+    None either where `others` say that plans are infinitely many for want of one.
+    """
+    if front.unplanned is None or any(other.span == front.unplanned for other in others):
         return []
     return [
         Diagnostic(

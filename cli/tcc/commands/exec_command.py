@@ -23,7 +23,8 @@ from tcc.opening import (
     refuse,
     trust_options,
 )
-from tcc.options import DOING, compile_options, doing_options, taken
+from tcc.options import compile_options, taken
+from tcc.run_options import DOING, doing_options
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import BindingError, LedgerError, ResumeError, SettingsError

@@ -6,7 +6,7 @@ of text, of which each has at most 1,000 positions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
@@ -21,15 +21,12 @@ from tcc_certs.values.types import (
     OpenType,
     TextType,
 )
-from tcc_compiler.language.ast import (
-    Number,
-    OpenDeclaration,
-    ParameterDeclaration,
-    ToolStatement,
-    TypePart,
-)
+from tcc_compiler.language.ast.leaves import Number
+from tcc_compiler.language.ast.statements import ToolStatement
+from tcc_compiler.language.ast.tools import OpenDeclaration, ParameterDeclaration, TypePart
 from tcc_compiler.language.decimals import decimal_text
 from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.words import OTHER_TYPES
 from tcc_compiler.resolve.declared import declared_name
 
@@ -42,18 +39,21 @@ _TAKES = {
     "flag": (),
     "json": ("max",),
 }
+_ONE = "take one of them away"
+_WHOLE = "write whole numbers, or the type `number`"
 _SHOWN = {"min": "`min n`", "max": "`max n`", "~": '`~ "pattern"`', "..": "`LOW .. HIGH`"}
 
 
 def opened_of(
-    tool: ToolStatement, listed: Collection[str], report: Report
+    tool: ToolStatement, listed: Mapping[str, Region], report: Report
 ) -> tuple[OpenParameter, ...] | None:
     """The open parameters of a tool, None after an error.
 
     Args:
-        listed: the names of its other parameters.
+        listed: the names of its other parameters, and where they are declared.
     """
     opened: dict[str, OpenParameter] = {}
+    names = dict(listed)
     sound = True
     for declared in tool.opened:
         report.tick()
@@ -62,8 +62,8 @@ def opened_of(
             sound = False
             continue
         name = declared.name
-        taken = listed if name.text in listed else opened
-        sound &= declared_name(name, taken, report)
+        sound &= declared_name(name, names, report)
+        names.setdefault(name.text, name.region)
         kind = _type(declared, report)
         if kind is None:
             sound = False
@@ -101,7 +101,9 @@ def _type(declared: OpenDeclaration, report: Report) -> OpenType | None:
             report.error("TCC317", part.region, message, hint)
             sound = False
         elif part.kind in parts:
-            report.error("TCC317", part.region, f"a second {_SHOWN[part.kind]} of this parameter")
+            report.error(
+                "TCC317", part.region, f"a second {_SHOWN[part.kind]} of this parameter", _ONE
+            )
             sound = False
         parts[part.kind] = part
     if not sound:
@@ -140,7 +142,8 @@ def _length(part: TypePart | None, default: int, report: Report) -> int | None:
     if value.denominator == 1 and 0 <= value <= MAX_LENGTH:
         return value.numerator
     message = f"`{part.kind}` takes a whole number from 0 to {MAX_LENGTH}"
-    report.error("TCC317", part.numbers[0].region, message)
+    hint = "write one in this range"
+    report.error("TCC317", part.numbers[0].region, message, hint)
     return None
 
 
@@ -180,7 +183,7 @@ def _number(whole: bool, part: TypePart | None, report: Report) -> NumberType | 
 def _end(end: Number, whole: bool, report: Report) -> str | None:
     """The canonical decimal of the end of a range, None after an error."""
     if whole and end.value.denominator != 1:
-        report.error("TCC317", end.region, "the ends of a range of integers are whole")
+        report.error("TCC317", end.region, "the ends of a range of integers are whole", _WHOLE)
         return None
     text = decimal_text(end.value)
     try:
