@@ -11,7 +11,7 @@ import click
 from tcc import screen
 from tcc.commands.experiments_command import bars
 from tcc.exits import CLEAN, FINDINGS
-from tcc.opening import json_option
+from tcc.opening import input_option, json_option
 
 _SHOWN = (
     ("expansions_q", "exp/q"),
@@ -42,10 +42,9 @@ def command() -> None:
     show_default=True,
     help="new folder for the corpus, artifacts, ledgers, sessions and noisy categories",
 )
-@click.option(
+@input_option(
     "--categories",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="noisy categories of an earlier run, categories.json of its folder, in place of new ones",
+    "noisy categories of an earlier run, categories.json of its folder, in place of new ones",
 )
 @json_option
 @click.pass_context
@@ -93,7 +92,9 @@ def pipeline(
         raise click.ClickException(str(error)) from None
     valid = all(row.get("replay", True) and row.get("session", True) for row in rows)
     if as_json:
-        screen.print_json("demo.pipeline", {"modes": by_mode(rows), "queries": rows, "valid": valid})
+        screen.print_json(
+            "demo.pipeline", {"modes": by_mode(rows), "queries": rows, "valid": valid}
+        )
     else:
         _print(by_mode(rows), out)
     ctx.exit(CLEAN if valid else FINDINGS)

@@ -18,7 +18,7 @@ from tcc_experiments.pipeline.corpus import Corpus, build
 from tcc_experiments.pipeline.modes import MODES, Mode, plans
 from tcc_experiments.pipeline.noise import privatised
 from tcc_experiments.pipeline.questions import Question, all_questions
-from tcc_experiments.pipeline.runs import answered
+from tcc_experiments.pipeline.runs import answered, warm_up
 from tcc_experiments.pipeline.texts import all_texts
 from tcc_runtime.ledger.outputs import write_whole
 
@@ -65,6 +65,8 @@ def campaign(
             write_whole(folder / f"tilt-{tilt}.tcca", plans(tilt).data)
         told = {q.name: (noisy or {}).get(q.name) or privatised(q.category) for q in questions}
         write_whole(folder / CATEGORIES, json.dumps(told, indent=1).encode() + b"\n")
+        for mode in modes:
+            warm_up(mode)
         rows: list[Row] = []
         for done, question in enumerate(questions):
             on_question(done, len(questions))

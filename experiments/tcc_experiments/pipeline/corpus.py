@@ -21,10 +21,14 @@ from tcc_experiments.pipeline.texts import Text
 
 MOST_PASSAGES = 20
 LONGEST_QUERY = 400  # characters
+_MOST_BYTES = 1 << 28  # of a file
 _WORDS = 40  # of a query: more are left out
 _COMMON = frozenset(
-    "a an and are as at be by does for from have how in is it its many of on or that the there "
-    "this to was what when which with".split()
+    (
+        *("a", "an", "and", "are", "as", "at", "be", "by", "does", "for", "from", "have", "how"),
+        *("in", "is", "it", "its", "many", "of", "on", "or", "that", "the", "there", "this"),
+        *("to", "was", "what", "when", "which", "with"),
+    )
 )
 _WORD = re.compile(r"\w+")
 _SELECT = """
@@ -130,11 +134,14 @@ def build(path: Path, texts: Iterable[Text]) -> str:
 
 
 def _digest(path: Path) -> str:
+    if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+        found = "too large a file" if path.is_file() else "no such file"
+        raise PipelineError(Code.CORPUS_MISSING, str(path), "the file of a corpus", found)
     try:
         return str(blake3(path.read_bytes()).hexdigest())
     except OSError as error:
-        found = error.strerror or error
-        raise PipelineError(Code.CORPUS_MISSING, str(path), "a corpus", found) from None
+        found = error.strerror or str(error)
+        raise PipelineError(Code.CORPUS_MISSING, str(path), "the file of a corpus", found) from None
 
 
 def _altered(path: Path, error: Exception) -> PipelineError:

@@ -45,9 +45,7 @@ class Desk:
             due = "everywhere, or shelf after a route"
             raise PipelineError(Code.CATEGORY, "scope", due, scope)
         found = self._corpus.search(query, k, self._shelf if scope == "shelf" else None)
-        return {
-            "passages": [{"number": p.number, "title": p.title, "body": p.body} for p in found]
-        }
+        return {"passages": [{"number": p.number, "title": p.title, "body": p.body} for p in found]}
 
     def summarise(
         self, reads: str, question: str, passages: Sequence[Mapping[str, Any]]

@@ -57,7 +57,8 @@ class MissingExtra(Exception):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(
-            f"the pipeline needs {name}; install the extra: pip install '.[pipeline]' from a checkout"
+            f"the pipeline needs {name}; install the extra: pip install '.[pipeline]' "
+            "from a checkout"
         )
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str]]:
@@ -71,7 +72,7 @@ def require_extra() -> None:
         MissingExtra: one is not installed.
     """
     for name in _EXTRA:
-        if name in sys.modules and sys.modules[name] is None or find_spec(name) is None:
+        if (name in sys.modules and sys.modules[name] is None) or find_spec(name) is None:
             raise MissingExtra(name)
 
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tcc_experiments.pipeline.errors import Code, PipelineError, bring
 from tcc_experiments.pipeline.texts import CATEGORIES
 
 PROBABILITY = "0.8"
+_MOST_BYTES = 1 << 20
 DELTA = "0.000001"
 ATOM: Mapping[str, str | int] = {
     "mechanism": "randomized_response",
@@ -42,7 +44,7 @@ def spent() -> float:
     return float(_mechanism().map(1))
 
 
-def _mechanism() -> object:
+def _mechanism() -> Any:
     opendp = bring("opendp.prelude")
     opendp.enable_features("contrib")
     return opendp.m.make_randomized_response(list(CATEGORIES), prob=float(PROBABILITY))
@@ -55,13 +57,17 @@ def read_record(path: Path) -> dict[str, str]:
         PipelineError: P402, the file is no record.
         OSError: it cannot be read.
     """
+    if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+        raise PipelineError(Code.RECORD, str(path), "a file of at most 1 MiB", "none")
     try:
         found = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise PipelineError(Code.RECORD, str(path), "JSON", error) from None
-    good = isinstance(found, dict) and all(value in CATEGORIES for value in found.values()
-                                           if isinstance(value, str))  # fmt: skip
-    if not good or not all(isinstance(value, str) for value in found.values()):
+    if not isinstance(found, dict):
         due = "an object from questions to categories"
         raise PipelineError(Code.RECORD, str(path), due, type(found).__name__)
+    for name, value in found.items():
+        if not isinstance(value, str) or value not in CATEGORIES:
+            due = f"one of {', '.join(CATEGORIES)}"
+            raise PipelineError(Code.RECORD, f"{path}: {name[:40]}", due, value)
     return found

@@ -55,60 +55,38 @@ def all_questions() -> tuple[Question, ...]:
     ):
         for at, (text, answer) in enumerate(asked, 1):
             name = f"{category}-{at:02d}"
-            found.append(
-                Question(name=name, category=category, text=text, answer=float(answer))
-            )
+            found.append(Question(name=name, category=category, text=text, answer=float(answer)))
     return tuple(found)
+
+
+# A question about constants, and the constant of the table that is its answer.
+_CONSTANTS = (
+    ("the ratio of the proton mass to the electron mass", "proton-electron mass ratio"),
+    ("the ratio of the neutron mass to the electron mass", "neutron-electron mass ratio"),
+    ("the ratio of the muon mass to the electron mass", "muon-electron mass ratio"),
+    ("the ratio of the tau mass to the muon mass", "tau-muon mass ratio"),
+    ("the ratio of the deuteron mass to the electron mass", "deuteron-electron mass ratio"),
+    ("the ratio of the alpha particle mass to the proton mass", "alpha particle-proton mass ratio"),
+    ("the Avogadro constant times the Boltzmann constant", "molar gas constant"),
+    ("the Avogadro constant times the elementary charge", "Faraday constant"),
+    ("the molar gas constant divided by the Avogadro constant", "Boltzmann constant"),
+    ("the electron mass times {c} times {c}", "electron mass energy equivalent"),
+    ("the proton mass times {c} times {c}", "proton mass energy equivalent"),
+    ("the Planck constant divided by the electron mass divided by {c}", "Compton wavelength"),
+    ("the neutron mass minus the proton mass", "neutron-proton mass difference"),
+    ("the Bohr radius times the fine-structure constant", "reduced Compton wavelength"),
+    ("twice the elementary charge over the Planck constant", "Josephson constant"),
+    ("the magnetic flux quantum", "mag. flux quantum"),
+    ("the mass of a hydrogen nucleus", "proton mass"),
+    ("the Rydberg constant times {c}", "Rydberg constant times c in Hz"),
+    ("the Faraday constant divided by the elementary charge", "Avogadro constant"),
+)
 
 
 def _constants() -> Iterator[tuple[str, float]]:
     value: Callable[[str], float] = bring("scipy.constants").value
-    yield "What is the ratio of the proton mass to the electron mass?", value(
-        "proton-electron mass ratio"
-    )
-    for one, other in (
-        ("neutron", "electron"), ("muon", "electron"), ("tau", "muon"),
-        ("deuteron", "electron"), ("alpha particle", "proton"),
-    ):  # fmt: skip
-        text = f"What is the ratio of the {one} mass to the {other} mass?"
-        yield text, value(f"{one}-{other} mass ratio")
-    yield "What is the Avogadro constant times the Boltzmann constant?", value("molar gas constant")
-    yield "What is the Avogadro constant times the elementary charge?", value("Faraday constant")
-    yield "What is the molar gas constant divided by the Avogadro constant?", value(
-        "Boltzmann constant"
-    )
-    yield (
-        "What is the electron mass times the speed of light in vacuum times the speed of light in "
-        "vacuum?",
-        value("electron mass energy equivalent"),
-    )
-    yield (
-        "What is the proton mass times the speed of light in vacuum times the speed of light in "
-        "vacuum?",
-        value("proton mass energy equivalent"),
-    )
-    yield (
-        "What is the Planck constant divided by the electron mass divided by the speed of light in "
-        "vacuum?",
-        value("Compton wavelength"),
-    )
-    yield "What is the neutron mass minus the proton mass?", value(
-        "neutron-proton mass difference"
-    )
-    yield "What is the Bohr radius times the fine-structure constant?", value(
-        "reduced Compton wavelength"
-    )
-    yield "What is twice the elementary charge over the Planck constant?", value(
-        "Josephson constant"
-    )
-    yield "What is the magnetic flux quantum?", value("mag. flux quantum")
-    yield "What is the mass of a hydrogen nucleus?", value("proton mass")
-    yield "What is the Rydberg constant times the speed of light in vacuum?", value(
-        "Rydberg constant times c in Hz"
-    )
-    yield "What is the Faraday constant divided by the elementary charge?", value(
-        "Avogadro constant"
-    )
+    for asked, answer in _CONSTANTS:
+        yield f"What is {asked.format(c='the speed of light in vacuum')}?", value(answer)
 
 
 def _units() -> Iterator[tuple[str, float]]:
@@ -133,11 +111,13 @@ def _units() -> Iterator[tuple[str, float]]:
     yield "What is one horsepower in watts times one hour in seconds?", unit.hp * unit.hour
     yield "What is one psi in pascals divided by one bar in pascals?", unit.psi / unit.bar
     yield "What is the sum of one mile in meters and one yard in meters?", unit.mile + unit.yard
-    yield "What is the difference between one survey foot in meters and one foot in meters?", (
-        unit.survey_foot - unit.foot
+    yield (
+        "What is the difference between one survey foot in meters and one foot in meters?",
+        (unit.survey_foot - unit.foot),
     )
-    yield "What is the sum of one stone in kg and one troy pound in kg?", (
-        unit.stone + unit.troy_pound
+    yield (
+        "What is the sum of one stone in kg and one troy pound in kg?",
+        (unit.stone + unit.troy_pound),
     )
     yield "How long is an astronomical unit, in metres?", unit.au
 
@@ -149,11 +129,9 @@ def _iris() -> Iterator[tuple[str, float]]:
     for name, values in column.items():
         yield f"What is the mean {name} of iris plants?", values.mean()
         yield f"What is the range of {name} of iris plants?", values.max() - values.min()
-    yield (
-        "What is the ratio of the mean petal length of iris plants to the mean petal width of iris "
-        "plants?",
-        column["petal length"].mean() / column["petal width"].mean(),
-    )
+    both = "the mean petal length of iris plants to the mean petal width of iris plants"
+    ratio = column["petal length"].mean() / column["petal width"].mean()
+    yield f"What is the ratio of {both}?", ratio
     yield "How wide is the average sepal of an iris?", column["sepal width"].mean()
 
 
@@ -162,17 +140,17 @@ def _wine() -> Iterator[tuple[str, float]]:
     named = ("alcohol", "malic acid", "ash", "alcalinity of ash", "magnesium", "total phenols")
     for at, name in enumerate(named):
         values = data.data[:, at]
-        yield f"What is the range of {name} in the wine recognition dataset?", (
-            values.max() - values.min()
+        yield (
+            f"What is the range of {name} in the wine recognition dataset?",
+            (values.max() - values.min()),
         )
     proline = data.data[:, data.feature_names.index("proline")]
+    where = "in the wine recognition dataset"
+    ratio = proline.max() / proline.min()
+    yield f"What is the ratio of the max proline {where} to the min proline {where}?", ratio
     yield (
-        "What is the ratio of the max proline in the wine recognition dataset to the min proline in "
-        "the wine recognition dataset?",
-        proline.max() / proline.min(),
-    )
-    yield "What is the mean hue in the wine recognition dataset?", (
-        data.data[:, data.feature_names.index("hue")].mean()
+        "What is the mean hue in the wine recognition dataset?",
+        (data.data[:, data.feature_names.index("hue")].mean()),
     )
 
 
@@ -181,8 +159,9 @@ def _cancer() -> Iterator[tuple[str, float]]:
     column = {str(name): data.data[:, at] for at, name in enumerate(data.feature_names)}
     for name in ("radius", "texture", "perimeter", "area", "smoothness"):
         values = column[f"worst {name}"]
-        yield f"What is the range of {name} (worst) in the breast cancer dataset?", (
-            values.max() - values.min()
+        yield (
+            f"What is the range of {name} (worst) in the breast cancer dataset?",
+            (values.max() - values.min()),
         )
     values = column["mean radius"]
     yield "What is the max radius (mean) in the breast cancer dataset?", values.max()
@@ -202,12 +181,8 @@ def _sizes() -> Iterator[tuple[str, float]]:
         )
     }
     for title, (rows, columns) in shape.items():
-        yield (
-            f"What is the number of instances of {title} times the number of attributes of {title}?",
-            rows * columns,
-        )
-    yield (
-        "What is the number of instances of the digits dataset divided by the number of instances "
-        "of the iris plants dataset?",
-        shape["the digits dataset"][0] / shape["the iris plants dataset"][0],
-    )
+        both = f"instances of {title} times the number of attributes of {title}"
+        yield f"What is the number of {both}?", rows * columns
+    digits, iris = "the digits dataset", "the iris plants dataset"
+    both = f"the number of instances of {digits} divided by the number of instances of {iris}"
+    yield f"What is {both}?", shape[digits][0] / shape[iris][0]

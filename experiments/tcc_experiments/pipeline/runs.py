@@ -31,8 +31,9 @@ from tcc_experiments.seeds import seed_of
 from tcc_runtime.executor.course import Step
 from tcc_runtime.executor.execute import Execution, execute
 from tcc_runtime.gate.gate import Gate
+from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import LedgerFile
+from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.outcome import Run
 from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
@@ -52,7 +53,8 @@ class Answered:
         question, category: of the question.
         noisy: the category that the run was told.
         mode: its name.
-        expansions, wall_ms: of the first search, its ledger in the time.
+        expansions, wall_ms: of the first search, its ledger made in the time,
+            but not written to the disk.
         slack: how far the greatest key left was above the best value.
         claim: of the first search.
         replay: whether the ledgers of all searches are valid; `claims` how many of them claim
@@ -113,18 +115,15 @@ def answered(question: Question, noisy: str, mode: Mode, corpus: Corpus, folder:
     settings = Settings(
         seed=seed, after=began, atoms=atoms_of([dict(ATOM)]), delta=DELTA, **mode.settings
     )
-    started = time.perf_counter()
-    run = _recorded(found, settings, folder / f"{name}.0.ledger")
-    wall_ms = 1000 * (time.perf_counter() - started)
+    run, wall_ms = _recorded(found, settings, folder / f"{name}.0.ledger")
     session = folder / f"{name}.session"
     done = _done(question, noisy, run, mode, found, corpus, session)
     for at, later in enumerate(done.runs[1:], 1):
         again = Settings(seed=bytes.fromhex(later.seed), after=later.after, **_later(mode))
-        if _recorded(found, again, folder / f"{name}.{at}.ledger").plans != later.plans:
+        if _recorded(found, again, folder / f"{name}.{at}.ledger")[0].plans != later.plans:
             raise NotReplayed(name)
     verdicts = [
-        replay(Lines(folder / f"{name}.{at}.ledger"), found.checked)
-        for at in range(len(done.runs))
+        replay(Lines(folder / f"{name}.{at}.ledger"), found.checked) for at in range(len(done.runs))
     ]
     value = _value(done)
     return Answered(
@@ -149,10 +148,20 @@ def answered(question: Question, noisy: str, mode: Mode, corpus: Corpus, folder:
     )
 
 
-def _recorded(found: Plans, settings: Settings, path: Path) -> Run:
-    return search(
-        found.artifact, settings, Recorder(LedgerFile(path), started_ms=STARTED_MS)
-    )
+def warm_up(mode: Mode) -> None:
+    """One search that nobody looks at, so that the first that is timed imports nothing."""
+    settings = Settings(seed=bytes(32), **mode.settings)
+    search(plans(mode.tilt).artifact, settings, Recorder(Memory(), started_ms=STARTED_MS))
+
+
+def _recorded(found: Plans, settings: Settings, path: Path) -> tuple[Run, float]:
+    """A search, its ledger written, and its milliseconds without the disk."""
+    sink = Memory()
+    began = time.perf_counter()
+    run = search(found.artifact, settings, Recorder(sink, started_ms=STARTED_MS))
+    ended = time.perf_counter()
+    write_whole(path, bytes(sink.data))
+    return run, 1000 * (ended - began)
 
 
 def _later(mode: Mode) -> dict[str, Any]:

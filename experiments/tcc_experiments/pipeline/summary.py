@@ -97,9 +97,7 @@ def _numbers(title: str, body: str) -> Iterator[Said]:
 
 def _best(wanted: frozenset[str], said: Sequence[Said]) -> Said | None:
     """The number that has every word, with the fewest others; the first of equals."""
-    fitting = [
-        one for one in said if wanted <= one.words and len(one.words - wanted) < len(wanted)
-    ]
+    fitting = [one for one in said if wanted <= one.words and len(one.words - wanted) < len(wanted)]
     return min(fitting, key=lambda one: len(one.words - wanted), default=None)
 
 

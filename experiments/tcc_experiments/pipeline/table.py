@@ -33,6 +33,7 @@ def _of_mode(name: str, rows: Sequence[Row]) -> Row:
     tightened = sum(_number(row, "kappa_tightened") for row in rows)
     nodes = sum(_number(row, "kappa_nodes") for row in rows)
     weighed = sum(_number(row, "kappa_nodes") * _number(row, "kappa_mean") for row in rows)
+    kappa = f"{tightened:.0f} of {nodes:.0f}, mean {weighed / max(nodes, 1):.3f}"
     searched: Row = {
         "expansions": int(sum(_number(row, "expansions") for row in rows)),
         "wall_s": round(sum(_number(row, "wall_ms") for row in rows) / 1000, 3),
@@ -43,7 +44,7 @@ def _of_mode(name: str, rows: Sequence[Row]) -> Row:
         "stop_slack": max(_number(row, "slack") for row in rows),
         "replay": _of(rows, "replay"),
         "sessions": _of(rows, "session"),
-        "kappa": f"{tightened:.0f} of {nodes:.0f}, mean {weighed / nodes:.3f}" if tightened else "n/a",
+        "kappa": kappa if tightened else "n/a",
         "searches": _mean(rows, "searches"),
     }  # fmt: skip
     return first | searched | accuracy
