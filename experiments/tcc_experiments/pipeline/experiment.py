@@ -24,7 +24,7 @@ EXACT, TILTED, COUPLED = "Exact", "Exact, tilt 8", "Surrogate, coupled"
 LITERAL, FALLBACK = "Surrogate, as printed (literal)", "Fallback"
 LOOP = "LangGraph's loop, scripted"
 QUICK = 6
-BESIDE = {EXACT: "Exact", COUPLED: "Surrogate", FALLBACK: "Fallback"}
+BESIDE = {EXACT: "Exact", LITERAL: "Surrogate", FALLBACK: "Fallback"}
 
 
 def parts(size: Size) -> list[Part]:

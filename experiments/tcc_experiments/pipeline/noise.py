@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ def spent() -> float:
     return float(_mechanism().map(1))
 
 
+@cache
 def _mechanism() -> Any:
     opendp = bring("opendp.prelude")
     opendp.enable_features("contrib")

@@ -78,29 +78,54 @@ def _datasets() -> Iterator[Text]:
 
 def _description(text: str) -> Iterator[Text]:
     """The paragraphs, fields and table rows of a description, under the title of its data set."""
-    title, head = "", list[str]()
+    title, paragraph = "", list[str]()
     lines = text.splitlines()
-    paragraph: list[str] = []
-    rules = 0
-    for at, line in enumerate(lines):
-        if not title and at + 1 < len(lines) and re.fullmatch(r"-{5,}", lines[at + 1].strip()):
+    table = _Table()
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        said = _row_or_field(line, table)
+        if not title and re.fullmatch(r"-{5,}", below.strip()):
             title = line.strip()
-        elif _RULE.match(line):
-            rules = (rules + 1) % 3
-        elif rules == 1:
-            head = line.split()
-        elif rules == 2:
-            name, _, cells = line.partition(":")
-            said = ", ".join(f"{h} {v}" for h, v in zip(head, cells.split(), strict=False))
-            yield Text(shelf="datasets", title=title, body=f"{name.strip()}: {said}.")
-        elif found := _FIELD.match(line):
-            yield Text(shelf="datasets", title=title, body=f"{found[1]}: {found[2]}.")
-        elif line.strip():
+        elif said is None and line.strip() and not _RULE.match(line):
             paragraph.append(line.strip())
             continue
-        if paragraph:
-            yield Text(shelf="datasets", title=title, body=" ".join(paragraph)[:_LONGEST])
-            paragraph = []
+        for body in (" ".join(paragraph)[:_LONGEST], said):
+            if body:
+                yield Text(shelf="datasets", title=title, body=body)
+        paragraph = []
+
+
+class _Table:
+    """A table under way: how many columns its rules have, and the heads of those with numbers."""
+
+    def __init__(self) -> None:
+        self._rules = 0
+        self._columns = 0
+        self._head: list[str] = []
+
+    def rule(self, line: str) -> None:
+        """A rule: above the heads, below them, below the last row."""
+        self._rules = (self._rules + 1) % 3
+        self._columns = len(line.split())
+
+    def row(self, line: str) -> str | None:
+        """What a row says; empty of the heads, None where there is no table."""
+        if self._rules == 0:
+            return None
+        if self._rules == 1:
+            self._head = line.split(maxsplit=self._columns - 2)
+            return ""
+        name, _, cells = line.partition(":")
+        pairs = zip(self._head, cells.split(), strict=False)
+        return f"{name.strip()}: {', '.join(f'{head} {cell}' for head, cell in pairs)}."
+
+
+def _row_or_field(line: str, table: _Table) -> str | None:
+    if _RULE.match(line):
+        table.rule(line)
+        return None
+    row = table.row(line)
+    field = _FIELD.match(line)
+    return f"{field[1]}: {field[2]}." if row is None and field else row
 
 
 def _topics() -> Iterator[Text]:
