@@ -172,3 +172,10 @@ def test_all_questions_in_all_modes(fresh: Path) -> None:
     assert len(json.loads((fresh / "categories.json").read_bytes())) == len(all_questions())
     for mode in ("Exact", LOOP):
         assert sum(bool(row["right"]) for row in rows if row["mode"] == mode) >= 35
+
+
+def test_right_is_within_half_a_percent() -> None:
+    question = all_questions()[0]
+    assert question.is_right(question.answer * 1.0049)
+    wrong = (question.answer * 1.0051, -question.answer, 0.0, None)
+    assert not any(question.is_right(value) for value in wrong)
