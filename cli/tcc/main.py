@@ -48,6 +48,7 @@ COMMANDS = {
     "epsilon": "compose privacy mechanisms to an epsilon at a delta",
     "explain": "explain a diagnostic code",
     "schema": "print the schema of a command's JSON",
+    "demo": "show the whole of it at work, on real questions",
     "experiments": "measure the paper's tables and figures",
 }
 

@@ -132,6 +132,7 @@ def test_a_quick_run_of_everything_finds_what_the_record_says(tmp_path: Path) ->
     assert verdicts["distribution"] == ["holds", "not in the paper", "does not hold"]
     assert verdicts["truncation"] == ["holds", "does not hold"]
     assert verdicts["fallback"] == ["does not hold", "does not hold"]
+    assert verdicts["pipeline"][:4] == ["holds", "does not hold", "holds", "holds"]
     if MATPLOTLIB:
         drawn = {path.stem for path in (tmp_path / "figures").iterdir()}
         assert drawn == {name for e in EXPERIMENTS.values() for name in e.draw}

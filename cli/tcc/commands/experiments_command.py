@@ -54,6 +54,8 @@ def command(
     from tcc_experiments.catalogue import EXPERIMENTS
     from tcc_experiments.figures import MissingExtra, pyplot
     from tcc_experiments.model import Size
+    from tcc_experiments.pipeline.errors import MissingExtra as MissingPipeline
+    from tcc_experiments.pipeline.errors import require_extra
     from tcc_experiments.results import RESULTS, publish
     from tcc_experiments.runner import Store, run
 
@@ -76,6 +78,11 @@ def command(
             pyplot()
     except MissingExtra as missing:
         raise click.UsageError(f"{missing}; or give --no-figures") from None
+    try:
+        if any(experiment.name == "pipeline" for experiment in wanted):
+            require_extra()
+    except MissingPipeline as missing:
+        raise click.UsageError(f"{missing}; or name the experiments without it") from None
     size = Size.QUICK if quick else Size.FULL
     concluded = {}
     with bars(quiet=as_json) as on_part:
