@@ -72,7 +72,7 @@ def print_validation(found: BatchValidation, out: Path, as_json: bool) -> int:
             "findings": [asdict(item) for item in found.findings],
             "more_findings": found.more,
         }
-        screen.print_json("batch_validation", fields)
+        screen.print_json("batch", fields)
         return found.verdict
     for item in found.findings:
         where = f"{out / item.file}: run {item.run}, line {item.line}"

@@ -41,7 +41,11 @@ OUTSIDE = {
 # What comes with an extra: imported inside the function that needs it, and nowhere else.
 EXTRAS = {
     "tcc_runtime": {"mcp": "executor/servers.py", "safetensors": "adapters/folder.py"},
-    "tcc": {"distributed": "batches/cluster.py", "pyarrow": "batches/tables.py"},
+    "tcc": {
+        "cryptography": "signing/keys.py",
+        "distributed": "batches/cluster.py",
+        "pyarrow": "batches/tables.py",
+    },
 }
 # A room that nothing below it imports, and whose every file needs the extra.
 ROOMS = {
