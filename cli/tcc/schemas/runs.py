@@ -90,7 +90,7 @@ _CLAIM_OF_PAPER = closed(
 
 _MADE = {"runs": WHOLE, "certified": WHOLE, "out": TEXT}
 _IN_SHARDS = ("parts", "made", "kept", "redone", "started_ms")
-_BATCH_FINDING = {name: TEXT for name in ("file", "field", "expected", "found")}
+_BATCH_FINDING = dict.fromkeys(("file", "field", "expected", "found"), TEXT)
 _VALIDATED = {
     "verdict": one_of("VALID", "INVALID", "INCOMPLETE"),
     "out": TEXT,
@@ -118,7 +118,7 @@ RUNS: Final[Mapping[str, Sequence[Schema]]] = {
     "exec": (_EXEC, REFUSED),
     "batch": (
         closed(_MADE),
-        closed({**_MADE, **{name: WHOLE for name in _IN_SHARDS}}),
+        closed({**_MADE, **dict.fromkeys(_IN_SHARDS, WHOLE)}),
         closed(_VALIDATED),
         REFUSED,
     ),
