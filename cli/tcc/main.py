@@ -44,6 +44,8 @@ COMMANDS = {
     "unroll": "write out the beginnings of all plans down to a depth",
     "epsilon": "compose privacy mechanisms to an epsilon at a delta",
     "explain": "explain a diagnostic code",
+    "lsp": "answer an editor, as a language server",
+    "completion": "print what a shell needs to complete commands and options",
     "experiments": "measure the paper's tables and figures",
 }
 
