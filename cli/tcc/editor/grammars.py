@@ -6,7 +6,6 @@ folders that the editor has open.  Cost: that of parsing, within a time and a nu
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -82,11 +81,10 @@ def _candidates(path: Path, texts: Texts) -> Iterator[Document]:
     yield from texts.documents.values()
     for folder in _folders(path, texts):
         try:
-            names = sorted(name for name in os.listdir(folder) if name.endswith(".tcg"))
+            files = sorted(file for file in folder.iterdir() if file.suffix == ".tcg")
         except OSError:
             continue
-        for name in names:
-            file = folder / name
+        for file in files:
             if texts.at(file) is not None:
                 continue
             data = texts.read(file, 1 << 23)

@@ -14,9 +14,9 @@ from tcc.editor.diagnosing import Diagnosed
 from tcc_certs.formats.names import written
 from tcc_certs.plain import escaped
 from tcc_compiler.editing.occurrences import Occurrence
-from tcc_compiler.editing.project import Project
+from tcc_compiler.editing.project import Project, statement_ends
 from tcc_compiler.language.ast.statements import RuleStatement, ToolStatement
-from tcc_compiler.language.ast.tools import Doc, Domain
+from tcc_compiler.language.ast.tools import Doc, Domain, OpenDeclaration, ParameterDeclaration
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region
 from tcc_runtime.artifact.load import Artifact
@@ -36,7 +36,7 @@ def hover_text(project: Project, found: Occurrence, diagnosed: Diagnosed | None)
         case "rule":
             rules = (s for s in project.statements if isinstance(s, RuleStatement))
             rule = next((rule for rule in rules if rule.name.text == found.key[0]), None)
-            return None if rule is None else _fenced(project, rule.region)
+            return None if rule is None else _statement(project, rule.region)
         case "parameter" | "value":
             return _parameter(project, found.key[0], found.key[1])
         case _:
@@ -44,11 +44,12 @@ def hover_text(project: Project, found: Occurrence, diagnosed: Diagnosed | None)
 
 
 def _tool(project: Project, tool: ToolStatement, diagnosed: Diagnosed | None) -> str:
-    parts = [_fenced(project, tool.region)]
+    parts = [_statement(project, tool.region)]
     for attribute in tool.attributes:
         if isinstance(attribute, Doc):
             parts.append(_MARKS.sub(r"\\\1", escaped(attribute.text.value[:_MOST_SHOWN])))
-    said = [f"{_calls(tool)} calls"]
+    calls = _calls(tool)
+    said = [f"{calls} call{'' if calls == '1' else 's'}"]
     artifact = None if diagnosed is None else current_artifact(project, diagnosed)
     if artifact is not None:
         counted = plans_with(artifact, tool.name.text)
@@ -64,21 +65,28 @@ def _parameter(project: Project, owner: str, name: str) -> str | None:
         return None
     for parameter in (*tool.parameters, *tool.opened, *tool.observed):
         if parameter.name.text == name:
-            place = [o for o in project.all_of("parameter", (owner, name)) if o.defines]
-            source = project.sources[place[0].region.source]
-            end = min(source.text.find("\n", place[0].region.end) % (len(source.text) + 1),
-                      tool.region.end)  # fmt: skip
-            domain = getattr(parameter, "domain", None)
-            if isinstance(domain, Domain):
-                end = domain.region.end
-            region = Region(place[0].region.source, place[0].region.start, end)
+            region = _declaration(parameter)
             return f"parameter of `{written(owner)}`\n\n{_fenced(project, region)}"
     return None
 
 
+def _declaration(parameter: ParameterDeclaration | OpenDeclaration) -> Region:
+    """The characters of a parameter with its values or its type."""
+    if isinstance(parameter, ParameterDeclaration):
+        return parameter.name.region.to(parameter.domain.region)
+    last = parameter.parts[-1].region if parameter.parts else parameter.type.region
+    return parameter.name.region.to(last)
+
+
+def _statement(project: Project, region: Region) -> str:
+    """A statement as it is written, from its word to its last token."""
+    end = statement_ends(project.sources[region.source]).get(region.start, region.end)
+    return _fenced(project, Region(region.source, region.start, end))
+
+
 def _fenced(project: Project, region: Region) -> str:
     source: Source = project.sources[region.source]
-    text = source.statement(source.span(region))[:_MOST_SHOWN]
+    text = source.text[region.start : region.end][:_MOST_SHOWN]
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     shown = "\n".join(escaped(line) for line in text.splitlines())

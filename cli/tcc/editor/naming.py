@@ -29,7 +29,10 @@ def _file(mine: Rooted, found: Occurrence) -> list[types.Location]:
     here = mine.project.sources[found.region.source].path
     if here is None:
         return []
-    target = Path(os.path.realpath(here.parent / found.key[0]))
+    try:
+        target = Path(os.path.realpath(here.parent / found.key[0]))
+    except (OSError, ValueError):
+        return []
     if all(source.path != target for source in mine.project.sources):
         return []
     zero = types.Position(line=0, character=0)

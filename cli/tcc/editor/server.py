@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -165,8 +166,8 @@ class Editor:
         texts, made = self.texts, list[types.CodeAction]()
         for diagnosed in list(self.diagnosed.values()):
             if document.uri in diagnosed.told:
-                mine = diagnosed
-                made += await self._beside(lambda d=mine: code_actions(document, d, texts, params))  # type: ignore[misc]  # mypy does not see the default's type
+                work = partial(code_actions, document, diagnosed, texts, params)
+                made += await self._beside(work)
         return made
 
 

@@ -74,7 +74,9 @@ class Texts:
         if source.path is None or source.path == root.path:
             return root.uri
         document = self.at(Path(os.path.realpath(source.path)))
-        return uris.from_fs_path(str(source.path)) or root.uri if document is None else document.uri
+        if document is not None:
+            return document.uri
+        return uris.from_fs_path(str(source.path)) or root.uri
 
     def places(self, text: str) -> Places:
         """The places of a text."""

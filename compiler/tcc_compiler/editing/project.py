@@ -20,6 +20,7 @@ from tcc_compiler.language.source import (
     read_bytes,
     source_of,
 )
+from tcc_compiler.language.syntax.tokens import split
 from tcc_compiler.resolve.files import Read, gather
 
 
@@ -72,6 +73,12 @@ class Project:
         """The statement that declares a tool."""
         tools = (s for s in self.statements if isinstance(s, ToolStatement))
         return next((tool for tool in tools if tool.name.text == name), None)
+
+
+def statement_ends(source: Source) -> Mapping[int, int]:
+    """Where each statement of a source ends, by where it begins; a tool's braces are its own."""
+    chunks = split(source.text, 0, Report([source]))
+    return {chunk.tokens[0].region.start: chunk.tokens[-1].region.end for chunk in chunks}
 
 
 def read_project(
