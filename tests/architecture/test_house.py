@@ -43,7 +43,8 @@ EXTRAS = {"tcc_runtime": {"mcp": "executor/servers.py", "safetensors": "adapters
 ROOMS = {
     "tcc_runtime": {
         "langchain": {"langchain", "langchain_core", "langgraph", "pydantic", "pydantic_core"}
-    }
+    },
+    "tcc": {"editor": {"lsprotocol", "pygls"}},
 }
 PRINTERS = {"tcc_compiler": {"catalogue/__main__.py"}}
 

@@ -1,7 +1,8 @@
 """A real client of the language server: pygls' own, over the standard streams of a real process.
 
-pytest-lsp would have the server tested by plugins that break the rule that warnings are errors;
-its tests stand in `editors/tests`, and `scripts/editors` runs them in an environment of their own.
+pytest-lsp brings pytest-asyncio, which warns unless it finds an option that pytest refuses where it
+is not installed; its tests stand in `editors/tests`, and `scripts/editors` runs them in an
+environment of their own.
 """
 
 from __future__ import annotations
