@@ -17,6 +17,7 @@ from tcc_experiments import (
     truncation,
 )
 from tcc_experiments.model import Experiment
+from tcc_experiments.pipeline import experiment as pipeline
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
@@ -32,6 +33,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         truncation,
         fallback,
         ledger,
+        pipeline,
         arithmetic,
     )
 }
