@@ -59,8 +59,9 @@ def test_a_real_pipe_is_read(folder: Path) -> None:
     assert "its core is that of the source" in ran.stdout
 
 
-def test_a_closed_standard_input_is_said(folder: Path) -> None:
-    ran = process("tcc test - <&-", folder)
+@pytest.mark.parametrize("command", ["test", "epsilon"])
+def test_a_closed_standard_input_is_said(command: str, folder: Path) -> None:
+    ran = process(f"tcc {command} - <&-", folder)
     assert ran.returncode == 2 and "standard input is closed" in ran.stderr
 
 
