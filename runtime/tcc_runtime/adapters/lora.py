@@ -50,9 +50,7 @@ def check_lora(config: Mapping[str, object], tensors: Sequence[Tensor], path: st
     _check_targets(config.get("target_modules"), downs, path)
 
 
-def _side(
-    shapes: Mapping[str, Sequence[int]], mark: str, path: str
-) -> dict[str, tuple[int, ...]]:
+def _side(shapes: Mapping[str, Sequence[int]], mark: str, path: str) -> dict[str, tuple[int, ...]]:
     """The shapes of one side's matrices, by module, each of which has one."""
     found: dict[str, tuple[int, ...]] = {}
     for name, shape in shapes.items():
