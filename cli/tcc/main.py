@@ -116,10 +116,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         screen.say("interrupted", err=True)
         code = BAD_USAGE
-    except SystemExit:
-        # Click ends so, and only so, when the reader of our output went away
-        # (`tcc enumerate A | head`): that is no finding.
-        code = CLEAN
+    except SystemExit as error:
+        code = CLEAN if _is_of_click(error) else _internal(error)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         screen.say(f"Error: {where}{error.strerror or error}", err=True)
@@ -127,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MemoryError:
         screen.say("Error: not enough memory", err=True)
         code = DECLINED
-    except Exception as error:  # noqa: BLE001 - the boundary of the process: nothing may get past it
+    except BaseException as error:  # noqa: BLE001 - the boundary of the process
         code = _internal(error)
     sys.exit(code if isinstance(code, int) else CLEAN)
 
@@ -152,7 +150,19 @@ def _say(error: click.ClickException, arguments: Sequence[str]) -> None:
         screen.print_json("error", {"error": error.format_message()})
 
 
-def _internal(error: Exception) -> int:
+def _is_of_click(error: SystemExit) -> bool:
+    """Whether click itself has ended the process.
+
+    It does so when the reader of our output went away (`tcc enumerate A | head`), which is no
+    finding, and when it has completed a word for a shell.
+    """
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is not None and at.tb_frame.f_globals.get("__name__") == click.core.__name__
+
+
+def _internal(error: BaseException) -> int:
     screen.say(f"internal error: {type(error).__name__}: {error}", err=True)
     screen.say(
         "This is a bug in tcc, not in your input. Run again with TCC_TRACEBACK=1 and report it.",

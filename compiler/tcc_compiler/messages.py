@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tcc_certs.core.model import Core
+from tcc_compiler.automata.letters import Letters
+from tcc_compiler.automata.many_answers import MOST_PLACES, many_answers
+from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import Frontend
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.language.spans import Span
 from tcc_compiler.relax.attempts import NextAttempt
 from tcc_compiler.resources.refusal import Refused
+
+_MOST_CALLS = 12
 
 
 def refusal_diagnostic(refusal: Refused, places: Mapping[str, Span]) -> Diagnostic:
@@ -38,6 +44,32 @@ def relaxed_diagnostic(attempt: NextAttempt, places: Mapping[str, Span]) -> Diag
         span=None if attempt.place is None else places.get(attempt.place),
         hint="raise the limit to keep everything in the automaton, or leave --relax auto out",
     )
+
+
+def many_answers_diagnostics(
+    core: Core, letters: Letters, table: Table, places: Mapping[str, Span]
+) -> list[Diagnostic]:
+    """A warning for each tool with a call that no gate would ever let be made."""
+    found = []
+    for item in many_answers(core, letters, table):
+        name = core.tools[item.tool].name
+        way = " ".join([core.calls[call].text for call in item.way[:_MOST_CALLS]])
+        more = " .." if len(item.way) > _MOST_CALLS else ""
+        at = f"after `{way}{more}`" if item.way else "at the start"
+        message = (
+            f"no session can make the call that `{core.calls[item.call].text}` is an answer to "
+            f"{at}: while its outcome is not known there are {item.places} places to be at, and "
+            f"{MOST_PLACES} is the most (R301)"
+        )
+        hint = (
+            "list fewer values in `gives`, such as ranges of them, or let fewer of them decide "
+            "what may come next"
+        )
+        span = places.get(f"tool {name}")
+        found.append(
+            Diagnostic(code="TCC416", message=message, span=span, severity="warning", hint=hint)
+        )
+    return found
 
 
 def places_of(front: Frontend) -> Mapping[str, Span]:

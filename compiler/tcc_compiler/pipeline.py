@@ -50,6 +50,7 @@ from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Span
 from tcc_compiler.messages import (
+    many_answers_diagnostics,
     no_plan_diagnostics,
     places_of,
     refusal_diagnostic,
@@ -182,6 +183,9 @@ def compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compile
             timer.check_reading()
             built, warnings = _compile(front.core, options, timer)
             diagnostics = [relaxed_diagnostic(warning, front.places) for warning in warnings]
+            diagnostics += many_answers_diagnostics(
+                built.core, built.letters, built.table, front.places
+            )
             compared = compare(
                 built, front.examples, front.expects, timer.check_examples, front.places
             )

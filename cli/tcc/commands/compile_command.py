@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 
 @click.command("compile")
 @click.argument("grammar", type=GivenPath(dir_okay=False, path_type=Path))
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="the artifact; by default beside the grammar",
+)
 @config_options
 @compile_options
 @click.option(

@@ -25,7 +25,13 @@ OnPart = Callable[[str, int, int], None]
     show_default=True,
     help="folder for csv/, figures/ and RESULTS.md",
 )
-@click.option("--processes", type=click.IntRange(1, 64), default=2, show_default=True)
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    default=2,
+    show_default=True,
+    help="that measure at the same time",
+)
 @click.option("--no-figures", is_flag=True, help="tables and RESULTS.md alone; needs no matplotlib")
 @click.option("--list", "lists", is_flag=True, help="name the experiments, and run none")
 @json_option

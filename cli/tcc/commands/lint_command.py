@@ -27,7 +27,13 @@ from tcc_runtime.ledger.outputs import write_whole
 @click.option("--diff", "as_diff", is_flag=True, help="show the safe fixes, and write nothing")
 @config_options
 @compile_options
-@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option(
+    "--output-format",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="of what was found",
+)
 @json_option
 @click.pass_context
 def command(

@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 @click.argument("grammars", nargs=-1, required=True, type=GivenPath(path_type=Path))
 @config_options
 @compile_options
-@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option(
+    "--output-format",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="of what was found",
+)
 @watch_option
 @json_option
 @click.pass_context

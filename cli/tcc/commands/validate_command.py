@@ -20,7 +20,8 @@ from tcc.opening import (
     json_option,
     ledger_argument,
     refuse,
-    refuse_grammar,
+    require_artifact,
+    require_ledger,
 )
 from tcc.options import digest_option
 from tcc.verification import validate
@@ -59,7 +60,8 @@ def command(
     **given: Any,
 ) -> None:
     """Derive all of LEDGER again, and say what the run, or the session, has shown."""
-    refuse_grammar(artifact)
+    require_artifact(artifact)
+    require_ledger(ledger)
     pinned = None if pin is None else pin.hex()
     try:
         with _nodes_file(nodes, [ledger, artifact, given["counts"]]) as tell:

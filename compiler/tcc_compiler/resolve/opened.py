@@ -13,6 +13,7 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.names import written
 from tcc_certs.values.numbers import ensure_survives
 from tcc_certs.values.text_pattern import parse
+from tcc_certs.values.text_source import MAX_STEPS, ensure_quick, read_tree, size_of
 from tcc_certs.values.types import (
     FlagType,
     JsonType,
@@ -132,7 +133,26 @@ def _text(parts: Mapping[str, TypePart], report: Report) -> TextType | None:
         message = f"no text has at least {least} characters and at most {most}"
         report.error("TCC317", part.region, message, hint)
         return None
+    if pattern is not None and not _is_quick(pattern, most, parts, report):
+        return None
     return TextType(least=least, most=most, pattern=pattern)
+
+
+def _is_quick(pattern: str, most: int, parts: Mapping[str, TypePart], report: Report) -> bool:
+    """Whether a gate may be held up by a text of this pattern; else it is reported."""
+    try:
+        ensure_quick(pattern, most, "pattern")
+    except Rejected:
+        size = size_of(read_tree(pattern, "pattern"))
+        where = parts["max"] if "max" in parts else parts["~"]
+        message = (
+            f"this pattern has {size} positions, and its texts up to {most} characters: "
+            f"together more than {MAX_STEPS}, too much for one check"
+        )
+        hint = f"write `max {MAX_STEPS // size}` or less, or a shorter pattern"
+        report.error("TCC323", where.region, message, hint)
+        return False
+    return True
 
 
 def _length(part: TypePart | None, default: int, report: Report) -> int | None:

@@ -110,6 +110,14 @@ LANGUAGE: Mapping[str, Entry] = {
         "Where statements are left to a run, or derivations are counted, there are states that\n"
         "only seem to lead on. Leave `--relax` out, or take `strict` away.",
     ),
+    "TCC416": Entry(
+        "call with too many answers for a session",
+        "A warning. While it is not known what a call was answered, a session holds every place\n"
+        "where it may be: before the call, after each answer, and nowhere where an answer has\n"
+        "no plan. At most 64 are held, so a gate refuses a call that may lead to more (R301):\n"
+        "this one can be planned, and never made there. Answers after which the same may follow\n"
+        "lead to one place. List fewer values in `gives`, or let statements tell fewer apart.",
+    ),
 }
 EXAMPLES: Mapping[str, Entry] = {
     "TCC501": Entry(
