@@ -134,7 +134,7 @@ def _open_outputs() -> None:
     """An output that is closed takes what is written to it nowhere; the exit code still tells."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - to the end
 
 
 def _say(error: click.ClickException, arguments: Sequence[str]) -> None:
