@@ -27,6 +27,7 @@ OUTSIDE = {
     "tcc_runtime": {"blake3", "gmpy2", "numpy", "tcc_certs"},
     "tcc_experiments": {"blake3", "matplotlib", "tcc_certs", "tcc_compiler", "tcc_runtime"},
     "tcc": {
+        "blake3",
         "click",
         "gmpy2",
         "networkx",
@@ -38,7 +39,10 @@ OUTSIDE = {
     },
 }
 # What comes with an extra: imported inside the function that needs it, and nowhere else.
-EXTRAS = {"tcc_runtime": {"mcp": "executor/servers.py", "safetensors": "adapters/folder.py"}}
+EXTRAS = {
+    "tcc_runtime": {"mcp": "executor/servers.py", "safetensors": "adapters/folder.py"},
+    "tcc": {"cryptography": "signing/keys.py"},
+}
 # A room that nothing below it imports, and whose every file needs the extra.
 ROOMS = {
     "tcc_runtime": {

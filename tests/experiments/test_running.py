@@ -17,6 +17,7 @@ from tcc_experiments.catalogue import EXPERIMENTS
 from tcc_experiments.model import Part, Row, Size
 from tcc_experiments.results import page, sections
 from tcc_experiments.runner import Store, run
+from tests.cli.documents import check_document
 
 TRUNCATION = EXPERIMENTS["truncation"]
 PARTS = len(TRUNCATION.parts(Size.QUICK))
@@ -119,6 +120,7 @@ def test_a_quick_run_of_everything_finds_what_the_record_says(tmp_path: Path) ->
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
+    check_document(found)
     assert (found["format"], found["size"]) == ("tcc.experiments", "quick")
     verdicts = {
         name: [finding["verdict"] for finding in findings]

@@ -63,6 +63,10 @@ def command(
         raise click.BadParameter(f"there is no experiment {unknown[0]!r}; there are: {known}, all")
     every = not names or "all" in names
     wanted = [e for name, e in EXPERIMENTS.items() if every or name in names]
+    if lists and as_json:
+        named = [{"name": e.name, "title": e.title} for e in wanted]
+        screen.print_json("experiments", {"experiments": named})
+        return
     if lists:
         for experiment in wanted:
             screen.say(f"{experiment.name.ljust(14)}{experiment.title}")
