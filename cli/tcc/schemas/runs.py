@@ -7,8 +7,10 @@ from typing import Final
 
 from tcc.schemas.grammars import REFUSED
 from tcc.schemas.parts import (
+    CELL,
     CLAIM,
     DECIMAL,
+    FLAG,
     HEX32,
     NUMBER,
     ORDER,
@@ -103,6 +105,9 @@ RUNS: Final[Mapping[str, Sequence[Schema]]] = {
     ),
     "exec": (_EXEC, REFUSED),
     "batch": (closed({"runs": WHOLE, "certified": WHOLE, "out": TEXT}), REFUSED),
+    "demo": (
+        closed({"modes": listed(by_name(CELL)), "queries": listed(by_name(CELL)), "valid": FLAG}),
+    ),
     "experiments": (
         closed({"size": one_of("quick", "full"), "findings": by_name(listed(_CLAIM_OF_PAPER))}),
         closed({"experiments": listed(closed({"name": TEXT, "title": TEXT}))}),
