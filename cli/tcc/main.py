@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -47,6 +48,8 @@ COMMANDS = {
     "unroll": "write out the beginnings of all plans down to a depth",
     "epsilon": "compose privacy mechanisms to an epsilon at a delta",
     "explain": "explain a diagnostic code",
+    "lsp": "answer an editor, as a language server",
+    "completion": "print what a shell needs to complete commands and options",
     "schema": "print the schema of a command's JSON",
     "demo": "show the whole of it at work, on real questions",
     "experiments": "measure the paper's tables and figures",
@@ -109,6 +112,7 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `tcc` with `arguments` (the process's own where None), and exit."""
+    _open_outputs()
     try:
         # https://no-color.org: any value but the empty one asks for plain text.
         color = False if os.environ.get("NO_COLOR") else None
@@ -136,6 +140,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _internal(error)
         _document(f"internal error: {type(error).__name__}: {error}", arguments)
     sys.exit(code if isinstance(code, int) else CLEAN)
+
+
+def _open_outputs() -> None:
+    """An output that is closed takes what is written to it nowhere; the exit code still tells."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - to the end
 
 
 def _document(text: str, arguments: Sequence[str] | None) -> None:

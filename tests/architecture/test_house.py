@@ -51,7 +51,8 @@ EXTRAS = {
 ROOMS = {
     "tcc_runtime": {
         "langchain": {"langchain", "langchain_core", "langgraph", "pydantic", "pydantic_core"}
-    }
+    },
+    "tcc": {"editor": {"lsprotocol", "pygls"}},
 }
 PRINTERS = {"tcc_compiler": {"catalogue/__main__.py"}}
 

@@ -92,9 +92,7 @@ def pipeline(
         raise click.ClickException(str(error)) from None
     valid = all(row.get("replay", True) and row.get("session", True) for row in rows)
     if as_json:
-        screen.print_json(
-            "demo.pipeline", {"modes": by_mode(rows), "queries": rows, "valid": valid}
-        )
+        screen.print_json("demo", {"modes": by_mode(rows), "queries": rows, "valid": valid})
     else:
         _print(by_mode(rows), out)
     ctx.exit(CLEAN if valid else FINDINGS)

@@ -20,6 +20,8 @@ NUMBER: Final[Schema] = {"type": "number"}
 HEX16: Final[Schema] = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
 HEX32: Final[Schema] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 CODE: Final[Schema] = {"type": "string", "pattern": "^[A-Z]+[0-9]{3}$"}
+# What stands in a table whose columns are those of an experiment.
+CELL: Final[Schema] = {"type": ["string", "number", "boolean", "null"]}
 # Numbers that may be beyond 2^53, or are no whole ones, are texts.
 DIGITS: Final[Schema] = {"type": "string", "pattern": "^[0-9]+$"}
 DECIMAL: Final[Schema] = {"type": "string", "pattern": "^-?[0-9]+(\\.[0-9]+)?$"}

@@ -7,9 +7,11 @@ from typing import Final
 
 from tcc.schemas.grammars import REFUSED
 from tcc.schemas.parts import (
+    CELL,
     CLAIM,
     CODE,
     DECIMAL,
+    FLAG,
     HEX32,
     NUMBER,
     ORDER,
@@ -121,6 +123,9 @@ RUNS: Final[Mapping[str, Sequence[Schema]]] = {
         closed({**_MADE, **dict.fromkeys(_IN_SHARDS, WHOLE)}),
         closed(_VALIDATED),
         REFUSED,
+    ),
+    "demo": (
+        closed({"modes": listed(by_name(CELL)), "queries": listed(by_name(CELL)), "valid": FLAG}),
     ),
     "experiments": (
         closed({"size": one_of("quick", "full"), "findings": by_name(listed(_CLAIM_OF_PAPER))}),

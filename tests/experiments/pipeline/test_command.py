@@ -32,7 +32,7 @@ def test_the_demo_keeps_its_evidence_and_prints_the_table(tcc: Any, tmp_path: Pa
     other = tmp_path / "other"
     ended = tcc(*asked, "--out", other, "--categories", out / "categories.json", "--json")
     assert ended.code == 0
-    assert (ended.json["format"], ended.json["valid"]) == ("tcc.demo.pipeline", True)
+    assert (ended.json["format"], ended.json["valid"]) == ("tcc.demo", True)
     assert len(ended.json["queries"]) == 6 and len(ended.json["modes"]) == 3
     assert (other / "categories.json").read_bytes() == (out / "categories.json").read_bytes()
 
