@@ -19,7 +19,7 @@ from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tests.oracle.build import build
 from tests.oracle_session.desk import desk, desk_core, desk_plans
-from tests.oracle_session.writer import KEY, SessionWriter
+from tests.oracle_session.writer import KEY, NONCE, SessionWriter
 
 STARTED = 1_700_000_000_000
 
@@ -64,7 +64,7 @@ def test_a_random_session(seed: int, artifact: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "s.ledger"
     names = ["find.id", "refund.order", '"send-mail"."corps é"']
     show = ["refund.amount", *rng.sample(names, rng.randint(0, 3))]
-    options: dict[str, Any] = {"ledger": ledger, "key": KEY, "durable": False}
+    options: dict[str, Any] = {"ledger": ledger, "key": KEY, "durable": False, "nonce": NONCE}
     gate = Gate(artifact, show=show, clock=lambda: STARTED, **options)
     writer = SessionWriter(desk(4), show=show, started_ms=STARTED)
     for _ in range(10):

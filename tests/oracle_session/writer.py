@@ -20,6 +20,7 @@ from tcc_certs.race.digest import uuid7
 from tests.oracle_session.brute import Brute, Did, observed_of
 
 KEY = bytes(range(32))
+NONCE = bytes.fromhex("5e" * 16)
 CONTEXT = "tcc.session/1.0 digest key"
 
 
@@ -42,7 +43,7 @@ class SessionWriter:
             "kind": "session",
             "schema": "tcc.session/1.0",
             "started_ms": started_ms,
-            "nonce": "5e" * 16,
+            "nonce": NONCE.hex(),
             "artifact": artifact.file.digest.hex(),
             "grammar": manifest.grammar,
             "grammar_version": manifest.version,

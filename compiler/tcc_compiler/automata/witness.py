@@ -66,7 +66,7 @@ def _trace(came: dict[int, tuple[int, int]], start: int, end: int) -> list[int]:
 def infinite(core: Core, letters: Letters, before: Sequence[int], cycle: Sequence[int]) -> Refused:
     """The refusal of a language in which `cycle` can be repeated after `before`."""
     without = "" if _is_planned(core) else ", as no `plan` says what a plan is"
-    first = "write a `plan`, or " if without else ""
+    first = "say in `plan` what follows what, or " if without else ""
     lead = f"after {calls_text(core, letters, before)}, " if before else ""
     return Refused(
         "TCC401",

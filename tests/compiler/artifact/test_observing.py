@@ -140,7 +140,8 @@ def test_infinitely_many_plans_name_limits_as_a_grammar_writes_them() -> None:
     (found,) = compile_text(text, Options()).diagnostics
     assert found.code == "TCC401"
     assert found.hint == (
-        'add `limit depth <= N` or `limit uses("a-b") <= N` or `limit sum("a-b"."x y") <= X`'
+        "say in `plan` what follows what, or add `limit depth <= N` or "
+        '`limit uses("a-b") <= N` or `limit sum("a-b"."x y") <= X`'
     )
     limited = compile_text(text + 'limit sum("a-b"."x y") <= 3\n', Options())
     assert limited.artifact is not None

@@ -74,14 +74,14 @@ def test_a_negative_cycle_that_uses_cut_is_no_cycle() -> None:
 @pytest.mark.parametrize(
     ("parts", "named"),
     [
-        ({"limits": [depth(1)]}, "`limit depth <= 1`"),
+        ({"limits": [depth(1)]}, "`limit depth<=1`"),
         ({"limits": [uses(0, ">=", 3)]}, "`limit uses(a)>=3`"),
         ({"limits": [uses(0, "<=", 0)]}, "`limit uses(a)<=0`"),
         ({"requires": [["before", {2}, {0}]]}, "`require c before a`"),
         ({"requires": [["after", {2}, {1}]]}, "`require c after b`"),
         ({"forbids": [["next", [{0}, {1}]]]}, "`forbid a b`"),
         ({"forbids": [["with", {0}, {1}]]}, "`forbid a with b`"),
-        ({"start": "x", "goals": ["y"]}, "`start and goal`"),
+        ({"start": "x", "goals": ["y"]}, "from `start` to a `goal`"),
     ],
 )
 def test_no_plan_names_the_statement_that_leaves_none(parts, named) -> None:
