@@ -2,8 +2,9 @@
 
 A code's first letter says what was being read: ``B`` bytes and container, ``M`` manifest,
 ``C1``..``C9`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``S`` the
-ledger of a session, ``Q`` a book of quotes, ``E`` a file of atoms, ``R`` a call at a gate, ``D`` a
-decline.  Codes are stable: a released code keeps its meaning for ever, and is never used again.
+ledger of a session, ``Q`` a book of quotes, ``A`` a registry of adapters, ``E`` a file of atoms,
+``R`` a call at a gate, ``D`` a decline.  Codes are stable: a released code keeps its meaning for
+ever, and is never used again.
 """
 
 from __future__ import annotations
@@ -121,6 +122,15 @@ class Code(StrEnum):
     QUOTES = "Q101"
     QUOTED_TWICE = "Q102"
     QUOTED_UNKNOWN = "Q103"
+
+    # Adapters: the registry, and the folders that it names.
+    ADAPTER_REGISTRY = "A101"
+    ADAPTER_UNKNOWN = "A102"
+    ADAPTER_MISSING = "A103"
+    ADAPTER_FORM = "A104"
+    ADAPTER_INCONSISTENT = "A105"
+    ADAPTER_ALTERED = "A106"
+    ADAPTER_LEDGER = "A201"
 
     # E: what mechanisms took, handed in as atoms.
     ATOMS = "E101"

@@ -116,6 +116,19 @@ TEXTS: Mapping[Code, str] = {
     "each with one call or one tool and its cost, or low and high, as decimals in texts.",
     Code.QUOTED_TWICE: "The book says two things of one call or tool.",
     Code.QUOTED_UNKNOWN: "The book names a call, a tool or a model that the artifact has not.",
+    Code.ADAPTER_REGISTRY: "The file is no registry of adapters, or an entry of it has not "
+    "its form.",
+    Code.ADAPTER_UNKNOWN: "A model runs with an adapter that the registry does not have, or no "
+    "registry was given.",
+    Code.ADAPTER_MISSING: "The folder of an adapter, or a file of it, is missing or cannot "
+    "be read.",
+    Code.ADAPTER_FORM: "A file of an adapter's folder has not the form that PEFT and safetensors "
+    "give it.",
+    Code.ADAPTER_INCONSISTENT: "Rank, target modules and tensors of a LoRA adapter do not "
+    "go together.",
+    Code.ADAPTER_ALTERED: "An adapter is not the one that its entry in the registry names: its "
+    "configuration or its tensors were changed.",
+    Code.ADAPTER_LEDGER: "A ledger says something else of an adapter than the registry.",
     Code.ATOMS: "The file is no list of atoms: a JSON list of objects, each with its mechanism and "
     "that mechanism's numbers, as decimals in texts.",
     Code.ATOM_VALUE: "A number of an atom is out of its range: such a mechanism there is not, or "
@@ -181,19 +194,19 @@ TEXTS: Mapping[Code, str] = {
 }
 
 _PAGES = {
-    "B": "artifact.md",
-    "M": "artifact.md",
-    "C": "artifact.md, section 5",
-    "G": "core.md",
-    "P": "artifact.md",
-    "L": "ledger.md",
-    "S": "session.md",
-    "R": "session.md, section 6",
-    "D": "artifact.md and ledger.md",
+    "B": "docs/spec/artifact.md",
+    "M": "docs/spec/artifact.md",
+    "C": "docs/spec/artifact.md, section 5",
+    "G": "docs/spec/core.md",
+    "P": "docs/spec/artifact.md",
+    "L": "docs/spec/ledger.md",
+    "S": "docs/spec/session.md",
+    "Q": "docs/ranges.md",
+    "A": "docs/adapters.md",
+    "E": "docs/privacy.md",
+    "R": "docs/spec/session.md, section 6",
+    "D": "docs/spec/artifact.md and ledger.md",
 }
-
-
-_GUIDES = {"E": "docs/privacy.md", "Q": "docs/ranges.md"}
 
 
 def explain_code(text: str) -> str | None:
@@ -201,11 +214,10 @@ def explain_code(text: str) -> str | None:
     found = next((known for known in Code if known.value == text), None)
     if found is None:
         return None
-    page = _GUIDES.get(text[0]) or f"docs/spec/{_PAGES[text[0]]}"
     verdict = "input is declined" if found.declines else "input is invalid"
     if text[0] == "R":
         verdict = "call is refused"
-    return f"{text}: {title(found)}\n\n{TEXTS[found]}\n\nThe {verdict}; {page}."
+    return f"{text}: {title(found)}\n\n{TEXTS[found]}\n\nThe {verdict}; {_PAGES[text[0]]}."
 
 
 def title(code: Code) -> str:

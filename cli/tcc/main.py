@@ -28,6 +28,7 @@ COMMANDS = {
     "batch": "make many runs over one artifact, on all processors",
     "validate": "verify a ledger against its artifact",
     "session": "tell what an agent did, from the ledger of its session",
+    "adapters": "identify adapters, and check the registry of those that models run with",
     "report": "write a page about an artifact, a run or a session",
     "test": "check a grammar's examples and expectations",
     "fmt": "lay out grammars, comments and all",
@@ -39,9 +40,9 @@ COMMANDS = {
     "diff": "say which plans a new grammar has that an old one has not",
     "cheapest": "list the plans of least cost, cheapest first",
     "sample": "draw plans at random, uniformly or by what they cost",
+    "epsilon": "compose privacy mechanisms to an epsilon at a delta",
     "graph": "draw the states of an artifact, or write them as a graph",
     "unroll": "write out the beginnings of all plans down to a depth",
-    "epsilon": "compose privacy mechanisms to an epsilon at a delta",
     "explain": "explain a diagnostic code",
     "experiments": "measure the paper's tables and figures",
 }

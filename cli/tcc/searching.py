@@ -35,6 +35,7 @@ def search(
     started_ms: int | None = None,
     on_expand: Callable[[Progress], bool | None] | None = None,
     quoter: Quoter | None = None,
+    adapters: str | Path | None = None,
     atoms: Sequence[Mapping[str, Any]] = (),
     **settings: Unpack[SettingsByName],
 ) -> Run:
@@ -50,6 +51,8 @@ def search(
         quoter: is asked what calls cost whose cost is a range: any callable from a
             :class:`~tcc_runtime.asking.quotes.Question` to an
             :class:`~tcc_runtime.asking.quotes.Answer`.
+        adapters: the registry of adapters that models run with, each held to its folder; a run
+            with a ledger and a quoter needs one where models name adapters.
         atoms: the mechanisms that privatised the input before the run, as docs/privacy.md has
             them: ``{"mechanism": "laplace", "scale": "2", "sensitivity": "1"}``.
         settings: those of :class:`tcc_runtime.terms.settings.Settings`, by name: ``top``, ``mode``,
@@ -61,20 +64,24 @@ def search(
         tcc_runtime.errors.SettingsError: a setting is out of its range.
         tcc_runtime.errors.LedgerError: the ledger cannot be written.
         tcc_runtime.errors.AnswerError: the quoter gave something that is no answer.
+        tcc_certs.errors.Rejected: A101 to A106, of the registry and its adapters.
     """
     from tcc_certs.privacy.atoms_file import atoms_of
+    from tcc_runtime.adapters.registry import read_registry
     from tcc_runtime.ledger.recorder import Recorder
     from tcc_runtime.ledger.sinks import LedgerFile
     from tcc_runtime.search import search as run
 
     require_known("search", settings, _NAMED)
+    chosen = Settings(seed=os.urandom(32) if seed is None else seed, **settings)
+    known = None if adapters is None else read_registry(Path(adapters))
     handed = atoms_of(list(atoms))
     chosen = Settings(seed=os.urandom(32) if seed is None else seed, atoms=handed, **settings)
     if ledger is None:
-        return run(artifact, chosen, on_expand=on_expand, quoter=quoter)
+        return run(artifact, chosen, on_expand=on_expand, quoter=quoter, adapters=known)
     started = time.time_ns() // 1_000_000 if started_ms is None else started_ms
     recorder = Recorder(LedgerFile(Path(ledger), overwrite=overwrite), started_ms=started)
-    return run(artifact, chosen, recorder, on_expand, quoter=quoter)
+    return run(artifact, chosen, recorder, on_expand, quoter=quoter, adapters=known)
 
 
 def predict(artifact: Artifact, **settings: Unpack[SettingsByName]) -> Prediction | None:

@@ -77,6 +77,7 @@ def validate(
     nonce: bytes | None = None,
     counts: str | Path | bytes | None = None,
     key: bytes | None = None,
+    adapters: str | Path | None = None,
     kernel: str = "pure",
     nodes: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Validation | SessionValidation:
@@ -91,6 +92,7 @@ def validate(
         opening: 32 bytes, handed out before beacon and nonce were known.
         beacon, nonce: the public randomness, and the client's own.
         counts: an artifact with exact counts of the same core, for kappa.
+        adapters: a registry that the adapters of a run have to stand in, each held to its folder.
         key: 32 bytes, of a session's digests: those of values that it shows are derived again.
         kernel: ``pure`` trusts `tcc_certs` alone; ``fast`` passes lines by a faster reader, and
             leaves to the definition those that this one does not pass; sessions have none.
@@ -99,6 +101,7 @@ def validate(
 
     Raises:
         OSError: a file cannot be read.
+        Rejected: A101 to A106, of the registry and its adapters.
         SettingsError: what was given is for runs, and this is a session; or the other way round.
     """
     from tcc_certs.replay import validate as replay
@@ -107,10 +110,12 @@ def validate(
 
     chunks = ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger))
     if is_session(chunks):
-        for_runs = (seed, opening_salt, opening, beacon, nonce, counts, nodes)
+        for_runs = (seed, opening_salt, opening, beacon, nonce, counts, adapters, nodes)
         if any(given is not None for given in for_runs):
             raise SettingsError(
-                "ledger", "a run, for seed, opening, beacon, nonce, counts and nodes", "a session"
+                "ledger",
+                "a run, for seed, opening, beacon, nonce, counts, adapters and nodes",
+                "a session",
             )
         return go_through(chunks, _bytes(artifact), pin=pin, key=key)
     if key is not None:
@@ -122,7 +127,7 @@ def validate(
 
         shortcut = FastReplay()
 
-    return replay(
+    found = replay(
         chunks,
         _bytes(artifact),
         pin=pin,
@@ -135,6 +140,13 @@ def validate(
         tell=nodes,
         shortcut=shortcut,
     )
+    if adapters is None:
+        return found
+    from tcc.registered import held_to_registry
+    from tcc_runtime.adapters.registry import read_registry
+
+    whole = (chunks,) if isinstance(chunks, bytes) else chunks
+    return held_to_registry(found, whole, read_registry(Path(adapters)))
 
 
 def _bytes(source: str | Path | bytes) -> bytes:

@@ -21,6 +21,7 @@ from tcc_certs.errors import Code, ensure, require
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.formats.ledger_schema import check_record
+from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.answered import Answered, answer_of
 from tcc_runtime.asking.quotes import Answer, Quoter
@@ -46,6 +47,7 @@ def resume(
     sync_ms: int = 1000,
     quoter: Quoter | None = None,
     engine: Engine = QUICKEST,
+    adapters: Iterable[Adapter] | None = None,
 ) -> Run:
     """Takes a run up again; one whose ledger is closed is only played again.
 
@@ -62,6 +64,7 @@ def resume(
         sync_ms: as of the ledger's file.
         quoter: is asked where the answers of the ledger end.
         engine: how it is computed, whoever computed its prefix.
+        adapters: as of a search; those of the ledger.
 
     Raises:
         ResumeError: the ledger holds no record, or not this artifact's run with this seed.
@@ -79,7 +82,7 @@ def resume(
             recorder = Replaying(prefix, handle, path, withhold=withhold, sync_ms=sync_ms)
             asked = Answered(prefix.answers, quoter)
             clock = _clock(recorder)
-            return search(artifact, settings, recorder, on_expand, clock, asked, engine)
+            return search(artifact, settings, recorder, on_expand, clock, asked, engine, adapters)
     except LedgerError:
         raise
     except OSError as error:

@@ -7,10 +7,11 @@ Cost: next to that of the loop some tens of microseconds.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.constraints import constraints_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.observed import observed_calls
@@ -68,6 +69,7 @@ def search(
     clock: Callable[[], float] = time.monotonic,
     quoter: Quoter | None = None,
     engine: Engine = QUICKEST,
+    adapters: Iterable[Adapter] | None = None,
 ) -> Run:
     """Finds the best plans of one realised race, and shows that no other is better.
 
@@ -82,17 +84,21 @@ def search(
         quoter: is asked what calls cost whose cost is a range; None: nobody is.  What it raises
             ends the run and leaves a ledger that can be resumed.
         engine: how it is computed.
+        adapters: that models may run with, from a registry; None: there is none, and nothing is
+            said of any where nothing is recorded.
 
     Raises:
         SettingsError: the artifact does not allow these settings.
         LedgerError: the ledger could not be written; what it holds is a valid prefix.
         AnswerError: the quoter gave something that is no answer.
-        Rejected: an unverified artifact leads out of its ranges; C401, one that is said to have
-            been checked has a count that no kernel can have passed.
+        Rejected: A102 a model runs with an adapter that is not among them; an unverified artifact
+            leads out of its ranges; C401, one that is said to have been checked has a count that
+            no kernel can have passed.
         ValueError: the engine's rung does not take this run.
     """
     began = clock()
-    terms = terms_of(artifact, settings, quoted=quoter is not None)
+    registry = () if adapters is None and recorder is not None else adapters
+    terms = terms_of(artifact, settings, quoted=quoter is not None, registry=registry)
     recorded, ranged = recorder is not None, terms.ask is not None
     numbers = begin_with(artifact, engine.numbers, recorded=recorded, ranged=ranged)
     alone = on_expand is None and quoter is None

@@ -38,7 +38,7 @@ OUTSIDE = {
     },
 }
 # What comes with an extra: imported inside the function that needs it, and nowhere else.
-EXTRAS = {"tcc_runtime": {"mcp": "executor/servers.py"}}
+EXTRAS = {"tcc_runtime": {"mcp": "executor/servers.py", "safetensors": "adapters/folder.py"}}
 # A room that nothing below it imports, and whose every file needs the extra.
 ROOMS = {
     "tcc_runtime": {

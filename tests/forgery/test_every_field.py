@@ -34,6 +34,7 @@ TOLD = {"cost_low", "cost_high", "price", "latency", "epsilon", "dropped_bytes"}
 HALF = "1900000000"  # half of the range that a cost has is within Q32.32, all of it is not
 # Another one may lead to the same records: that is another honest run.
 SETTINGS = {*points.SETTINGS, "run_limits", "claim_type", "beacon", "client_nonce", "controller"}
+SETTINGS |= {"adapters"}
 HEAVY = "1" + "0" * 24  # beta: what a call costs at all takes a key to the end of its range
 CLAMPED = {
     "finalized": {"top": 9},

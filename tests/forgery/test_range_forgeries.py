@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -19,6 +20,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_certs.replay import validate
+from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import load
 from tcc_runtime.asking.answered import Answered, answer_of
 from tcc_runtime.errors import ResumeError, SettingsError
@@ -39,6 +41,12 @@ MODELS = [
     {"name": "probe", "price": 2, "latency_ms": 40, "epsilon": 10**7},
     {"name": "quote", "price": 3, "latency_ms": 90, "epsilon": 0},
 ]
+ADAPTERS = (
+    Adapter(name="small", adapter_id="0a" * 32, tier="S", dp_cert_id="cert-1", eps_train="2.5",
+            delta_train="0.000001"),
+    Adapter(name="large", adapter_id="0b" * 32, tier="L", dp_cert_id="cert-2", eps_train="6",
+            delta_train="0"),
+)  # fmt: skip
 RESPONSE = {"mechanism": "randomized_response", "probability": "0.75", "choices": 2}
 LAPLACE = {"mechanism": "laplace", "scale": "8", "sensitivity": "1"}
 GAUSSIAN = {"mechanism": "gaussian", "sigma": "4", "sensitivity": "1", "times": 2}
@@ -52,13 +60,20 @@ STRIDE = 29
 
 @cache
 def ranges(
-    tilt: int = 8, same: bool = True, network: bool = False, atoms: bool = False
+    tilt: int = 8,
+    same: bool = True,
+    network: bool = False,
+    atoms: bool = False,
+    adapted: bool = False,
 ) -> tuple[bytes, CheckedArtifact]:
     """Two letters of at most two calls, both costs ranges, one with three models."""
     parts = letters(2, cost=[3 * 10**8, 10**9], high=[15 * 10**8, 11 * 10**8])
     first, second = parts["tools"]
     promise = {"quotes": "same"} if same else {}
     models = ATOMIC if atoms else MODELS
+    names = ["small", "large"] if adapted else []
+    adapted_ones = [{**model, "adapter": name} for model, name in zip(models, names, strict=False)]
+    models = adapted_ones + models[len(names) :]
     parts["tools"] = [{**first, "models": models, **promise}, {**second, "quotes": "same"}]
     plan = ["repeat", ["call", {0, 1}], 0, 2]
     core = make_core(**parts, plan=plan, limits=[depth(2)])
@@ -84,6 +99,7 @@ RUNS: dict[str, tuple[dict, dict]] = {
     "never": ({}, {"top": 2, "ask": "never"}),
     "down": ({}, {"top": 3, "count_bits": 12, "ask": "node"}),
     "capped": ({}, {"max_expansions": 2, "top": 3, "alpha": "0.2", "eta": "0.9"}),
+    "adapted": ({"adapted": True}, {"top": 3, "ask": "node"}),
     "weights": (
         {},
         {"top": 3, "price_weight": "7", "latency_weight": "0.5", "epsilon_weight": "0"},
@@ -111,7 +127,9 @@ def _leaning(quoter: Unreliable):
     return lambda question: None if question.model == "guess" else quoter(question)
 
 
-def honest(data: bytes, told: dict[str, Any], quoter) -> Records:
+def honest(
+    data: bytes, told: dict[str, Any], quoter, adapters: Sequence[Adapter] = ADAPTERS
+) -> Records:
     """What the runtime writes."""
     sink = Memory()
     started = told.pop("started_ms", STARTED)
@@ -120,6 +138,7 @@ def honest(data: bytes, told: dict[str, Any], quoter) -> Records:
         Settings(**{"race": "coupled", **told}),
         Recorder(sink, started_ms=started),
         quoter=quoter,
+        adapters=adapters,
     )
     records = [json.loads(line) for line in sink.data.splitlines()]
     return [{k: v for k, v in record.items() if k != "~"} for record in records]
@@ -135,6 +154,11 @@ FIELD_CODES: dict[str, set[str]] = {
     "run_limits": {"L604", "L607", "L704", "L702"},
     "budget_event": {"L402"},
     "model_id": {"L702"},
+    "adapter_id": {"L702"},
+    "dp_cert_id": {"L702"},
+    "eps_train": {"L702"},
+    "delta_train": {"L702"},
+    "adapters": {"L201", "L702"},
     "dkey_pred": {"L702"},
     "dkey_real": {"L703"},
     "price_spent": {"L704"},
@@ -183,7 +207,8 @@ def another_honest_run(mutant: Mutant, data: bytes) -> bool:
     told |= {"max_expansions": limits.get("max_expansions"), "started_ms": header["started_ms"]}
     try:
         answers = [answer_of(r, 1) for r in mutant.records if r["kind"] == "refine"]
-        written = honest(data, {"seed": SEED, **told}, Answered(answers, None))
+        adapters = [Adapter(**listed) for listed in header.get("adapters", ())]
+        written = honest(data, {"seed": SEED, **told}, Answered(answers, None), adapters)
     except (Rejected, ResumeError, SettingsError):
         return False
     return chained(written) == mutant.data

@@ -25,6 +25,7 @@ class Model:
 
     Attributes:
         price: cents.  latency: milliseconds.  epsilon: nano.  Unsigned 64 bits.
+        adapter: the name of the adapter that it runs with; empty where it names none.
         atom: the mechanism that it privatises what it looks at with; what it takes beside epsilon.
     """
 
@@ -32,6 +33,7 @@ class Model:
     price: int
     latency: int
     epsilon: int
+    adapter: str = ""
     atom: Atom | None = None
 
 
@@ -50,13 +52,13 @@ def read_models(item: Mapping[str, Json], path: str) -> tuple[Model, ...]:
 def _model(value: Json, path: str) -> Model:
     numbers = ["epsilon", "latency_ms", "price"]
     item = as_object(value, path, _SCHEMA, ["name", *numbers], ["adapter", "atom"])
-    if "adapter" in item:
-        as_text(item["adapter"], f"{path}.adapter", _SCHEMA)
+    adapter = as_text(item["adapter"], f"{path}.adapter", _SCHEMA) if "adapter" in item else ""
     return Model(
         name=as_name(item["name"], f"{path}.name", _SCHEMA),
         price=as_unsigned(item["price"], f"{path}.price", _SCHEMA),
         latency=as_unsigned(item["latency_ms"], f"{path}.latency_ms", _SCHEMA),
         epsilon=as_unsigned(item["epsilon"], f"{path}.epsilon", _SCHEMA),
+        adapter=adapter,
         atom=_atom(item["atom"], f"{path}.atom") if "atom" in item else None,
     )
 

@@ -67,6 +67,20 @@ def _is_controller(value: Json) -> bool:
     )
 
 
+_ADAPTER = ["adapter_id", "delta_train", "dp_cert_id", "eps_train", "name", "tier"]
+
+
+def _is_adapter(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and sorted(value) == _ADAPTER
+        and all(isinstance(value[name], str) for name in _ADAPTER)
+        and HEX[1](value["adapter_id"])
+        and AMOUNT[1](value["eps_train"])
+        and PROBABILITY[1](value["delta_train"])
+    )
+
+
 def _is_guards(value: Json) -> bool:
     if not isinstance(value, list) or not value:
         return False
@@ -96,6 +110,7 @@ HEX = _matching("64 lower-case hex digits", "[0-9a-f]{64}")
 UUID = _matching("a UUIDv7", "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 DECIMAL = _matching("an exact decimal", r"(?!-0$)-?(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
 AMOUNT = _matching("an exact decimal of at least 0", r"(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
+PROBABILITY = _matching("an exact decimal from 0 to 1", r"0|1|0\.[0-9]{0,39}[1-9]")
 WHOLE = _matching("an integer of at least 0, as text", r"0|[1-9][0-9]{0,39}")
 Q64 = _matching("a Q64.64 number", r"-?(0|[1-9][0-9]{0,18})\.[0-9]{20}")
 Q32 = _matching("a Q32.32 number", r"-?(0|[1-9][0-9]{0,9})\.[0-9]{10}")
@@ -112,6 +127,10 @@ TIME: Format = (
 )
 LIMITS: Format = ("an object of max_expansions, max_ms, price_cap, sla_ms, epsilon_cap", _is_limits)
 CONTROLLER: Format = ("an object of ask, and the weights of three amounts", _is_controller)
+ADAPTERS: Format = (
+    "a list of adapters, not empty",
+    lambda value: isinstance(value, list) and bool(value) and all(map(_is_adapter, value)),
+)
 GUARD_LIST: Format = ("a list of guard names, strictly increasing, not empty", _is_guards)
 PLANS: Format = (
     "a list of plans: calls, cost, leaf_id, value",

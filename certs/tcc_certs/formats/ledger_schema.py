@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_forms import (
+    ADAPTERS,
     AMOUNT,
     ATOM,
     ATOMS,
@@ -26,6 +27,7 @@ from tcc_certs.formats.ledger_forms import (
     ORDER,
     PLANS,
     POSITIVE,
+    PROBABILITY,
     PUBLIC,
     Q32,
     Q64,
@@ -51,6 +53,9 @@ _PRIVATE: Mapping[str, Format] = {
     "router_rdp_eps": EPSILON, "alpha_selected": ORDER, "eps_delta": EPS_DELTA,
 }  # fmt: skip
 _CAPS: Mapping[str, Format] = {"price_cap": SIZE, "sla_ms": SIZE, "epsilon_cap": AMOUNT}
+_ADAPTED: Mapping[str, Format] = {
+    "adapter_id": HEX, "dp_cert_id": TEXT, "eps_train": AMOUNT, "delta_train": PROBABILITY,
+}  # fmt: skip
 _REQUIRED: Mapping[str, Mapping[str, Format]] = {
     "open": {
         "kind": TEXT, "schema": TEXT, "run_id": UUID, "started_ms": TIME, "artifact": HEX,
@@ -86,8 +91,8 @@ _REQUIRED: Mapping[str, Mapping[str, Format]] = {
 }  # fmt: skip
 _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "open": {
-        "after": CALLS, "atoms": ATOMS, "beacon": PUBLIC, "client_nonce": PUBLIC,
-        "controller": CONTROLLER, "delta": AMOUNT, "guards": GUARD_LIST,
+        "adapters": ADAPTERS, "after": CALLS, "atoms": ATOMS, "beacon": PUBLIC,
+        "client_nonce": PUBLIC, "controller": CONTROLLER, "delta": AMOUNT, "guards": GUARD_LIST,
     },
     "node": {
         "parent_id": UUID, "call": TEXT, "state": STATES, "N": WORD, "Nub": WORD, "U": WORD,
@@ -106,11 +111,11 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "requeue": {"step": POSITIVE, "claim_type": TEXT, "guards": GUARD_LIST},
     "budget": {
         "node_id": UUID, "ctx_digest": HEX, "call": TEXT, "model_id": TEXT, "dkey_pred": Q32,
-        "guards": GUARD_LIST, **_CAPS, **_PRIVATE,
+        "guards": GUARD_LIST, **_CAPS, **_ADAPTED, **_PRIVATE,
     },
     "refine": {
         "cost_low": DECIMAL, "cost_high": DECIMAL, "atom": ATOM, "claim_type": TEXT,
-        "guards": GUARD_LIST, **_PRIVATE,
+        "guards": GUARD_LIST, **_ADAPTED, **_PRIVATE,
     },
     "downgrade": {},
     "recovered": {},

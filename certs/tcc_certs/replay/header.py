@@ -14,6 +14,7 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
+from tcc_certs.replay.adapters import Adapter, read_adapters
 from tcc_certs.replay.budgets import Caps, Rule
 from tcc_certs.replay.findings import (
     NO_CERT,
@@ -49,6 +50,7 @@ class Header:
         timed: whether there is a cap on the time.
         rule: of asking what calls cost; None where the header has none.
         caps: on what asking may spend.
+        adapters: that models run with.
         raw: whether grammar or models were chosen by what the raw input was.
         taken: the account of privacy that the run begins with; None: it keeps none.
     """
@@ -72,6 +74,7 @@ class Header:
     timed: bool
     rule: Rule | None
     caps: Caps
+    adapters: tuple[Adapter, ...]
     raw: bool
     taken: Taken | None
 
@@ -119,6 +122,7 @@ def read_header(record: Record) -> Header:
         timed=isinstance(limits, dict) and "max_ms" in limits,
         rule=_rule(record.get("controller"), caps, taken),
         caps=caps,
+        adapters=read_adapters(record.get("adapters")),
         raw=record["privacy_scope"] == RAW_INPUT,
         taken=taken,
     )

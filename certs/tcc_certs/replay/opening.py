@@ -18,6 +18,7 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import PRF_DOMAIN, SCHEMA, size, text
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.digest import uuid7
+from tcc_certs.replay.adapters import named_adapters
 from tcc_certs.replay.budgets import Caps
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT, Header
@@ -88,12 +89,22 @@ def check_header(
     rules = (*_asking_rules(header, ranged(artifact)), *_privacy_rules(record, header, artifact))
     for name, holds, expected in rules:
         ensure(holds, Code.LEDGER_HEADER, name, expected, record.get(name, "no field"))
+    _check_adapters(record, header, artifact)
     claims = (header.full_claim(rank), NO_CERT)
     if header.claim_type not in claims:
         findings.add(Code.CLAIM, 1, "claim_type", " or ".join(claims), header.claim_type)
     if "guards" in record:
         findings.add(Code.GUARD, 1, "guards", "no field", record["guards"])
     return root
+
+
+def _check_adapters(record: Record, header: Header, artifact: CheckedArtifact) -> None:
+    """The adapters are those that the models of the core run with, where anybody is asked."""
+    asks = header.rule is not None and header.rule.ask != "never"
+    named = named_adapters(artifact.core) if asks else []
+    found = [adapter.name for adapter in header.adapters]
+    listed = record.get("adapters", "no field")
+    ensure(found == named, Code.LEDGER_HEADER, "adapters", named or "no field", listed)
 
 
 def _compare(record: Record, name: str, expected: Json, code: Code, findings: Findings) -> None:

@@ -13,10 +13,12 @@ from click.core import ParameterSource
 
 from tcc import screen
 from tcc.atoms import atoms_in, plain_delta
+from tcc.commands.adapters_command import adapters_in
 from tcc.configured import config_of, config_options, fill
 from tcc.exits import CLEAN, DECLINED
-from tcc.files import GRAMMAR_ENDINGS, same_file
+from tcc.files import same_file
 from tcc.forecast import announce, forecast, warn_of_relaxed
+from tcc.given import is_grammar
 from tcc.opening import (
     artifact_argument,
     input_option,
@@ -31,6 +33,7 @@ from tcc.outcome import print_run, run_fields
 from tcc.progress import OnExpand, live_line
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Rejected
+from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.quote_book import QuoteBook, read_quotes
 from tcc_runtime.errors import AnswerError, LedgerError, ResumeError, SettingsError
@@ -47,6 +50,7 @@ from tcc_runtime.terms.settings import DEFAULT_DELTA, TABLE, Settings
 @artifact_argument
 @run_options
 @input_option("--quotes", "a book of quotes: what calls cost whose cost is a range")
+@input_option("--adapters", "the registry of adapters that models run with")
 @input_option("--atoms", "a list of atoms: what privatised the input before the run")
 @click.option(
     "--predict/--no-predict",
@@ -70,6 +74,7 @@ def command(
     artifact: Path,
     ledger: Path | None,
     quotes: Path | None,
+    adapters: Path | None,
     atoms: Path | None,
     overwrite: bool,
     resumes: bool,
@@ -88,17 +93,18 @@ def command(
     """
     config = config_of(given, artifact, output_format="json" if as_json else "text")
     fill(given, config.run)
-    if artifact.suffix in GRAMMAR_ENDINGS:
+    if is_grammar(artifact):
         fill(given, config.compile)
     handed = () if atoms is None else atoms_in(atoms)
     settings, predicted = _settings(given, handed), None
     trust = {name: given.pop(name) for name in ("checked", "no_verify")}
-    inputs = [path for path in (quotes, atoms) if path is not None]
+    inputs = [path for path in (quotes, adapters, atoms) if path is not None]
     options = options_of(given)
     opened = open_artifact(artifact, command="run", options=options, read=inputs, **trust)
     if ledger is not None and same_file(ledger, inputs):
         raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
     quoter = None if quotes is None else _book(quotes, opened)
+    known = None if adapters is None else adapters_in(adapters)
     if quoter is not None and quoter.names_atoms and settings.delta is None:
         settings = replace(settings, delta=DEFAULT_DELTA)
     try:
@@ -112,12 +118,12 @@ def command(
         estimated = None if resumes else warn_of_relaxed(opened, settings, asked)
         with live_line(quiet=as_json) as on_expand:
             if resumes:
-                run = _resume(opened, ledger, settings, withhold_seed, on_expand, quoter)
+                run = _resume(opened, ledger, settings, withhold_seed, on_expand, quoter, known)
             else:
                 sink = HashOnly() if ledger is None else LedgerFile(ledger, overwrite=overwrite)
                 started = time.time_ns() // 1_000_000
                 recorder = Recorder(sink, started_ms=started, withhold=withhold_seed)
-                run = search(opened, settings, recorder, on_expand, quoter=quoter)
+                run = search(opened, settings, recorder, on_expand, quoter=quoter, adapters=known)
     except SettingsError as error:
         raise _bad_setting(error) from None
     except (AnswerError, ResumeError) as error:
@@ -170,6 +176,7 @@ def _resume(
     withhold: bool,
     on_expand: OnExpand | None,
     quoter: QuoteBook | None,
+    adapters: tuple[Adapter, ...] | None,
 ) -> Run:
     ctx = click.get_current_context()
     if ledger is None or ctx.get_parameter_source("seed") != ParameterSource.COMMANDLINE:
@@ -182,4 +189,5 @@ def _resume(
         withhold=withhold,
         on_expand=on_expand,
         quoter=quoter,
+        adapters=adapters,
     )

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, TypeAlias
 import click
 
 from tcc import screen
+from tcc.commands.adapters_command import extra_missing
 from tcc.documents import to_json
 from tcc.exits import CLEAN
 from tcc.files import same_file
@@ -18,13 +19,16 @@ from tcc.opening import (
     input_option,
     json_option,
     ledger_argument,
+    refuse,
     refuse_grammar,
 )
 from tcc.options import digest_option
 from tcc.verification import validate
+from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.replay import Validation
 from tcc_certs.session import SessionValidation
+from tcc_runtime.adapters.folder import ReaderMissing
 from tcc_runtime.errors import OutputRefused, SettingsError
 from tcc_runtime.ledger.outputs import target_of
 
@@ -36,6 +40,7 @@ _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
 @input_option("--artifact", "the artifact that was run", required=True)
 @digest_option("--pin", "the artifact digest that is trusted")
 @audit_options
+@input_option("--adapters", "the registry that the adapters of a run have to stand in")
 @click.option(
     "--nodes",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -61,6 +66,10 @@ def command(
             found = validate(ledger, artifact, pin=pinned, nodes=tell, **given)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+    except Rejected as refusal:
+        refuse(given["adapters"] or ledger, refusal)
+    except ReaderMissing:
+        raise extra_missing() from None
     except SettingsError as error:
         raise click.UsageError(str(error)) from None
     if as_json:

@@ -13,6 +13,7 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import divide_nearest, format_decimal
 from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN, format_q32
 from tcc_certs.privacy.spending import Taken
+from tcc_runtime.adapters.adapter import adapter_of
 from tcc_runtime.asking.controller import Choice, Spending
 from tcc_runtime.asking.refine import Asked
 from tcc_runtime.guards import Guard
@@ -29,13 +30,14 @@ class AskLines:
 
     Args:
         beta: of the artifact, numerator and places.
-        settings: the caps.
+        terms: the caps, and the adapters.
     """
 
-    def __init__(self, beta: tuple[int, int], settings: Settings) -> None:
+    def __init__(self, beta: tuple[int, int], terms: Terms) -> None:
         self._beta = beta[0]
         self._unit: int = 10 ** (beta[1] + _PLACES)
-        self._caps = cap_fields(settings)
+        self._caps = cap_fields(terms.settings)
+        self._adapters = terms.adapters
 
     def requeue(self, node: Item, node_id: str, clamp: bool, marks: Marks) -> Mapping[str, Json]:
         """`requeue`."""
@@ -57,7 +59,7 @@ class AskLines:
             "kind": "budget",
             "budget_event": "reserve",
             **_edge(node, node_id),
-            "model_id": choice.model.name,
+            **self._model(choice),
             "dkey_pred": format_q32(predicted),
             **spent_fields(spent + choice.expected),
             **self._caps,
@@ -92,7 +94,7 @@ class AskLines:
         return {
             "kind": "refine",
             **_edge(asked.node, node_id),
-            "model_id": asked.choice.model.name,
+            **self._model(asked.choice),
             "dkey_pred": format_q32(predicted),
             "dkey_real": format_q32(realised),
             "price": str(asked.took.price),
@@ -103,6 +105,11 @@ class AskLines:
             **spent_fields(spent),
             **marks.guards(fired, asked.fails),
         }
+
+    def _model(self, choice: Choice) -> Mapping[str, Json]:
+        """The model that is asked, and the adapter that it runs with."""
+        adapter = adapter_of(choice.model, self._adapters)
+        return {"model_id": choice.model.name, **({} if adapter is None else adapter.asked)}
 
     def slack(self, gain: Fraction) -> tuple[int, bool]:
         """beta * gain, a cost in nano-units, as Q32.32; and whether it had to be clamped."""
@@ -129,6 +136,12 @@ def spent_fields(spent: Spending) -> Mapping[str, Json]:
         "epsilon_used": format_decimal(spent.epsilon_used, _PLACES),
         **taken_fields(spent.taken),
     }
+
+
+def adapters_field(terms: Terms) -> Mapping[str, Json]:
+    """The member `adapters` of `open`, where models that may be asked run with some."""
+    listed = [adapter.listed for adapter in terms.adapters]
+    return {"adapters": listed} if listed else {}
 
 
 def taken_fields(taken: Taken | None) -> Mapping[str, Json]:

@@ -96,7 +96,7 @@ class Recorder:
         single = '"N":"1",' if artifact.manifest.counts == "exact" else '"Nub":"1",'
         self._steps = StepLines(self._stamp, single, self._marks, _contexts_of(artifact))
         if terms.ask is not None:
-            self._told = AskLines(artifact.manifest.beta, terms.settings)
+            self._told = AskLines(artifact.manifest.beta, terms)
         self._salt = terms.settings.salt
         commitment = seed_commitment(terms.settings.seed, self._salt)
         line = open_line(artifact, terms, commitment, self._started_ms)

@@ -13,7 +13,13 @@ from tcc_certs.formats.decimals import format_decimal
 from tcc_certs.formats.fixed import format_q32
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.guards import Descent, Guard, Stop
-from tcc_runtime.ledger.asks import cap_fields, controller_field, spent_fields, taken_fields
+from tcc_runtime.ledger.asks import (
+    adapters_field,
+    cap_fields,
+    controller_field,
+    spent_fields,
+    taken_fields,
+)
 from tcc_runtime.outcome import Run
 from tcc_runtime.terms.modes import Claim, Terms
 from tcc_runtime.terms.settings import Mode, Settings
@@ -55,6 +61,7 @@ def open_record(
         **_public(settings),
         **({"after": list(settings.after)} if settings.after else {}),
         **controller_field(terms),
+        **adapters_field(terms),
         **_account(terms),
     }
 

@@ -5,12 +5,14 @@ Text: docs/spec/race.md, section 11.  Every refusal of a combination is here.  C
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.privacy.spending import Taken, account, exact_delta
+from tcc_runtime.adapters.adapter import Adapter, adapters_of
 from tcc_runtime.artifact.counts import written_bytes
 from tcc_runtime.artifact.cuts import cut_of
 from tcc_runtime.artifact.load import Artifact
@@ -42,6 +44,7 @@ class Terms:
         cut: whether K is less than the root's rank.
         claim: what a certified stop shows; ``NoCert`` where nothing can.
         ask: when costs that are ranges are asked for; None where all costs are points.
+        adapters: that the models which may be asked run with, in order of their names.
         taken: the account of privacy that the run begins with; None where it keeps none.
     """
 
@@ -54,14 +57,22 @@ class Terms:
     cut: bool
     claim: Claim
     ask: Ask | None
+    adapters: tuple[Adapter, ...] = ()
     taken: Taken | None = None
 
 
-def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> Terms:
+def terms_of(
+    artifact: Artifact,
+    settings: Settings,
+    *,
+    quoted: bool = True,
+    registry: Iterable[Adapter] | None = None,
+) -> Terms:
     """Settles what the settings leave open, and refuses what the artifact cannot give.
 
     Args:
         quoted: whether there is somebody to ask.
+        registry: the adapters that are known; None: nothing is said of adapters.
 
     Raises:
         AfterRefused: `after` is no prefix of a plan.
@@ -70,7 +81,8 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
             `truncate` or ``anchored`` where no race is run; a cut the tail of which takes too
             many steps; a cap on asking, or a way of asking, where there is nothing to ask, or
             nobody; atoms or a delta where nothing counts them.
-        Rejected: an unverified artifact leads out of its ranges; D201 its counts are too great to
+        Rejected: A102 a model that may be asked runs with an adapter that the registry has not; an
+            unverified artifact leads out of its ranges; D201 its counts are too great to
             be written out.
     """
     _require_writable(artifact, settings)
@@ -94,6 +106,8 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
         _require_no_race(settings)
     if truncate < longest:
         _require_weighable(artifact, truncate, root)
+    ask = _ask(artifact, settings, quoted)
+    asked = registry is not None and ask not in (None, "never")
     return Terms(
         settings=settings,
         root=root,
@@ -103,7 +117,8 @@ def terms_of(artifact: Artifact, settings: Settings, *, quoted: bool = True) -> 
         truncate=truncate,
         cut=truncate < longest,
         claim=_claim(artifact, settings, mode, truncate < longest),
-        ask=_ask(artifact, settings, quoted),
+        ask=ask,
+        adapters=adapters_of(artifact.core, registry) if asked and registry is not None else (),
         taken=_taken(artifact, settings),
     )
 

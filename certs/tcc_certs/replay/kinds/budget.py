@@ -9,6 +9,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.fixed import format_q32
 from tcc_certs.formats.ledger import Record
+from tcc_certs.replay.adapters import adapter_fields
 from tcc_certs.replay.amounts import cap_fields, edge_fields, spent_fields
 from tcc_certs.replay.budgets import slack
 from tcc_certs.replay.fallback import Fallback
@@ -45,6 +46,7 @@ def replay_budget(run: Run, record: Record, line: int) -> None:
     expected |= {
         "budget_event": "reserve",
         "model_id": choice.model.name,
+        **adapter_fields(run.header.adapters, choice.model),
         "dkey_pred": format_q32(predicted),
         **spent_fields(spent.plus(choice.reserved)),
     }

@@ -17,6 +17,7 @@ from tcc_certs.formats.fixed import format_q32
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import text
 from tcc_certs.race.digest import uuid7
+from tcc_certs.replay.adapters import adapter_fields
 from tcc_certs.replay.amounts import edge_fields, spent_fields
 from tcc_certs.replay.budgets import Amounts, slack
 from tcc_certs.replay.guards import CLAMP, RANGE
@@ -66,6 +67,7 @@ def _answered(
         "kind": "refine",
         **edge_fields(run.header.started_ms, ask.node),
         "model_id": ask.choice.model.name,
+        **adapter_fields(run.header.adapters, ask.choice.model),
         "dkey_pred": format_q32(predicted),
         "dkey_real": format_q32(realised),
         "price": str(took.price),

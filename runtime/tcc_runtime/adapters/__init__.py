@@ -1,0 +1,1 @@
+"""Adapters that models run with: folders, identity, registry."""

@@ -1,0 +1,106 @@
+"""The registry of adapters: a file that names them, held to their folders.
+
+Text: docs/adapters.md, *The registry*.  A run takes the entries of a registry only where each
+folder is what its entry says; so what is altered, missing or unknown is refused before anything is
+asked.
+Cost: one pass over the tensors of every folder.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.formats.ledger_forms import AMOUNT, HEX, PROBABILITY, Format
+from tcc_runtime.adapters.adapter import Adapter
+from tcc_runtime.adapters.folder import folder_id
+
+SCHEMA: Final = "tcc.adapters/1.0"
+_MOST_BYTES, _MOST_TEXT = 1 << 20, 256
+_FORMS: Final[Mapping[str, Format]] = {
+    "id": HEX,
+    "eps_train": AMOUNT,
+    "delta_train": PROBABILITY,
+}
+_TEXTS: Final = ("tier", "dp_cert_id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An entry, and the folder that it speaks of."""
+
+    adapter: Adapter
+    folder: Path
+
+
+def read_registry(path: Path) -> tuple[Adapter, ...]:
+    """The adapters of a registry, in order of their names, each held to its folder.
+
+    Raises:
+        Rejected: A101 the file is no registry; A103 to A105 as of a folder; A106 a folder has
+            another identity than its entry.
+        ReaderMissing: safetensors is not installed.
+        OSError: the registry cannot be read.
+    """
+    entries = read_entries(path)
+    for entry in entries:
+        found, due = folder_id(entry.folder), entry.adapter.adapter_id
+        require(due, found, Code.ADAPTER_ALTERED, f"{path}: {entry.adapter.name}")
+    return tuple(entry.adapter for entry in entries)
+
+
+def read_entries(path: Path) -> tuple[Entry, ...]:
+    """The entries of a registry, as they stand there.
+
+    Raises:
+        Rejected: A101 the file is no registry.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as handle:
+        data = handle.read(_MOST_BYTES + 1)
+    ensure(len(data) <= _MOST_BYTES, Code.ADAPTER_REGISTRY, str(path), "at most 1 MiB", "more")
+    try:
+        document = tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise Rejected(Code.ADAPTER_REGISTRY, str(path), "TOML in UTF-8", error) from None
+    require(SCHEMA, document.get("format"), Code.ADAPTER_REGISTRY, f"{path}: format")
+    listed = document.get("adapters", {})
+    more = sorted(set(document) - {"format", "adapters"})
+    ensure(not more, Code.ADAPTER_REGISTRY, str(path), "format and adapters", more[:3])
+    if not isinstance(listed, dict):
+        raise Rejected(Code.ADAPTER_REGISTRY, f"{path}: adapters", "a table", listed)
+    return tuple(_entry(path, name, listed[name]) for name in sorted(listed))
+
+
+def _entry(path: Path, name: str, value: object) -> Entry:
+    place = f"{path}: adapters.{name}"
+    if not isinstance(value, dict):
+        raise Rejected(Code.ADAPTER_REGISTRY, place, "a table", value)
+    known = {"folder", *_FORMS, *_TEXTS}
+    more, less = sorted(set(value) - known), sorted(known - set(value) - {"folder"})
+    ensure(not more, Code.ADAPTER_REGISTRY, place, "no such member", more[:3])
+    ensure(not less, Code.ADAPTER_REGISTRY, place, "a member more", less[:3])
+    ensure(bool(name), Code.ADAPTER_REGISTRY, place, "a name", "none")
+    for member, (form, holds) in _FORMS.items():
+        ensure(
+            holds(value[member]), Code.ADAPTER_REGISTRY, f"{place}.{member}", form, value[member]
+        )
+    for member in (*_TEXTS, "folder"):
+        text = value.get(member, name)
+        holds_text = isinstance(text, str) and text.isprintable() and 0 < len(text) <= _MOST_TEXT
+        ensure(holds_text, Code.ADAPTER_REGISTRY, f"{place}.{member}", "a short text", text)
+    return Entry(
+        adapter=Adapter(
+            name=name,
+            adapter_id=value["id"],
+            tier=value["tier"],
+            dp_cert_id=value["dp_cert_id"],
+            eps_train=value["eps_train"],
+            delta_train=value["delta_train"],
+        ),
+        folder=path.parent / value.get("folder", name),
+    )
