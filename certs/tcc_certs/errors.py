@@ -117,6 +117,8 @@ class Code(StrEnum):
     RDP_ORDER = "L706"
     EPS_DELTA = "L707"
     ATOM_TAKEN = "L708"
+    RESERVATION = "L709"
+    MARGIN = "L710"
 
     # Q: a book of quotes.
     QUOTES = "Q101"
@@ -131,6 +133,15 @@ class Code(StrEnum):
     ADAPTER_INCONSISTENT = "A105"
     ADAPTER_ALTERED = "A106"
     ADAPTER_LEDGER = "A201"
+
+    # K: accounts that several runs draw on.
+    ACCOUNT_FORM = "K101"
+    ACCOUNT_VERSION = "K102"
+    ACCOUNT_CLOSED = "K103"
+    ACCOUNT_LOCKED = "K104"
+    ACCOUNT_CAPS = "K105"
+    ACCOUNT_LEASE = "K106"
+    ACCOUNT_LEDGER = "K201"
 
     # E: what mechanisms took, handed in as atoms.
     ATOMS = "E101"

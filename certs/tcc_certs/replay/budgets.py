@@ -7,8 +7,10 @@ Cost: a few products of integers for each model of a tool.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cmp_to_key
 from typing import TYPE_CHECKING, TypeAlias
 
 from tcc_certs.core.model import Model
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from tcc_certs.privacy.spending import Taken
 
 Decimal: TypeAlias = "tuple[int, int]"  # numerator, places
+Fraction: TypeAlias = "tuple[int, int]"  # numerator, denominator above 0
 
 UNNAMED = Model(name="quote", price=0, latency=0, epsilon=0)  # of a tool without models
 
@@ -83,6 +86,7 @@ class Rule:
         price_weight, latency_weight, epsilon_weight: a, b > 0 and c >= 0, exact decimals.
         caps: of the run.
         taken: the account that it begins with; None: it keeps none.
+        margin: Q, an exact decimal; None: a gain is expected as it is predicted.
     """
 
     ask: str
@@ -91,6 +95,7 @@ class Rule:
     epsilon_weight: Decimal
     caps: Caps
     taken: Taken | None = None
+    margin: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,22 +105,36 @@ class Choice:
     Attributes:
         number: its index among the tool's models.
         reserved: what it is taken to spend.
-        gain: what it is taken to raise the low cost by, nano-units: a fraction.
+        gain: what it is predicted to raise the low cost by, nano-units.
+        raised: the same with its margin: what it is chosen by.
     """
 
     number: int
     model: Model
     reserved: Amounts
-    gain: tuple[int, int]
+    gain: Fraction
+    raised: Fraction
+
+    @property
+    def margin(self) -> Fraction:
+        """What the prediction was raised by."""
+        return _minus(self.raised, self.gain)
 
 
 @dataclass(slots=True)
 class _Seen:
-    """The answers of one model: observed latencies; sums of widths asked about, and of gains."""
+    """The answers of one model.
+
+    Attributes:
+        latencies: observed.
+        width, gained: sums of the widths that it was asked about, and of gains.
+        residuals: each gain less the one that was predicted, least first.
+    """
 
     latencies: list[int]
     width: int = 0
     gained: int = 0
+    residuals: list[Fraction] = field(default_factory=list)
 
 
 class Controller:
@@ -159,6 +178,8 @@ class Controller:
         self.spent = self.spent.plus(took)
         seen = self._seen.setdefault((tool, choice.number), _Seen([]))
         seen.latencies.append(took.latency)
+        if self._rule.margin is not None:
+            insort(seen.residuals, _minus((gained, 1), choice.gain), key=_IN_ORDER)
         seen.width += width
         seen.gained += gained
 
@@ -168,6 +189,7 @@ class Controller:
         if seen.latencies:
             # P95 by nearest rank.
             latency = sorted(seen.latencies)[-(-95 * len(seen.latencies) // 100) - 1]
+        gain = (width * (width + 2 * seen.gained), 2 * (width + seen.width))
         return Choice(
             number=number,
             model=model,
@@ -177,13 +199,16 @@ class Controller:
                 epsilon=model.epsilon,
                 atom=model.atom,
             ),
-            gain=(width * (width + 2 * seen.gained), 2 * (width + seen.width)),
+            gain=gain,
+            raised=raised(gain, width, seen.residuals, self._rule.margin),
         )
 
     def _rank(self, one: Choice, other: Choice) -> bool:
         """Whether `one`, later in the grammar, is better than `other`."""
         burden, others = self._burden(one.reserved), self._burden(other.reserved)
-        (gain, unit), (gained, others_unit) = one.gain, other.gain
+        (gain, unit), (gained, others_unit) = one.raised, other.raised
+        if 0 in (burden, others) and burden != others:
+            return burden == 0
         score, others_score = gain * others_unit * others, gained * unit * burden
         if score != others_score:
             return score > others_score
@@ -203,13 +228,45 @@ class Controller:
         return whole * NANO + epsilon * alone
 
 
+def raised(
+    gain: Fraction, width: int, residuals: Sequence[Fraction], margin: Decimal | None
+) -> Fraction:
+    """A predicted gain, raised by the split-conformal upper quantile of past residuals.
+
+    Of n residuals it is the ceil((n + 1) Q)-th smallest.  Where there are not so many, no residual
+    bounds the gain, and the width does.  What is raised stays within 0 .. width, as all gains do.
+
+    Args:
+        width: of the edge's interval, nano-units.
+        residuals: least first.
+        margin: Q; None: nothing is raised.
+    """
+    if margin is None:
+        return gain
+    numerator, places = margin
+    rank = -(-(len(residuals) + 1) * numerator // 10**places)
+    if rank > len(residuals):
+        return width, 1
+    high = _minus(gain, (-residuals[rank - 1][0], residuals[rank - 1][1]))
+    if high[0] <= 0:
+        return 0, 1
+    return high if high[0] <= width * high[1] else (width, 1)
+
+
+def _minus(one: Fraction, other: Fraction) -> Fraction:
+    return one[0] * other[1] - other[0] * one[1], one[1] * other[1]
+
+
+_IN_ORDER = cmp_to_key(lambda one, other: _minus(one, other)[0])
+
+
 def _at_places(weight: Decimal, places: int) -> int:
     """An exact decimal as an integer of that many decimal places."""
     scale: int = 10 ** (places - weight[1])
     return weight[0] * scale
 
 
-def slack(beta: Beta, gain: tuple[int, int]) -> tuple[int, bool]:
+def slack(beta: Beta, gain: Fraction) -> tuple[int, bool]:
     """beta * gain (nano-units, a fraction) as Q32.32, and whether it had to be clamped."""
     numerator, denominator = gain
     unit = NANO * 10 ** beta[1] * denominator
