@@ -293,7 +293,7 @@ def test_many_processes_may_make_one_account(tmp_path):
 
 def stress(folder: Path, rounds: int) -> None:
     """Eight processes draw on one account and are killed at random, again and again."""
-    lease = 150
+    lease = 400
     path, rng = folder / "a", random.Random(7)
     cap = Amounts(60 * rounds, 600 * rounds, 10**9)
     account = Account(path, price=cap.price, latency_ms=cap.latency_ms, lease_ms=lease)
