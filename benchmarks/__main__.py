@@ -26,6 +26,7 @@ TABLES = (
     "mcp",
     "gate",
     "langgraph",
+    "startup",
 )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from tcc.options import COMPILING, RUNNING
+from tcc.options import COMPILING
 from tcc_compiler.language.catalogue import LINTS as CODES
 from tcc_compiler.language.diagnostics import Diagnostic, quote, suggest
 from tcc_compiler.language.source import Source, Unreadable, decode, read_bytes, source_of
@@ -32,8 +32,6 @@ LINTS: Final = frozenset(CODES) - {"TCC714", "TCC715"}
 _LEVELS: Final = ("error", "warning", "off")
 _TABLES: Final = ("lint", "compile", "run")
 _LINT: Final = ("allow", "levels", "per-file", "long-search")
-# What belongs to one run or one session: a secret, or where it begins.
-_RUNNING: Final = tuple(o for o in RUNNING if o.kind is not bytes and not o.calls)
 _HEAD = re.compile(r"\s*\[([^\[\]]*)\]")
 _KEY = re.compile(r"\s*(\"[^\"\n]*\"|'[^'\n]*'|[A-Za-z0-9_-]+)\s*[=.]")
 
@@ -163,7 +161,7 @@ class _Reader:
             },
             long_search=self._long_search(lint.get("long-search", LONG_SEARCH)),
             compile=self._options(tables, "compile", COMPILING),
-            run=self._options(tables, "run", _RUNNING),
+            run=self._options(tables, "run", _running()),
         )
         if self._problems:
             raise ConfigError(self._problems, self._source)
@@ -253,6 +251,13 @@ class _Reader:
         while path and path not in self._places:
             path = path[:-1]
         return self._places.get(path, Region(0, 0, 0))
+
+
+def _running() -> tuple[Option, ...]:
+    """The options of runs, but for what belongs to one: a secret, or where it begins."""
+    from tcc.run_options import RUNNING  # here: who compiles reads nothing of runs
+
+    return tuple(o for o in RUNNING if o.kind is not bytes and not o.calls)
 
 
 def _value(option: Option, value: object) -> Any:

@@ -14,7 +14,6 @@ from click.core import ParameterSource
 
 from tcc.config import Config, ConfigError, config_for
 from tcc.exits import BAD_USAGE
-from tcc.findings import print_diagnostics
 
 
 def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,6 +40,8 @@ def config_of(given: dict[str, Any], file: Path, *, output_format: str = "text")
     try:
         return config_for(file, chosen, none=none)
     except ConfigError as error:
+        from tcc.findings import print_diagnostics
+
         command = ctx.info_name or "error"
         sources = {error.source.name: error.source}
         print_diagnostics(command, error.diagnostics, sources, output_format)

@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
-from urllib.parse import quote
 
 from tcc import screen
 from tcc_compiler.language.diagnostics import Diagnostic, render
@@ -122,6 +121,8 @@ def _sarif_result(d: Diagnostic, codes: Sequence[str]) -> dict[str, Any]:
             "endLine": d.span.end_line,
             "endColumn": d.span.end_column,
         }
+        from urllib.parse import quote  # here, since no other format needs it
+
         place = {"artifactLocation": {"uri": quote(os.fsencode(d.span.file))}, "region": region}
         result["locations"] = [{"physicalLocation": place}]
     return result

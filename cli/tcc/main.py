@@ -41,9 +41,9 @@ COMMANDS = {
     "diff": "say which plans a new grammar has that an old one has not",
     "cheapest": "list the plans of least cost, cheapest first",
     "sample": "draw plans at random, uniformly or by what they cost",
-    "epsilon": "compose privacy mechanisms to an epsilon at a delta",
     "graph": "draw the states of an artifact, or write them as a graph",
     "unroll": "write out the beginnings of all plans down to a depth",
+    "epsilon": "compose privacy mechanisms to an epsilon at a delta",
     "explain": "explain a diagnostic code",
     "experiments": "measure the paper's tables and figures",
 }
@@ -82,8 +82,23 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def _tell_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        # By name, since the package imports the commands' layer for its own names' types.
+        version = importlib.import_module("tcc").__version__
+        screen.say(f"tcc, version {version}")
+        ctx.exit()
+
+
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="tcc", prog_name="tcc")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_tell_version,
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """Compile tool grammars into certified plan automata, run them, and audit every run."""
 
@@ -100,10 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         screen.say("interrupted", err=True)
         code = BAD_USAGE
-    except SystemExit:
-        # Click ends so, and only so, when the reader of our output went away
-        # (`tcc enumerate A | head`): that is no finding.
-        code = CLEAN
+    except SystemExit as error:
+        code = CLEAN if _is_of_click(error) else _internal(error)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         screen.say(f"Error: {where}{error.strerror or error}", err=True)
@@ -111,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MemoryError:
         screen.say("Error: not enough memory", err=True)
         code = DECLINED
-    except Exception as error:  # noqa: BLE001 - the boundary of the process: nothing may get past it
+    except BaseException as error:  # noqa: BLE001 - the boundary of the process
         code = _internal(error)
     sys.exit(code if isinstance(code, int) else CLEAN)
 
@@ -129,7 +142,19 @@ def _say(error: click.ClickException, arguments: Sequence[str]) -> None:
         screen.print_json("error", {"error": error.format_message()})
 
 
-def _internal(error: Exception) -> int:
+def _is_of_click(error: SystemExit) -> bool:
+    """Whether click itself has ended the process.
+
+    It does so when the reader of our output went away (`tcc enumerate A | head`), which is no
+    finding, and when it has completed a word for a shell.
+    """
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is not None and at.tb_frame.f_globals.get("__name__") == click.core.__name__
+
+
+def _internal(error: BaseException) -> int:
     screen.say(f"internal error: {type(error).__name__}: {error}", err=True)
     screen.say(
         "This is a bug in tcc, not in your input. Run again with TCC_TRACEBACK=1 and report it.",

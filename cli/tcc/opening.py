@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from tcc import screen
 from tcc.exits import DECLINED, FINDINGS
-from tcc.files import is_regular
+from tcc.files import first_bytes, is_regular, looks_like_artifact, looks_like_ledger
 from tcc.given import GIVEN, STDIN, compile_given, is_grammar
 from tcc.options import COMPILING, bytes_option, digest_option, flag, taken
 from tcc_certs.errors import Rejected
@@ -109,9 +109,13 @@ def show_or_exit(
     Args:
         keep_warnings: show nothing where there is an artifact: the command shows its warnings.
     """
-    from tcc.findings import print_diagnostics
+    if compiled.unmet:
+        from tcc.reasons import with_reasons
 
+        compiled = replace(compiled, diagnostics=with_reasons(compiled))
     if compiled.diagnostics and not (keep_warnings and compiled.artifact is not None):
+        from tcc.findings import print_diagnostics
+
         print_diagnostics(command, compiled.diagnostics, compiled.sources, output_format)
     if compiled.artifact is None:
         from tcc.compilation import only_guards
@@ -158,6 +162,7 @@ def open_artifact(
     read = [] if read is None else read
     read.append(path)
     if not is_grammar(path):
+        _refuse_ledger(path)
         if beside is None or not is_grammar(beside):
             refuse_compile_options(_RUN_OPTIONS if command == "run" else ())
     elif checked is not None or no_verify:
@@ -183,13 +188,29 @@ def open_artifact(
         raise click.ClickException(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def refuse_grammar(path: Path) -> None:
-    """Where only an artifact will do, say of a grammar that it is one, and what to do."""
+def require_artifact(path: Path) -> None:
+    """Where only an artifact will do, say of a grammar or a ledger what it is, and what to do."""
     if is_grammar(path):
         name, made = ("-", "A.tcca") if path is STDIN else (path, path.with_suffix(".tcca"))
         raise click.UsageError(
             f"{path} is a grammar, and certificates are in artifacts: "
             f"run `tcc compile {name} -o {made}` first, then name {made} here"
+        )
+    _refuse_ledger(path)
+
+
+def require_ledger(path: Path) -> None:
+    """Where only a ledger will do, say of a grammar or an artifact that it is one."""
+    if path.suffix == ".tcg":
+        raise click.UsageError(f"{path} is a grammar, and no ledger")
+    if looks_like_artifact(first_bytes(path)):
+        raise click.UsageError(f"{path} is an artifact, and no ledger: see `tcc check {path}`")
+
+
+def _refuse_ledger(path: Path) -> None:
+    if looks_like_ledger(first_bytes(path)):
+        raise click.UsageError(
+            f"{path} is a ledger, and no artifact: see `tcc validate {path} --artifact ARTIFACT`"
         )
 
 

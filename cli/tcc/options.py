@@ -1,7 +1,7 @@
 """The options of commands that the tables of options make: names, types, ranges, defaults and help.
 
-The tables are the fields of :class:`tcc_runtime.terms.settings.Settings` and of
-:class:`tcc_compiler.options.Options`; nothing of an option is said a second time here.
+The tables are the fields of :class:`tcc_compiler.options.Options`, and those of
+:mod:`tcc.run_options`; nothing of an option is said a second time here.
 """
 
 from __future__ import annotations
@@ -15,38 +15,16 @@ import click
 
 from tcc.prefixes import calls_in
 from tcc_compiler.options import Options
-from tcc_runtime.terms.settings import TABLE as SETTINGS
 from tcc_runtime.terms.table import Option, table_of
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 COMPILING: Final = table_of(Options)
-_NOT_DOING: Final = frozenset(
-    (
-        "after", "ask", "beacon", "client_nonce", "count_bits", "delta", "opening_salt",
-        "raw_input_dependent",
-    )
-)  # fmt: skip
-# A run takes the bits of counts from the option of the compiler: it is one limit to whoever asks.
-DOING: Final = tuple(
-    option for option in SETTINGS if option.name not in _NOT_DOING and not option.asking
-)
-RUNNING: Final = tuple(option for option in SETTINGS if option.name != "count_bits")
-
-
-def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a run."""
-    return _all(RUNNING, command)
-
-
-def doing_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of the searches of an execution: where each begins, its session says."""
-    return _all(DOING, command)
 
 
 def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of every command that compiles."""
-    return _all(COMPILING, command)
+    return all_options(COMPILING, command)
 
 
 def taken(table: Iterable[Option], given: dict[str, Any]) -> dict[str, Any]:
@@ -69,7 +47,8 @@ def bytes_option(name: str, text: str, *to: str) -> Decorator:
     return click.option(name, *to, metavar="HEX", help=text, callback=_any_bytes)
 
 
-def _all(table: Iterable[Option], command: Callable[..., Any]) -> Callable[..., Any]:
+def all_options(table: Iterable[Option], command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a table."""
     for option in reversed(tuple(table)):
         command = _click_option(option)(command)
     return command

@@ -8,12 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from tcc_runtime.outcome import Progress
+if TYPE_CHECKING:
+    from tcc_runtime.outcome import Progress
 
 OnPass: TypeAlias = Callable[[str, int], None]
-OnExpand: TypeAlias = Callable[[Progress], "bool | None"]
+OnExpand: TypeAlias = "Callable[[Progress], bool | None]"
 _EVERY = 0.1
 _Q64 = 1 << 64
 

@@ -109,9 +109,14 @@ def warn(text: str) -> None:
 
 def decimal(value: int) -> str:
     """The decimal text of an integer of any size (Python's own conversion stops at 4300 digits)."""
+    if value.bit_length() <= _SHORT:
+        return str(value)
     import gmpy2
 
     return str(gmpy2.mpz(value).digits())
+
+
+_SHORT = 8192  # bits, fewer than 4300 digits
 
 
 def big(value: int) -> str:

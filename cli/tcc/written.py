@@ -14,6 +14,7 @@ from tcc_runtime.questions.statements import Place, Statement, Written
 
 if TYPE_CHECKING:
     from tcc_compiler.language.spans import Span
+    from tcc_compiler.pipeline import Compiled
 
 Given: TypeAlias = "Artifact | str | Path"
 
@@ -37,8 +38,11 @@ def written_of(artifact: Artifact) -> Mapping[str, Written]:
     from tcc_compiler.pipeline import Compiled
 
     compiled = artifact.kept.get("written")
-    if not isinstance(compiled, Compiled):
-        return {}
+    return written_in(compiled) if isinstance(compiled, Compiled) else {}
+
+
+def written_in(compiled: Compiled) -> Mapping[str, Written]:
+    """The statements of a grammar that was compiled as they were written, by place."""
     return {
         name: Written(text=compiled.sources[span.file].statement(span), place=_place(span))
         for name, span in compiled.places.items()

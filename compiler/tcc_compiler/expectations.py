@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias
 
 from tcc_certs.core.model import CallSet, Core, members
@@ -21,11 +22,14 @@ from tcc_compiler.automata.letters import Letters, partition
 from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import Example, Expect
 from tcc_compiler.language.diagnostics import Diagnostic
+from tcc_compiler.language.spans import Span
+from tcc_compiler.reasons import calls_line, reasons_for, shortened
 from tcc_compiler.relax.names import only
 
 # A state of the automaton, and a state of the automaton of the relaxed statements.
 _Pair: TypeAlias = "tuple[int, int]"
 _MOST_PAIRS = 1 << 18
+_MOST_AHEAD = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,55 +58,133 @@ class Built:
     max_depth: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unmet:
+    """An `accept` line that does not hold.
+
+    Attributes:
+        diagnostic: what is reported of it.
+        word: calls of the core, as many as a plan may begin with and one more; all of the line
+            where only its end is no plan's (`ends`).
+    """
+
+    diagnostic: Diagnostic
+    word: tuple[int, ...]
+    ends: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """What was found, in the order of the text: examples, then expectations."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    unmet: tuple[Unmet, ...]
+
+
 def compare(
     made: Built,
     examples: Iterable[Example],
     expects: Iterable[Expect],
     check_time: Callable[[], None] = lambda: None,
-) -> list[Diagnostic]:
-    """A diagnostic for each example and each expectation that does not hold, in their order.
+    places: Mapping[str, Span] | None = None,
+) -> Compared:
+    """A diagnostic for each example and each expectation that does not hold.
 
     Args:
         check_time: called at each call of an example; it ends the comparison by raising.
+        places: the span of each statement, by its place.
     """
     walk = _Walk(made, check_time)
-    outcomes = [_example(made, walk, example) for example in examples]
+    found = [_example(made, walk, example, places or {}) for example in examples]
+    unmet = tuple(one for one in found if isinstance(one, Unmet))
+    outcomes = [one.diagnostic if isinstance(one, Unmet) else one for one in found]
     outcomes += [_expect(made, expect) for expect in expects]
-    return [diagnostic for diagnostic in outcomes if diagnostic is not None]
+    diagnostics = tuple(diagnostic for diagnostic in outcomes if diagnostic is not None)
+    return Compared(diagnostics=diagnostics, unmet=unmet)
 
 
-def _example(made: Built, walk: _Walk, example: Example) -> Diagnostic | None:
+def _example(
+    made: Built, walk: _Walk, example: Example, places: Mapping[str, Span]
+) -> Diagnostic | Unmet | None:
     try:
-        reached, plan = walk.find_plan(example.patterns)
+        found = walk.follow(example.patterns)
     except _TooManyPairs:
         return Diagnostic(
             code="TCC504",
             severity="warning",
             message="this line was not decided: what is relaxed adds up in too many ways",
             span=example.span,
+            hint="write its calls with all their arguments, or relax less",
         )
-    if example.accept and plan is None:
+    if example.accept and found.plan is None:
+        return _unmet(made, walk, example, found)
+    if not example.accept and found.plan is not None:
+        text = calls_line(made.core, found.plan)
         return Diagnostic(
-            code="TCC501",
-            message=f"no plan matches this line: {_stuck(reached, len(example.patterns))}",
+            code="TCC502",
+            message=f"a plan matches this line: {text or 'the empty plan'}",
             span=example.span,
-        )
-    if not example.accept and plan is not None:
-        text = " ".join(made.core.calls[call].text for call in plan) or "the empty plan"
-        return Diagnostic(
-            code="TCC502", message=f"a plan matches this line: {text}", span=example.span
+            hint="rule it out by a `forbid`, a `limit` or a narrower `plan`; if it is meant, "
+            "write `accept`",
+            notes=reasons_for(made.core, found.plan, places),
         )
     return None
 
 
-def _stuck(reached: int, size: int) -> str:
-    if reached == size:
-        return "no plan ends there" if size else "the empty sequence is no plan"
-    return f"after {reached} of its {size} calls no plan goes on so"
+def _unmet(made: Built, walk: _Walk, example: Example, found: _Found) -> Unmet:
+    """What could be where the line stops."""
+    size = len(example.patterns)
+    ends = found.reached == size
+    after = f"after `{shortened(made.core, found.before)}` " if found.before else ""
+    span = example.span
+    if ends:
+        message = f"{after}a plan has to go on" if size else "the empty sequence is no plan"
+        word = found.before
+    else:
+        call = next(iter(members(example.patterns[found.reached])))
+        one = made.core.calls[call].text
+        others = sum(stop - start for start, stop in example.patterns[found.reached]) - 1
+        shown = f"`{one}`" + (f" (or the {others} other calls of this pattern)" if others else "")
+        message = f"{after}no plan goes on with {shown}"
+        if not found.before:
+            message = f"no plan begins with {shown}"
+        word = [*found.before, call]
+        span = example.spans[found.reached] if example.spans else example.span
+    ahead, stops = walk.ahead(found.pairs)
+    texts = [f"`{made.core.calls[call].text}`" for call in ahead[:_MOST_AHEAD]]
+    if len(ahead) > _MOST_AHEAD:
+        texts.append("others")
+    if stops and not ends:
+        texts.append("the end of the plan")
+    listed = ", ".join(texts[:-1]) + (" or " if len(texts) > 1 else "") + "".join(texts[-1:])
+    diagnostic = Diagnostic(
+        code="TCC501",
+        message=f"no plan matches this line: {message}",
+        span=span,
+        hint=f"what can be there: {listed}" if texts else "nothing can be there",
+    )
+    return Unmet(diagnostic=diagnostic, word=tuple(word), ends=ends)
 
 
 class _TooManyPairs(Exception):
     """An example reaches more pairs of states than the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """How far a line could be followed.
+
+    Attributes:
+        reached: how many of its patterns can be matched from the start.
+        before: calls that match these.
+        pairs: a few of the pairs that they lead to.
+        plan: calls that match the whole line and are a plan; None where there are none.
+    """
+
+    reached: int
+    before: list[int]
+    pairs: list[_Pair]
+    plan: list[int] | None
 
 
 class _Walk:
@@ -118,10 +200,8 @@ class _Walk:
         self._relaxed_letters = made.letters if left is None else partition(left)
         self._control = None if left is None else Control(left, self._relaxed_letters, limits=True)
 
-    def find_plan(self, patterns: Sequence[CallSet]) -> tuple[int, list[int] | None]:
-        """How many patterns can be matched from the start, and a plan that matches all of them.
-
-        The plan is None where there is none; calls are indices of the core's calls.
+    def follow(self, patterns: Sequence[CallSet]) -> _Found:
+        """Match the patterns one after the other, as far as plans go on so.
 
         Raises:
             _TooManyPairs: past the limit on pairs.
@@ -132,14 +212,36 @@ class _Walk:
         for pattern in patterns:
             step = self._step(pairs, pattern)
             if not step:
-                return len(came), None
+                return self._found(came, pairs, None)
             made += len(step)
             if made > _MOST_PAIRS:
                 raise _TooManyPairs
             came.append(step)
             pairs = step
         last = next((pair for pair in pairs if self._accepts(pair)), None)
-        return len(came), None if last is None else _trace(came, last)
+        return self._found(came, pairs, None if last is None else _trace(came, last))
+
+    def _found(
+        self,
+        came: Sequence[Mapping[_Pair, tuple[_Pair, int]]],
+        pairs: Iterable[_Pair],
+        plan: list[int] | None,
+    ) -> _Found:
+        first = next(iter(pairs))
+        return _Found(len(came), _trace(came, first), list(islice(pairs, _MOST_AHEAD)), plan)
+
+    def ahead(self, pairs: Iterable[_Pair]) -> tuple[list[int], bool]:
+        """A few calls that can come next, at most _MOST_AHEAD + 1; whether a plan may end there."""
+        calls: dict[int, None] = {}
+        stops = False
+        for pair in pairs:
+            stops |= self._accepts(pair)
+            for letter, _ in self._table.row(pair[0]):
+                for call in islice(self._letters.calls[letter], _MOST_AHEAD + 1):
+                    relaxed = self._relaxed_letters.letter[call]
+                    if self._control is None or self._control.step(pair[1], relaxed) is not None:
+                        calls[call] = None
+        return sorted(calls)[: _MOST_AHEAD + 1], stops
 
     def _step(self, pairs: Iterable[_Pair], pattern: CallSet) -> dict[_Pair, tuple[_Pair, int]]:
         """The pairs after one call of `pattern`, each with the pair before and the call."""
@@ -197,10 +299,20 @@ def _expect(made: Built, expect: Expect) -> Diagnostic | None:
             severity="warning",
             message=f"{expect.what} is {shown}: whether it is {expected} is not decided by bounds",
             span=expect.span,
+            hint="relax less, so that the figure is exact",
         )
     return Diagnostic(
-        code="TCC503", message=f"{expect.what} is {shown}, not {expected}", span=expect.span
+        code="TCC503",
+        message=f"{expect.what} is {shown}, not {expected}",
+        span=expect.span,
+        hint=f"if this is meant, write `expect {expect.what} {_meant(expect, side, figure)}`; "
+        "else mend the grammar",
     )
+
+
+def _meant(expect: Expect, side: str, figure: int) -> str:
+    operator = {"": expect.op, "at most": "<=", "at least": ">="}[side]
+    return f"{operator} {_figure(expect.what, figure)}"
 
 
 def _decide(expect: Expect, figure: int, side: str) -> bool | None:

@@ -6,13 +6,19 @@ span of each place.  Cost: one look-up a message.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from tcc_certs.core.model import Core
+from tcc_compiler.automata.letters import Letters
+from tcc_compiler.automata.many_answers import MOST_PLACES, many_answers
+from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import Frontend
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.language.spans import Span
 from tcc_compiler.relax.attempts import NextAttempt
 from tcc_compiler.resources.refusal import Refused
+
+_MOST_CALLS = 12
 
 
 def refusal_diagnostic(refusal: Refused, places: Mapping[str, Span]) -> Diagnostic:
@@ -40,9 +46,45 @@ def relaxed_diagnostic(attempt: NextAttempt, places: Mapping[str, Span]) -> Diag
     )
 
 
-def no_plan_diagnostics(front: Frontend) -> list[Diagnostic]:
-    """A warning where no statement says what a plan is; else nothing."""
+def many_answers_diagnostics(
+    core: Core, letters: Letters, table: Table, places: Mapping[str, Span]
+) -> list[Diagnostic]:
+    """A warning for each tool with a call that no gate would ever let be made."""
+    found = []
+    for item in many_answers(core, letters, table):
+        name = core.tools[item.tool].name
+        way = " ".join([core.calls[call].text for call in item.way[:_MOST_CALLS]])
+        more = " .." if len(item.way) > _MOST_CALLS else ""
+        at = f"after `{way}{more}`" if item.way else "at the start"
+        message = (
+            f"no session can make the call that `{core.calls[item.call].text}` is an answer to "
+            f"{at}: while its outcome is not known there are {item.places} places to be at, and "
+            f"{MOST_PLACES} is the most (R301)"
+        )
+        hint = (
+            "list fewer values in `gives`, such as ranges of them, or let fewer of them decide "
+            "what may come next"
+        )
+        span = places.get(f"tool {name}")
+        found.append(
+            Diagnostic(code="TCC416", message=message, span=span, severity="warning", hint=hint)
+        )
+    return found
+
+
+def places_of(front: Frontend) -> Mapping[str, Span]:
+    """The span of each statement; the plan of a grammar without one has its first statement's."""
     if front.unplanned is None:
+        return front.places
+    return {"plan": front.unplanned, **front.places}
+
+
+def no_plan_diagnostics(front: Frontend, others: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """A warning where no statement says what a plan is; else nothing.
+
+    None either where `others` say that plans are infinitely many for want of one.
+    """
+    if front.unplanned is None or any(other.span == front.unplanned for other in others):
         return []
     return [
         Diagnostic(

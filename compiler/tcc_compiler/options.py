@@ -16,6 +16,9 @@ from tcc_certs.kernel import CheckedArtifact, check
 MAX_TILT = 64
 AUTO = "auto"
 
+# Endings of files that hold a graph; what has another ending is a grammar.
+GRAPH_SUFFIXES = (".graphml", ".json")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:

@@ -44,15 +44,19 @@ from tcc_compiler.automata.table import Table, as_deterministic, ranked
 from tcc_compiler.automata.witness import find_cycle, infinite
 from tcc_compiler.counting.bounds import bound
 from tcc_compiler.counting.count import check_bits, count, used_calls, weigh
-from tcc_compiler.expectations import Built, compare
+from tcc_compiler.expectations import Built, Unmet, compare
 from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_bytes, read_grammar_text
-from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph, read_networkx
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Span
-from tcc_compiler.messages import no_plan_diagnostics, refusal_diagnostic, relaxed_diagnostic
-from tcc_compiler.options import MAX_TILT, Options
-from tcc_compiler.relax.alternatives import with_alternatives
+from tcc_compiler.messages import (
+    many_answers_diagnostics,
+    no_plan_diagnostics,
+    places_of,
+    refusal_diagnostic,
+    relaxed_diagnostic,
+)
+from tcc_compiler.options import GRAPH_SUFFIXES, MAX_TILT, Options
 from tcc_compiler.relax.attempts import (
     GUARDED,
     Attempt,
@@ -83,6 +87,8 @@ class Compiled:
         diagnostics: errors and warnings, those of the front end first.
         sources: the texts that spans point into, by name.
         places: the span of each statement, by its place (:mod:`tcc_compiler.resources.place`).
+        core: of the grammar; None where the front end found errors.
+        unmet: the `accept` lines that do not hold.
         examples, expectations: how many the grammar has.
     """
 
@@ -91,6 +97,8 @@ class Compiled:
     diagnostics: tuple[Diagnostic, ...] = ()
     sources: Mapping[str, Source] = field(default_factory=dict)
     places: Mapping[str, Span] = field(default_factory=dict)
+    core: Core | None = None
+    unmet: tuple[Unmet, ...] = ()
     examples: int = 0
     expectations: int = 0
 
@@ -142,6 +150,8 @@ def compile_bytes(data: bytes, options: Options, name: str, folder: Path | None 
 
 def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -> Compiled:
     """Compile a networkx graph in memory; `name` is the grammar's where the graph has none."""
+    from tcc_compiler.imports.read import read_networkx
+
     timer = Timer(options)
     try:
         front = read_networkx(graph, name, timer.check_reading)
@@ -152,8 +162,11 @@ def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -
 
 def read_source(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
     """The front end's result for a file: a grammar, or a graph, as its ending says."""
-    read = read_graph if path.suffix.lower() in GRAPH_SUFFIXES else read_grammar
-    return read(path, check_time)
+    if path.suffix.lower() not in GRAPH_SUFFIXES:
+        return read_grammar(path, check_time)
+    from tcc_compiler.imports.read import read_graph
+
+    return read_graph(path, check_time)
 
 
 def _refused(refusal: Refused) -> Compiled:
@@ -163,23 +176,33 @@ def _refused(refusal: Refused) -> Compiled:
 def compile_frontend(front: Frontend, options: Options, timer: Timer) -> Compiled:
     """Compile what the front end has read; its examples and expectations must hold."""
     diagnostics: list[Diagnostic] = []
-    artifact = checked = None
+    artifact = checked = core = None
+    unmet: tuple[Unmet, ...] = ()
     if front.core is not None:
         try:
             timer.check_reading()
             built, warnings = _compile(front.core, options, timer)
             diagnostics = [relaxed_diagnostic(warning, front.places) for warning in warnings]
-            diagnostics += compare(built, front.examples, front.expects, timer.check_examples)
+            diagnostics += many_answers_diagnostics(
+                built.core, built.letters, built.table, front.places
+            )
+            compared = compare(
+                built, front.examples, front.expects, timer.check_examples, front.places
+            )
+            diagnostics += compared.diagnostics
+            core, unmet = built.core, compared.unmet
             if not any(diagnostic.severity == "error" for diagnostic in diagnostics):
                 artifact, checked = built.artifact, built.checked
         except Refused as refusal:
-            diagnostics = [refusal_diagnostic(refusal, front.places)]
+            diagnostics = [refusal_diagnostic(refusal, places_of(front))]
     return Compiled(
         artifact=artifact,
         checked=checked,
-        diagnostics=(*front.diagnostics, *no_plan_diagnostics(front), *diagnostics),
+        diagnostics=(*front.diagnostics, *no_plan_diagnostics(front, diagnostics), *diagnostics),
         sources=front.sources,
         places=front.places,
+        core=core,
+        unmet=unmet,
         examples=len(front.examples),
         expectations=len(front.expects),
     )
@@ -215,8 +238,13 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Built, list[N
             if first_refusal is None or refusal.code not in GUARDED:
                 first_refusal = refusal
             if not options.auto_relax:
+                # Here, since most compilations give no reason for them.
+                from tcc_compiler.relax.alternatives import with_alternatives
+                from tcc_compiler.relax.contradiction import with_contradiction
+
                 more = with_alternatives(core, attempt, refusal, guard, options, timer, take)
-                raise explain(more, core, asked) from None
+                told = with_contradiction(core, more, options, timer)
+                raise explain(told, core, asked) from None
             following = next_attempt(core, attempt, refusal, guard, options, timer.half())
             if following is None or timer.is_over():
                 raise explain(first_refusal, core, asked) from None

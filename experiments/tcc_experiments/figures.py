@@ -42,7 +42,8 @@ class MissingExtra(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            "figures need matplotlib, which the extra brings: pip install 'tcc[experiments]'"
+            "figures need matplotlib, which the extra brings: "
+            "pip install '.[experiments]' from a checkout"
         )
 
 

@@ -134,6 +134,8 @@ def read_prefix(path: Path) -> Prefix:
         record: Mapping[str, Json] = {}
         for record in reader:
             _require_open(kind, reader.records)
+            if header is None and record.get("kind") == "session":
+                raise ResumeError("line 1", "the ledger of a run", "that of a session")
             kind = check_record(record, reader.records)
             if header is None:
                 header = record

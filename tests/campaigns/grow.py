@@ -1,6 +1,6 @@
 """A corpus by coverage: atheris looks for inputs that reach what no other does; few are kept.
 
-    pip install 'tcc[fuzz]'
+    pip install '.[fuzz]'
     python -m tests.campaigns.grow artifact --seconds 600 --out fuzz-corpus
     python -m tests.campaigns.grow artifact --keep --out fuzz-corpus
 

@@ -1,6 +1,6 @@
 """How much of the readers the fuzzers' inputs pass through, in lines and in branches.
 
-    pip install 'tcc[fuzz]'
+    pip install '.[fuzz]'
     python -m tests.campaigns.reach artifact --runs 20000
 
 Reads the seeds, the corpus and so many inputs made of them, under coverage.py, and prints a line a

@@ -434,6 +434,23 @@ def test_monitors_that_would_take_hours_are_declined(monkeypatch: pytest.MonkeyP
         assert (refusal.value.code, refusal.value.path) == (code, "core.monitors")
 
 
+def test_a_core_has_no_pattern_that_takes_too_long_to_check() -> None:
+    for most, fine in ((1162, True), (1163, False)):
+        core = later_core()
+        text = core["tools"][0]["open"][0]
+        assert text["name"] == "t"
+        text |= {"max": most, "pattern": "[ab]*a[ab]{900}"}
+        if fine:
+            read_core(encode(core))
+            continue
+        with pytest.raises(Rejected) as refused:
+            read_core(encode(core))
+        assert (refused.value.code, refused.value.path) == (
+            "C801",
+            "core.tools[0].open[0].pattern",
+        )
+
+
 @pytest.mark.parametrize(
     "atom",
     [

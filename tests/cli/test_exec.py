@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -105,3 +109,91 @@ def test_hostile_files(tcc, shop, tmp_path: Path) -> None:
     tools.write_text(TOOLS)
     ended = tcc("exec", artifact, "--tools", tools, "--ledger", tools)
     assert ended.code == 2 and tools.read_text() == TOOLS
+
+
+EXITS = ["import sys; sys.exit()", "raise SystemExit(0)", "import sys; sys.exit(7)"]
+RAISES = [
+    "import sys; sys.exit(0)",
+    "raise BaseException('odd')",
+    "import asyncio; raise asyncio.CancelledError",
+]
+
+
+@pytest.mark.parametrize("text", [*EXITS, "raise BaseException('odd')"])
+def test_a_module_that_exits_is_bad_usage_with_its_path(tcc, shop, tmp_path: Path, text) -> None:
+    artifact, tools = shop
+    tools.write_text(text)
+    ended = tcc("exec", artifact, "--tools", tools, "--ledger", tmp_path / "s")
+    assert ended.code == 2 and ended.err.startswith(f"Error: {tools}: ")
+    assert "Traceback" not in ended.err and not (tmp_path / "s").exists()
+    tools.write_text("raise KeyboardInterrupt")
+    ended = tcc("exec", artifact, "--tools", tools)
+    assert ended.code == 2 and ended.err.strip() == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("how", "text"),
+    # In a coroutine GeneratorExit is how its own task is closed.
+    [*product(("def", "async def"), RAISES), ("def", "raise GeneratorExit")],
+)
+def test_a_tool_that_exits_is_an_unknown_outcome_and_no_clean_end(
+    tcc, shop, tmp_path: Path, how: str, text: str
+) -> None:
+    artifact, tools = shop
+    ledger = tmp_path / "s.session"
+    tools.write_text(f"{TOOLS}\n{how} find(by):\n    {text}\n")
+    ended = tcc("exec", artifact, "--tools", tools, "--ledger", ledger, "--json")
+    assert ended.code == 2 and ended.json["stop"] == "unknown" and ended.err == ""
+    assert [made["outcome"] for made in ended.json["calls"]] == ["unknown"]
+    assert '"outcome":"unknown"' in ledger.read_text()
+
+
+@pytest.mark.parametrize("how", ["def", "async def"])
+def test_an_interrupt_in_a_tool_is_an_interrupt(tcc, shop, tmp_path: Path, how: str) -> None:
+    artifact, tools = shop
+    ledger = tmp_path / "s.session"
+    tools.write_text(f"{TOOLS}\n{how} find(by):\n    raise KeyboardInterrupt\n")
+    ended = tcc("exec", artifact, "--tools", tools, "--ledger", ledger)
+    assert ended.code == 2 and ended.err.strip() == "interrupted"
+    assert '"outcome":"unknown"' in ledger.read_text()
+
+
+@pytest.mark.parametrize("name", ["arguments", "resolve"])
+@pytest.mark.parametrize("text", ["raise SystemExit(0)", "raise ValueError('odd')"])
+def test_what_the_module_is_asked_may_exit_too(tcc, shop, tmp_path, name: str, text: str) -> None:
+    artifact, tools = shop
+    ledger = tmp_path / "s.session"
+    tools.write_text(f"{TOOLS}\ndef find(by): raise OSError\ndef {name}(asked): {text}\n")
+    ended = tcc("exec", artifact, "--tools", tools, "--ledger", ledger)
+    error = "SystemExit: 0" if "Exit" in text else "ValueError: odd"
+    assert ended.code == 2 and ended.err.strip() == f"Error: {tools}: {name}: {error}"
+
+
+def test_a_bound_module_that_exits_is_bad_usage(tcc, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "exiting_tools.py").write_text("raise SystemExit(0)")
+    grammar = tmp_path / "g.tcg"
+    text = 'grammar g version "1" tool a { bind python "exiting_tools:a" } plan = a'
+    grammar.write_text(text)
+    ended = tcc("exec", grammar)
+    assert ended.code == 2 and "the import of exiting_tools: SystemExit: 0" in ended.err
+
+
+def test_no_exit_but_that_of_a_closed_pipe_is_clean(tcc, monkeypatch, artifact) -> None:
+    def leaves(*_: object, **__: object) -> None:
+        raise SystemExit(0)
+
+    monkeypatch.setattr("tcc.commands.count_command.open_artifact", leaves)
+    ended = tcc("count", artifact)
+    assert ended.code == 3 and "internal error: SystemExit: 0" in ended.err
+
+
+def test_a_closed_pipe_is_clean(artifact: Path) -> None:
+    for arguments in (["enumerate", str(artifact)], ["--help"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "wb") as out:
+            ended = subprocess.run(
+                [sys.executable, "-m", "tcc", *arguments], stdout=out, stderr=subprocess.PIPE
+            )
+        assert ended.returncode == 0 and ended.stderr == b""

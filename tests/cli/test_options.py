@@ -19,7 +19,8 @@ from tcc import requests
 from tcc.commands.compile_command import command as compile_command
 from tcc.commands.run_command import command as run_command
 from tcc.keywords import OptionsByName, SettingsByName
-from tcc.options import COMPILING, RUNNING, flag
+from tcc.options import COMPILING, flag
+from tcc.run_options import RUNNING
 from tcc_compiler.options import Options
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.terms.settings import TABLE, Settings

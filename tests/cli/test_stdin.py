@@ -108,7 +108,7 @@ def test_diagnostics_name_it_stdin_and_used_files_are_in_the_working_directory(
     assert ran.code == 1 and "<stdin>:3:8: error[TCC202]" in ran.err
     (folder / "tools" / "t.tcg").write_text("tool a {")
     ran = piped(TEXT, folder, "test", "-")
-    assert ran.code == 1 and "tools/t.tcg:1:9: error[TCC101]" in ran.err
+    assert ran.code == 1 and "tools/t.tcg:1:8: error[TCC114]" in ran.err
     ran = piped(TEXT, folder / "tools", "test", "-")
     assert ran.code == 1 and "<stdin>:2:5: error[TCC221]" in ran.err
     above = TEXT.replace("tools/t.tcg", "../x.tcg")

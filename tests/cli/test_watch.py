@@ -258,7 +258,7 @@ def test_a_real_compile_makes_the_artifact_anew(
     second = made.read_bytes()
     assert second != first
     grammar.write_text("plan = (")
-    assert "error[TCC101]" in one.until("watching 2 files")
+    assert "error[TCC114]" in one.until("watching 2 files")
     assert made.read_bytes() == second
     assert one.interrupt() == FINDINGS
 

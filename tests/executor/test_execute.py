@@ -330,3 +330,31 @@ def test_a_call_inside_a_tool_is_refused() -> None:
 
 def test_the_text_is_what_it_was() -> None:
     assert library.compile_text(SHOP).digest == shop().digest
+
+
+def test_a_tool_gets_what_was_decided_on_whoever_changes_the_callers_objects_meanwhile() -> None:
+    text = 'grammar g version "1" tool put(; what: json max 100) plan = put'
+    given = {"to": [{"name": "ann"}], "all": {"of": [1, 2]}}
+    got = []
+
+    def put(what: object) -> None:
+        got.append(what)
+
+    class Changing(library.Gate):
+        def enter_in_task(self, permit: object) -> object:
+            decided = super().enter_in_task(permit)
+
+            async def changed() -> None:
+                await decided
+                given["to"][0]["name"] = "bob"
+                given["all"]["of"].append(3)
+
+            return changed()
+
+    gate = Changing(library.compile_text(text), key=SEED)
+    found = library.execute(
+        None, {"put": put}, gate=gate, arguments={"put": {"what": given}}, seed=SEED
+    )
+    assert found.finished and given["to"] == [{"name": "bob"}]
+    assert got == [{"to": [{"name": "ann"}], "all": {"of": [1, 2]}}]
+    assert gate.is_call(1, "put", {"what": got[0]})

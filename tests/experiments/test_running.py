@@ -80,7 +80,7 @@ def test_without_matplotlib_the_message_says_what_to_do(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert told("experiments", "truncation", "--quick", "--out", tmp_path) == 2
     message = capsys.readouterr().err
-    assert "pip install 'tcc[experiments]'" in message and "--no-figures" in message
+    assert "pip install '.[experiments]'" in message and "--no-figures" in message
     assert not list(tmp_path.iterdir())
     arguments = ("truncation", "--quick", "--no-figures", "--processes", 1, "--out", tmp_path)
     assert told("experiments", *arguments) == 0

@@ -137,3 +137,28 @@ def test_a_million_decisions(kind: str) -> None:
         artifact, language = KINDS[kind](rng)
         decisions += sum(sum(play(rng, artifact, language)) for _ in range(400))
         seed += 1
+
+
+@pytest.mark.parametrize(
+    ("plan", "because"),
+    [
+        ("t x | y t(r=a) x", [("strict", "strict t")]),
+        ("t x | y (t(r=a) x | t(r=b) y)", [("strict", "strict t"), ("forbid", "forbid t(r=b) y")]),
+        ("t x | y x", [("plan", "plan")]),
+        ("t x | y x x x x t x", [("plan", "plan")]),
+        ("t x | y x | y t x x x x", [("limit", "depth<=5")]),
+    ],
+)
+def test_a_refusal_beside_a_strict_tool_blames_what_forbids_it(
+    plan: str, because: list[tuple[str, str]]
+) -> None:
+    text = (
+        'grammar g version "1"\ntool t gives (r: a | b) { strict }\ntool x\ntool y\n'
+        f"plan = {plan} | y\nlimit depth <= 5\nforbid t(r=b) y"
+    )
+    gate = Gate(tcc.compile_text(text))
+    with gate.call("y") as permit:
+        permit.done()
+    decision = gate.check("t")
+    assert decision.code == "R201"
+    assert [(one["kind"], one["text"]) for one in decision.because] == because

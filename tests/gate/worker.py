@@ -13,7 +13,7 @@ import sys
 import time
 
 import tcc
-from tcc_runtime.gate import journal
+from tcc_runtime.gate import ledger_file
 
 PLACES = ("before call", "after call", "inside", "before outcome", "after outcome", "torn call")
 
@@ -45,20 +45,20 @@ def die() -> None:
 
 
 def die_at(place: str) -> None:
-    write = journal.InFile.append
+    write = ledger_file.InFile.append
 
-    def append(self: journal.InFile, record: dict) -> None:  # type: ignore[type-arg]
+    def append(self: ledger_file.InFile, record: dict) -> None:  # type: ignore[type-arg]
         kind = str(record["kind"])
         if place == f"before {kind}":
             die()
         if place == f"torn {kind}":
-            os.write(self._handle, journal.seal(record, self.head)[0][:-9])
+            os.write(self._handle, ledger_file.seal(record, self.head)[0][:-9])
             die()
         write(self, record)
         if place == f"after {kind}":
             die()
 
-    journal.InFile.append = append  # type: ignore[method-assign]
+    ledger_file.InFile.append = append  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from tcc_compiler.frontend import Frontend, read_grammar
-from tcc_compiler.imports.read import GRAPH_SUFFIXES, read_graph
+from tcc_compiler.imports.read import read_graph
 from tcc_compiler.language.catalogue import CATALOGUE
 from tcc_compiler.language.diagnostics import render
+from tcc_compiler.options import GRAPH_SUFFIXES
 
 FOLDER = Path(__file__).parent / "diagnostics"
 GOLDEN = sorted(FOLDER.glob("*.txt"))
@@ -71,7 +72,8 @@ def test_diagnostics_are_as_written(
 
 
 def test_every_code_of_the_front_end_has_a_golden_file() -> None:
-    shown = "".join(path.read_text("utf-8").partition("\n---\n")[2] for path in GOLDEN)
+    golden = [*GOLDEN, *(FOLDER.parent / "messages").glob("*.txt")]
+    shown = "".join(path.read_text("utf-8").partition("\n---\n")[2] for path in golden)
     missing = [code for code in CATALOGUE if f"[{code}]" not in shown and not ELSEWHERE.match(code)]
     assert missing == []
 

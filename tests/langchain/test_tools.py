@@ -438,3 +438,31 @@ def test_a_store_that_breaks_leaves_the_outcome_unknown(many: World) -> None:
     with pytest.raises(OSError, match="the store is gone"):
         run(many, act, called("act", kind="a"), results=Broken())
     assert many.outcomes == ["unknown"]
+
+
+def test_a_tool_gets_what_was_decided_on_whoever_changes_it_meanwhile(many: World) -> None:
+    written = {"names": ["ann"], "more": {"of": [1]}}
+    got = []
+
+    def act(kind: str, deep: Any = None) -> str:
+        got.append(deep)
+        return "done"
+
+    class Inside(BaseModel):
+        kind: str
+        deep: Any = None
+
+    made = StructuredTool.from_function(act, name="act", description="act", args_schema=Inside)
+    (guarded,) = guard([made], many.gate)
+    decide = many.gate.enter
+
+    def changing(permit: Any) -> None:
+        decide(permit)
+        written["names"].append("bob")
+        written["more"]["of"].append(2)
+
+    many.gate.enter = changing
+    guarded.invoke({"kind": "a", "deep": written})
+    assert written == {"names": ["ann", "bob"], "more": {"of": [1, 2]}}
+    assert got == [{"names": ["ann"], "more": {"of": [1]}}]
+    assert many.gate.is_call(1, "act", {"kind": "a", "deep": got[0]})

@@ -22,7 +22,7 @@ from tcc_certs.values.kinds import (
     TextType,
 )
 from tcc_certs.values.numbers import compare, ensure_survives
-from tcc_certs.values.text_source import read_tree
+from tcc_certs.values.text_source import ensure_quick
 
 _SCHEMA = Code.CORE_SCHEMA
 MAX_SIZE = 1 << 20  # code points of a text, bytes of a JSON value
@@ -77,7 +77,7 @@ def _text(item: Mapping[str, Json], path: str) -> TextType:
     if "pattern" not in item:
         return TextType(least=least, most=most)
     pattern = as_text(item["pattern"], f"{path}.pattern", _SCHEMA)
-    read_tree(pattern, f"{path}.pattern")
+    ensure_quick(pattern, most, f"{path}.pattern")
     return TextType(least=least, most=most, pattern=pattern)
 
 

@@ -17,7 +17,7 @@ from tcc_certs.errors import Rejected
 @click.command("cheapest")
 @artifact_argument
 @click.option(
-    "-n", "count", type=click.IntRange(0), default=1, show_default=True, help="that many plans"
+    "-n", "count", type=click.IntRange(1), default=1, show_default=True, help="that many plans"
 )
 @compile_options
 @json_option

@@ -16,7 +16,7 @@ from tcc.opening import (
     artifact_argument,
     input_option,
     json_option,
-    refuse_grammar,
+    require_artifact,
 )
 from tcc.options import digest_option
 from tcc.verification import check
@@ -53,7 +53,7 @@ def command(
     is the one in a file; --exact that nothing is relaxed: the automaton holds every statement, and
     every count is exact.
     """
-    refuse_grammar(artifact)
+    require_artifact(artifact)
     try:
         pinned = None if pin is None else pin.hex()
         report = check(artifact, core=core, source=source, pin=pinned, exact=exact, kernel=kernel)

@@ -14,7 +14,6 @@ from tcc.configured import config_of, config_options, fill
 from tcc.describe import describe, print_description
 from tcc.exits import CLEAN
 from tcc.files import same_file
-from tcc.findings import as_json as as_object
 from tcc.given import STDIN, GivenPath, compile_given
 from tcc.opening import json_option, options_of, show_or_exit
 from tcc.options import compile_options
@@ -107,10 +106,13 @@ class _Job:
         artifact = load(compiled.artifact or b"", verify=False)
         fields = describe(artifact)
         if self.as_json:
-            warnings = [as_object(diagnostic) for diagnostic in compiled.diagnostics]
             if self.config is not None:
                 fields["config"] = str(self.config)
-            screen.print_json("compile", fields | ({"diagnostics": warnings} if warnings else {}))
+            if compiled.diagnostics:
+                from tcc.findings import as_json as as_object
+
+                fields["diagnostics"] = [as_object(said) for said in compiled.diagnostics]
+            screen.print_json("compile", fields)
             return CLEAN
         fields.pop("plans_by_depth", None)
         took = time.perf_counter() - started

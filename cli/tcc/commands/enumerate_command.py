@@ -27,7 +27,7 @@ _DEFAULT = 1000
 @artifact_argument
 @click.option(
     "--limit",
-    type=click.IntRange(0),
+    type=click.IntRange(1),
     help=f"at most that many plans (default {_DEFAULT})",
 )
 @compile_options

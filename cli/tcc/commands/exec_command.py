@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import shlex
-from collections.abc import Callable, Mapping
+from asyncio import CancelledError
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,8 @@ from tcc.opening import (
     refuse,
     trust_options,
 )
-from tcc.options import DOING, compile_options, doing_options, taken
+from tcc.options import compile_options, taken
+from tcc.run_options import DOING, doing_options
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import BindingError, LedgerError, ResumeError, SettingsError
@@ -94,26 +98,33 @@ def command(
     source = source if arguments is None else _arguments(arguments)
     try:
         with Gate(opened, ledger=ledger, show=show) as gate:
-            found = execute(
-                None,
-                functions,
-                gate=gate,
-                arguments=source,
-                deadline=deadline,
-                retries=retries,
-                resolve=resolve,
-                once=once,
-                servers=named,
-                **settings,
-            )
+            try:
+                found = execute(
+                    None,
+                    functions,
+                    gate=gate,
+                    arguments=source,
+                    deadline=deadline,
+                    retries=retries,
+                    resolve=resolve,
+                    once=once,
+                    servers=named,
+                    **settings,
+                )
+            except BaseException:
+                gate.withdraw()
+                raise
             head = gate.head
     except Refused as refusal:
         raise click.ClickException(str(refusal)) from None
     except SettingsError as error:
         said = f"expected {error.expected}, found {error.found}"
         raise click.BadParameter(said, param_hint=f"--{error.field.replace('_', '-')}") from None
-    except (BindingError, ResumeError) as error:
+    except BindingError as error:
         raise click.ClickException(str(error)) from None
+    except ResumeError as error:
+        said = f"{ledger}: this ledger cannot be taken up: {error}"
+        raise click.ClickException(said) from None
     except Rejected as refusal:
         refuse(ledger or artifact, refusal)
     except LedgerError as error:
@@ -130,19 +141,49 @@ def _module(path: Path | None, artifact: Artifact) -> tuple[dict[str, Any] | Non
     if spec is None or spec.loader is None:
         raise click.BadParameter(f"{str(path)!r} is no Python file", param_hint="--tools")
     module = importlib.util.module_from_spec(spec)
-    try:
+    with _owners(str(path)):
         spec.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001 - the file is its owner's, and may raise anything
-        said = f"{path}: {type(error).__name__}: {error}"
-        raise click.ClickException(said) from None
     found = getattr(module, "TOOLS", None)
     if found is None:
         names = [tool.name for tool in artifact.core.tools]
         found = {name: getattr(module, name) for name in names if hasattr(module, name)}
     if not isinstance(found, Mapping):
         raise click.BadParameter("TOOLS is no mapping", param_hint="--tools")
-    resolve: Callable[..., Any] | None = getattr(module, "resolve", None)
-    return dict(found), getattr(module, "arguments", None), resolve
+    source, resolve = getattr(module, "arguments", None), getattr(module, "resolve", None)
+    if callable(source):
+        source = _asked(source, f"{path}: arguments")
+    if resolve is not None and not callable(resolve):
+        raise click.BadParameter("`resolve` is nothing to call", param_hint="--tools")
+    return dict(found), source, None if resolve is None else _told(resolve, f"{path}: resolve")
+
+
+@contextmanager
+def _owners(where: str) -> Iterator[None]:
+    """The code of the file's owner, which may raise anything, and exit too."""
+    try:
+        yield
+    except (KeyboardInterrupt, GeneratorExit, CancelledError):
+        raise
+    except BaseException as error:  # noqa: BLE001 - see above
+        said = f"{where}: {type(error).__name__}: {error}"
+        raise click.ClickException(said) from None
+
+
+def _asked(source: Callable[[Any], Any], where: str) -> Callable[[Any], Any]:
+    async def ask(step: Any) -> Any:
+        with _owners(where):
+            found = source(step)
+            return await found if inspect.isawaitable(found) else found
+
+    return ask
+
+
+def _told(resolve: Callable[[Any], Any], where: str) -> Callable[[Any], Any]:
+    def tell(made: Any) -> Any:
+        with _owners(where):
+            return resolve(made)
+
+    return tell
 
 
 def _arguments(path: Path) -> dict[str, dict[str, Any]]:

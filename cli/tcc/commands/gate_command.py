@@ -117,10 +117,12 @@ def _guarded(gate: Gate, how: Guarded, finish: bool) -> int:
         if finish and gate.may_finish:
             gate.finish()
     except ServerDrift as drift:
+        gate.withdraw()
         for finding in drift.findings:
             screen.say(f"tcc gate: {finding}", err=True)
         return FINDINGS
     except ServerError as error:
+        gate.withdraw()
         screen.say(f"tcc gate: {error}", err=True)
         return DECLINED
     finally:

@@ -19,7 +19,7 @@ from tcc.opening import (
     open_artifact,
     options_of,
     refuse_compile_options,
-    refuse_grammar,
+    require_artifact,
 )
 from tcc.options import compile_options, digest_option
 from tcc.pages.build import Built, of_artifact, of_ledger
@@ -111,7 +111,7 @@ def _of_artifact(
 def _of_ledger(
     ledger: Path, artifact: Path, since: Path | None, pin: str | None, given: dict[str, Any]
 ) -> Built:
-    refuse_grammar(artifact)
+    require_artifact(artifact)
     if since is not None:
         raise click.UsageError("--since is for artifacts, and this is a ledger")
     refuse_compile_options()

@@ -29,9 +29,10 @@ from tcc.opening import (
     refuse,
     trust_options,
 )
-from tcc.options import RUNNING, compile_options, flag, run_options, taken
+from tcc.options import compile_options, flag, taken
 from tcc.outcome import print_run, run_fields
 from tcc.progress import OnExpand, live_line
+from tcc.run_options import RUNNING, run_options
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Rejected
 from tcc_runtime.adapters.adapter import Adapter

@@ -19,7 +19,7 @@ from tcc_certs.formats.decimals import format_decimal
 @click.command("sample")
 @artifact_argument
 @click.option(
-    "-n", "count", type=click.IntRange(0), default=1, show_default=True, help="that many draws"
+    "-n", "count", type=click.IntRange(1), default=1, show_default=True, help="that many draws"
 )
 @click.option(
     "--uniform/--softmax",

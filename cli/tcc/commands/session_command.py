@@ -12,7 +12,7 @@ import click
 
 from tcc import screen
 from tcc.exits import CLEAN
-from tcc.opening import input_option, json_option, ledger_argument, refuse_grammar
+from tcc.opening import input_option, json_option, ledger_argument, require_artifact, require_ledger
 from tcc.options import digest_option
 from tcc.verification import validate
 from tcc_certs.errors import Rejected
@@ -50,7 +50,8 @@ def show(
 
     The ledger is validated first; one that does not conform is not told.
     """
-    refuse_grammar(artifact)
+    require_artifact(artifact)
+    require_ledger(ledger)
     pinned = None if pin is None else pin.hex()
     found = validate(ledger, artifact, pin=pinned, key=key)
     if not isinstance(found, SessionValidation):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,10 @@ def _test(
     for path in grammars:
         compiled = compile_given(path, options(path))
         see(compiled)
+        if compiled.unmet:
+            from tcc.reasons import with_reasons
+
+            compiled = replace(compiled, diagnostics=with_reasons(compiled))
         failed = compiled.artifact is None
         guarded = only_guards(compiled.diagnostics)
         worst = max(worst, (DECLINED if guarded else FINDINGS) if failed else CLEAN)

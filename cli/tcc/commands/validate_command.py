@@ -21,7 +21,8 @@ from tcc.opening import (
     json_option,
     ledger_argument,
     refuse,
-    refuse_grammar,
+    require_artifact,
+    require_ledger,
 )
 from tcc.options import digest_option
 from tcc.verification import validate
@@ -62,7 +63,8 @@ def command(
     **given: Any,
 ) -> None:
     """Derive all of LEDGER again, and say what the run, or the session, has shown."""
-    refuse_grammar(artifact)
+    require_artifact(artifact)
+    require_ledger(ledger)
     pinned = None if pin is None else pin.hex()
     drawn_on = None if account is None else account_in(account)
     try:

@@ -73,6 +73,10 @@ class Table:
         """Whether levels have so few states that one at a time is faster than all at once."""
         return len(self.accept) < _WIDE * len(self.levels)
 
+    def degree_of(self, q: int) -> int:
+        """How many edges state `q` has."""
+        return int(self.edge_start[q + 1] - self.edge_start[q])
+
     def row(self, q: int) -> list[tuple[int, int]]:
         """The pairs (letter, target) of state `q`."""
         edges = slice(self.edge_start[q], self.edge_start[q + 1])

@@ -52,12 +52,12 @@ def unanswered(
     if not asked:
         return
     known: dict[tuple[int, ...], list[Unanswered]] = {}
-    for q, trace in _ways(table):
+    for q, trace in ways(table):
         row = tuple([letter for letter, _ in table.row(q)])
         if row not in known:
             known[row] = list(_open_questions(asked, letters, frozenset(row)))
         if known[row]:
-            way = _calls(letters, trace, q)
+            way = calls_on(letters, trace, q)
             for at in known[row]:
                 yield Unanswered(
                     way=way, answered=at.answered, missing=at.missing, others=at.others
@@ -88,7 +88,7 @@ def _open_questions(
 _Trace = dict[int, tuple[int, int]]
 
 
-def _ways(table: Table) -> Iterator[tuple[int, _Trace]]:
+def ways(table: Table) -> Iterator[tuple[int, _Trace]]:
     """The states by the fewest calls to them, each with the trace of the ways so far."""
     trace: _Trace = {}
     todo = [table.start]
@@ -100,7 +100,7 @@ def _ways(table: Table) -> Iterator[tuple[int, _Trace]]:
                 todo.append(target)
 
 
-def _calls(letters: Letters, trace: _Trace, q: int) -> tuple[int, ...]:
+def calls_on(letters: Letters, trace: _Trace, q: int) -> tuple[int, ...]:
     """The first call of each letter on the way to `q`."""
     way = []
     while q in trace:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcc_certs.core.model import Call, Core
+from tcc_certs.core.model import Call, Core, OneCall, Repeat
 from tcc_certs.formats.names import written
 from tcc_compiler.automata.amounts import value_amounts
 from tcc_compiler.automata.letters import Letters
@@ -65,13 +65,26 @@ def _trace(came: dict[int, tuple[int, int]], start: int, end: int) -> list[int]:
 
 def infinite(core: Core, letters: Letters, before: Sequence[int], cycle: Sequence[int]) -> Refused:
     """The refusal of a language in which `cycle` can be repeated after `before`."""
+    without = "" if _is_planned(core) else ", as no `plan` says what a plan is"
+    first = "write a `plan`, or " if without else ""
     lead = f"after {calls_text(core, letters, before)}, " if before else ""
     return Refused(
         "TCC401",
         f"there are infinitely many plans: {lead}"
-        f"{calls_text(core, letters, cycle)} can be repeated for ever",
-        hint=f"add {' or '.join(cuts(core, letters, cycle))}",
+        f"{calls_text(core, letters, cycle)} can be repeated for ever{without}",
+        hint=f"{first}add {' or '.join(cuts(core, letters, cycle))}",
         place="plan",
+    )
+
+
+def _is_planned(core: Core) -> bool:
+    """Whether a plan expression says more than that any calls may follow each other."""
+    plan = core.plan
+    return not (
+        isinstance(plan, Repeat)
+        and (plan.low, plan.high) == (0, None)
+        and isinstance(plan.body, OneCall)
+        and core.patterns[plan.body.pattern] == ((0, len(core.calls)),)
     )
 
 

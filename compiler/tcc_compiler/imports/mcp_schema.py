@@ -13,6 +13,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tcc_certs.errors import Rejected
+from tcc_certs.values.text_source import MAX_STEPS, ensure_quick, read_tree, size_of
 from tcc_compiler.imports.mcp_domains import Domain, Losses, quoted, unheld
 from tcc_compiler.imports.mcp_listed import listed_domain
 from tcc_compiler.imports.mcp_numbers import integer_domain, number_domain, numbers_of
@@ -93,22 +95,33 @@ def _text(schema: Mapping[str, Any]) -> Domain | None:
     losses = Losses()
     least = _length(schema, "minLength", 0)
     most = _length(schema, "maxLength", _USUAL if least <= _USUAL else _LONGEST)
-    if most > _LONGEST:
-        losses.said.append(f"at most {_LONGEST} characters")
-    if least > min(most, _LONGEST):
+    pattern = schema.get("pattern")
+    made = dialect_of(pattern) if isinstance(pattern, str) else None
+    longest = _LONGEST if made is None else _checked_at_once(made, min(most, _LONGEST))
+    if longest < least <= most:
+        made, longest = None, _LONGEST
+    if most > longest:
+        losses.said.append(f"at most {longest} characters")
+    if least > min(most, longest):
         return None
     parts = ["text"]
     parts += [f"min {least}"] if least else []
-    parts += [f"max {min(most, _LONGEST)}"] if most != _USUAL else []
-    pattern = schema.get("pattern")
-    if isinstance(pattern, str):
-        made = dialect_of(pattern)
-        if made is None:
-            losses.said.append(f"the pattern {quoted(pattern)} is not held")
-        else:
-            parts.append(f"~ {quoted(made)}")
+    parts += [f"max {min(most, longest)}"] if min(most, longest) != _USUAL else []
+    if made is not None:
+        parts.append(f"~ {quoted(made)}")
+    elif isinstance(pattern, str):
+        losses.said.append(f"the pattern {quoted(pattern)} is not held")
     used = frozenset(("minLength", "maxLength", "pattern"))
     return Domain(text=" ".join(parts), lost=losses.other(schema, used))
+
+
+def _checked_at_once(pattern: str, most: int) -> int:
+    """How long texts of a pattern may be: so that one check holds nothing up, `most` at most."""
+    try:
+        ensure_quick(pattern, most, "pattern")
+    except Rejected:
+        return MAX_STEPS // size_of(read_tree(pattern, "pattern"))
+    return most
 
 
 def _length(schema: Mapping[str, Any], name: str, usual: int) -> int:

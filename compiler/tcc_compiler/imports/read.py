@@ -24,8 +24,6 @@ from tcc_compiler.resolve.core import core_bytes
 if TYPE_CHECKING:
     import networkx as nx
 
-GRAPH_SUFFIXES = (".graphml", ".json")
-
 
 def read_graph(path: Path, check_time: Callable[[], None] | None = None) -> Frontend:
     """The front end's result for a graph file: node-link ``.json``, or else GraphML."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from itertools import islice
+from heapq import nlargest
+from itertools import islice, takewhile
 from typing import Literal, TypeAlias
 
 from tcc_certs.plain import escaped, is_plain
@@ -21,6 +21,9 @@ from tcc_compiler.language.spans import Region, Span
 Severity: TypeAlias = 'Literal["error", "warning"]'
 MAX_DIAGNOSTICS = 200
 _TICKS = 512
+_MOST_KNOWN = 5000  # names that a misspelt one is compared with
+_MOST_LIKELY = 60  # of these, closely
+_MOST_SHOWN = 8
 _WINDOW = 160
 _TAB = "    "
 
@@ -131,18 +134,49 @@ def suggest(word: str, known: Sequence[str]) -> str | None:
     """A hint that names the closest of `known`, if one is close; the work is bounded."""
     if not 0 < len(word) <= 64:
         return None
-    likely = [
-        other
-        for other in islice(known, 5000)
-        if abs(len(other) - len(word)) <= 3 and (other[0] == word[0] or other[-1] == word[-1])
-    ]
-    close = get_close_matches(word, likely[:60], n=1, cutoff=0.6)
+    folded = word.casefold()
+    likely = []
+    for other in islice(known, _MOST_KNOWN):
+        if other.casefold() == folded:
+            return f"did you mean {quote(other)}? Capital letters and small ones differ"
+        alike = other[:1] == word[0] or other[-1:] == word[-1]
+        if alike and abs(len(other) - len(word)) <= 3:
+            likely.append(other)
+    from difflib import get_close_matches  # here: most grammars have no misspelt name
+
+    nearest = nlargest(_MOST_LIKELY, likely, key=lambda other: _shared(other, word))
+    close = get_close_matches(word, nearest, n=1, cutoff=0.6)
     return f"did you mean {quote(close[0])}?" if close else None
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two words share at their beginnings and ends."""
+    pairs = list(zip(one, other, strict=False))
+    back = zip(reversed(one), reversed(other), strict=False)
+    ahead = sum(1 for _ in takewhile(_alike, pairs))
+    return ahead + sum(1 for _ in takewhile(_alike, back))
+
+
+def _alike(pair: tuple[str, str]) -> bool:
+    return pair[0] == pair[1]
+
+
+def some(texts: Sequence[str], joint: str = ", ") -> str:
+    """The first few of some texts of a source, with how many there are where those are not all."""
+    shown = joint.join(
+        text if len(text) <= 40 else text[:30] + "..." for text in texts[:_MOST_SHOWN]
+    )
+    return shown if len(texts) <= _MOST_SHOWN else f"{shown}{joint}.. ({len(texts)} in all)"
 
 
 def quote(text: str) -> str:
     """A word of the source between quotes, cut where it is long."""
-    return f"'{text if len(text) <= 60 else text[:45] + '...' + text[-12:]}'"
+    return f"'{cut(text)}'"
+
+
+def cut(text: str) -> str:
+    """A word of the source, without its middle where it is long."""
+    return text if len(text) <= 60 else f"{text[:45]}...{text[-12:]}"
 
 
 def render(diagnostic: Diagnostic, sources: Mapping[str, Source]) -> str:
@@ -198,6 +232,6 @@ def _columns(char: str) -> int:
         return len(_TAB)
     if not is_plain(char):
         return len(escaped(char))
-    if unicodedata.combining(char):
+    if unicodedata.category(char) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

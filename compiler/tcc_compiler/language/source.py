@@ -17,6 +17,7 @@ from pathlib import Path
 from tcc_compiler.language.spans import Region, Span
 
 MAX_SOURCE_BYTES = 8 * 1024 * 1024
+_WHAT_IS_READ = "a grammar is a text file; an artifact is opened by `tcc inspect`"
 # A string or a comment, in which a parenthesis is none; or a parenthesis.
 _MARK = re.compile(r'"(?:[^"\\]|\\.)*"|#[^\n]*|[()]')
 
@@ -97,12 +98,15 @@ def read_bytes(path: Path, limit: int = MAX_SOURCE_BYTES) -> bytes | Unreadable:
     """The bytes of a regular file of at most `limit` bytes; never waits on a pipe or a device."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            return Unreadable(code="TCC110", message="this is not a regular file")
+            message = "this is not a regular file"
+            return Unreadable(code="TCC110", message=message, hint="name a file, or write to one")
         with path.open("rb") as file:
             data = file.read(limit + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        return Unreadable(code="TCC110", message=f"the file cannot be read: {reason}")
+        message = f"the file cannot be read: {reason}"
+        hint = "look at its name and at who may read it"
+        return Unreadable(code="TCC110", message=message, hint=hint)
     return too_large(limit) if len(data) > limit else data
 
 
@@ -118,13 +122,24 @@ def too_large(limit: int = MAX_SOURCE_BYTES) -> Unreadable:
 def decode(data: bytes) -> str | Unreadable:
     """The characters of UTF-8 bytes; or the first byte that is not UTF-8, or NUL."""
     if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        wide = not data.startswith(b"\xef")
         return Unreadable(
             code="TCC109",
-            message="the file starts with a byte order mark",
+            message="the file starts with a byte order mark" + (" of UTF-16" if wide else ""),
             hint="save it as UTF-8 without a byte order mark",
         )
+    nul = data.find(b"\0")
+    if nul >= 0:
+        before = data[:nul].decode("utf-8", "replace")
+        return Unreadable(
+            code="TCC108",
+            message=f"a NUL character at byte {nul}: this is not text",
+            hint=_WHAT_IS_READ,
+            offset=len(before),
+            text=before,
+        )
     try:
-        text = data.decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8")
         return Unreadable(
@@ -134,12 +149,3 @@ def decode(data: bytes) -> str | Unreadable:
             offset=len(before),
             text=before,
         )
-    if "\0" in text:
-        at = text.index("\0")
-        return Unreadable(
-            code="TCC108",
-            message=f"a NUL character at byte {len(text[:at].encode())}: this is not text",
-            offset=at,
-            text=text[:at],
-        )
-    return text

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcc_compiler.language.ast import GoalStatement, PlanStatement
+from tcc_compiler.language.ast.statements import GoalStatement, PlanStatement
 from tcc_compiler.lint.plans import Kept, Plans
 from tcc_compiler.lint.statements import Stated
 from tcc_compiler.lint.subsets import smallest

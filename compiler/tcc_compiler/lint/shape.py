@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tcc_compiler.language.ast import Amount, ParameterDeclaration, ToolStatement
+from tcc_compiler.language.ast.statements import ToolStatement
+from tcc_compiler.language.ast.tools import Amount, ParameterDeclaration
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
 from tcc_compiler.lint.finding import Edit, Finding

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from tcc_certs.core.model import Core, Monitor
 from tcc_compiler.frontend import Frontend
-from tcc_compiler.language.ast import ForbidStatement, LimitStatement, RequireStatement
+from tcc_compiler.language.ast.statements import ForbidStatement, LimitStatement, RequireStatement
 from tcc_compiler.language.spans import Region
 from tcc_compiler.resources.place import Statement, place_of
 

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from tcc_certs.core.model import Core
-from tcc_compiler.language.ast import ParameterDeclaration, Reference, ToolStatement, postorder
+from tcc_compiler.language.ast.expressions import Reference, postorder
+from tcc_compiler.language.ast.statements import ToolStatement
+from tcc_compiler.language.ast.tools import ParameterDeclaration
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region

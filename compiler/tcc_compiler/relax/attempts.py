@@ -27,8 +27,6 @@ from tcc_certs.formats.names import written
 from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.automata.letters import partition
 from tcc_compiler.options import Options
-from tcc_compiler.relax.finite import stays_finite
-from tcc_compiler.relax.large_rule import find_large_rule
 from tcc_compiler.relax.names import may_relax, relaxed_of, relaxed_statements, without
 from tcc_compiler.resources.guard import Guard, Size
 from tcc_compiler.resources.place import Statement, place_of
@@ -170,6 +168,8 @@ def _can_be_spared(core: Core, attempt: Attempt, statement: Statement) -> bool:
     left_out = [*relaxed_statements(core, attempt.relaxed), statement]
     kept = without(core, relaxed_of(core, left_out))
     # A guard of its own, since the other has reached its limit; this question takes linear time.
+    from tcc_compiler.relax.finite import stays_finite
+
     return stays_finite(kept, partition(kept), Guard(Options()))
 
 
@@ -179,6 +179,8 @@ def _go_nondeterministic(
     if attempt.nondeterministic or attempt.exhaustive:
         return None
     kept = without(core, attempt.relaxed)
+    from tcc_compiler.relax.large_rule import find_large_rule
+
     name = find_large_rule(kept, partition(kept), options, allowed)
     behind = "" if name is None else f"; rule `{name}` does so by itself"
     return NextAttempt(

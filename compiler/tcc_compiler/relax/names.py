@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 
 from tcc_certs.core.model import Core, ForbidBefore, ForbidNext, ForbidWith, Limit, Require
 from tcc_certs.formats.manifest import Relaxed
@@ -140,6 +139,8 @@ def _check(core: Core, statement: Statement) -> None:
 
 def _unknown(core: Core, name: str) -> Refused:
     known = list(dict.fromkeys(n for statement in statements(core) for n in _names(statement)))
+    from difflib import get_close_matches
+
     spaceless = "".join(name.split())
     close = [spaceless] if spaceless in known else get_close_matches(name[:64], known, n=1)
     if name in KINDS:

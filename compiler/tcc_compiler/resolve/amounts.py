@@ -14,9 +14,10 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from tcc_compiler.language.ast import Amount, Arithmetic, Condition, Value, Word
-from tcc_compiler.language.decimals import NANO, scaled
-from tcc_compiler.language.diagnostics import Report, quote, suggest
+from tcc_compiler.language.ast.leaves import Value, Word
+from tcc_compiler.language.ast.tools import Amount, Arithmetic, Condition
+from tcc_compiler.language.decimals import NANO, decimal_text, scaled
+from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.words import AMOUNTS
 from tcc_compiler.resolve.domains import Parameter
@@ -149,6 +150,7 @@ def _clauses(
     for other in bare[1:]:
         report.error(
             "TCC310", other.region, f"a second '{kind}' without 'when'",
+            "take one of them away, or say when it holds: when k = 1",
             notes=[("the first is here", bare[0].region)],
         )  # fmt: skip
     chosen.sort(key=lambda amount: amount.when is None)
@@ -211,7 +213,10 @@ def condition_of(
     place = names.get(name.text)
     if place is None:
         message = f"the tool has no parameter {quote(name.text)}"
-        report.error("TCC204", name.region, message, suggest(name.text, list(names)))
+        hint = suggest(name.text, list(names))
+        if hint is None:
+            hint = f"it has {some(list(names))}" if names else "it has none: take `when` away"
+        report.error("TCC204", name.region, message, hint)
         return None
     if place == _OPEN:
         message = f"{quote(name.text)} is open, and no amount depends on it"
@@ -232,16 +237,27 @@ def values_of(
         place = parameter.index.get(value.text)
         if place is None:
             message = f"{quote(value.text)} is no value of {quote(parameter.name)}"
-            hint = _other_form(value.text, parameter) or suggest(value.text, list(parameter.index))
-            report.error("TCC205", value.region, message, hint)
+            note = [("its values are listed here", parameter.region)] if parameter.region else []
+            report.error("TCC205", value.region, message, _other_value(value, parameter), note)
             sound = False
         elif place in places:
             message = f"the value {quote(value.text)} is given twice"
-            report.error("TCC211", value.region, message)
+            note = [("first given here", places[place])]
+            report.error("TCC211", value.region, message, "take one of them away", note)
             sound = False
         else:
             places[place] = value.region
     return tuple(sorted(places)) if sound else None
+
+
+def _other_value(value: Value, parameter: Parameter) -> str:
+    """A hint with the value that may be meant, and a few of those that there are."""
+    values = list(parameter.index)
+    listed = f"{quote(parameter.name)} is {some(values, ' | ')}"
+    near = _other_form(value.text, parameter)
+    if near is None and value.number is None:
+        near = suggest(value.text, values)
+    return listed if near is None else f"{near}{'' if near.endswith('?') else ';'} {listed}"
 
 
 def _other_form(text: str, parameter: Parameter) -> str | None:
@@ -323,7 +339,7 @@ def _ends(
             ends.append(end)
     if ends[0] > ends[-1]:
         message = f"the low end of this interval is above its high end{case}"
-        report.error("TCC309", amount.region, message)
+        report.error("TCC309", amount.region, message, "write the lower end first")
         return None
     return ends[0], ends[-1]
 
@@ -333,7 +349,9 @@ def _whole(
 ) -> int | None:
     """An amount in its unit; None after an error."""
     if value is None:
-        report.error("TCC307", region, f"this arithmetic leaves {MAX_BITS} bits{case}")
+        report.error(
+            "TCC307", region, f"this arithmetic leaves {MAX_BITS} bits{case}", "simplify it"
+        )
         return None
     return in_unit(amount.kind, value * MILLISECONDS[amount.unit], region, report, case)
 
@@ -345,14 +363,22 @@ def in_unit(
     number = scaled(value, UNITS[kind])
     if number is None:
         message = f"this {kind} is not whole in {UNIT_NAMES[kind]}{case}"
-        report.error("TCC306", region, message, _SMALLER.get(kind))
+        cents = value * 100
+        if kind == "price" and cents.denominator == 1:
+            hint = f"a price is in cents: write {cents.numerator} for {decimal_text(value)}"
+            hint += f"; or {_SMALLER[kind]}"
+        else:
+            hint = _SMALLER.get(kind, "round it to 9 fractional digits")
+        report.error("TCC306", region, message, hint)
         return None
     if number < 0 and kind != "cost":
-        report.error("TCC308", region, f"this {kind} is negative{case}")
+        hint = "only a cost may be negative: write 0 or more"
+        report.error("TCC308", region, f"this {kind} is negative{case}", hint)
         return None
     low, high = (-(1 << 63), (1 << 63) - 1) if kind == "cost" else (0, (1 << 64) - 1)
     if not low <= number <= high:
-        report.error("TCC307", region, f"this {kind} does not fit into 64 bits{case}")
+        hint = "write a smaller number, or all of them in a larger unit"
+        report.error("TCC307", region, f"this {kind} does not fit into 64 bits{case}", hint)
         return None
     return number
 

@@ -5,16 +5,17 @@ Normative text: docs/spec/language.md, section 2.  Cost: linear in the name.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Mapping
 
 from tcc_certs.formats.names import MAX_NAME
 from tcc_certs.plain import hidden_in
-from tcc_compiler.language.ast import Word
+from tcc_compiler.language.ast.leaves import Word
 from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.words import BLOCK_WORDS
 
 
-def declared_name(name: Word, taken: Container[str], report: Report) -> bool:
+def declared_name(name: Word, taken: Mapping[str, Region], report: Report) -> bool:
     """Whether a parameter may have this name, which none of `taken` has; else it is reported."""
     if name.text in BLOCK_WORDS and not name.quoted:
         message = f"{quote(name.text)} begins an attribute, and cannot name a parameter"
@@ -22,7 +23,8 @@ def declared_name(name: Word, taken: Container[str], report: Report) -> bool:
         return False
     if name.text in taken:
         message = f"parameter {quote(name.text)} is declared twice"
-        report.error("TCC201", name.region, message)
+        note = [("first declared here", taken[name.text])]
+        report.error("TCC201", name.region, message, "take one away, or rename it", note)
         return False
     return plain_name(name, report)
 
@@ -31,7 +33,8 @@ def plain_name(name: Word, report: Report) -> bool:
     """Whether a name is short enough, and shows all of its characters; else reported."""
     hidden = hidden_in(name.text)
     if not name.text:
-        message, hint = "a name in quotes has a character at least", None
+        message = "a name in quotes has a character at least"
+        hint = "write its name between the quotes"
     elif len(name.text) > MAX_NAME:
         message = f"this name has {len(name.text)} characters; {MAX_NAME} are the most"
         hint = "choose a shorter one"

@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tcc_certs.formats.names import written
-from tcc_compiler.language.ast import Domain, Number, ParameterDeclaration, ToolStatement, Value
+from tcc_compiler.language.ast.leaves import Number, Value
+from tcc_compiler.language.ast.statements import ToolStatement
+from tcc_compiler.language.ast.tools import Domain, ParameterDeclaration
 from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.words import OTHER_TYPES
 from tcc_compiler.resolve.declared import declared_name
 
 MAX_CALLS = 1 << 16
+_LIST = "list other values: (k: 0.5 | 1 | 1.5)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +34,7 @@ class Parameter:
         index: the place of each canonical text that can be written.
         numeric: all values that can be written are numbers.
         observed: the world chooses the value, and not who makes the call.
+        region: where its values are listed.
     """
 
     name: str
@@ -38,6 +43,7 @@ class Parameter:
     index: Mapping[str, int]
     numeric: bool
     observed: bool = False
+    region: Region | None = None
 
     @property
     def optional(self) -> bool:
@@ -48,12 +54,14 @@ class Parameter:
 def parameters_of(tool: ToolStatement, report: Report) -> tuple[Parameter, ...] | None:
     """The listed and then the observed parameters of a tool, None after an error."""
     parameters: dict[str, Parameter] = {}
+    names: dict[str, Region] = {}
     sound = True
     if not _few_enough(tool, report):
         return None
     for place, declared in enumerate((*tool.parameters, *tool.observed)):
         name = declared.name
-        sound &= declared_name(name, parameters, report)
+        sound &= declared_name(name, names, report)
+        names.setdefault(name.text, name.region)
         observed = place >= len(tool.parameters)
         values = _values(declared.domain, report)
         if values is None or _type_alone(declared, observed, report):
@@ -80,6 +88,7 @@ def _parameter(
         index={value.text: i + absent for i, value in enumerate(values)},
         numeric=all(value.number is not None for value in values),
         observed=observed,
+        region=declared.domain.region,
     )
 
 
@@ -145,6 +154,7 @@ def _values(domain: Domain, report: Report) -> tuple[Value, ...] | None:
         if known is not value:
             report.error(
                 "TCC301", value.region, f"{quote(value.text)} stands twice in this domain",
+                "take one of them away",
                 notes=[("first here", known.region)],
             )  # fmt: skip
             sound = False
@@ -154,7 +164,7 @@ def _values(domain: Domain, report: Report) -> tuple[Value, ...] | None:
 def _range(domain: Domain, low: Number, high: Number, report: Report) -> tuple[Value, ...] | None:
     for end in (low, high):
         if end.value.denominator != 1:
-            report.error("TCC302", end.region, "the ends of a range are integers")
+            report.error("TCC302", end.region, "the ends of a range are integers", _LIST)
             return None
     first, last = low.value.numerator, high.value.numerator
     if first > last:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tcc_certs.core.model import CallSet
-from tcc_compiler.language.ast import ExampleStatement, ExpectStatement
+from tcc_compiler.language.ast.statements import ExampleStatement, ExpectStatement
+from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.spans import Span
 from tcc_compiler.resolve.amounts import in_unit
 from tcc_compiler.resolve.calls import CallList, Selection
@@ -31,11 +32,13 @@ class Example:
     Attributes:
         patterns: one call set a position; none for the empty plan.
         span: the statement.
+        spans: its patterns.
     """
 
     accept: bool
     patterns: tuple[CallSet, ...]
     span: Span
+    spans: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +64,10 @@ def selections_of(statement: ExampleStatement, scope: Scope) -> tuple[Selection,
 
 
 def example_of(
-    statement: ExampleStatement, selections: tuple[Selection, ...], call_list: CallList, span: Span
+    statement: ExampleStatement,
+    selections: tuple[Selection, ...],
+    call_list: CallList,
+    report: Report,
 ) -> Example:
     """The example over call sets.
 
@@ -69,7 +75,12 @@ def example_of(
         TooManyMembers: see :meth:`CallList.calls_of`.
     """
     patterns = tuple(call_list.calls_of(selection) for selection in selections)
-    return Example(accept=statement.accept, patterns=patterns, span=span)
+    return Example(
+        accept=statement.accept,
+        patterns=patterns,
+        span=report.span(statement.region),
+        spans=tuple(report.span(pattern.region) for pattern in statement.patterns),
+    )
 
 
 def expect_of(statement: ExpectStatement, scope: Scope) -> Expect | None:

@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tcc_certs.core.model import CallSet
 from tcc_certs.formats.codec import Json
-from tcc_compiler.language.ast import (
+from tcc_compiler.language.ast.expressions import (
     AnyCall,
     Expression,
     Many,
     Minus,
     NoCall,
-    Number,
-    PlanStatement,
     Reference,
     Repeated,
     operands,
     postorder,
 )
+from tcc_compiler.language.ast.leaves import Number
+from tcc_compiler.language.ast.statements import PlanStatement
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.resolve.calls import CallList
 from tcc_compiler.resolve.patterns import Scope
@@ -47,11 +47,12 @@ def _check_repeat(node: Repeated, report: Report) -> None:
     for count in (node.low, node.high):
         if count is not None and not _is_count(count):
             message = f"a repetition counts with whole numbers from 0 to {MAX_REPEAT}"
-            report.error("TCC311", count.region, message)
+            report.error("TCC311", count.region, message, "write {3}, {1,3} or {1,}")
             return
     if node.high is not None and node.low.value > node.high.value:
         message = "this repetition asks for more at least than at most"
-        report.error("TCC311", node.low.region.to(node.high.region), message)
+        region = node.low.region.to(node.high.region)
+        report.error("TCC311", region, message, "write the smaller number first")
 
 
 def _is_count(number: Number) -> bool:

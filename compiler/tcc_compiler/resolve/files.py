@@ -8,11 +8,11 @@ parsing the files; no recursion.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcc_compiler.language.ast import Broken, Statement, ToolStatement, UseStatement
+from tcc_compiler.language.ast.statements import Broken, Statement, ToolStatement, UseStatement
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import (
     MAX_SOURCE_BYTES,
@@ -27,6 +27,8 @@ from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.parse import parse
 
 MAX_FILES = 256
+_MOST_CIRCLE = 8
+_SEEK = "the path is relative to the file with this `use`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,8 @@ class _Loader:
     """Reads files depth first.
 
     Invariant: `path` holds the numbers of the files from the root to the one that is being
-    followed; `numbers` has the number of every file that was opened, by its resolved path.
+    followed; `numbers` has the number of every file that was opened, by its resolved path, and
+    `entered` the `use` by which each was.
     """
 
     def __init__(self, sources: list[Source], report: Report) -> None:
@@ -84,6 +87,7 @@ class _Loader:
         self.left = MAX_SOURCE_BYTES - len(root.text.encode("utf-8", "replace"))
         self.folder = root.folder if root.path is None else root.path.parent
         self.numbers: dict[Path, int] = {}
+        self.entered: dict[int, Region] = {}
         if root.path is not None:
             self.numbers[Path(os.path.realpath(root.path))] = 0
 
@@ -109,55 +113,78 @@ class _Loader:
         """The resolved path of a used file, None where it is refused."""
         name, region = use.path.value, use.path.region
         if self.folder is None:
-            self._refuse("TCC222", region, "a text that comes from no file can use none")
+            message = "a text that comes from no file can use none"
+            self._refuse("TCC222", region, message, "write its tools into the text")
             return None
         if Path(name).is_absolute():
-            self._refuse(
-                "TCC222", region, "the path of a used file is relative to the file that uses it"
-            )
+            message = "the path of a used file is relative to the file that uses it"
+            hint = "put it in the folder of the grammar or below, and write its name alone"
+            self._refuse("TCC222", region, message, hint)
             return None
         here = self.sources[number].path
         try:
             target = Path(os.path.realpath((here.parent if here else self.folder) / name))
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            self._refuse("TCC221", region, f"{quote(name)} cannot be read: {reason}")
+            self._refuse("TCC221", region, f"{quote(name)} cannot be read: {reason}", _SEEK)
             return None
         if not target.is_relative_to(self.folder):
-            self._refuse("TCC222", region, f"{quote(name)} lies outside the folder of the grammar")
+            message = f"{quote(name)} lies outside the folder of the grammar"
+            self._refuse("TCC222", region, message, "put a copy in that folder or below it")
             return None
         return target
 
-    def _refuse(self, code: str, region: Region, message: str) -> None:
+    def _refuse(
+        self,
+        code: str,
+        region: Region,
+        message: str,
+        hint: str,
+        notes: Sequence[tuple[str, Region]] = (),
+    ) -> None:
         self.incomplete = True
-        self.report.error(code, region, message)
+        self.report.error(code, region, message, hint, notes)
 
     def _check_cycle(self, path: list[int], known: int | None, use: UseStatement) -> None:
         if known is None or known not in path:
             return
-        circle = [*path[path.index(known) :], known]
-        names = " -> ".join(self.sources[n].name for n in circle)
-        self._refuse("TCC223", use.path.region, f"files use each other in a circle: {names}")
+        around = path[path.index(known) :]
+        circle = [self.sources[n].name for n in (*around, known)]
+        if len(circle) > _MOST_CIRCLE:
+            circle[_MOST_CIRCLE - 2 : -2] = [".."]
+        hint = "take this `use` away, and move what both files need into a file of its own"
+        if len(around) == 1:
+            hint = "take this `use` away: a file has its own tools"
+        notes = [
+            (f"{self.sources[n].name} is used here", self.entered[n])
+            for n in around[1 : _MOST_CIRCLE - 1]
+        ]
+        message = f"files use each other in a circle: {' -> '.join(circle)}"
+        self._refuse("TCC223", use.path.region, message, hint, notes)
 
     def _open(self, target: Path, use: UseStatement) -> tuple[Statement, ...] | None:
         region = use.path.region
         if len(self.sources) >= MAX_FILES:
-            self._refuse("TCC107", region, f"more than {MAX_FILES} files")
+            self._refuse("TCC107", region, f"more than {MAX_FILES} files", "join some of them")
             return None
         data = read_bytes(target, self.left)
         if isinstance(data, Unreadable):
             problem = too_large() if data.code == "TCC107" else data
             code = "TCC221" if problem.code == "TCC110" else problem.code
-            self._refuse(code, region, f"{quote(use.path.value)}: {problem.message}")
+            message = f"{quote(use.path.value)}: {problem.message}"
+            hint = problem.hint if code != "TCC221" else None
+            self._refuse(code, region, message, hint or _SEEK)
             return None
         self.left -= len(data)
         text = decode(data)
         if isinstance(text, Unreadable):
-            self._refuse(text.code, region, f"{quote(use.path.value)}: {text.message}")
+            message = f"{quote(use.path.value)}: {text.message}"
+            self._refuse(text.code, region, message, text.hint or _SEEK)
             return None
         name = Path(self.sources[0].name).parent / target.relative_to(self.folder or target)
         self.sources.append(source_of(text, str(name), target))
         self.numbers[target] = len(self.sources) - 1
+        self.entered[len(self.sources) - 1] = region
         statements = parse(self.sources[-1], len(self.sources) - 1, self.report)
         self._take(statements)
         return statements
@@ -169,6 +196,7 @@ class _Loader:
                     "TCC224",
                     statement.region,
                     "a used file has 'tool' and 'use' statements and no others",
+                    "move it to the grammar, or take it away",
                 )
             else:
                 self.used.append(statement)

@@ -12,7 +12,8 @@ from fractions import Fraction
 
 from tcc_certs.formats.codec import Json, large
 from tcc_certs.formats.names import written
-from tcc_compiler.language.ast import LimitStatement, Number
+from tcc_compiler.language.ast.leaves import Number
+from tcc_compiler.language.ast.statements import LimitStatement
 from tcc_compiler.language.decimals import NANO, decimal_text
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.resolve.amounts import MILLISECONDS, in_unit
@@ -21,6 +22,7 @@ from tcc_compiler.resolve.monitors import selection_json
 from tcc_compiler.resolve.tools import Tool
 
 MAX_LIMIT = (1 << 63) - 1
+_SMALL = "write a smaller number, or leave the limit out if it is never reached"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,9 @@ def limit_of(
     if value is None:
         return None
     if not -MAX_LIMIT <= value <= MAX_LIMIT:
-        report.error("TCC307", statement.number.region, "this limit does not fit into 63 bits")
+        report.error(
+            "TCC307", statement.number.region, "this limit does not fit into 63 bits", _SMALL
+        )
         return None
     return ResolvedLimit(kind=statement.kind, op=statement.op, value=value, of=selection)
 
@@ -68,7 +72,7 @@ def count_of(number: Number, report: Report) -> int | None:
     """A number of calls or of plans; None after an error."""
     if number.value.denominator != 1 or number.value < 0:
         message = "this counts, so it is a whole number, zero or more"
-        report.error("TCC312", number.region, message)
+        report.error("TCC312", number.region, message, "write a number such as 0 or 3")
         return None
     return number.value.numerator
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from tcc_certs.core.atoms import Codes, atom_document, read_atom
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, large
-from tcc_compiler.language.ast import Model, ModelAtom, ModelPart, Number
+from tcc_compiler.language.ast.leaves import Number
+from tcc_compiler.language.ast.tools import Model, ModelAtom, ModelPart
 from tcc_compiler.language.decimals import decimal_text
 from tcc_compiler.language.diagnostics import Report, quote, suggest
 from tcc_compiler.resolve.amounts import MILLISECONDS, in_unit
@@ -34,6 +35,7 @@ def models_of(models: Sequence[Model], report: Report) -> list[Json] | None:
         if known is not model:
             report.error(
                 "TCC201", model.name.region, f"model {quote(model.name.text)} is defined twice",
+                "take one of them away, or give it another name",
                 notes=[("first defined here", known.name.region)],
             )  # fmt: skip
             sound = False
@@ -50,7 +52,8 @@ def _parts(model: Model, report: Report) -> Mapping[str, Json] | None:
     sound = True
     for part in model.parts:
         if part.kind in seen:
-            report.error("TCC310", part.region, f"a second '{part.kind}' in this model")
+            message = f"a second '{part.kind}' in this model"
+            report.error("TCC310", part.region, message, "take one of them away")
             sound = False
         seen.add(part.kind)
         if isinstance(part, ModelAtom):
@@ -97,7 +100,8 @@ def _atom(part: ModelAtom, report: Report) -> Mapping[str, Json] | None:
         return None
     elif len(names) != len(texts):
         message = f"'{mechanism}' takes {len(names)} numbers: {' and '.join(names)}"
-        report.error("TCC322", part.region, message)
+        hint = f"write `{mechanism}({', '.join(names)})`, with their numbers"
+        report.error("TCC322", part.region, message, hint)
         return None
     else:
         members.update(zip(names, texts, strict=True))
@@ -107,5 +111,6 @@ def _atom(part: ModelAtom, report: Report) -> Mapping[str, Json] | None:
         return atom_document(read_atom(members, "atom", _CODES))
     except Rejected as refusal:
         message = f"{refusal.path.removeprefix('atom.')} has to be {refusal.expected}"
-        report.error("TCC322", part.region, f"{message}, and is {refusal.found}")
+        hint = "docs/privacy.md says what each number may be"
+        report.error("TCC322", part.region, f"{message}, and is {refusal.found}", hint)
         return None

@@ -6,13 +6,14 @@ of text, of which each has at most 1,000 positions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.names import written
 from tcc_certs.values.numbers import ensure_survives
 from tcc_certs.values.text_pattern import parse
+from tcc_certs.values.text_source import MAX_STEPS, ensure_quick, read_tree, size_of
 from tcc_certs.values.types import (
     FlagType,
     JsonType,
@@ -21,15 +22,12 @@ from tcc_certs.values.types import (
     OpenType,
     TextType,
 )
-from tcc_compiler.language.ast import (
-    Number,
-    OpenDeclaration,
-    ParameterDeclaration,
-    ToolStatement,
-    TypePart,
-)
+from tcc_compiler.language.ast.leaves import Number
+from tcc_compiler.language.ast.statements import ToolStatement
+from tcc_compiler.language.ast.tools import OpenDeclaration, ParameterDeclaration, TypePart
 from tcc_compiler.language.decimals import decimal_text
 from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.words import OTHER_TYPES
 from tcc_compiler.resolve.declared import declared_name
 
@@ -42,18 +40,21 @@ _TAKES = {
     "flag": (),
     "json": ("max",),
 }
+_ONE = "take one of them away"
+_WHOLE = "write whole numbers, or the type `number`"
 _SHOWN = {"min": "`min n`", "max": "`max n`", "~": '`~ "pattern"`', "..": "`LOW .. HIGH`"}
 
 
 def opened_of(
-    tool: ToolStatement, listed: Collection[str], report: Report
+    tool: ToolStatement, listed: Mapping[str, Region], report: Report
 ) -> tuple[OpenParameter, ...] | None:
     """The open parameters of a tool, None after an error.
 
     Args:
-        listed: the names of its other parameters.
+        listed: the names of its other parameters, and where they are declared.
     """
     opened: dict[str, OpenParameter] = {}
+    names = dict(listed)
     sound = True
     for declared in tool.opened:
         report.tick()
@@ -62,8 +63,8 @@ def opened_of(
             sound = False
             continue
         name = declared.name
-        taken = listed if name.text in listed else opened
-        sound &= declared_name(name, taken, report)
+        sound &= declared_name(name, names, report)
+        names.setdefault(name.text, name.region)
         kind = _type(declared, report)
         if kind is None:
             sound = False
@@ -101,7 +102,9 @@ def _type(declared: OpenDeclaration, report: Report) -> OpenType | None:
             report.error("TCC317", part.region, message, hint)
             sound = False
         elif part.kind in parts:
-            report.error("TCC317", part.region, f"a second {_SHOWN[part.kind]} of this parameter")
+            report.error(
+                "TCC317", part.region, f"a second {_SHOWN[part.kind]} of this parameter", _ONE
+            )
             sound = False
         parts[part.kind] = part
     if not sound:
@@ -130,7 +133,26 @@ def _text(parts: Mapping[str, TypePart], report: Report) -> TextType | None:
         message = f"no text has at least {least} characters and at most {most}"
         report.error("TCC317", part.region, message, hint)
         return None
+    if pattern is not None and not _is_quick(pattern, most, parts, report):
+        return None
     return TextType(least=least, most=most, pattern=pattern)
+
+
+def _is_quick(pattern: str, most: int, parts: Mapping[str, TypePart], report: Report) -> bool:
+    """Whether a gate may be held up by a text of this pattern; else it is reported."""
+    try:
+        ensure_quick(pattern, most, "pattern")
+    except Rejected:
+        size = size_of(read_tree(pattern, "pattern"))
+        where = parts["max"] if "max" in parts else parts["~"]
+        message = (
+            f"this pattern has {size} positions, and its texts up to {most} characters: "
+            f"together more than {MAX_STEPS}, too much for one check"
+        )
+        hint = f"write `max {MAX_STEPS // size}` or less, or a shorter pattern"
+        report.error("TCC323", where.region, message, hint)
+        return False
+    return True
 
 
 def _length(part: TypePart | None, default: int, report: Report) -> int | None:
@@ -140,7 +162,8 @@ def _length(part: TypePart | None, default: int, report: Report) -> int | None:
     if value.denominator == 1 and 0 <= value <= MAX_LENGTH:
         return value.numerator
     message = f"`{part.kind}` takes a whole number from 0 to {MAX_LENGTH}"
-    report.error("TCC317", part.numbers[0].region, message)
+    hint = "write one in this range"
+    report.error("TCC317", part.numbers[0].region, message, hint)
     return None
 
 
@@ -180,7 +203,7 @@ def _number(whole: bool, part: TypePart | None, report: Report) -> NumberType | 
 def _end(end: Number, whole: bool, report: Report) -> str | None:
     """The canonical decimal of the end of a range, None after an error."""
     if whole and end.value.denominator != 1:
-        report.error("TCC317", end.region, "the ends of a range of integers are whole")
+        report.error("TCC317", end.region, "the ends of a range of integers are whole", _WHOLE)
         return None
     text = decimal_text(end.value)
     try:

@@ -6,15 +6,36 @@ not reported as unknown.  Cost: linear in the patterns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tcc_compiler.language.ast import Pattern, Reference, Word
-from tcc_compiler.language.diagnostics import Report, quote, suggest
+from tcc_certs.formats.names import written
+from tcc_compiler.language.ast.expressions import Reference
+from tcc_compiler.language.ast.leaves import Pattern, Word
+from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.resolve.amounts import values_of
 from tcc_compiler.resolve.calls import Selection
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.tools import Tool
+
+# Words that a plan has signs for.
+_OPERATORS = {
+    "or": "alternatives are written 'a | b'",
+    "and": "calls that follow each other stand side by side; 'a & b' asks for both",
+    "then": "calls that follow each other stand side by side",
+    "not": "a call is ruled out by 'any - a', or by a `forbid` statement",
+}
+
+
+def _known(what: str, names: Sequence[str]) -> str:
+    return f"{what} {some(names)}"
+
+
+def _other_parameter(tool: Tool, name: Word) -> str:
+    places = list(tool.places)
+    if not places:
+        return f"it has none: write {written(tool.name)}"
+    return suggest(name.text, places) or _known("it has", places)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,20 +73,26 @@ class Scope:
         elif name.text not in self.program.rules and not self._excused(name.text):
             known = [*self.tools, *self.program.rules]
             message = f"no tool or rule is named {quote(name.text)}"
-            self.report.error("TCC202", name.region, message, suggest(name.text, known))
+            hint = _OPERATORS.get(name.text) or suggest(name.text, known)
+            hint = hint or _known("the tools and rules are", known)
+            self.report.error("TCC202", name.region, message, hint)
 
     def _excused(self, name: str) -> bool:
-        return name in self.program.broken or self.program.incomplete
+        # Without a tool every name is unknown, and that is said once.
+        return name in self.program.broken or self.program.incomplete or not self.tools
 
     def _report_no_tool(self, pattern: Pattern) -> None:
         name = pattern.name
         if name.text in self.program.rules:
             message = f"{quote(name.text)} is a rule; a pattern names a tool"
             note = [("the rule", self.program.rules[name.text].name.region)]
-            self.report.error("TCC203", name.region, message, notes=note)
+            hint = "name the tools of the rule, in a line of their own each"
+            self.report.error("TCC203", name.region, message, hint, note)
         elif not self._excused(name.text):
             message = f"no tool is named {quote(name.text)}"
-            self.report.error("TCC203", name.region, message, suggest(name.text, list(self.tools)))
+            tools = list(self.tools)
+            hint = suggest(name.text, tools) or _known("the tools are", tools)
+            self.report.error("TCC203", name.region, message, hint)
 
     def _report_open(self, tool: Tool, name: Word) -> None:
         self.report.error(
@@ -92,12 +119,15 @@ class Scope:
                 continue
             if place is None:
                 message = f"tool {quote(tool.name)} has no parameter {quote(name.text)}"
-                self.report.error("TCC204", name.region, message, suggest(name.text, list(places)))
+                self.report.error("TCC204", name.region, message, _other_parameter(tool, name))
                 sound = False
                 continue
             if place in where:
                 message = f"the parameter {quote(name.text)} is given twice"
-                self.report.error("TCC211", name.region, message)
+                hint = "list the values of one argument: k=1|2"
+                first = next(a for a in pattern.arguments if a.name.text == name.text)
+                note = [("first given here", first.name.region)]
+                self.report.error("TCC211", name.region, message, hint, note)
                 sound = False
             values = values_of(argument.values, tool.parameters[place], self.report)
             sound &= values is not None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tcc_certs.plain import hidden_in
-from tcc_compiler.language.ast import (
+from tcc_compiler.language.ast.statements import (
     Broken,
     CurrencyStatement,
     ExampleStatement,
@@ -32,6 +32,10 @@ from tcc_compiler.language.syntax.words import OPENERS
 from tcc_compiler.resolve.files import Gathered
 from tcc_compiler.resolve.versions import version_fault
 
+_ONE = {
+    "goal": "write one 'goal' statement: goal A | B",
+    "plan": "write one 'plan' statement: plan = A | B",
+}
 MAX_LABEL = 128  # characters of the label of a currency
 _D = TypeVar("_D", ToolStatement, RuleStatement)
 _S = TypeVar(
@@ -78,6 +82,7 @@ def program_of(gathered: Gathered, report: Report) -> Program:
         if name in tools:
             report.error(
                 "TCC206", rule.name.region, f"{quote(name)} is a tool; a rule needs another name",
+                "rename the rule",
                 notes=[("the tool", tools[name].name.region)],
             )  # fmt: skip
     program = Program(
@@ -99,7 +104,7 @@ def program_of(gathered: Gathered, report: Report) -> Program:
         expects=[s for s in statements if isinstance(s, ExpectStatement)],
         broken=frozenset(name.text for statement in broken for name in statement.names),
         gaps=gaps,
-        incomplete=gathered.incomplete or not gaps <= set(OPENERS),
+        incomplete=gathered.incomplete or "use" in gaps or not gaps <= set(OPENERS),
     )
     _check_head(gathered.root, program, report)
     if program.currency is not None:
@@ -129,6 +134,7 @@ def _defined(statements: Sequence[_D], what: str, report: Report) -> dict[str, _
                 "TCC201",
                 statement.name.region,
                 f"{what} {quote(statement.name.text)} is defined twice",
+                "take one of them away, or give it another name",
                 notes=[("first defined here", first.name.region)],
             )
     return definitions
@@ -136,7 +142,7 @@ def _defined(statements: Sequence[_D], what: str, report: Report) -> dict[str, _
 
 def _once(statements: Sequence[_S], what: str, report: Report) -> _S | None:
     for other in statements[1:]:
-        hint = "write one 'goal' statement: goal A | B" if what == "goal" else None
+        hint = _ONE.get(what, "take one of them away")
         report.error(
             "TCC212", other.region, f"a second '{what}' statement", hint,
             notes=[("the first is here", statements[0].region)],
@@ -158,7 +164,12 @@ def _check_head(root: Sequence[Statement], program: Program, report: Report) -> 
         return
     if program.grammar is not None:
         report.error(
-            "TCC213", program.grammar.region, "the 'grammar' statement is the first of the file"
-        )
+            "TCC213", program.grammar.region, "the 'grammar' statement is the first of the file",
+            "move it to the beginning",
+        )  # fmt: skip
     elif "grammar" not in program.gaps:
-        report.error("TCC213", Region(0, 0, 0), "there is no 'grammar' statement", hint)
+        message = "there is no 'grammar' statement"
+        if not root:
+            message = "this grammar is empty: it has no statement"
+            hint += ", then its tools and a plan; `tcc explain TCC213` has one to start from"
+        report.error("TCC213", Region(0, 0, 0), message, hint)

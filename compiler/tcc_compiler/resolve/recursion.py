@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tcc_compiler.language.ast import Expression, Many, Minus, NoCall, Reference, Repeated, operands
+from tcc_compiler.language.ast.expressions import (
+    Expression,
+    Many,
+    Minus,
+    NoCall,
+    Reference,
+    Repeated,
+    operands,
+)
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.resolve.program import Program
 

@@ -10,12 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tcc_certs.core.model import CallSet
-from tcc_compiler.language.ast import (
-    GoalStatement,
-    GrammarStatement,
-    StartStatement,
-)
-from tcc_compiler.language.diagnostics import Report, quote, suggest
+from tcc_compiler.language.ast.statements import GoalStatement, GrammarStatement, StartStatement
+from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.spans import Region
 from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.calls import (
@@ -84,7 +80,7 @@ def resolve(
     call_list = call_list_of(sound, report)
     try:
         examples = tuple(
-            example_of(statement, selections, call_list, report.span(statement.region))
+            example_of(statement, selections, call_list, report)
             for statement, selections in zip(program.examples, checked.examples, strict=True)
         )
         return _assemble(grammar, program, scope, call_list, checked), examples, checked.expects
@@ -114,13 +110,10 @@ def _tools(program: Program, report: Report) -> Mapping[str, Tool | None]:
         elif text > MAX_TEXT_BYTES:
             message = f"with tool {quote(name)} the texts of the calls pass {MAX_TEXT_BYTES} bytes"
             report.error("TCC304", statement.name.region, message, "shorten names and values")
-    if not tools and not program.incomplete and "tool" not in program.gaps:
-        report.error("TCC214", _head(program), "the grammar has no tool", "add a 'tool' statement")
+    if not tools and program.grammar and not program.incomplete and "tool" not in program.gaps:
+        hint = "declare those that an agent may call: tool search"
+        report.error("TCC214", program.grammar.region, "the grammar has no tool", hint)
     return tools
-
-
-def _head(program: Program) -> Region:
-    return program.grammar.region if program.grammar else Region(0, 0, 0)
 
 
 def _check_states(program: Program, tools: Mapping[str, Tool | None], report: Report) -> None:
@@ -130,7 +123,7 @@ def _check_states(program: Program, tools: Mapping[str, Tool | None], report: Re
         if one is not None and other is None and what not in program.gaps:
             here = "start" if what == "goal" else "goal"
             message = f"there is a '{here}' statement and no '{what}' statement"
-            report.error("TCC210", one.region, message, f"add a '{what}' statement")
+            report.error("TCC210", one.region, message, f"add the state: {what} STATE")
     _check_goals(goal, report)
     excused = program.incomplete or None in tools.values() or bool(program.gaps & {"tool"})
     if start is None or goal is None or excused:
@@ -164,7 +157,8 @@ def _check_goals(goal: GoalStatement | None, report: Report) -> None:
     for state in goal.states if goal else ():
         if state.text in first:
             message = f"the goal {quote(state.text)} is named twice"
-            report.error("TCC201", state.region, message, notes=[("first", first[state.text])])
+            hint, note = "take one of them away", [("first", first[state.text])]
+            report.error("TCC201", state.region, message, hint, note)
         first.setdefault(state.text, state.region)
 
 
@@ -177,7 +171,14 @@ def _check_known(
     for state in (start.state, *goal.states):
         if state.text not in named:
             message = f"no tool's signature names the state {quote(state.text)}"
-            report.error("TCC209", state.region, message, suggest(state.text, known))
+            hint = suggest(state.text, known)
+            if hint is None:
+                hint = (
+                    f"the states are {some(known)}"
+                    if known
+                    else "say what a tool needs: tool a : STATE -> STATE"
+                )
+            report.error("TCC209", state.region, message, hint)
 
 
 def _check_statements(program: Program, scope: Scope) -> Checked:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
-from tcc_compiler.language.ast import Pair, Word
-from tcc_compiler.language.diagnostics import Report, quote, suggest
+from tcc_compiler.language.ast.leaves import Word
+from tcc_compiler.language.ast.statements import Pair
+from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.resolve.tools import Tool
 
 
@@ -64,7 +65,8 @@ def side_of(tool: Tool, name: Word, report: Report) -> Side | None:
         )
     known = [*tool.places, *tool.opened]
     message = f"tool {quote(tool.name)} has no parameter {quote(name.text)}"
-    report.error("TCC204", name.region, message, suggest(name.text, known))
+    hint = suggest(name.text, known) or (f"it has {some(known)}" if known else "it has none")
+    report.error("TCC204", name.region, message, hint)
     return None
 
 
@@ -87,7 +89,7 @@ def same_of(pairs: Sequence[Pair], first: Tool, second: Tool, report: Report) ->
         names = (pair.first.text, pair.second.text)
         if names in seen:
             message = f"the pair of {quote(names[0])} and {quote(names[1])} is given twice"
-            report.error("TCC211", pair.second.region, message)
+            report.error("TCC211", pair.second.region, message, "take one of them away")
             sound = False
         seen.add(names)
         found = _pair(pair, first, second, report)

@@ -11,13 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tcc_certs.values.types import JsonType
-from tcc_compiler.language.ast import (
-    ForbidStatement,
-    LimitStatement,
-    Pattern,
-    RequireStatement,
-    Word,
-)
+from tcc_compiler.language.ast.leaves import Pattern, Word
+from tcc_compiler.language.ast.statements import ForbidStatement, LimitStatement, RequireStatement
 from tcc_compiler.language.spans import Region
 from tcc_compiler.resolve.calls import Selection, is_void
 from tcc_compiler.resolve.expand import Room, split_by, split_same

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from tcc_certs.formats.decimals import is_decimal
 from tcc_certs.values.types import NumberType
-from tcc_compiler.language.ast import LimitStatement, Word
+from tcc_compiler.language.ast.leaves import Word
+from tcc_compiler.language.ast.statements import LimitStatement
 from tcc_compiler.language.decimals import NANO, decimal_text, scaled
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.resolve.domains import Parameter
@@ -28,14 +29,14 @@ def sum_of_open(
         report.error("TCC321", name.region, message, hint)
         return None
     if number.value < 0:
-        report.error("TCC308", number.region, "this sum is negative")
+        report.error("TCC308", number.region, "this sum is negative", "write 0 or more")
         return None
     if not present(side, name, report):
         return None
     text = decimal_text(number.value)
     if not is_decimal(text):
         message = "this limit has more digits than a number may have"
-        report.error("TCC307", number.region, message)
+        report.error("TCC307", number.region, message, "write a shorter number")
         return None
     return SumMonitor(tool=tool.name, parameter=side.name, value=text)
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.values.types import OpenParameter
-from tcc_compiler.language.ast import (
+from tcc_compiler.language.ast.statements import ToolStatement
+from tcc_compiler.language.ast.tools import (
     Amount,
     Attribute,
     BindMcp,
@@ -21,7 +22,6 @@ from tcc_compiler.language.ast import (
     Model,
     Quotes,
     Strict,
-    ToolStatement,
 )
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.resolve.amounts import Amounts, Steps, amounts_of
@@ -60,7 +60,8 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | No
     extras = _extras(statement, report)
     named = plain_name(statement.name, report)
     parameters = parameters_of(statement, report)
-    taken = {declared.name.text for declared in (*statement.parameters, *statement.observed)}
+    listed = (*statement.parameters, *statement.observed)
+    taken = {declared.name.text: declared.name.region for declared in listed}
     opened = opened_of(statement, taken, report)
     if parameters is None or opened is None or not named:
         return None
@@ -122,6 +123,9 @@ def _observes(statement: ToolStatement, strict: Strict, report: Report) -> bool:
     return False
 
 
+_BIND = 'write bind mcp "server" "tool"'
+
+
 def _single(
     attributes: Sequence[Doc | Quotes | Strict | Errors | BindMcp | BindPython],
     what: str,
@@ -129,7 +133,7 @@ def _single(
 ) -> bool:
     for other in attributes[1:]:
         report.error(
-            "TCC310", other.region, f"a second '{what}'",
+            "TCC310", other.region, f"a second '{what}'", "take one of them away",
             notes=[("the first is here", attributes[0].region)],
         )  # fmt: skip
     return len(attributes) < 2
@@ -144,5 +148,7 @@ def _binding(bind: BindMcp | BindPython, report: Report) -> Mapping[str, Json] |
         return None
     empty = [text for text in (bind.server, bind.tool) if not text.value]
     for text in empty:
-        report.error("TCC313", text.region, "a binding names a server and a tool, neither empty")
+        report.error(
+            "TCC313", text.region, "a binding names a server and a tool, neither empty", _BIND
+        )
     return None if empty else {"kind": "mcp", "server": bind.server.value, "tool": bind.tool.value}

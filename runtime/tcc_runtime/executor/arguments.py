@@ -1,8 +1,9 @@
 """The open arguments of a call, from whoever wants it done.
 
 Text: docs/execute.md.  Either a mapping from tools to their open arguments, or a callable that is
-asked before each call.  Whether they are what the grammar asks for is for the gate to say.
-Cost: none.
+asked before each call.  Whether they are what the grammar asks for is for the gate to say.  They
+are copied before it is asked, so that the tool gets what was decided on.
+Cost: linear in the arguments.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from tcc_runtime.executor.course import Step
+from tcc_runtime.gate.snapshot import snapshot
 
 Opened: TypeAlias = "Mapping[str, Any]"
 Source: TypeAlias = (
@@ -20,7 +22,7 @@ Source: TypeAlias = (
 
 
 async def arguments_of(step: Step, source: Source | None) -> dict[str, Any]:
-    """All arguments of a call: the plan's, and those of the caller.
+    """All arguments of a call: the plan's, and a copy of those of the caller.
 
     Raises:
         TypeError: the caller gave no mapping, or an argument that the plan decides.
@@ -39,4 +41,4 @@ async def arguments_of(step: Step, source: Source | None) -> dict[str, Any]:
     listed = [name for name in opened if name not in step.opened]
     if listed:
         raise TypeError(f"{step.tool} has no open parameter {str(listed[0])[:80]!r}")
-    return {**step.arguments, **opened}
+    return {**step.arguments, **snapshot(dict(opened))}

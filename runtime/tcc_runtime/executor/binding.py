@@ -143,15 +143,20 @@ def imported(name: str, target: str) -> Function:
     """The function that the grammar binds a tool to.
 
     Raises:
-        BindingError: there is none; what the module itself raises passes.
+        BindingError: there is none, or the module cannot be imported.
     """
     module, _, path = target.partition(":")
     try:
         found: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise
+            raise BindingError(name, f"the import of {module}: {error}") from error
         raise BindingError(name, f"there is no module {module}") from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # the module is its owner's: it may even exit
+        said = f"{type(error).__name__}: {error}"
+        raise BindingError(name, f"the import of {module}: {said}") from error
     for part in path.split("."):
         found = getattr(found, part, None)
     if not callable(found):

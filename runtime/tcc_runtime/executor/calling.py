@@ -53,7 +53,19 @@ async def called(
     except Exception as error:  # noqa: BLE001 - whatever a tool raises says the same
         reason = f"{type(error).__name__}: {error}"
         return Ended(outcome="failed" if bound.errors_failed else "unknown", reason=reason)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # sys.exit() of a tool is no end of ours
+        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            raise
+        return Ended(outcome="unknown", reason=f"{type(error).__name__}: {error}")
     return Ended(outcome="done", result=result)
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancels this task; a tool may raise the same error by itself."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _in_thread(bound: Bound, given: Mapping[str, Any]) -> Any:
@@ -75,7 +87,7 @@ async def _in_thread(bound: Bound, given: Mapping[str, Any]) -> Any:
         raised: BaseException | None = None
         try:
             result = context.run(bound.function, **given)
-        except StopIteration as error:  # which no future takes
+        except (StopIteration, GeneratorExit) as error:  # which no future, no coroutine takes
             raised = RuntimeError(f"the tool raised {error!r}")
         except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
             raised = error

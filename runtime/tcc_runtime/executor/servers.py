@@ -74,6 +74,7 @@ class Servers:
         try:
             from mcp import Client, StdioServerParameters
         except ImportError:
-            raise BindingError(name, "MCP servers need the extra `tcc[mcp]`") from None
+            said = "MCP servers need the extra: pip install '.[mcp]' from a checkout"
+            raise BindingError(name, said) from None
         told = StdioServerParameters(command=command[0], args=list(command[1:]))
         return await self._stack.enter_async_context(Client(told))

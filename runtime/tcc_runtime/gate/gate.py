@@ -10,35 +10,28 @@ call.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.errors import LedgerError, ResumeError
+from tcc_runtime.gate.asked import Asked
 from tcc_runtime.gate.changing import admit, finish, resolve, settle
-from tcc_runtime.gate.deciding import Permitted, decide, decision, is_call
-from tcc_runtime.gate.history import Happened, history
-from tcc_runtime.gate.journal import InFile, InMemory, now_ms
+from tcc_runtime.gate.journal import InMemory, now_ms
 from tcc_runtime.gate.keys import given_key, given_nonce
+from tcc_runtime.gate.ledger_file import InFile
 from tcc_runtime.gate.observe import Observer
+from tcc_runtime.gate.opening import opened, shown_of
 from tcc_runtime.gate.permit import OverError, Permit
-from tcc_runtime.gate.policy import Policy, policy_of
-from tcc_runtime.gate.records import shown_name
-from tcc_runtime.gate.refusals import Allowed, Decision, Refused
-from tcc_runtime.gate.remaining import remaining
-from tcc_runtime.gate.session import Outcome, Session
+from tcc_runtime.gate.policy import policy_of
+from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.session import Outcome
 from tcc_runtime.gate.shared import Shared
 from tcc_runtime.gate.turns import Ticket
 
-if TYPE_CHECKING:
-    from tcc_runtime.asking.quotes import Quoter
-    from tcc_runtime.outcome import Run
 
-
-class Gate:
+class Gate(Asked):
     """Holds one session of an agent to an artifact.
 
     Args:
@@ -74,10 +67,10 @@ class Gate:
         clock: Callable[[], int] | None = None,
         nonce: bytes | None = None,
     ) -> None:
-        self._policy = policy_of(_opened(artifact, checked))
-        shown = _shown(self._policy, show)
-        self._shared = shared = Shared(
-            self._policy,
+        policy = policy_of(opened(artifact, checked))
+        shown = shown_of(policy, show)
+        shared = Shared(
+            policy,
             InMemory() if ledger is None else InFile(Path(ledger)),
             key=given_key(key),
             shown=shown,
@@ -85,12 +78,12 @@ class Gate:
             clock=now_ms if clock is None else clock,
             nonce=given_nonce(nonce),
         )
-        grammar = self._policy.artifact.manifest.grammar
+        super().__init__(policy, shared)
+        grammar = policy.artifact.manifest.grammar
         self._observer = Observer(shared.follower.session_id, grammar)
         self._call: Any = None
         self._outcome: tuple[Outcome, str, bool] = ("unknown", "", False)
         self._began = 0
-        self._told: set[bytes] = set()  # heads that others may have kept
         if shared.session.ended:
             self.close()
             line = f"line {shared.journal.records}"
@@ -98,136 +91,6 @@ class Gate:
         if show and shared.follower.shown != shown:
             self.close()
             raise ResumeError("line 1: arguments", list(shown), list(shared.follower.shown))
-
-    # What may be asked, without effect.
-
-    def check(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Decision:
-        """Whether a call may be made now; a call that is under way counts as unknown."""
-        shared = self._shared
-        with shared.lock:
-            trouble = shared.look()
-            if trouble is not None:
-                return trouble
-            found = decide(shared.follower, tool, {} if arguments is None else arguments)
-            if isinstance(found, Permitted):
-                return decision(shared.session, None, "", found.asked)
-        return found
-
-    def allowed(self) -> tuple[Allowed, ...]:
-        """The calls that plans allow now, one for each listed call, in order of their texts."""
-        session = self._looked_at()
-        if session is None or session.ended or session.unforeseen:
-            return ()
-        return self._policy.allowed(session.known_places())
-
-    def tools(self) -> tuple[str, ...]:
-        """The names of the tools of those calls, in order."""
-        return tuple(dict.fromkeys(found.tool for found in self.allowed()))
-
-    @property
-    def may_finish(self) -> bool:
-        """Whether the session may end here."""
-        session = self._looked_at()
-        return session is not None and not session.ended and session.may_finish()
-
-    @property
-    def remaining(self) -> dict[str, int | Decimal]:
-        """What the limits still leave, with unknown outcomes counted."""
-        self._looked_at()
-        with self._shared.lock:
-            return remaining(self._shared.session)
-
-    @property
-    def history(self) -> tuple[Happened, ...]:
-        """The calls so far."""
-        self._looked_at()
-        with self._shared.lock:
-            return history(self._shared.session)
-
-    @property
-    def head(self) -> str:
-        """The head of the ledger, hex; whoever has it can tell whether a record was changed."""
-        self._looked_at()
-        head = self._shared.journal.head
-        self._told.add(head)
-        return head.hex()
-
-    def is_ancestor(self, head: str) -> bool:
-        """Whether the ledger had this head once, so that whoever kept it speaks of this session.
-
-        Cost: of a head that this gate has told, a look-up; else the ledger is read once.
-        """
-        try:
-            sought = bytes.fromhex(head)
-        except (TypeError, ValueError):
-            return False
-        self._looked_at()
-        with self._shared.lock:
-            if sought not in self._told and self._shared.journal.had(sought):
-                self._told.add(sought)
-        return sought in self._told
-
-    def outcome_of(self, ref: str) -> Outcome | None:
-        """The outcome of the call with this id of the caller's; None where there is none."""
-        self._looked_at()
-        with self._shared.lock:
-            follower = self._shared.follower
-            seq = follower.refs.get(follower.writer.reference(ref))
-            return None if seq is None else follower.session.made[seq - 1].outcome
-
-    def plan(
-        self, *, seed: bytes | None = None, quoter: Quoter | None = None, **settings: Any
-    ) -> Run:
-        """The best ways on from here, certified (see :func:`tcc.search`); it has no effect.
-
-        Args:
-            seed: 32 bytes; None draws one.
-            quoter, settings: as of :func:`tcc.search`; ``after`` is the session's.
-
-        Raises:
-            ValueError: an outcome is unknown, so it is not known where the session is.
-            SettingsError: a setting is out of its range.
-        """
-        from tcc_runtime.search import search
-        from tcc_runtime.terms.settings import Settings
-
-        texts = self.word()
-        drawn = os.urandom(32) if seed is None else seed
-        return search(self.artifact, Settings(seed=drawn, after=texts, **settings), quoter=quoter)
-
-    def word(self) -> tuple[str, ...]:
-        """The calls that were done, in order, canonical texts: what a search begins after.
-
-        Raises:
-            ValueError: an outcome is unknown, so it is not known where the session is.
-        """
-        session = self._looked_at()
-        word = None if session is None else session.word()
-        if word is None:
-            raise ValueError("it is not known where the session is: resolve what is unknown first")
-        return tuple([self.artifact.texts[call] for call in word])
-
-    def key_of(self, seq: int) -> str:
-        """The idempotency key of a call, made or to be made: that of its permit."""
-        return self._shared.follower.writer.call_key(seq)
-
-    def is_call(self, seq: int, tool: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether the session's call of that number has these arguments, the open ones too."""
-        self._looked_at()
-        with self._shared.lock:
-            return is_call(self._shared.follower, seq, tool, arguments)
-
-    @property
-    def artifact(self) -> Artifact:
-        """What the session is held to."""
-        return self._policy.artifact
-
-    def _looked_at(self) -> Session | None:
-        """The session as its ledger has it; None where that cannot be said."""
-        with self._shared.lock:
-            return self._shared.session if self._shared.look() is None else None
-
-    # What has an effect.
 
     def call(
         self, tool: str, arguments: Mapping[str, Any] | None = None, *, ref: str | None = None
@@ -300,6 +163,19 @@ class Gate:
             shared.fail(LedgerError("ledger", OSError(0, "the gate is closed")))
             shared.journal.close()
         self._observer.closed("let go")
+
+    def withdraw(self) -> bool:
+        """Lets go of the ledger, and takes back a start that came to nothing.
+
+        Where this gate began the session, nothing else was recorded and nobody was told its head,
+        the ledger goes, and the key that was made for it; else all stays.
+
+        Returns:
+            whether it was taken back.
+        """
+        gone = not self._told and self._shared.withdraw()
+        self.close()
+        return gone
 
     def __enter__(self) -> Gate:
         return self
@@ -412,22 +288,3 @@ class Gate:
     def fail(self, error: LedgerError) -> None:
         """From here on nothing is allowed."""
         self._shared.fail(error)
-
-
-def _opened(artifact: Artifact | str | Path, checked: str | None) -> Artifact:
-    found = artifact if isinstance(artifact, Artifact) else load(Path(artifact), checked=checked)
-    if not found.verified:
-        raise SettingsError("artifact", "one whose certificates were checked", "verify=False")
-    return found
-
-
-def _shown(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
-    """The open parameters that are shown, sorted; those that are added up among them."""
-    tools = policy.core.tools
-    known = {shown_name(tool.name, given.name) for tool in tools for given in tool.opened}
-    foreign = sorted(set(show) - known)
-    if foreign:
-        raise SettingsError("show", "open parameters as tool.parameter", foreign[0])
-    added = policy.monitors.added.items()
-    due = {shown_name(tools[tool].name, name) for tool, names in added for name in names}
-    return tuple(sorted({*show, *due}))

@@ -1,31 +1,19 @@
-"""Where a session's records go: a file that several processes may write in turn, or a hash alone.
+"""Where a session's records go: what every journal does, and one that keeps a hash alone.
 
-Text: docs/spec/session.md, section 1; the chain is that of docs/spec/ledger.md.  The file is locked
-for as long as a call takes.  Who takes the lock reads first what others have written since; what
-is left of a line that a crash cut off goes then.  After an error of the system nothing more is
-written: what the disk has is not known.
-Cost: a write for each record, and an fdatasync where it has to be durable.
+Text: docs/spec/session.md, section 1; the chain is that of docs/spec/ledger.md.  On disk it is
+:mod:`tcc_runtime.gate.ledger_file`.  Cost: a hash for each record.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 from tcc_certs.formats.codec import Json
-from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record, seal
-from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
-from tcc_runtime.ledger.outputs import sync_folder, target_of
-
-_CHUNK: Final = 1 << 16
-_FLAGS: Final = os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-_BEGINS: Final = b'{"arguments":{"show":['
-_sync = getattr(os, "fdatasync", os.fsync)
+from tcc_certs.formats.ledger import FIRST_HEAD, Record, seal
+from tcc_runtime.errors import LedgerError
 
 
 class Journal(Protocol):
@@ -103,226 +91,6 @@ class InMemory:
 
     def close(self) -> None:
         """See :class:`Journal`."""
-
-
-class InFile:
-    """A ledger on disk.
-
-    Attributes:
-        path: the file.
-        device, inode: what it is, whatever its name.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.head = FIRST_HEAD
-        self.records = 0
-        self._size = 0
-        self._broken = self._locked = False
-        self._handle = -1
-        self._pid = os.getpid()
-        self._open()
-        found = os.fstat(self._handle)
-        self.device, self.inode = found.st_dev, found.st_ino
-
-    def _open(self) -> None:
-        try:
-            target = target_of(self.path)
-            new = not target.exists()
-            self._handle = os.open(target, _FLAGS | os.O_CREAT, 0o644)
-            if new:
-                sync_folder(target.parent)
-        except OutputRefused:
-            raise
-        except OSError as error:
-            raise LedgerError(str(self.path), error) from error
-
-    def _require_own(self) -> None:
-        """A fork shares the lock of the process that it comes from: it opens the file itself."""
-        if self._handle < 0 or self._broken:
-            raise LedgerError(str(self.path), OSError(0, "an earlier write has failed"))
-        if os.getpid() == self._pid:
-            return
-        with suppress(OSError):
-            os.close(self._handle)
-        self._pid = os.getpid()
-        self._locked = False
-        self._open()
-        found = os.fstat(self._handle)
-        if (found.st_dev, found.st_ino) != (self.device, self.inode):
-            self._broken = True
-            raise LedgerError(str(self.path), OSError(0, "another file has its name"))
-
-    def _require_locked(self) -> None:
-        """A fork that leaves a block which its parent entered has no lock, and writes nothing."""
-        self._require_own()
-        if not self._locked:
-            raise LedgerError(str(self.path), OSError(0, "the lock is another process's"))
-
-    def lock(self, *, wait: bool) -> bool:
-        """See :class:`Journal`.
-
-        Raises:
-            LedgerError: an earlier write has failed; the file is gone, or is another one now.
-        """
-        self._require_own()
-        try:
-            self._locked = _lock(self._handle, wait=wait)
-        except OSError as error:
-            raise self._fail(error) from error
-        return self._locked
-
-    def is_new(self) -> bool:
-        """Whether there is no whole record yet.
-
-        Raises:
-            LedgerError: it cannot be read.
-        """
-        at = 0
-        while piece := self._piece(at):
-            if b"\n" in piece:
-                return False
-            at += len(piece)
-        return True
-
-    def unlock(self) -> None:
-        """See :class:`Journal`."""
-        if self._handle >= 0 and os.getpid() == self._pid:
-            self._locked = False
-            with suppress(OSError):
-                _unlock(self._handle)
-
-    def news(self, *, locked: bool) -> Iterator[Record]:
-        """See :class:`Journal`; with the lock an unfinished line at the end is cut off.
-
-        Raises:
-            LedgerError: the file is gone or shorter than it was, or cannot be read or cut.
-            Rejected: L101, L102 or D201: what was written there is no continuation.
-        """
-        self._require_own()
-        found = os.fstat(self._handle)
-        if found.st_nlink == 0 or found.st_size < self._size:
-            raise self._fail(OSError(0, "the file was removed or cut"))
-        if found.st_size == self._size:
-            return iter(())
-        return self._read(locked)
-
-    def _read(self, locked: bool) -> Iterator[Record]:
-        chunks = self._chunks(self._size)
-        reader = LedgerReader(chunks)
-        reader.head, reader.records = self.head, self.records
-        for raw in reader.unverified():
-            record = reader.verified(raw).record
-            self.head, self.records = reader.head, reader.records
-            self._size += len(raw) + 1
-            yield record
-        if reader.tail and locked:
-            self._cut(reader.tail)
-
-    def had(self, head: bytes) -> bool:
-        """See :class:`Journal`.
-
-        Raises:
-            LedgerError: it cannot be read.
-            Rejected: L101, L102 or D201: it is not what it was.
-        """
-        self._require_own()
-        reader = LedgerReader(self._chunks(0))
-        for raw in reader.unverified():
-            reader.verified(raw)
-            if reader.head == head:
-                return True
-            if reader.records == self.records:
-                break
-        return False
-
-    def _chunks(self, at: int) -> Iterator[bytes]:
-        while chunk := self._piece(at):
-            at += len(chunk)
-            yield chunk
-
-    def _piece(self, at: int) -> bytes:
-        try:
-            os.lseek(self._handle, at, os.SEEK_SET)
-            return os.read(self._handle, _CHUNK)
-        except OSError as error:
-            raise self._fail(error) from error
-
-    def _cut(self, tail: bytes) -> None:
-        # Nothing that is not a session's own is ever cut: the first line is known by its start.
-        if not self.records and tail[: len(_BEGINS)] != _BEGINS[: len(tail)]:
-            raise ResumeError("line 1", "a session", tail[:40])
-        try:
-            os.ftruncate(self._handle, self._size)
-            _sync(self._handle)
-        except OSError as error:
-            raise self._fail(error) from error
-
-    def append(self, record: dict[str, Json]) -> None:
-        """See :class:`Journal`.
-
-        Raises:
-            LedgerError: the system refuses to write.
-        """
-        self._require_locked()
-        line, head = seal(record, self.head)
-        try:
-            left = memoryview(line)
-            while left:
-                left = left[os.write(self._handle, left) :]
-        except OSError as error:
-            raise self._fail(error) from error
-        self.head = head
-        self.records += 1
-        self._size += len(line)
-
-    def sync(self) -> None:
-        """See :class:`Journal`.
-
-        Raises:
-            LedgerError: the system refuses to write.
-        """
-        self._require_locked()
-        try:
-            _sync(self._handle)
-        except OSError as error:
-            raise self._fail(error) from error
-
-    def _fail(self, error: OSError) -> LedgerError:
-        # No second try: what the disk has after a failed write or fsync is not known.
-        self._broken = True
-        return LedgerError(str(self.path), error)
-
-    def close(self) -> None:
-        """See :class:`Journal`."""
-        handle, self._handle = self._handle, -1
-        if handle >= 0:
-            with suppress(OSError):
-                os.close(handle)
-
-    def __del__(self) -> None:
-        self.close()
-
-
-if sys.platform == "win32":
-
-    def _lock(handle: int, *, wait: bool) -> bool:
-        return True
-
-    def _unlock(handle: int) -> None:
-        return None
-else:
-    import fcntl
-
-    def _lock(handle: int, *, wait: bool) -> bool:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            return False
-        return True
-
-    def _unlock(handle: int) -> None:
-        fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def now_ms() -> int:

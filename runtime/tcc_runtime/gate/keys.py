@@ -68,8 +68,8 @@ def read_key(ledger: Path) -> bytes:
     return bytes.fromhex(found[1].decode())
 
 
-def new_key(ledger: Path) -> bytes:
-    """A key for a new ledger, on disk before the ledger names it.
+def new_key(ledger: Path) -> tuple[bytes, bool]:
+    """A key for a new ledger, on disk before the ledger names it, and whether it was made now.
 
     One that is there already stays: the process that made it was stopped before its first record.
 
@@ -79,7 +79,7 @@ def new_key(ledger: Path) -> bytes:
     """
     path = key_path(ledger)
     if path.exists():
-        return read_key(ledger)
+        return read_key(ledger), False
     key = os.urandom(_BYTES)
     # A file with the whole key or none: a process that is killed on the way leaves nothing that
     # another takes for a key. Whoever makes one has the lock of the ledger.
@@ -98,4 +98,10 @@ def new_key(ledger: Path) -> bytes:
             beside.unlink(missing_ok=True)
         raise LedgerError(str(path), error) from error
     sync_folder(path.parent)
-    return key
+    return key, True
+
+
+def remove_key(ledger: Path) -> None:
+    """Takes back the key of a ledger that was never begun; what the system refuses stays."""
+    with suppress(OSError):
+        key_path(ledger).unlink(missing_ok=True)

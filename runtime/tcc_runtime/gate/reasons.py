@@ -1,7 +1,7 @@
 """Why a call or an end is refused: statements of the grammar, found when somebody asks.
 
-A statement is named where the call would be allowed without it; that is found with the residuals of
-the core (:mod:`tcc_certs.corecheck.residuals`), within a bound.  Where no single statement decides,
+A statement is named where the call would be allowed without it, as `tcc why` finds it
+(:mod:`tcc_runtime.questions.blame`), within a bound.  Where no single statement decides,
 or the bound is met, it is the plan as a whole.
 Text: docs/gate.md.
 Cost: for each of the first statements a walk beside the calls so far; bounded, whatever the core.
@@ -10,19 +10,19 @@ Cost: for each of the first statements a walk beside the calls so far; bounded, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 from tcc_certs.core.enforced import enforced
 from tcc_certs.core.model import Core
 from tcc_certs.corecheck.budget import Budget
-from tcc_certs.corecheck.residuals import Residuals
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.session.refusals import REFUSALS
 from tcc_runtime.gate.refusals import Reason
 from tcc_runtime.gate.session import Session
 from tcc_runtime.gate.tools import Group
 from tcc_runtime.gate.walking import Place
+from tcc_runtime.questions.blame import lets_through
+from tcc_runtime.questions.statements import Part, without
 
 _STEPS: Final = 60_000  # units of work for one statement
 _MOST_STATEMENTS: Final = 32
@@ -95,69 +95,24 @@ def _statements(session: Session, word: Word, calls: Sequence[int] | None) -> It
     numbers = {call.text: index for index, call in enumerate(core.calls)}
     path = [numbers[artifact.texts[call]] for call in word]
     ahead = None if calls is None else [numbers[artifact.texts[call]] for call in calls]
-    texts = enforced(core, None).automaton
-    for kind, text, without in _without(core, texts):
+    for kind, text, part in _parts(core):
         try:
-            if _allows(without, path, ahead):
+            left, budget = without(core, (part,)), Budget(_STEPS)
+            if lets_through(left, path, budget, ends=ahead is None, ahead=ahead):
                 yield {"kind": kind, "text": text}
         except Rejected:
             continue  # more work than an explanation is worth
 
 
-def _without(core: Core, texts: Sequence[str]) -> Iterator[tuple[str, str, Core]]:
-    """The core without each of its statements, in the order of the texts."""
+def _parts(core: Core) -> Iterator[tuple[str, str, Part]]:
+    """What can be left out of a core by itself, in the order of the texts; the first of them."""
+    texts = enforced(core, None).automaton
     at = 1
     if core.start is not None:
-        yield "start", f"{texts[1]} {texts[2]}", replace(core, start=None, goals=())
+        yield "start", f"{texts[1]} {texts[2]}", ("start", 0)
         at = 3
-    left = _MOST_STATEMENTS
-    for kind, name in (("limit", "limits"), ("require", "requires"), ("forbid", "forbids")):
-        statements = getattr(core, name)
-        for index in range(len(statements)):
-            kept = statements[:index] + statements[index + 1 :]
-            if left > 0:
-                yield kind, texts[at], replace(core, **{name: kept})
-            at, left = at + 1, left - 1
-
-
-def _allows(core: Core, path: Sequence[int], ahead: Sequence[int] | None) -> bool:
-    """Whether a plan of `core` goes on with one of `ahead` after `path`, or ends there.
-
-    Raises:
-        Rejected: D201 it takes too much work to tell.
-    """
-    budget = Budget(_STEPS)
-    residuals = Residuals(core, budget)
-    at = residuals.first
-    for call in path:
-        at = None if at is None else _step(residuals, at, call)
-    if at is None:
-        return False
-    if ahead is None:
-        return residuals.stops[at]
-    after = [_step(residuals, at, call) for call in ahead]
-    return _is_alive(residuals, [one for one in after if one is not None], budget)
-
-
-def _step(residuals: Residuals, at: int, call: int) -> int | None:
-    letter = residuals.alphabet.letter_of[call]
-    for found, arrivals in residuals.moves(at):
-        if found == letter:
-            return arrivals[residuals.left[at]]
-    return None
-
-
-def _is_alive(residuals: Residuals, todo: list[int], budget: Budget) -> bool:
-    """Whether a plan ends behind one of these."""
-    seen = set(todo)
-    while todo:
-        at = todo.pop()
-        if residuals.stops[at]:
-            return True
-        for _, arrivals in residuals.moves(at):
-            budget.spend(1)
-            target = arrivals[residuals.left[at]]
-            if target is not None and target not in seen:
-                seen.add(target)
-                todo.append(target)
-    return False
+    kinds = (("limit", "limits"), ("require", "requires"), ("forbid", "forbids"))
+    found = [("strict", ("tools", i)) for i, tool in enumerate(core.tools) if tool.strict]
+    found += [(kind, (name, i)) for kind, name in kinds for i in range(len(getattr(core, name)))]
+    for (kind, part), text in zip(found[:_MOST_STATEMENTS], texts[at:], strict=False):
+        yield kind, text, part

@@ -21,8 +21,9 @@ from tcc_certs.formats.codec import Json
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.deciding import decision
 from tcc_runtime.gate.following import Follower
-from tcc_runtime.gate.journal import InFile, Journal
-from tcc_runtime.gate.keys import NONCE_BYTES, new_key, read_key
+from tcc_runtime.gate.journal import Journal
+from tcc_runtime.gate.keys import NONCE_BYTES, new_key, read_key, remove_key
+from tcc_runtime.gate.ledger_file import InFile
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.records import outcome_record, refusal_record, session_record
 from tcc_runtime.gate.refusals import Decision, Refused
@@ -65,6 +66,8 @@ class Shared:
         self._fault: Exception | None = None
         self._between = False  # a record is being written that the session does not know yet
         self._pid = os.getpid()
+        self._begun_by = 0  # the process that began the session; 0 where it was there
+        self._made_key = False
         if isinstance(journal, InFile):
             self._turns = turns_of(journal.device, journal.inode)
             self.follower = self._take_up(journal, key, shown)
@@ -98,21 +101,51 @@ class Shared:
         try:
             journal.lock(wait=True)
             new = journal.is_new()
-            if key is None:
-                key = new_key(journal.path) if new else read_key(journal.path)
+            if key is None and new:
+                key, self._made_key = new_key(journal.path)
+            elif key is None:
+                key = read_key(journal.path)
             follower = Follower(self.policy, key)
             self._read(follower, locked=True)
             if new:
+                self._begun_by = self._pid
                 self._begin(follower, shown)
             elif not follower.session.ended:
                 self._leave_unknown(follower)
         except BaseException:
+            if self._begun_by or self._made_key:
+                self._take_back(journal)
             journal.close()
             raise
         finally:
             journal.unlock()
             self._turns.give_back(ticket)
         return follower
+
+    def withdraw(self) -> bool:
+        """Whether the session was begun here and nothing but its start recorded: its files go."""
+        journal = self.journal
+        if self._begun_by != os.getpid() or not isinstance(journal, InFile):
+            return False
+        try:
+            ticket = self.enter("")
+        except Refused:
+            return False
+        try:
+            with self.lock:
+                if journal.records != 1:
+                    return False
+                self._take_back(journal)
+        finally:
+            self.leave(ticket)
+        return True
+
+    def _take_back(self, journal: InFile) -> None:
+        # In this order: whoever comes between finds a new ledger, and no session without a key.
+        if journal.emptied():
+            if self._made_key:
+                remove_key(journal.path)
+            journal.remove()
 
     def sync(self) -> None:
         """Waits for the disk, where that is asked for.

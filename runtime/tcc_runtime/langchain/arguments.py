@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from tcc_certs.core.model import Tool as CoreTool
+from tcc_runtime.gate.snapshot import snapshot
 
 _DEPTH = 64
 # Names that langchain drops from what it reports, though a model may write them.
@@ -42,6 +43,17 @@ class Parameters:
     required: frozenset[str]
     defaults: Mapping[str, object]
     aliases: Mapping[str, str]
+
+    def copied(
+        self, args: tuple[Any, ...], keywords: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The same, with copies of what others may change; what a graph injects stays as it is."""
+        own = self.tool._filter_injected_args(dict(keywords))
+        copies = {
+            name: value if value is self.defaults.get(name, _MISSING) else _copy(value)
+            for name, value in own.items()
+        }
+        return tuple([_copy(value) for value in args]), {**keywords, **copies}
 
     def given(
         self, args: tuple[Any, ...], keywords: Mapping[str, Any], wrote: Collection[str]
@@ -102,6 +114,10 @@ def parameters_of(tool: BaseTool, declared: CoreTool) -> Parameters:
         },
         aliases={name: field.alias for name, field in fields.items() if field.alias},
     )
+
+
+def _copy(value: Any) -> Any:
+    return value.model_copy(deep=True) if isinstance(value, BaseModel) else snapshot(value)
 
 
 def json_value(value: object, depth: int = _DEPTH) -> Any:

@@ -150,6 +150,7 @@ class GuardedTool(BaseTool):
         """The tool's own schema comes first: what it refuses is no call."""
         wrote = frozenset(tool_input) if isinstance(tool_input, dict) else frozenset[str]()
         args, keywords = self._inner._to_args_and_kwargs(tool_input, tool_call_id)
+        args, keywords = self._parameters.copied(args, keywords)
         call = Call(
             tool=self._inner,
             args=args,

@@ -13,7 +13,6 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from secrets import token_hex
 
 from tcc_runtime.errors import OutputBusy, OutputRefused
 from tcc_runtime.ledger.locks import locked
@@ -119,7 +118,7 @@ def sync_folder(folder: Path) -> None:
 
 def _beside(target: Path) -> tuple[int, Path]:
     """A new file in the folder of `target`, open; with its permissions where it is there."""
-    beside = target.parent / f".{target.name[:32]}.{token_hex(8)}"
+    beside = target.parent / f".{target.name[:32]}.{os.urandom(8).hex()}"
     handle = os.open(beside, _NEW, _MODE)
     with suppress(FileNotFoundError):
         os.fchmod(handle, stat.S_IMODE(target.stat().st_mode) & 0o777)

@@ -10,10 +10,10 @@ Cost: a walk for each statement; then trials, within a bound.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Final, TypeAlias
 
 from tcc_certs.core.model import Core
 from tcc_certs.corecheck.budget import Budget
@@ -146,39 +146,71 @@ def _parts(statements: set[Statement]) -> set[Part]:
     return {part for statement in statements for part in statement.parts}
 
 
-def lets_through(core: Core, word: Sequence[int], budget: Budget, *, ends: bool) -> bool:
+def lets_through(
+    core: Core,
+    word: Sequence[int],
+    budget: Budget,
+    *,
+    ends: bool,
+    ahead: Sequence[int] | None = None,
+) -> bool:
     """Whether a plan of `core` is `word` (`ends`), or begins with it.
+
+    Args:
+        ahead: where given, whether a plan begins with `word` and then one of these calls.
 
     Raises:
         Rejected: D201 it takes too much work to tell.
     """
     residuals = Residuals(core, budget)
-    if residuals.alphabet.strict:
-        edges = strict_edges(residuals, budget)
-        at = 0 if edges[:1] and edges[0] is not None else None
-        for call in word:
-            row = None if at is None else edges[at]
-            at = None if row is None else row.get(residuals.alphabet.letter_of[call])
-        return at is not None and (not ends or residuals.stops[at])
-    at = residuals.first
+    letter_of = residuals.alphabet.letter_of
+    step = _strictly(residuals, budget) if residuals.alphabet.strict else _plainly(residuals)
+    at = step(None, 0)
     for call in word:
-        at = None if at is None else _step(residuals, at, call)
-    if at is None or ends:
-        return at is not None and residuals.stops[at]
-    return _is_alive(residuals, at, budget)
+        at = None if at is None else step(at, letter_of[call])
+    if at is None:
+        return False
+    if ends:
+        return residuals.stops[at]
+    if ahead is None:
+        reached = [at]
+    else:
+        letters = dict.fromkeys([letter_of[call] for call in ahead])
+        reached = [to for letter in letters if (to := step(at, letter)) is not None]
+    # What is strict keeps no state behind which no plan ends.
+    return bool(reached) if residuals.alphabet.strict else _is_alive(residuals, reached, budget)
 
 
-def _step(residuals: Residuals, at: int, call: int) -> int | None:
-    letter = residuals.alphabet.letter_of[call]
-    for found, arrivals in residuals.moves(at):
-        if found == letter:
-            return arrivals[residuals.left[at]]
-    return None
+_Step: TypeAlias = "Callable[[int | None, int], int | None]"  # from None: the first one
 
 
-def _is_alive(residuals: Residuals, first: int, budget: Budget) -> bool:
-    """Whether a plan ends behind it; the nearest are looked at first, as there may be no last."""
-    seen, todo = {first}, deque([first])
+def _strictly(residuals: Residuals, budget: Budget) -> _Step:
+    edges = strict_edges(residuals, budget)
+
+    def step(at: int | None, letter: int) -> int | None:
+        if at is None:
+            return 0 if edges[:1] and edges[0] is not None else None
+        row = edges[at]
+        return None if row is None else row.get(letter)
+
+    return step
+
+
+def _plainly(residuals: Residuals) -> _Step:
+    def step(at: int | None, letter: int) -> int | None:
+        if at is None:
+            return residuals.first
+        for found, arrivals in residuals.moves(at):
+            if found == letter:
+                return arrivals[residuals.left[at]]
+        return None
+
+    return step
+
+
+def _is_alive(residuals: Residuals, first: Sequence[int], budget: Budget) -> bool:
+    """Whether a plan ends behind one; the nearest are looked at first, as there may be no last."""
+    seen, todo = set(first), deque(first)
     while todo:
         at = todo.popleft()
         if residuals.stops[at]:

@@ -10,6 +10,7 @@ import pytest
 
 from tcc_certs.errors import Rejected
 from tcc_certs.values.text_pattern import parse
+from tcc_certs.values.text_source import MAX_STEPS, ensure_quick
 
 re2 = pytest.importorskip("re2")
 
@@ -131,3 +132,37 @@ def test_what_is_kept_of_texts_is_bounded() -> None:
         text = "".join(rng.choice("ab") for _ in range(300))
         assert ours.matches(text) == (oracle.fullmatch(text) is not None)
         assert len(ours._sets) <= 1 << 12
+
+
+@pytest.mark.parametrize(
+    ("source", "most", "steps"),
+    [
+        ("[ab]*a[ab]{900}", 1162, 902 * 1162),
+        ("[ab]*a[ab]{14}", 65536, 1 << 20),
+        ("(?:[a-z]+-){2}x{12}", 65536, 1 << 20),
+        ("[ab]{1000}", 1 << 20, 1_000_000),  # no text that matches is longer
+        ("(a?b?){500}", 1 << 20, 1_000_000),
+        ("(a*){0}b", 1 << 20, 1),
+        ("", 1 << 20, 0),
+    ],
+)
+def test_a_pattern_is_refused_above_the_work_of_one_check(
+    source: str, most: int, steps: int
+) -> None:
+    ensure_quick(source, most, "pattern")
+    assert steps <= MAX_STEPS
+    grown = f"(?:{source})*"
+    if steps > 1:
+        with pytest.raises(Rejected) as refused:
+            ensure_quick(grown, MAX_STEPS, "here")
+        assert (refused.value.code, refused.value.path) == ("C801", "here")
+
+
+def test_the_bound_is_met_exactly() -> None:
+    for source, most in (("[ab]*a[ab]{900}", 1163), ("[ab]*a[ab]{14}", 65537)):
+        ensure_quick(source, most - 1, "here")
+        with pytest.raises(Rejected) as refused:
+            ensure_quick(source, most, "here")
+        assert refused.value.path == "here" and refused.value.expected == (
+            "at most 1048576 steps a text"
+        )

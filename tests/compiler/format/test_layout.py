@@ -26,7 +26,7 @@ def test_every_error_of_syntax_has_its_place_and_there_is_no_text() -> None:
     made = format_source(source_of("tool a {\nlimit deep <= 3\nplan = (a", "x.tcg"))
     assert made.text is None
     found = [(d.code, d.span and (d.span.line, d.span.column)) for d in made.diagnostics]
-    assert found == [("TCC101", (1, 9)), ("TCC101", (2, 7)), ("TCC101", (3, 10))]
+    assert found == [("TCC114", (1, 8)), ("TCC101", (2, 7)), ("TCC114", (3, 8))]
 
 
 def test_what_only_the_meaning_forbids_is_laid_out() -> None:

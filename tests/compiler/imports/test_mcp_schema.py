@@ -78,6 +78,16 @@ TOP = 9007199254740991
             "text",
             ('the pattern "(?=a)" is not held',),
         ),
+        (
+            {"type": "string", "pattern": "^[ab]*a[ab]{900}$"},
+            'text max 1162 ~ "[a-b]*a[a-b]{900}"',
+            ("at most 1162 characters",),
+        ),
+        (
+            {"type": "string", "pattern": "^[ab]*a[ab]{900}$", "minLength": 2000},
+            "text min 2000",
+            ('the pattern "^[ab]*a[ab]{900}$" is not held',),
+        ),
         ({"type": "string", "format": "uri"}, "text", ("not held: format",)),
         ({"type": ["string", "null"]}, "text", ("null is refused",)),
         (

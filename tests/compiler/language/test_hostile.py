@@ -92,7 +92,7 @@ CASES = {
     "open parameters twice": (HEAD + f"tool a(; {_listed(20_000, 'text')}, p0: text)", "TCC201"),
     "names in quotes": (HEAD + "".join(f'tool "{name}"\n' for name in NO_NAMES), "TCC113"),
     "a name in long quotes": (HEAD + 'tool "' + "x" * 4_000_000 + '"', "TCC113"),
-    "many names in quotes": (HEAD + 'plan = ' + '"a b" ' * 60_000, "TCC202"),
+    "many names in quotes": (HEAD + 'tool t\nplan = ' + '"a b" ' * 60_000, "TCC202"),
     "a long pattern of text": (HEAD + 'tool a(; t: text ~ "' + "a" * 2_000_000 + '")', "TCC318"),
     "a pattern of text with large counts": (
         HEAD + 'tool a(; t: text ~ "((((a{1000}){1000}){1000}){1000}){1000}")', "TCC318",
@@ -175,8 +175,8 @@ def test_a_chain_of_ten_thousand_rules_is_no_problem() -> None:
         (HEAD.encode() + b"tool a # \xc3", [("TCC108", 2, 10)]),
         (b"\xef\xbb\xbf" + HEAD.encode(), [("TCC109", 1, 1)]),
         ((HEAD + "tool a").encode("utf-16"), [("TCC109", 1, 1)]),
-        (os.urandom(0), [("TCC213", 1, 1), ("TCC214", 1, 1)]),
-        (bytes(range(256)) * 100, [("TCC108", 2, 118)]),
+        (os.urandom(0), [("TCC213", 1, 1)]),
+        (bytes(range(256)) * 100, [("TCC108", 1, 1)]),
     ],
 )
 def test_bytes_that_are_no_text(data: bytes, expected: object, tmp_path: Path) -> None:

@@ -85,11 +85,11 @@ def test_statements_need_no_newlines() -> None:
     [
         ("accept", [("TCC101", 5, 7)]),
         ("accept a ()", [("TCC101", 5, 10)]),
-        ("accept any", [("TCC111", 5, 8)]),
-        ("plan = a{1", [("TCC101", 5, 11)]),
-        ("plan = c(k=1", [("TCC101", 5, 13)]),
+        ("accept any", [("TCC101", 5, 8)]),
+        ("plan = a{1", [("TCC114", 5, 9)]),
+        ("plan = c(k=1", [("TCC114", 5, 9)]),
         ("plan = c(k)", [("TCC202", 5, 10)]),
-        ("plan = a b)", [("TCC101", 5, 11)]),
+        ("plan = a b)", [("TCC114", 5, 11)]),
         ("limit uses(a) = 3", [("TCC101", 5, 15)]),
         ("limit depth >= 3", [("TCC101", 5, 13)]),
         ("limit depth <= 3 s", [("TCC101", 5, 18)]),
@@ -109,7 +109,7 @@ def test_syntax_error_stands_at(text: str, expected: object) -> None:
 
 def test_an_error_swallows_no_later_statement() -> None:
     text = TOOLS + "rule r = (\nlimit depth <= x\nplan = r nowhere\n"
-    assert codes(text) == [("TCC101", 5, 11), ("TCC101", 6, 16), ("TCC202", 7, 10)]
+    assert codes(text) == [("TCC114", 5, 10), ("TCC101", 6, 16), ("TCC202", 7, 10)]
 
 
 def test_columns_count_characters() -> None:

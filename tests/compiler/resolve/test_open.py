@@ -191,3 +191,25 @@ def test_places_name_the_new_statements() -> None:
 
 def test_a_used_file_lends_open_parameters_and_no_currency() -> None:
     assert codes('currency "EUR"\n' + HEAD + "tool a")[0][0] == "TCC213"
+
+
+@pytest.mark.parametrize(
+    ("said", "fine"),
+    [
+        ('~ "[ab]*a[ab]{900}" max 1162', True),
+        ('~ "[ab]*a[ab]{900}" max 1163', False),
+        ('~ "[ab]*a[ab]{14}"', True),
+        ('~ "[ab]*a[ab]{15}"', False),
+        ('~ "[ab]{1000}"', True),
+    ],
+)
+def test_a_pattern_that_takes_too_long_to_check_is_refused(said: str, fine: bool) -> None:
+    text = f"{HEAD}tool pay(; order: text {said})\nplan = pay"
+    found = read_grammar_text(text, "g").diagnostics
+    assert [item.code for item in found] == ([] if fine else ["TCC323"])
+    for item in found:
+        assert item.span is not None and item.hint is not None
+        at = text.splitlines()[item.span.line - 1][item.span.column - 1 :]
+        assert at.startswith("max 1163" if "max" in said else "~ ")
+        most = 1162 if "max" in said else 61680
+        assert item.hint == f"write `max {most}` or less, or a shorter pattern"

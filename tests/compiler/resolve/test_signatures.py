@@ -65,9 +65,8 @@ def test_the_warning_changes_no_byte() -> None:
     assert told == compile_text(text + "plan = any*\n", Options()).artifact
 
 
-def test_it_is_said_beside_an_error_of_the_language() -> None:
-    found = compile_text(HEAD + "tool a\n", Options())
-    assert [(d.code, d.severity) for d in found.diagnostics] == [
-        ("TCC413", "warning"),
-        ("TCC401", "error"),
-    ]
+def test_it_is_said_within_the_error_that_it_is_behind() -> None:
+    (found,) = compile_text(HEAD + "tool a\n", Options()).diagnostics
+    assert (found.code, found.severity, found.span and found.span.line) == ("TCC401", "error", 1)
+    assert "no `plan`" in found.message
+    assert (found.hint or "").startswith("write a `plan`")

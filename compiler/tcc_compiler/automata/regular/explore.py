@@ -22,10 +22,8 @@ from tcc_compiler.automata.regular.determinise import (
     determinise_by_depth,
     follow,
 )
-from tcc_compiler.automata.regular.finiteness import longest_plan
 from tcc_compiler.automata.regular.network import Network
 from tcc_compiler.automata.regular.nodes import Nodes, build, grows
-from tcc_compiler.automata.regular.partial import Partials
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.refusal import Refused
 
@@ -61,12 +59,14 @@ def explore_partial(core: Core, letters: Letters, guard: Guard) -> Machine:
     driver = find_driver(core, letters, guard)
     nodes, root = _nodes(core, letters, driver, guard, as_written=True)
     if grows(nodes) and not (driver and driver.depth):
-        bound = longest_plan(core, letters, nodes, root, guard)
+        bound = _longest(core, letters, nodes, root, guard)
         if bound is not None:
             driver = depth_driver(letters, bound, f"plans of at most {bound} calls")
             nodes, root = _nodes(core, letters, driver, guard, as_written=True)
         elif driver is None or grows(nodes, freely=True):
             raise _undecided()
+    from tcc_compiler.automata.regular.partial import Partials
+
     return follow(Partials(nodes, letters.patterns, guard), root, driver, guard)
 
 
@@ -107,7 +107,7 @@ def _explore_recursion(
     machine = determinise(network, network.initial(root), driver, cap, guard)
     if machine is not None:
         return machine
-    bound = longest_plan(core, letters, nodes, root, guard)
+    bound = _longest(core, letters, nodes, root, guard)
     if bound is not None:
         driver = depth_driver(letters, bound, f"plans of at most {bound} calls")
         nodes, root = _nodes(core, letters, driver, guard)
@@ -115,6 +115,12 @@ def _explore_recursion(
     if driver is None or grows(nodes, freely=True):
         raise _undecided()
     return _take_turns(nodes, letters, root, driver, guard, network)
+
+
+def _longest(core: Core, letters: Letters, nodes: Nodes, root: int, guard: Guard) -> int | None:
+    from tcc_compiler.automata.regular.finiteness import longest_plan  # for recursion alone
+
+    return longest_plan(core, letters, nodes, root, guard)
 
 
 def _undecided() -> Refused:

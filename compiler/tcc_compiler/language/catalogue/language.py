@@ -20,8 +20,9 @@ LANGUAGE: Mapping[str, Entry] = {
     ),
     "TCC402": Entry(
         "no plan at all",
-        "Every sequence of calls is ruled out by some statement. Take statements away until\n"
-        "plans appear; the last one taken is part of the reason.",
+        "Every sequence of calls is ruled out by some statement. The message names a few that\n"
+        "leave none together, each with its place: change one of them. Where these cannot be\n"
+        "found with little work, it names the one at which the last plan was lost.",
         _HEAD + "tool a\nplan = a\nlimit depth <= 0\n",
     ),
     "TCC403": Entry(
@@ -109,18 +110,29 @@ LANGUAGE: Mapping[str, Entry] = {
         "Where statements are left to a run, or derivations are counted, there are states that\n"
         "only seem to lead on. Leave `--relax` out, or take `strict` away.",
     ),
+    "TCC416": Entry(
+        "call with too many answers for a session",
+        "A warning. While it is not known what a call was answered, a session holds every place\n"
+        "where it may be: before the call, after each answer, and nowhere where an answer has\n"
+        "no plan. At most 64 are held, so a gate refuses a call that may lead to more (R301):\n"
+        "this one can be planned, and never made there. Answers after which the same may follow\n"
+        "lead to one place. List fewer values in `gives`, or let statements tell fewer apart.",
+    ),
 }
 EXAMPLES: Mapping[str, Entry] = {
     "TCC501": Entry(
         "accept line that does not hold",
         "`accept` says that at least one sequence of calls that matches its patterns is a\n"
-        "plan. None is. Either the line or the grammar is wrong.",
+        "plan. None is. Either the line or the grammar is wrong. The message says how far plans\n"
+        "go along with the line, and what could stand where it leaves them; `tcc test` and\n"
+        "`tcc compile` name the statements that forbid it.",
         _HEAD + "tool a\ntool b\nplan = a\naccept b\n",
     ),
     "TCC502": Entry(
         "reject line that does not hold",
         "`reject` says that no sequence of calls that matches its patterns is a plan. One is;\n"
-        "the message shows it.",
+        "the message shows it, and notes name the statements about its calls, all of which\n"
+        "let it through.",
         _HEAD + "tool a\nplan = a\nreject a\n",
     ),
     "TCC503": Entry(

@@ -81,4 +81,11 @@ SYNTAX: Mapping[str, Entry] = {
         "identifier, or is a reserved word, stands in double quotes.",
         'grammar g version "1"\ntool ""\n',
     ),
+    "TCC114": Entry(
+        "bracket without its partner",
+        "A '(' or a '{' is not closed in its statement, or a ')' or a '}' closes nothing. The\n"
+        "message points at the bracket; where it is not closed, a note says what was found in\n"
+        "place of the other one.",
+        'grammar g version "1"\ntool a { cost 1\ntool b\nplan = a b\n',
+    ),
 }

@@ -155,4 +155,14 @@ VALUES: Mapping[str, Entry] = {
         "most 18 digits on each side of the point. `times n` composes it with itself.",
         _HEAD + "tool a { cost 0 .. 1 model m { atom randomized_response(1.5, 2) } }\n",
     ),
+    "TCC323": Entry(
+        "pattern that takes too long to check",
+        "A text is checked in one pass, while other calls of the session wait. The work is at\n"
+        "most the positions of the pattern times the characters of a text, and may be 1048576 at\n"
+        "most, some 0.1 s. Characters count up to `max` (65536 where it is not said), and no\n"
+        "further than the longest text that the pattern matches, so one without `*`, `+` and\n"
+        "`{m,}` always passes. Write a smaller `max`, or a pattern with fewer positions: a long\n"
+        "repetition such as `[a-z]{900}` has 900.",
+        _HEAD + 'tool pay(; order: text ~ "[ab]*a[ab]{900}")\n',
+    ),
 }

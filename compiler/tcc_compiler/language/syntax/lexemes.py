@@ -5,22 +5,21 @@ Cost: constant each.
 
 from __future__ import annotations
 
-from lark import Token
-
 from tcc_compiler.language.spans import Region
 
 
-class Lexeme(Token):
-    """A token with its region in the source."""
+class Lexeme(str):
+    """The text of a token, with its kind and its region in the source."""
 
+    __slots__ = ("region", "type")
+
+    type: str
     region: Region
 
 
 def lexeme(kind: str, text: str, region: Region) -> Lexeme:
     """A token of a kind that grammar.lark declares."""
-    # The constructor of the base class is left out: it costs more than everything else here.
-    token = str.__new__(Lexeme, text)
+    token = Lexeme(text)
     token.type = kind
-    token.value = text
     token.region = region
     return token

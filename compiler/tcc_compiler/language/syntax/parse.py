@@ -1,42 +1,37 @@
 """A source text to its statements; every statement that has an error says what was expected.
 
 Normative text: docs/spec/language.md, sections 2 and 9.  Each statement is parsed by itself, by a
-LALR automaton that is built once a process.  Cost: linear in the tokens.
+LALR automaton whose tables are read once a process.  Cost: linear in the tokens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
-from functools import lru_cache
-from importlib.resources import files
 
-from lark import Lark, UnexpectedToken
-from lark.lexer import BasicLexer
-from lark.parsers.lalr_interactive_parser import InteractiveParser
-
-from tcc_compiler.language.ast import Broken, Statement, Word
-from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.ast.leaves import Word
+from tcc_compiler.language.ast.statements import Broken, Statement
+from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region
-from tcc_compiler.language.syntax.build import Builder, TooDeep
-from tcc_compiler.language.syntax.lexemes import Lexeme, lexeme
+from tcc_compiler.language.syntax.automaton import Parser, Unexpected
+from tcc_compiler.language.syntax.lexemes import Lexeme
+from tcc_compiler.language.syntax.mends import Stuck, joined
+from tcc_compiler.language.syntax.nesting import TooDeep
 from tcc_compiler.language.syntax.tokens import MAX_NESTING, Chunk, split
-from tcc_compiler.language.syntax.words import OPENERS, RESERVED, TYPES, expectation
+from tcc_compiler.language.syntax.unexpected import (
+    ReservedNames,
+    begins_line,
+    close_keyword,
+    open_brackets,
+    report_no_statement,
+    report_unexpected,
+    same_line,
+)
+from tcc_compiler.language.syntax.words import OPENERS, RESERVED
 
-
-@lru_cache(maxsize=1)
-def _parser() -> Lark:
-    """The automaton of grammar.lark; tokens are fed to it one by one, so its lexer never runs."""
-    grammar = files("tcc_compiler.language.syntax").joinpath("grammar.lark").read_text("utf-8")
-    return Lark(grammar, parser="lalr", lexer=_NoLexer, transformer=Builder(), start="start")
-
-
-class _NoLexer(BasicLexer):
-    """A lexer that is never run: :mod:`tcc_compiler.language.syntax.tokens` makes the tokens."""
-
-    def __init__(self, conf: object) -> None:
-        """Take the terminals as declared; they have no patterns."""
+_MOST_LOOKED_AT = 2000  # tokens, for the lines of a statement with an error
+# What begins a file that is something else.
+_FOREIGN = {"{": "JSON", "[": "JSON", "<": "XML"}
 
 
 def parse(source: Source, number: int, report: Report) -> tuple[Statement, ...]:
@@ -47,179 +42,179 @@ def parse(source: Source, number: int, report: Report) -> tuple[Statement, ...]:
         number: how regions name it; its place among the sources of `report`.
         report: takes the errors.  A statement with one comes out as :class:`Broken`.
     """
+    foreign = _foreign(source, number, report)
+    if foreign is not None:
+        return (foreign,)
     chunks = split(source.text, number, report)
-    statements: list[Statement] = []
-    swallowed = -1
+    if chunks and _is_no_grammar(chunks, source.text):
+        report_no_statement(chunks[0].tokens[0], report)
+        return (Broken("", (), chunks[0].tokens[0].region),)
+    reader = _Reader(source, report)
     for index, chunk in enumerate(chunks):
         following = chunks[index + 1].tokens[0] if index + 1 < len(chunks) else None
-        if index == swallowed or report.full:
-            statements.append(_broken(chunk, named=False))
-            continue
-        outcome = _statement(chunk, following, source, report)
-        if outcome is None:
-            # The reserved word that stood for a name has cut this statement in two.
-            swallowed = index + 1
-            outcome = _broken(chunk, named=False)
-        statements.append(outcome)
-    return tuple(statements)
+        reader.read(chunk, following)
+    reader.reserved.report(report)
+    return tuple(reader.statements)
 
 
-def _broken(chunk: Chunk, named: bool = True, misspelled: int | None = None) -> Broken:
-    """The chunk as a statement with an error in it.
+def _foreign(source: Source, number: int, report: Report) -> Broken | None:
+    """A text that begins as JSON or XML does, reported in one message."""
+    start = len(source.text) - len(source.text.lstrip())
+    kind = _FOREIGN.get(source.text[start : start + 1])
+    if kind is None:
+        return None
+    region = Region(number, start, start + 1)
+    hint = 'a grammar begins with: grammar NAME version "1.0"'
+    if kind == "JSON":
+        hint += "; `tcc import mcp` makes one of a list of tools, a graph's file ends in .json"
+    else:
+        hint += "; a graph's file ends in .graphml"
+    report.error("TCC101", region, f"this is no grammar: it begins as {kind} does", hint)
+    return Broken("", (), region)
 
-    Args:
-        chunk: the tokens.
-        named: whether the name that the statement would define counts as defined.
-        misspelled: the token that looks like the keyword of a second statement.
+
+def _is_no_grammar(chunks: Sequence[Chunk], text: str) -> bool:
+    """Whether a text is something else: it begins with no keyword, and `grammar` is nowhere."""
+    first = chunks[0].tokens[0]
+    if first.type.lower() in (*OPENERS, "wrong") or close_keyword(first) is not None:
+        return False
+    reported = chunks[0].wrong is not None and chunks[0].wrong < first.region.start
+    return not reported and all(chunk.tokens[0].type != "GRAMMAR" for chunk in chunks)
+
+
+def _broken(tokens: Sequence[Lexeme], source: Source) -> list[Broken]:
+    """The tokens as statements with errors in them, one for each line that seems to begin one.
+
+    Names that these may define are not unknown.
     """
-    first = chunk.tokens[0]
-    places = [1] if named and first.type in ("TOOL", "RULE") else []
-    if misspelled is not None:
-        places.append(misspelled + 1)
-    tokens = [chunk.tokens[place] for place in places if place < len(chunk.tokens)]
-    names = tuple(
-        Word(str(token), token.region) for token in tokens if token.type in ("NAME", "STRING")
-    )
-    return Broken(str(first), names, first.region.to(chunk.tokens[-1].region))
+    starts = [0]
+    for place in range(1, min(len(tokens), _MOST_LOOKED_AT)):
+        if begins_line(tokens, place, source) and close_keyword(tokens[place]) is not None:
+            starts.append(place)
+    ends = [*starts[1:], len(tokens)]
+    return [_broken_one(tokens[i:j]) for i, j in zip(starts, ends, strict=True)]
 
 
-def _statement(
-    chunk: Chunk, following: Lexeme | None, source: Source, report: Report
-) -> Statement | None:
-    """The statement of a chunk; None where a reserved word took the place of a name."""
-    first = chunk.tokens[0]
+def _broken_one(tokens: Sequence[Lexeme]) -> Broken:
+    first = tokens[0]
+    keyword = str(first)
     if first.type.lower() not in OPENERS:
-        _report_no_statement(chunk, report)
-        return _broken(chunk)
-    if chunk.wrong is not None:
-        # Characters that were reported are missing here: the rest may mean something else.
-        return _broken(chunk)
-    parser = _parser().parse_interactive()
+        keyword = close_keyword(first) or keyword
+    names: tuple[Word, ...] = ()
+    defines = keyword in ("tool", "rule") and len(tokens) > 1
+    if defines and (tokens[1].type in ("NAME", "STRING") or str(tokens[1]) in RESERVED):
+        parts = joined(tokens, 1).split("-")
+        names = tuple(Word(part, tokens[1].region) for part in parts)
+    return Broken(keyword, names, first.region.to(tokens[-1].region))
+
+
+class _Reader:
+    """The statements so far.
+
+    Invariant: while `swallowed` is a region, statements that begin on the line on which it ends
+    belong to one that was cut in two by a reserved word.
+    """
+
+    def __init__(self, source: Source, report: Report) -> None:
+        self.source = source
+        self.report = report
+        self.statements: list[Statement] = []
+        self.reserved = ReservedNames()
+        self.swallowed: Region | None = None
+
+    def read(self, chunk: Chunk, following: Lexeme | None) -> None:
+        """Add the statements of a chunk."""
+        tokens = chunk.tokens
+        first, last = tokens[0].region, tokens[-1].region
+        belongs = self.swallowed is not None and same_line(self.source, self.swallowed, first)
+        self.swallowed = last if belongs else None
+        if belongs or self.report.full:
+            self.statements += _broken(tokens, self.source)
+        elif tokens[0].type.lower() not in OPENERS:
+            if chunk.wrong is None or chunk.wrong > first.start:
+                report_no_statement(tokens[0], self.report)
+            self.statements += _broken(tokens, self.source)
+        elif chunk.wrong is not None:
+            # Characters that were reported are missing here: the rest may mean something else.
+            self.statements += _broken(tokens, self.source)
+        else:
+            self._statement(tokens, following)
+
+    def _statement(self, tokens: Sequence[Lexeme], following: Lexeme | None) -> None:
+        at, outcome = _fed(tokens, self.report)
+        if outcome is not None:
+            self.statements.append(outcome)
+            return
+        if at is None:
+            self.statements += _broken(tokens, self.source)
+            return
+        expected = _expected(tokens[:at])
+        second = self._second(tokens, at, expected)
+        if second is not None:
+            self._split(tokens, second)
+            return
+        stuck = Stuck(
+            tokens=tokens,
+            at=at,
+            expected=expected,
+            following=following,
+            opened=open_brackets(tokens[:at]),
+        )
+        if report_unexpected(stuck, self.source, self.reserved, self.report):
+            # The reserved word that stood for a name has cut this statement in two.
+            self.swallowed = tokens[-1].region
+        self.statements += _broken(tokens, self.source)
+
+    def _second(self, tokens: Sequence[Lexeme], at: int, expected: frozenset[str]) -> int | None:
+        """Where a second statement begins, whose keyword is misspelt or none; None where none does.
+
+        It is the last name that begins a line, if that is close to a keyword, or if the statement
+        before it is whole.
+        """
+        for place in range(min(at, len(tokens) - 1), 0, -1):
+            if begins_line(tokens, place, self.source):
+                whole = place == at and "$END" in expected
+                return place if whole or close_keyword(tokens[place]) else None
+        return None
+
+    def _split(self, tokens: Sequence[Lexeme], second: int) -> None:
+        """A statement, and one behind it that is none."""
+        report_no_statement(tokens[second], self.report)
+        _, before = _fed(tokens[:second], self.report)
+        if before is None:
+            self.statements += _broken(tokens[:second], self.source)
+        else:
+            self.statements.append(before)
+        self.statements += _broken(tokens[second:], self.source)
+
+
+def _fed(tokens: Sequence[Lexeme], report: Report) -> tuple[int | None, Statement | None]:
+    """The statement of these tokens; or the number of the one that cannot stand where it stands.
+
+    Neither where operators are nested too deeply, which is reported.
+    """
+    parser = Parser()
     at = 0
     try:
-        for token in chunk.tokens:
-            parser.feed_token(token)
+        for token in tokens:
+            parser.feed(token)
             report.tick()
             at += 1
-        last = chunk.tokens[-1].region
-        end = lexeme("$END", "", Region(last.source, last.end, last.end + 1))
-        statement: Statement = parser.feed_token(end)
-        return statement
+        statement: Statement = parser.end()
+        return None, statement
     except TooDeep as deep:
         report.error(
             "TCC106", deep.region, f"operators are nested deeper than {MAX_NESTING}",
             "name the inner part by a rule of its own",
         )  # fmt: skip
-        return _broken(chunk)
-    except UnexpectedToken:
-        return _report_unexpected(chunk, at, following, source, report)
+        return None, None
+    except Unexpected:
+        return at, None
 
 
-def _report_no_statement(chunk: Chunk, report: Report) -> None:
-    first = chunk.tokens[0]
-    close = _close_keyword(first)
-    hint = f"did you mean {quote(close)}?" if close else None
-    if chunk.wrong is None:
-        words = ", ".join(f"'{word}'" for word in OPENERS[:-1])
-        message = (
-            f"found {_shown(first)}; expected a statement, which starts with {words}"
-            f" or '{OPENERS[-1]}'"
-        )
-        report.error("TCC101", first.region, message, hint)
-
-
-def _expected(tokens: Sequence[Lexeme]) -> set[str]:
+def _expected(tokens: Sequence[Lexeme]) -> frozenset[str]:
     """Which kinds of token may follow `tokens`, themselves well formed."""
-    parser: InteractiveParser = _parser().parse_interactive()
+    parser = Parser()
     for token in tokens:
-        parser.feed_token(token)
-    accepted: set[str] = parser.accepts()  # type: ignore[no-untyped-call]
-    return accepted
-
-
-def _report_unexpected(
-    chunk: Chunk, at: int, following: Lexeme | None, source: Source, report: Report
-) -> Statement | None:
-    """Report the token number `at` of a chunk, or its end, as not expected there."""
-    expected = _expected(chunk.tokens[:at])
-    wanted = expectation(expected)
-    misspelled = _misspelled(chunk.tokens[: at + 1], source)
-    hint = None if misspelled is None else _other_keyword(chunk.tokens[misspelled])
-    if at < len(chunk.tokens):
-        token = chunk.tokens[at]
-        if token.type == "ANY" and _after_colon(chunk.tokens, at):
-            message = "'any' is a reserved word, and no value"
-            hint = "for any value write a type behind a semicolon: (..; name: json)"
-            report.error("TCC316", token.region, message, hint)
-        elif "NAME" in expected and token.type != "STRING" and str(token) in RESERVED:
-            _report_reserved(token, expected, report)
-        else:
-            message = f"found {_shown(token)}; expected {wanted}"
-            report.error("TCC101", token.region, message, hint or _hint(chunk.tokens, at, expected))
-        return _broken(chunk, misspelled=misspelled)
-    last = chunk.tokens[-1].region
-    if following is not None and "NAME" in expected and _same_line(source, last, following.region):
-        _report_reserved(following, expected, report)
-        return None
-    next_text = "the end of the text" if following is None else f"the statement {_shown(following)}"
-    region = Region(last.source, last.end, last.end + 1)
-    report.error("TCC101", region, f"found {next_text}; expected {wanted}", hint)
-    return _broken(chunk, misspelled=misspelled)
-
-
-def _report_reserved(token: Lexeme, expected: set[str], report: Report) -> None:
-    quoted = f'write "{token}" in quotes' if "STRING" in expected else "choose another name"
-    message = f"'{token}' is a reserved word, and cannot be a name"
-    report.error("TCC111", token.region, message, quoted)
-
-
-def _shown(token: Lexeme) -> str:
-    if token.type == "STRING":
-        return "a string"
-    return quote(str(token))
-
-
-def _same_line(source: Source, one: Region, other: Region) -> bool:
-    return source.place(one.end)[0] == source.place(other.start)[0]
-
-
-def _hint(tokens: Sequence[Lexeme], at: int, expected: set[str]) -> str | None:
-    """A hint for some common mistakes."""
-    token = tokens[at]
-    if token.type == "_EQUAL" and "EQEQ" in expected:
-        return "write '=='"
-    if token.type == "EQEQ" and "_EQUAL" in expected:
-        return "write '='"
-    if token.type == "NUMBER" and "UNIT" in expected:
-        return "write the unit, 'ms' or 's', after the number"
-    if _after_colon(tokens, at - 1) and str(tokens[at - 1]) in TYPES:
-        return "a parameter with a type stands behind a semicolon: (..; name: type)"
-    if str(token) == "same" and tokens[0].type == "REQUIRE":
-        return "`same` goes with `before` and `before each`, and with no `after`"
-    return None
-
-
-def _after_colon(tokens: Sequence[Lexeme], at: int) -> bool:
-    """Whether the token number `at` begins what a parameter of a tool may be."""
-    return at > 1 and tokens[0].type == "TOOL" and tokens[at - 1].type == "_COLON"
-
-
-def _misspelled(tokens: Sequence[Lexeme], source: Source) -> int | None:
-    """The last name that begins a line, if it is close to a keyword.
-
-    The tokens may hold a second statement, whose keyword is misspelled.
-    """
-    for place in range(len(tokens) - 1, 0, -1):
-        token = tokens[place]
-        if token.type == "NAME" and not _same_line(source, tokens[place - 1].region, token.region):
-            return place if _close_keyword(token) else None
-    return None
-
-
-def _close_keyword(token: Lexeme) -> str | None:
-    close = get_close_matches(str(token)[:32], OPENERS, n=1, cutoff=0.7)
-    return close[0] if close else None
-
-
-def _other_keyword(token: Lexeme) -> str:
-    return f"did you mean {quote(_close_keyword(token) or '')} where {quote(str(token))} stands?"
+        parser.feed(token)
+    return parser.expected()

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcc_compiler.language.diagnostics import Report
+from tcc_compiler.language.diagnostics import Report, cut, quote
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.lexemes import Lexeme, lexeme
 from tcc_compiler.language.syntax.place import Place
-from tcc_compiler.language.syntax.words import OPENERS, PUNCTUATION
+from tcc_compiler.language.syntax.words import BLOCK_WORDS, OPENERS, PUNCTUATION
+from tcc_compiler.language.syntax.wrong import meant, named
 
 MAX_TOKENS = 1 << 17
 MAX_DIGITS = 1000
@@ -30,19 +30,13 @@ _TOKEN = re.compile(
       | (?P<STRING>"(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+")
       | (?P<MARK>->|\.\.|<=|>=|==|[(){},:|=+\-*?&;~.])
       | (?P<OPEN>"[^\n]*+)
-      | (?P<WRONG>[^ \t\r\n\#A-Za-z_0-9"(){},:|=+\-*?&;~.]++|.)""",
+      | (?P<QUOTED>[“”„‟«»‹›‘’‚‛][^\n“”„‟«»‹›‘’‚‛"]*+[“”„‟«»‹›‘’‚‛"] | '[^\n'"]*+')
+      | (?P<REMARK>//[^\n]*+ | /\*)
+      | (?P<WRONG>[^ \t\r\n\#A-Za-z_0-9"(){},:|=+\-*?&;~.“”„‟«»‹›‘’‚‛'/\[\]]++|.)""",
     re.VERBOSE | re.DOTALL,
 )
+_SPLIT = "split the grammar: `use` takes tools from other files"
 _STARTS = frozenset(word.upper() for word in OPENERS)
-_HINTS = {
-    "<": "write '<='",
-    ">": "write '>='",
-    ";": "statements need no ';'",
-    "'": "strings take double quotes",
-    "/": "comments start with '#'",
-    "//": "comments start with '#'",
-    "!": "to forbid a call use '-' or a 'forbid' statement",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +65,8 @@ def split(text: str, source: int, report: Report) -> tuple[Chunk, ...]:
 class _Scanner:
     """One pass over a text.
 
-    Invariant: `place` and `wrong` belong to the statement that is being read: how far it is, and
-    the offset of its first error.
+    Invariant: `place`, `wrong` and `said` belong to the statement that is being read: how far it
+    is, the offset of its first error, and the wrong characters that were reported.
     """
 
     def __init__(self, text: str, source: int, report: Report) -> None:
@@ -80,11 +74,14 @@ class _Scanner:
         self.source = source
         self.report = report
         self.chunks: list[Chunk] = []
+        self.remark_ends = 0
+        self.no_remark_ends = False
         self._reset()
 
     def _reset(self) -> None:
         self.place = Place(self.text)
         self.wrong: int | None = None
+        self.said: set[str] = set()
 
     def run(self) -> None:
         """Read the whole text."""
@@ -92,11 +89,11 @@ class _Scanner:
         for match in _TOKEN.finditer(self.text):
             self.report.tick()
             kind = match.lastgroup or "WRONG"
-            if kind == "SPACE":
+            if kind == "SPACE" or match.start() < self.remark_ends:
                 continue
             count += 1
             if count > MAX_TOKENS:
-                self._error("TCC107", match, f"the file has more than {MAX_TOKENS} tokens")
+                self._error("TCC107", match, f"the file has more than {MAX_TOKENS} tokens", _SPLIT)
                 self.chunks.clear()
                 self.place = Place(self.text)
                 self.place.add(lexeme("WRONG", "", self._region(match)))
@@ -120,7 +117,7 @@ class _Scanner:
             kind = self._mark(text, match)
         else:
             self._refuse(kind, match)
-            if kind != "OPEN":
+            if kind not in ("OPEN", "QUOTED"):
                 return
             kind, text = "STRING", ""
         self.place.add(lexeme(kind, text, self._region(match)))
@@ -129,7 +126,8 @@ class _Scanner:
         kind = PUNCTUATION[text]
         if kind == "LPAR":
             if self.place.parens == MAX_NESTING:
-                self._error("TCC106", match, f"parentheses are nested deeper than {MAX_NESTING}")
+                message = f"parentheses are nested deeper than {MAX_NESTING}"
+                self._error("TCC106", match, message, "name the inner part by a rule of its own")
             if self.place.opens_arguments(match.end()):
                 kind = "_ARGS"
         return kind
@@ -137,7 +135,9 @@ class _Scanner:
     def _number(self, text: str, match: re.Match[str]) -> str:
         if len(text) <= MAX_DIGITS:
             return text
-        self._error("TCC105", match, f"a number of more than {MAX_DIGITS} digits")
+        self._error(
+            "TCC105", match, f"a number of more than {MAX_DIGITS} digits", "write a shorter one"
+        )
         return "0"
 
     def _string(self, text: str, match: re.Match[str]) -> str:
@@ -145,26 +145,64 @@ class _Scanner:
         try:
             value = json.loads(text)
         except ValueError:
-            self._error("TCC104", match, "this string has an escape that JSON does not know")
+            message = "this string has an escape that JSON does not know"
+            self._error(
+                "TCC104", match, message, "write \\\\ for one backslash; \\u takes 4 digits"
+            )
         else:
             if isinstance(value, str) and not _SURROGATE.search(value):
                 return value
-            self._error("TCC104", match, "this string has half of a surrogate pair")
+            message = "this string has half of a surrogate pair"
+            self._error("TCC104", match, message, "write the character itself, or both halves")
         return ""
 
     def _refuse(self, kind: str, match: re.Match[str]) -> None:
-        if kind == "OPEN":
-            self._error(
-                "TCC103",
-                match,
-                "this string is not closed on its line, or holds a control character",
-                "end it with '\"'; write a newline as \\n",
-            )
-            return
         text = match.group()
-        named = unicodedata.name(text[0], "unnamed") if len(text) == 1 else "the first of a run"
-        shown = f"'{text}'" if text in _HINTS else f"U+{ord(text[0]):04X} ({named})"
-        self._error("TCC102", match, f"{shown} has no meaning here", _HINTS.get(text))
+        if kind == "OPEN":
+            message = "this string is not closed on its line, or holds a control character"
+            hint = "end it with '\"'; write a newline as \\n"
+            self._error("TCC103", match, message, hint)
+            self._pass_rest(match.end())
+        elif kind == "QUOTED":
+            message = f"{named(text[0])} is no quote of a string"
+            self._wrong(text[0], match, message, f'write "{cut(text[1:-1])}"')
+        elif kind == "REMARK":
+            mark = text[:2]
+            if mark == "/*":
+                self._pass_remark(match.end())
+            self._wrong(mark, match, f"{quote(mark)} has no meaning here")
+        else:
+            self._wrong(text[0], match, f"{named(text)} has no meaning here")
+
+    def _pass_rest(self, end: int) -> None:
+        """Skip what stands before the first quote of the next line, where it is no statement."""
+        stop = self.text.find("\n", end + 1)
+        line = self.text[end + 1 : stop if stop >= 0 else len(self.text)]
+        word = _FIRST_WORD.match(line)
+        quoted = line.find('"')
+        if quoted >= 0 and (word is None or word[1] not in (*OPENERS, *BLOCK_WORDS)):
+            self.remark_ends = end + 2 + quoted
+
+    def _pass_remark(self, start: int) -> None:
+        """Skip to the end of a comment as other languages have it; nothing where there is none."""
+        found = -1 if self.no_remark_ends else self.text.find("*/", start)
+        self.no_remark_ends = found < 0
+        self.remark_ends = max(self.remark_ends, found + 2)
+
+    def _wrong(
+        self, mark: str, match: re.Match[str], message: str, hint: str | None = None
+    ) -> None:
+        """Report a wrong character, once in a statement, and not in what is none."""
+        tokens = self.place.tokens
+        keyword = tokens[0].type if tokens else ""
+        if self.wrong is None:
+            self.wrong = match.start()
+        if mark in self.said or (tokens and keyword not in _STARTS):
+            return
+        self.said |= set("[]") if mark in "[]" else {mark}
+        if hint is None:
+            hint = meant(match.group(), keyword, tokens[-1].type if tokens else "")
+        self.report.error("TCC102", self._region(match), message, hint)
 
     def _error(
         self, code: str, match: re.Match[str], message: str, hint: str | None = None
@@ -182,4 +220,5 @@ class _Scanner:
             self._reset()
 
 
+_FIRST_WORD = re.compile(r"[ \t]*+([a-z]++)")
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -58,13 +58,32 @@ _FIRST = ("NAME", "NUMBER", "STRING", "UNIT", "TYPE")
 _LAST = ("_ARGS", *PUNCTUATION.values(), "$END")
 
 
+# Kinds that a message names together, where most of them could follow.
+_GROUPS = (
+    ("an operator", frozenset(("LBRACE", "_PIPE", "PLUS", "MINUS", "STAR", "QMARK", "_AMP"))),
+    ("an operator", frozenset(("PLUS", "MINUS", "STAR"))),
+    (
+        "an attribute",
+        frozenset(("BIND", "COST", "DOC", "EPSILON", "ERRORS", "LATENCY", "MODEL", "PRICE",
+                   "QUOTES", "STRICT")),
+    ),
+)  # fmt: skip
+
+
 def expectation(kinds: Iterable[str]) -> str:
     """The kinds of token that may follow, as a message lists them: ``a name, 'any' or '('``."""
     found = frozenset(kinds)
+    groups = []
+    for name, members in _GROUPS:
+        if len(found & members) > len(members) // 2:
+            found -= members
+            groups.append(name)
     # Where the name of something may stand, one in quotes may: that is not said each time.
     named = "NAME" in found and "NUMBER" not in found
     ordered = sorted(found - {"STRING"} if named else found, key=_rank)
     words = [_NAMES.get(kind, f"'{kind.lower()}'") for kind in ordered]
+    last = len(words) - ("$END" in found)
+    words[last:last] = groups
     if len(words) < 2:
         return words[0] if words else "nothing more"
     return f"{', '.join(words[:-1])} or {words[-1]}"

@@ -1,0 +1,52 @@
+"""Start-up: `tcc --help`, and `tcc compile` of a small grammar, as processes of their own.
+
+The least of many runs, since others use the machine; with byte code written, as after the first run
+of an installed package.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+RUNS = 25
+GRAMMAR = 'grammar g version "1"\ntool a { cost 1 }\ntool b\nplan = a b?\n'
+
+
+def least(arguments: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Least wall clock and least processor time of RUNS runs, seconds."""
+    wall, used = [], []
+    for _ in range(RUNS):
+        before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        command = [sys.executable, *arguments]
+        subprocess.run(command, env=environment, capture_output=True, check=True)
+        wall.append(time.perf_counter() - started)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(wall), min(used)
+
+
+def table() -> Iterator[str]:
+    """The rows of the table, as Markdown."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    with tempfile.TemporaryDirectory() as folder:
+        grammar = Path(folder) / "g.tcg"
+        grammar.write_text(GRAMMAR)
+        rows = {
+            "`python -c pass`": ["-c", "pass"],
+            "`import click`": ["-c", "import click"],
+            "`import numpy`": ["-c", "import numpy"],
+            "`tcc --help`": ["-m", "tcc", "--help"],
+            "`tcc compile` of four lines": ["-m", "tcc", "compile", str(grammar)],
+        }
+        yield "| ms | wall clock | processor |"
+        yield "| --- | ---: | ---: |"
+        for name, arguments in rows.items():
+            wall, used = least(arguments, environment)
+            yield f"| {name} | {wall * 1e3:.0f} | {used * 1e3:.0f} |"

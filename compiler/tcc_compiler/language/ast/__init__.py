@@ -1,0 +1,1 @@
+"""The tree of a grammar's text: leaves, expressions, tools, statements."""
