@@ -173,7 +173,7 @@ class Retold:
     def reserve(self, name: str, run: str, amounts: Amounts) -> Granted:
         told = next(self._told)
         granted = told.event == "reserve"
-        if granted and told.left.overdrawn or not granted and told.left.holds(amounts):
+        if (granted and told.left.overdrawn) or (not granted and told.left.holds(amounts)):
             raise SettingsError("account", "what an account can say", told)
         return Granted(granted=granted, left=told.left)
 

@@ -75,7 +75,8 @@ def _is_account(value: Json) -> bool:
     return (
         isinstance(value, dict)
         and set(value) <= {"id", "epsilon", *_WHOLES}
-        and HEX[1](value.get("id"))
+        and "id" in value
+        and HEX[1](value["id"])
         and AMOUNT[1](value.get("epsilon", "0"))
         and all(_is_size(value.get(name, 0)) for name in _WHOLES)
     )

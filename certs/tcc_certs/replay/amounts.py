@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import format_decimal
-from tcc_certs.race.digest import uuid7
 from tcc_certs.formats.fixed import format_q32
+from tcc_certs.race.digest import uuid7
 from tcc_certs.race.weights import Beta
 from tcc_certs.replay.budgets import Amounts, Caps, Choice, Rule, slack
 from tcc_certs.replay.tree import Node
@@ -37,9 +37,7 @@ def spent_fields(spent: Amounts) -> Mapping[str, Json]:
     }
 
 
-def margin_fields(
-    rule: Rule | None, beta: Beta, choice: Choice
-) -> tuple[Mapping[str, Json], bool]:
+def margin_fields(rule: Rule | None, beta: Beta, choice: Choice) -> tuple[Mapping[str, Json], bool]:
     """What the prediction was raised by, where the run has a margin; whether it was clamped."""
     if rule is None or rule.margin is None:
         return {}, False

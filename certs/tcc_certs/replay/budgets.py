@@ -10,20 +10,18 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cmp_to_key
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from tcc_certs.core.model import Model
 from tcc_certs.formats.decimals import divide_nearest
 from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN
 from tcc_certs.race.weights import NANO, Beta
+from tcc_certs.replay.margin import IN_ORDER, Decimal, Fraction, minus, raised
 
 if TYPE_CHECKING:
     from tcc_certs.core.atoms import Atom
     from tcc_certs.privacy.spending import Taken
 
-Decimal: TypeAlias = "tuple[int, int]"  # numerator, places
-Fraction: TypeAlias = "tuple[int, int]"  # numerator, denominator above 0
 
 UNNAMED = Model(name="quote", price=0, latency=0, epsilon=0)  # of a tool without models
 
@@ -118,7 +116,7 @@ class Choice:
     @property
     def margin(self) -> Fraction:
         """What the prediction was raised by."""
-        return _minus(self.raised, self.gain)
+        return minus(self.raised, self.gain)
 
 
 @dataclass(slots=True)
@@ -179,7 +177,7 @@ class Controller:
         seen = self._seen.setdefault((tool, choice.number), _Seen([]))
         seen.latencies.append(took.latency)
         if self._rule.margin is not None:
-            insort(seen.residuals, _minus((gained, 1), choice.gain), key=_IN_ORDER)
+            insort(seen.residuals, minus((gained, 1), choice.gain), key=IN_ORDER)
         seen.width += width
         seen.gained += gained
 
@@ -226,38 +224,6 @@ class Controller:
         taken = rule.taken
         alone = amounts.epsilon if taken is None else taken.alone(amounts.epsilon, amounts.atom)
         return whole * NANO + epsilon * alone
-
-
-def raised(
-    gain: Fraction, width: int, residuals: Sequence[Fraction], margin: Decimal | None
-) -> Fraction:
-    """A predicted gain, raised by the split-conformal upper quantile of past residuals.
-
-    Of n residuals it is the ceil((n + 1) Q)-th smallest.  Where there are not so many, no residual
-    bounds the gain, and the width does.  What is raised stays within 0 .. width, as all gains do.
-
-    Args:
-        width: of the edge's interval, nano-units.
-        residuals: least first.
-        margin: Q; None: nothing is raised.
-    """
-    if margin is None:
-        return gain
-    numerator, places = margin
-    rank = -(-(len(residuals) + 1) * numerator // 10**places)
-    if rank > len(residuals):
-        return width, 1
-    high = _minus(gain, (-residuals[rank - 1][0], residuals[rank - 1][1]))
-    if high[0] <= 0:
-        return 0, 1
-    return high if high[0] <= width * high[1] else (width, 1)
-
-
-def _minus(one: Fraction, other: Fraction) -> Fraction:
-    return one[0] * other[1] - other[0] * one[1], one[1] * other[1]
-
-
-_IN_ORDER = cmp_to_key(lambda one, other: _minus(one, other)[0])
 
 
 def _at_places(weight: Decimal, places: int) -> int:

@@ -61,7 +61,7 @@ class Drawn:
         self.overdrawn = False
         self._account = account
         self._wishes = 0
-        self._used = {name: 0 for name in NAMES}
+        self._used = dict.fromkeys(NAMES, 0)
 
     def wish(
         self, spent: Amounts, reserved: Amounts, record: Record, line: int, findings: Findings
@@ -75,11 +75,11 @@ class Drawn:
         self._wishes += 1
         left, own = self._left(record), self._own()
         if record.get("budget_event") == "refused":
-            lacks = any([takes[name] > left[name] for name in left])
+            lacks = any(takes[name] > left[name] for name in left)
             _hold(lacks, "too little for it", record, line, findings)
         else:
             own = {name: own[name] - takes[name] for name in own}
-            _hold(all([n >= 0 for n in left.values()]), "at least 0", record, line, findings)
+            _hold(all(n >= 0 for n in left.values()), "at least 0", record, line, findings)
         self._bound(left, own, record, line, findings)
         return {"reservation": self._name(), **_stated(record)}
 
@@ -95,7 +95,7 @@ class Drawn:
             self._used[name] += amount
         left = self._left(record)
         self._bound(left, self._own(), record, line, findings)
-        self.overdrawn = any([number < 0 for number in left.values()])
+        self.overdrawn = any(number < 0 for number in left.values())
         return _stated(record)
 
     def _name(self) -> str:
@@ -114,10 +114,10 @@ class Drawn:
             Rejected: L103 an epsilon of more than nine places; L709 it is not about the caps.
         """
         stated = record.get("account_left")
-        names = sorted(stated) if isinstance(stated, dict) else []
+        left = stated if isinstance(stated, dict) else {}
         due = sorted(self._account.caps)
-        ensure(names == due, Code.RESERVATION, "account_left", due, names)
-        return {name: _number(name, stated[name]) for name in names} if stated else {}
+        ensure(sorted(left) == due, Code.RESERVATION, "account_left", due, sorted(left))
+        return {name: _number(name, left[name]) for name in due}
 
     def _bound(
         self,
@@ -127,13 +127,15 @@ class Drawn:
         line: int,
         findings: Findings,
     ) -> None:
-        within = all([left[name] <= own[name] for name in left])
+        within = all(left[name] <= own[name] for name in left)
         _hold(within, f"at most {_texts(own)}", record, line, findings)
 
 
 def _hold(holds: bool, due: str, record: Record, line: int, findings: Findings) -> None:
     if not holds:
-        findings.add(Code.RESERVATION, line, "account_left", due, record.get("account_left", "no field"))
+        findings.add(
+            Code.RESERVATION, line, "account_left", due, record.get("account_left", "no field")
+        )
 
 
 def _stated(record: Record) -> Mapping[str, Json]:

@@ -35,7 +35,6 @@ from tcc.progress import OnExpand, live_line
 from tcc.run_options import RUNNING, run_options
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Rejected
-from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.quote_book import QuoteBook, read_quotes
 from tcc_runtime.errors import AnswerError, LedgerError, ResumeError, SettingsError

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from tcc_certs.errors import Code, Rejected, require
-from tcc_runtime.account.amounts import NAMES, Amounts, Caps, Left, caps_of, whole_cap
+from tcc_runtime.account.amounts import NAMES, Amounts, Left, caps_of, whole_cap
 from tcc_runtime.account.file import connect, make, transaction
 from tcc_runtime.account.rows import (
     OPEN,

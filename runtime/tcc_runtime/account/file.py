@@ -154,7 +154,9 @@ def coded(path: Path) -> Iterator[None]:
         family = "_".join(named.split("_")[:2])
         if family in _LOCKED:
             due = "to be free within the time that is waited"
-            raise Rejected(Code.ACCOUNT_LOCKED, str(path), due, "another process locks it") from None
+            raise Rejected(
+                Code.ACCOUNT_LOCKED, str(path), due, "another process locks it"
+            ) from None
         if family in _CLOSED or family in _FULL:
             due = "a file that can be read and written, in a folder that can be written"
             raise Rejected(Code.ACCOUNT_CLOSED, str(path), due, error) from None

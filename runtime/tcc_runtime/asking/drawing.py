@@ -62,9 +62,7 @@ class Drawn:
         """The name of the next wish."""
         self._wishes += 1
         named = bytes.fromhex(self.account.id) + self._run.encode()
-        self._name = blake(
-            b"tcc.reservation.v1\0" + named + self._wishes.to_bytes(8, "big")
-        ).hex()
+        self._name = blake(b"tcc.reservation.v1\0" + named + self._wishes.to_bytes(8, "big")).hex()
         return self._name
 
     def wish(self, amounts: Amounts) -> Wish:

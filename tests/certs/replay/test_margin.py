@@ -1,4 +1,4 @@
-"""The margin of a prediction: the exact rank rule, what holds where it says nothing, and coverage."""
+"""The margin of a prediction: the exact rank rule, what holds beyond it, coverage."""
 
 from __future__ import annotations
 
@@ -62,4 +62,4 @@ def test_of_exchangeable_gains_at_least_the_quantile_is_within_what_is_raised(ma
         *past, new = [value - 500_000 for value in drawn]
         high = raised((500_000, 1), 10**6, sorted_residuals(past), margin)
         held += Fraction(new + 500_000) <= Fraction(*high)
-    assert held / tried > margin[0] / 10**margin[1] - 0.02
+    assert held / tried > margin[0] / 10 ** margin[1] - 0.02
