@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from tcc_experiments import (
+    adapters,
     adversarial,
     arithmetic,
     diameter,
     distribution,
     fallback,
     ledger,
+    pareto,
     soundness,
     stress,
     suites,
@@ -32,6 +34,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         truncation,
         fallback,
         ledger,
+        pareto,
+        adapters,
         arithmetic,
     )
 }

@@ -27,6 +27,11 @@ OnPart = Callable[[str, int, int], None]
 )
 @click.option("--processes", type=click.IntRange(1, 64), default=2, show_default=True)
 @click.option("--no-figures", is_flag=True, help="tables and RESULTS.md alone; needs no matplotlib")
+@click.option(
+    "--ledgers",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="keep the ledger of every run there, validated, beside its artifact; runs all parts again",
+)
 @click.option("--list", "lists", is_flag=True, help="name the experiments, and run none")
 @json_option
 @click.pass_context
@@ -38,6 +43,7 @@ def command(
     out: Path,
     processes: int,
     no_figures: bool,
+    ledgers: Path | None,
     lists: bool,
     as_json: bool,
 ) -> None:
@@ -69,7 +75,7 @@ def command(
     size = Size.QUICK if quick else Size.FULL
     concluded = {}
     with bars(quiet=as_json) as on_part:
-        rows = run(wanted, size, Store(out / ".parts"), processes, on_part)
+        rows = run(wanted, size, Store(out / ".parts"), processes, on_part, ledgers)
     for experiment in wanted:
         conclusion = experiment.conclude(rows[experiment.name])
         publish(out, experiment, conclusion, size, not no_figures)
