@@ -107,18 +107,11 @@ _HOME = {
 }
 
 
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("tcc")
-    except PackageNotFoundError:  # run from a source tree that was never installed
-        return "0+unknown"
-
-
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        globals()[name] = found = _version()
+        from tcc.release import version
+
+        globals()[name] = found = version()
         return found
     if name not in __all__:
         raise AttributeError(f"module 'tcc' has no attribute {name!r}")

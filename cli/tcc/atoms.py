@@ -23,7 +23,7 @@ def atoms_in(path: Path) -> tuple[Atom, ...]:
     """The atoms that a file lists; - is standard input.  What is wrong ends the command.
 
     Raises:
-        click.ClickException: it cannot be read.
+        click.ClickException: it cannot be read, or standard input is closed.
     """
     try:
         return read_atoms(_data(path))
@@ -36,6 +36,8 @@ def atoms_in(path: Path) -> tuple[Atom, ...]:
 def _data(path: Path) -> bytes:
     """The whole of it; what is too long is refused by its reader."""
     if str(path) == "-":
+        if sys.stdin is None:
+            raise click.UsageError("standard input is closed")
         return sys.stdin.buffer.read(MAX_BYTES + 1)
     if path.exists() and not is_regular(path):
         raise click.ClickException(f"{path} is not a regular file")

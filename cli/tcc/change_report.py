@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tcc import screen
+from tcc.annotations import command
 from tcc.differing import amount_text, change_text
-from tcc.findings import escape_command
+from tcc.found import Found, Place
 from tcc.written import statement_line
 from tcc_certs.core.enforced import shortened
 from tcc_runtime.questions.comparison import Amounts, Comparison
@@ -93,6 +94,15 @@ def _quoted(text: str) -> str:
 def print_github(found: Comparison, breaking: bool, new: Path) -> None:
     """One workflow command, at the new grammar."""
     level = "error" if breaking else "notice"
-    lines = [headline(found), *(f"{name.strip()}: {text}" for name, text in rows(found))]
-    place = f"title=tcc diff,file={escape_command(str(new), True)}"
-    screen.say(f"::{level} {place}::{escape_command(chr(10).join(lines), False)}")
+    screen.say(command(level, _lines(found), "tcc diff", Place(file=str(new))))
+
+
+def broken_findings(found: Comparison, breaking: bool, new: Path) -> list[Found]:
+    """A breaking change as a finding about the new grammar; none where it breaks nothing."""
+    if not breaking:
+        return []
+    return [Found(code="TCC860", message=_lines(found), place=Place(file=str(new)))]
+
+
+def _lines(found: Comparison) -> str:
+    return "\n".join([headline(found), *(f"{name.strip()}: {text}" for name, text in rows(found))])

@@ -235,6 +235,11 @@ def explain_code(text: str) -> str | None:
     return f"{text}: {title(found)}\n\n{TEXTS[found]}\n\nThe {verdict}; {_PAGES[text[0]]}."
 
 
+def page_of(code: Code) -> str:
+    """The page that a code is from, and the section of it."""
+    return _PAGES[code.value[0]]
+
+
 def title(code: Code) -> str:
     """What is wrong, in a few words."""
     return code.name.lower().replace("_", " ")

@@ -22,6 +22,7 @@ from tcc_compiler.language.diagnostics import Diagnostic, quote, suggest
 from tcc_compiler.language.source import Source, Unreadable, decode, read_bytes, source_of
 from tcc_compiler.language.spans import Region
 from tcc_runtime.terms.table import Option
+from tcc_runtime.toml_text import read_toml
 
 NAME: Final = "tcc.toml"
 MAX_BYTES: Final = 1 << 16
@@ -169,7 +170,7 @@ class _Reader:
 
     def _parsed(self) -> dict[str, Any]:
         try:
-            return tomllib.loads(self._source.text)
+            return read_toml(self._source.text)
         except tomllib.TOMLDecodeError as error:
             message, line, column = _syntax(str(error))
             at = self._source.starts[min(line, len(self._source.starts)) - 1] + column - 1

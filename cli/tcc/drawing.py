@@ -33,7 +33,12 @@ def drawing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a format and of an output."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="short for --format json"),
-        click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path)),
+        click.option(
+            "-o",
+            "--output",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="a file; by default it is printed",
+        ),
         click.option(
             "--format",
             "output_format",

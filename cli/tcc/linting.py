@@ -6,7 +6,7 @@ Errors and warnings of the compiler are told with the lints; comments in the gra
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -41,6 +41,7 @@ class Linted:
         config: the ``tcc.toml`` that was used, None where there is none.
         root_state: the digest of the plans, hex; None where there are none.
         text: what was linted, None where it could not be read.
+        artifact: what it compiles to, None where it does not.
     """
 
     findings: tuple[Finding, ...]
@@ -50,6 +51,7 @@ class Linted:
     config: Path | None = None
     root_state: str | None = None
     text: str | None = None
+    artifact: Artifact | None = None
 
     @property
     def clean(self) -> bool:
@@ -93,28 +95,49 @@ def lint(
 def lint_file(path: Path, options: Options, config: Config) -> Linted:
     """The lints of a grammar file, or of standard input, under a configuration."""
     from tcc_compiler.frontend import read_grammar
+
+    def read(check_time: Callable[[], None]) -> Frontend:
+        return read_given(path) if path is STDIN else read_grammar(path, check_time)
+
+    return lint_read(read, str(path), options, config)
+
+
+def lint_read(
+    read: Callable[[Callable[[], None]], Frontend], name: str, options: Options, config: Config
+) -> Linted:
+    """The lints of a grammar that the front end reads, under a configuration.
+
+    Args:
+        read: reads it; what it is given ends the reading where the time is over.
+        name: how diagnostics name it.
+    """
     from tcc_compiler.messages import refusal_diagnostic
     from tcc_compiler.resources.refusal import Refused
     from tcc_compiler.resources.timer import Timer
 
     timer = Timer(options)
     try:
-        front = read_given(path) if path is STDIN else read_grammar(path, timer.check_reading)
+        front = read(timer.check_reading)
     except Refused as refusal:
         left = refusal_diagnostic(refusal, {})
         return Linted(findings=(), undecided=(left,), sources={}, config=config.path)
-    return _Linting(front, options, config, timer).linted(str(path))
+    return _Linting(front, options, config, timer).linted(name)
 
 
 def keeps_plans(linted: Linted, path: Path, options: Options) -> bool:
     """Whether the mended text has the plans of the one that was linted, by their automata."""
     from tcc_compiler.frontend import read_grammar_text
-    from tcc_compiler.pipeline import compile_frontend
-    from tcc_compiler.resources.timer import Timer
 
     if linted.fixed is None or linted.root_state is None:
         return False
-    front = read_grammar_text(linted.fixed, str(path), path=path)
+    return has_plans(read_grammar_text(linted.fixed, str(path), path=path), linted, options)
+
+
+def has_plans(front: Frontend, linted: Linted, options: Options) -> bool:
+    """Whether a grammar that was read has the plans of one that was linted, by their automata."""
+    from tcc_compiler.pipeline import compile_frontend
+    from tcc_compiler.resources.timer import Timer
+
     compiled = compile_frontend(front, options, Timer(options))
     if compiled.artifact is None:
         return False
@@ -133,6 +156,7 @@ class _Linting:
         self.findings: list[Finding] = []
         self.undecided: list[Diagnostic] = []
         self.skipped: list[tuple[str, str]] = []
+        self.artifact: Artifact | None = None
 
     def linted(self, name: str) -> Linted:
         front = self._front
@@ -152,6 +176,7 @@ class _Linting:
             config=self._config.path,
             root_state=state,
             text=None if root is None else root.text,
+            artifact=self.artifact,
         )
 
     def _take(self, diagnostics: Sequence[Diagnostic]) -> None:
@@ -174,7 +199,7 @@ class _Linting:
         self._take([d for d in compiled.diagnostics if d.code != "TCC402" or "TCC707" not in told])
         self.undecided += lints.undecided
         found = [*lints.findings]
-        artifact = None if compiled.artifact is None else opened(compiled)
+        artifact = self.artifact = None if compiled.artifact is None else opened(compiled)
         unknown = set(lints.undecided_codes) | {code for code, _ in self.skipped}
         if artifact is not None:
             found += self._search(artifact, compiled)

@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -20,6 +21,7 @@ COMMANDS = {
     "import": "make a grammar from the tools of an MCP server",
     "compile": "compile a grammar to a certified artifact",
     "check": "verify the certificates of an artifact",
+    "pin": "write down which artifacts are the ones to be used",
     "inspect": "show what is in an artifact",
     "run": "search an artifact for its best plans, with a certificate",
     "exec": "do the best plan, call by call, through a gate",
@@ -27,6 +29,8 @@ COMMANDS = {
     "serve": "answer an agent that plans, as an MCP server",
     "batch": "make many runs over one artifact, on all processors",
     "validate": "verify a ledger against its artifact",
+    "sign": "sign what was found of an artifact or a ledger",
+    "verify": "verify a signed statement",
     "session": "tell what an agent did, from the ledger of its session",
     "account": "make an account that several runs draw on, and show what is in it",
     "adapters": "identify adapters, and check the registry of those that models run with",
@@ -45,6 +49,10 @@ COMMANDS = {
     "unroll": "write out the beginnings of all plans down to a depth",
     "epsilon": "compose privacy mechanisms to an epsilon at a delta",
     "explain": "explain a diagnostic code",
+    "lsp": "answer an editor, as a language server",
+    "completion": "print what a shell needs to complete commands and options",
+    "schema": "print the schema of a command's JSON",
+    "demo": "show the whole of it at work, on real questions",
     "experiments": "measure the paper's tables and figures",
 }
 
@@ -105,32 +113,57 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `tcc` with `arguments` (the process's own where None), and exit."""
+    _open_outputs()
     try:
         # https://no-color.org: any value but the empty one asks for plain text.
         color = False if os.environ.get("NO_COLOR") else None
         code = cli.main(arguments, prog_name="tcc", standalone_mode=False, color=color)
     except click.ClickException as error:
-        _say(error, sys.argv[1:] if arguments is None else arguments)
+        _say(error)
+        _document(error.format_message(), arguments)
         code = BAD_USAGE
     except (click.Abort, KeyboardInterrupt):
         screen.say("interrupted", err=True)
+        _document("interrupted", arguments)
         code = BAD_USAGE
     except SystemExit as error:
         code = CLEAN if _is_of_click(error) else _internal(error)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         screen.say(f"Error: {where}{error.strerror or error}", err=True)
+        _document(f"{where}{error.strerror or error}", arguments)
         code = BAD_USAGE
     except MemoryError:
         screen.say("Error: not enough memory", err=True)
+        _document("not enough memory", arguments)
         code = DECLINED
     except BaseException as error:  # noqa: BLE001 - the boundary of the process
         code = _internal(error)
+        _document(f"internal error: {type(error).__name__}: {error}", arguments)
     sys.exit(code if isinstance(code, int) else CLEAN)
 
 
-def _say(error: click.ClickException, arguments: Sequence[str]) -> None:
-    """What went wrong, for people; for programs that asked for JSON a document too."""
+def _open_outputs() -> None:
+    """An output that is closed takes what is written to it nowhere; the exit code still tells."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - to the end
+
+
+def _document(text: str, arguments: Sequence[str] | None) -> None:
+    """What went wrong, for programs that asked for JSON."""
+    asked = sys.argv[1:] if arguments is None else arguments
+    for before, given in zip(["", *asked], asked, strict=False):
+        if given == "--":
+            return
+        formatted = before in ("--output-format", "--format") and given == "json"
+        if formatted or given in ("--json", "--output-format=json", "--format=json"):
+            screen.print_json("error", {"error": text})
+            return
+
+
+def _say(error: click.ClickException) -> None:
+    """What went wrong, for people."""
     if isinstance(error, click.UsageError) and error.ctx is not None:
         ctx = error.ctx
         screen.say_lines(ctx.get_usage(), err=True)
@@ -138,8 +171,6 @@ def _say(error: click.ClickException, arguments: Sequence[str]) -> None:
             screen.say(f"Try '{ctx.command_path} {ctx.help_option_names[0]}' for help.", err=True)
         screen.say("", err=True)
     screen.say(f"Error: {error.format_message()}", err=True)
-    if "--json" in arguments:
-        screen.print_json("error", {"error": error.format_message()})
 
 
 def _is_of_click(error: SystemExit) -> bool:

@@ -173,11 +173,8 @@ def open_artifact(
 
         compiled = compile_given(path, replace(options or Options(), check=check_for_use))
         read.extend(source.path for source in compiled.sources.values() if source.path is not None)
-        as_json = bool(click.get_current_context().params.get("as_json"))
         failed = compiled.artifact is None
-        show_or_exit(
-            compiled, command=command, output_format="json" if as_json and failed else "text"
-        )
+        show_or_exit(compiled, command=command, output_format=_asked() if failed else "text")
         if compiled.artifact is not None:
             return opened(compiled)
     try:
@@ -225,11 +222,21 @@ def refuse_compile_options(but: Sequence[str] = ()) -> None:
             )
 
 
+def _asked() -> str:
+    """The format of findings that the command line asks for."""
+    params = click.get_current_context().params
+    if params.get("as_json"):
+        return "json"
+    asked = str(params.get("output_format", "text"))
+    return asked if asked in ("json", "sarif", "github") else "text"
+
+
 def refuse(path: Path, refusal: Rejected) -> NoReturn:
     """Say why an input is refused, and end the command."""
     verdict = "declined" if refusal.code.declines else "invalid"
     screen.say(f"{path}: {verdict}: {refusal}", err=True)
-    if click.get_current_context().params.get("as_json"):
+    asked = _asked()
+    if asked == "json":
         finding = {
             "code": refusal.code.value,
             "path": refusal.path,
@@ -237,4 +244,9 @@ def refuse(path: Path, refusal: Rejected) -> NoReturn:
             "found": refusal.found,
         }
         screen.print_json("error", {"error": str(refusal), "findings": [finding]})
+    elif asked != "text":
+        from tcc.findings import print_found
+        from tcc.found import of_refusal
+
+        print_found([of_refusal(refusal, path)], asked)
     raise click.exceptions.Exit(DECLINED if refusal.code.declines else FINDINGS)

@@ -25,7 +25,7 @@ from tcc_compiler.language.source import (
 from tcc_compiler.language.spans import Region, Span
 from tcc_compiler.resolve.core import core_bytes
 from tcc_compiler.resolve.examples import Example, Expect
-from tcc_compiler.resolve.files import gather
+from tcc_compiler.resolve.files import Read, gather
 from tcc_compiler.resolve.program import Program, program_of
 from tcc_compiler.resolve.resolved import Resolved
 from tcc_compiler.resolve.resolver import resolve
@@ -83,18 +83,20 @@ def read_grammar_text(
     name: str = "<text>",
     check_time: Callable[[], None] | None = None,
     path: Path | None = None,
+    read: Read = read_bytes,
 ) -> Frontend:
     """The result for a text that comes from no file, and so can use none.
 
     Args:
         path: the file that the text is to be in: it may use what that file may.
+        read: gives the bytes of a used file.
     """
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
         message = f"character {error.start} is half of a surrogate pair: this is not text"
         return unreadable(name, Unreadable(code="TCC108", message=message))
-    return read_grammar_bytes(data, name, check_time=check_time, path=path)
+    return read_grammar_bytes(data, name, check_time=check_time, path=path, read=read)
 
 
 def read_grammar_bytes(
@@ -103,19 +105,21 @@ def read_grammar_bytes(
     folder: Path | None = None,
     check_time: Callable[[], None] | None = None,
     path: Path | None = None,
+    read: Read = read_bytes,
 ) -> Frontend:
     """The result for bytes that come from no file.
 
     Args:
         folder: the files that they use lie in it, or below; None where they can use none.
         path: the file that they are to be in: they may use what that file may.
+        read: gives the bytes of a used file.
     """
     decoded = too_large() if len(data) > MAX_SOURCE_BYTES else decode(data)
     if isinstance(decoded, Unreadable):
         return unreadable(name, decoded)
     inside = None if folder is None else Path(os.path.realpath(folder))
     resolved = None if path is None else Path(os.path.realpath(path.parent)) / path.name
-    return _read(source_of(decoded, name, resolved, inside), check_time)
+    return _read(source_of(decoded, name, resolved, inside), check_time, read)
 
 
 def unreadable(name: str, problem: Unreadable) -> Frontend:
@@ -139,10 +143,10 @@ def failed(report: Report, sources: list[Source]) -> Frontend:
     )
 
 
-def _read(root: Source, check_time: Callable[[], None] | None) -> Frontend:
+def _read(root: Source, check_time: Callable[[], None] | None, read: Read = read_bytes) -> Frontend:
     sources = [root]
     report = Report(sources, check_time)
-    program = program_of(gather(sources, report), report)
+    program = program_of(gather(sources, report, read), report)
     outcome = resolve(program, report)
     if outcome is None or report.failed:
         return failed(report, sources)

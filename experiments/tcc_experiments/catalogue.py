@@ -19,6 +19,7 @@ from tcc_experiments import (
     truncation,
 )
 from tcc_experiments.model import Experiment
+from tcc_experiments.pipeline import experiment as pipeline
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
@@ -36,6 +37,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ledger,
         pareto,
         adapters,
+        pipeline,
         arithmetic,
     )
 }

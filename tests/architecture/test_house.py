@@ -27,6 +27,7 @@ OUTSIDE = {
     "tcc_runtime": {"blake3", "gmpy2", "numpy", "tcc_certs"},
     "tcc_experiments": {"blake3", "matplotlib", "tcc_certs", "tcc_compiler", "tcc_runtime"},
     "tcc": {
+        "blake3",
         "click",
         "gmpy2",
         "networkx",
@@ -38,12 +39,16 @@ OUTSIDE = {
     },
 }
 # What comes with an extra: imported inside the function that needs it, and nowhere else.
-EXTRAS = {"tcc_runtime": {"mcp": "executor/servers.py", "safetensors": "adapters/folder.py"}}
+EXTRAS = {
+    "tcc_runtime": {"mcp": "executor/servers.py", "safetensors": "adapters/folder.py"},
+    "tcc": {"cryptography": "signing/keys.py"},
+}
 # A room that nothing below it imports, and whose every file needs the extra.
 ROOMS = {
     "tcc_runtime": {
         "langchain": {"langchain", "langchain_core", "langgraph", "pydantic", "pydantic_core"}
-    }
+    },
+    "tcc": {"editor": {"lsprotocol", "pygls"}},
 }
 PRINTERS = {"tcc_compiler": {"catalogue/__main__.py"}}
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tcc.main import main
+from tests.cli.documents import check_printed
 
 GRAMMARS = Path(__file__).parents[2] / "grammars"
 
@@ -38,6 +39,7 @@ def tcc(capfd: pytest.CaptureFixture[str]) -> Tcc:
             main([str(argument) for argument in arguments])
         out, err = capfd.readouterr()
         assert isinstance(exit_.value.code, int)
+        check_printed([str(argument) for argument in arguments], out)
         return Ended(code=exit_.value.code, out=out, err=err)
 
     return run
@@ -48,10 +50,20 @@ def grammar() -> Path:
     return GRAMMARS / "support_refund.tcg"
 
 
+@pytest.fixture(scope="session")
+def compiled(grammar: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The artifact of the grammar, compiled once for all tests."""
+    path = tmp_path_factory.mktemp("compiled") / "support.tcca"
+    with pytest.raises(SystemExit) as exit_:
+        main(["compile", str(grammar), "-o", str(path), "--output-format", "github"])
+    assert exit_.value.code == 0
+    return path.read_bytes()
+
+
 @pytest.fixture
-def artifact(tcc: Tcc, grammar: Path, tmp_path: Path) -> Path:
+def artifact(compiled: bytes, tmp_path: Path) -> Path:
     path = tmp_path / "support.tcca"
-    assert tcc("compile", grammar, "-o", path).code == 0
+    path.write_bytes(compiled)
     return path
 
 

@@ -86,7 +86,7 @@ def test_github_findings_are_workflow_commands(tcc: Tcc, tmp_path: Path) -> None
     source = tmp_path / "g.tcg"
     source.write_text('grammar g version "1"\ntool a\nplan = b\n')
     ended = tcc("compile", source, "--output-format", "github")
-    assert ended.out.startswith("::error title=TCC") and "line=3" in ended.out
+    assert ended.out.startswith(f"::error file={source},line=3,") and ",title=TCC202::" in ended.out
 
 
 def test_tilt_and_beta_reach_the_artifact(tcc: Tcc, grammar: Path, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_formats(tcc: Tcc, sides: tuple[Path, Path]) -> None:
     old, new = sides
     assert tcc("diff", old, new, "--format", "json").out == tcc("diff", old, new, "--json").out
     line = tcc("diff", old, new, "--format", "github").out
-    assert line.startswith(f"::error title=tcc diff,file={new}::wider: ") and line.count("\n") == 1
+    assert line.startswith(f"::error file={new},title=tcc diff::wider: ") and line.count("\n") == 1
     assert "%0Aadded: 54 plans%0Ashortest: a(k=1)%0A" in line
     assert tcc("diff", new, old, "--format", "github").out.startswith("::notice ")
     page = tcc("diff", old, new, "--format", "markdown").out.splitlines()

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 
 import tcc as library
 from tcc.config import read_config
@@ -103,16 +104,45 @@ def run_sh(text: str, _: dict[str, Any]) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
+def run_yaml(text: str, _: dict[str, Any]) -> None:
+    """A workflow that uses the action, or a configuration of pre-commit: with what they have."""
+    found = yaml.safe_load(text)
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))["inputs"]
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    if "repos" in found:
+        told = {hook["id"] for hook in found["repos"][0]["hooks"]}
+        assert told <= {hook["id"] for hook in hooks}
+        return
+    steps = [step for job in found["jobs"].values() for step in job["steps"]]
+    [used] = [step for step in steps if step["uses"].startswith("OWNER/tcc@")]
+    assert set(used["with"]) <= set(inputs)
+
+
 def run_toml(text: str, _: dict[str, Any]) -> None:
     """A `tcc.toml` that is taken as it is."""
     Path("shown.toml").write_text(text, "utf-8")
     read_config(Path("shown.toml"))
 
 
-RUNNERS = {"toml": run_toml, "tcg": run_tcg, "python": run_python, "json": run_json, "sh": run_sh}
+RUNNERS = {
+    "toml": run_toml,
+    "tcg": run_tcg,
+    "python": run_python,
+    "json": run_json,
+    "sh": run_sh,
+    "yaml": run_yaml,
+}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+# tests/docs/test_shown.py runs these, and compares what they print.
+SHOWN = {"tutorial.md", "auditing.md"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.name not in SHOWN],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_every_fenced_example_runs(page: Path, checkout: Path) -> None:
     if page.name == "errors.md":
         # Examples of errors: the tests of the catalogue, which makes the page, compile each.
@@ -130,6 +160,12 @@ def test_every_fenced_example_runs(page: Path, checkout: Path) -> None:
         assert language in RUNNERS, f"{page.name}: an example without a language: {text[:60]}"
         Path("run.ledger").unlink(missing_ok=True)
         RUNNERS[language](text, names)
+
+
+def test_the_page_on_ci_names_every_input_of_the_action() -> None:
+    page = (ROOT / "docs" / "ci.md").read_text("utf-8")
+    told = re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)
+    assert told == list(yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))["inputs"])
 
 
 def test_the_documents_have_examples_of_every_language() -> None:

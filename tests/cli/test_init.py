@@ -126,3 +126,23 @@ def test_it_says_what_to_do_next(tcc: Tcc, tmp_path: Path) -> None:
         assert command in said
     assert f"move {tmp_path / 'in/.github/workflows/tcc.yml'} to {tmp_path}" in said
     assert "move" not in tcc("init", tmp_path, "--name", "g").out
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_file_that_cannot_be_written_whole_leaves_what_was_there(
+    force: bool, tmp_path: Path
+) -> None:
+    """A disk that is full: here no file may be longer than 512 bytes."""
+    old = tmp_path / "g.tcg"
+    if force:
+        old.write_text("mine")
+    told = [sys.executable, "-m", "tcc", "init", str(tmp_path), "--name", "g", "--no-ci"]
+    line = f"ulimit -f 1; exec {shlex.join(told)} {'--force' if force else ''}"
+    path = os.pathsep.join(str(Path(at).resolve()) for at in sys.path)
+    ran = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False,
+        env=os.environ | {"PYTHONPATH": path},
+    )  # fmt: skip
+    assert ran.returncode == 2 and f"cannot write {old}" in ran.stderr, ran.stderr
+    assert [p.name for p in tmp_path.iterdir()] == (["g.tcg"] if force else [])
+    assert not force or old.read_text() == "mine"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from pathlib import Path
 
 import pytest
@@ -172,3 +173,19 @@ def test_a_folder_and_standard_input_are_linted_as_fmt_lays_them_out(
     assert {item["place"]["file"] for item in found.json["findings"]} == {"<stdin>"}
     found = tcc("lint", "-", "--fix")
     assert (found.code, "standard input cannot be mended" in found.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a." * 32_000 + "a = 1", "[lint]\nallow = 0x" + "f" * 6_000,
+     "[lint]\nlong-search = [0x" + "f" * 6_000 + "]"],
+    ids=["a long key", "an endless integer", "one in a list"],
+)  # fmt: skip
+def test_a_tcc_toml_that_would_take_for_ever_is_refused_at_once(
+    text: str, tcc: Tcc, idle: Path
+) -> None:
+    (idle.parent / "tcc.toml").write_text(text + "\n")
+    start = time.process_time()
+    ended = tcc("lint", idle, "--json")
+    assert ended.code == 2 and "TCC722" in ended.out + ended.err
+    assert time.process_time() - start < 2

@@ -59,8 +59,21 @@ def test_a_real_pipe_is_read(folder: Path) -> None:
     assert "its core is that of the source" in ran.stdout
 
 
-def test_a_closed_standard_input_is_said(folder: Path) -> None:
-    ran = process("tcc test - <&-", folder)
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [("tcc --version", 0), ("tcc epsilon a.json --json", 0), ("tcc epsilon none.json", 2),
+     (f"{shlex.quote(sys.executable)} -m tcc_certs check none.tcca", 2),
+     (f"{shlex.quote(sys.executable)} -m tcc_certs check a.json", 1)],
+)  # fmt: skip
+def test_with_closed_outputs_the_exit_code_still_tells(line: str, code: int, folder: Path) -> None:
+    (folder / "a.json").write_text("[]")
+    for closed in (">&-", "2>&-", ">&- 2>&-"):
+        assert process(f"{line} {closed}", folder).returncode == code
+
+
+@pytest.mark.parametrize("command", ["test", "epsilon"])
+def test_a_closed_standard_input_is_said(command: str, folder: Path) -> None:
+    ran = process(f"tcc {command} - <&-", folder)
     assert ran.returncode == 2 and "standard input is closed" in ran.stderr
 
 

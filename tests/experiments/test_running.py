@@ -24,6 +24,7 @@ from tcc_experiments.pareto import PRICES
 from tcc_experiments.results import page, sections
 from tcc_experiments.runner import Store, run
 from tcc_runtime.ledger.sinks import Memory
+from tests.cli.documents import check_document
 
 TRUNCATION = EXPERIMENTS["truncation"]
 PARTS = len(TRUNCATION.parts(Size.QUICK))
@@ -126,6 +127,7 @@ def test_a_quick_run_of_everything_finds_what_the_record_says(tmp_path: Path) ->
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
+    check_document(found)
     assert (found["format"], found["size"]) == ("tcc.experiments", "quick")
     verdicts = {
         name: [finding["verdict"] for finding in findings]
@@ -139,6 +141,7 @@ def test_a_quick_run_of_everything_finds_what_the_record_says(tmp_path: Path) ->
     assert verdicts["fallback"] == ["does not hold", "does not hold"]
     assert verdicts["pareto"] == ["holds"] * 3
     assert verdicts["adapters"] == ["holds", "differs because"]
+    assert verdicts["pipeline"][:4] == ["holds", "does not hold", "holds", "holds"]
     if MATPLOTLIB:
         drawn = {path.stem for path in (tmp_path / "figures").iterdir()}
         assert drawn == {name for e in EXPERIMENTS.values() for name in e.draw}

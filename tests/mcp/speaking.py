@@ -16,6 +16,7 @@ from tcc_certs.session.validation import validate
 from tcc_certs.session.verdict import SessionValidation
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.keys import key_path, read_key
+from tests.cli.documents import check_printed
 
 SERVERS = Path(__file__).parent / "servers"
 ROOT = Path(__file__).parents[2]
@@ -43,8 +44,8 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def tcc(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    """A command that runs to its end."""
-    return subprocess.run(
+    """A command that runs to its end; what it prints as JSON is held to its schema."""
+    ended = subprocess.run(
         [sys.executable, "-m", "tcc", *arguments],
         env=environment(**more.pop("env", {})),
         capture_output=True,
@@ -52,6 +53,8 @@ def tcc(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
         timeout=60,
         **more,
     )
+    check_printed(list(arguments), ended.stdout)
+    return ended
 
 
 def judged(ledger: Path, artifact: Path) -> SessionValidation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from blake3 import blake3
 from safetensors.numpy import load_file, save_file
 
 from tcc_certs.errors import Rejected
+from tcc_runtime.adapters import folder as folders
 from tcc_runtime.adapters.adapter import adapters_of
 from tcc_runtime.adapters.folder import CONFIG, WEIGHTS, folder_id
 from tcc_runtime.adapters.registry import read_registry
@@ -287,3 +289,80 @@ plan = a
     assert (refusal.value.code, refusal.value.path) == ("A102", "a, model n")
     core = tcc.compile_text(text.replace("c-lora", "b-lora")).core
     assert [item.name for item in adapters_of(core, known)] == ["b-lora"]
+
+
+@pytest.mark.parametrize("offsets", [5, "ab", {"a": 1}, [0], [0, 0, 0], [0, True]])
+def test_a_file_that_is_swapped_between_both_readers_is_refused(offsets, tmp_path, monkeypatch):
+    """safetensors opens the path again: what it takes is not what is read here."""
+    made = peft.folder(tmp_path / "a", {"peft_type": "X"}, {"a": np.zeros(1, np.uint8)})
+    good = (made / WEIGHTS).read_bytes()
+    header = json.dumps({"a": {"dtype": "U8", "shape": [1], "data_offsets": offsets}}).encode()
+    (made / WEIGHTS).write_bytes(len(header).to_bytes(8, "little") + header + b"\1")
+    take = folders._known_to_safetensors
+
+    def swapped(path: Path) -> Any:
+        (tmp_path / "new").write_bytes(good)
+        (tmp_path / "new").replace(path)
+        return take(path)
+
+    monkeypatch.setattr(folders, "_known_to_safetensors", swapped)
+    assert refused(made) == "A104"
+
+
+@pytest.mark.parametrize("how", ["swapped", "written to", "gone"])
+def test_a_file_that_is_changed_while_it_is_read_is_refused(how, tmp_path, monkeypatch):
+    made = peft.folder(tmp_path / "a")
+    path, take = made / WEIGHTS, folders._known_to_safetensors
+
+    def changed(path: Path) -> Any:
+        found, data = take(path), path.read_bytes()
+        if how == "swapped":
+            (tmp_path / "new").write_bytes(data)
+            (tmp_path / "new").replace(path)
+        elif how == "written to":
+            path.write_bytes(data[:-1] + b"\xff" + b"more")
+        else:
+            path.unlink()
+        return found
+
+    monkeypatch.setattr(folders, "_known_to_safetensors", changed)
+    assert refused(made) == "A104"
+    assert path.exists() == (how != "gone")
+
+
+@pytest.mark.parametrize("side", ["lora_A", "lora_B"])
+def test_a_module_with_two_matrices_of_a_side_is_refused(side, tmp_path):
+    """The second one's rank would be looked at by nobody."""
+    weights = peft.tensors()
+    name = f"base_model.model.layers.0.q_proj.{side}"
+    weights[f"{name}.default.weight"] = np.zeros((9, 9), np.float16)
+    assert refused(peft.folder(tmp_path / "a", weights=weights)) == "A105"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a." * 100_000 + "a = 1",
+        "[" + "a." * 100_000 + "a]",
+        "\n".join("a." * 65 + f"b{i} = 1" for i in range(7_000)),
+        "adapters = [0x" + "f" * 6_000 + "]",
+        "a = " + "{a = " * 100_000,
+    ],
+    ids=["a long key", "a long head", "many keys", "an endless integer", "deep"],
+)
+def test_a_registry_that_would_take_for_ever_is_refused_at_once(text, tmp_path):
+    path = tmp_path / "adapters.toml"
+    path.write_text('format = "tcc.adapters/1.0"\n' + text + "\n")
+    start = time.process_time()
+    with pytest.raises(Rejected) as refusal:
+        read_registry(path)
+    assert str(refusal.value.code) == "A101"
+    assert time.process_time() - start < 2
+
+
+def test_a_registry_that_is_no_file_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(Rejected) as refusal:
+            read_registry(path)
+        assert (refusal.value.code, refusal.value.expected) == ("A101", "a regular file")

@@ -44,7 +44,6 @@ def show(answer: Answer, *, as_json: bool) -> None:
     else:
         for line in answer.lines:
             _write(escaped(line), sys.stdout)
-    sys.stdout.flush()
 
 
 def complain(line: str) -> None:
@@ -52,7 +51,10 @@ def complain(line: str) -> None:
     _write(escaped(line), sys.stderr)
 
 
-def _write(text: str, stream: TextIO) -> None:
+def _write(text: str, stream: TextIO | None) -> None:
+    if stream is None:  # it was closed: the exit code still tells
+        return
     # A name from a file may hold what the terminal's encoding does not.
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.flush()

@@ -17,6 +17,7 @@ from tcc.files import same_file
 from tcc.given import STDIN, GivenPath, compile_given
 from tcc.opening import json_option, options_of, show_or_exit
 from tcc.options import compile_options
+from tcc.output_formats import chosen, format_option
 from tcc.progress import compile_line
 from tcc.watching import See, require_watchable, watch, watch_option
 from tcc_runtime.artifact.load import load
@@ -29,16 +30,15 @@ if TYPE_CHECKING:
 
 @click.command("compile")
 @click.argument("grammar", type=GivenPath(dir_okay=False, path_type=Path))
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="the artifact; by default beside the grammar",
+)
 @config_options
 @compile_options
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json", "sarif", "github")),
-    default="text",
-    show_default=True,
-    help="of the diagnostics",
-)
+@format_option
 @watch_option
 @json_option
 @click.pass_context
@@ -60,7 +60,7 @@ def command(
     """
     if grammar is STDIN and output is None:
         raise click.UsageError("a grammar on standard input has no name: say where to, by -o")
-    shown = "json" if as_json and output_format == "text" else output_format
+    shown = chosen(output_format, as_json)
     config = config_of(given, grammar, output_format=shown)
     fill(given, config.compile)
     job = _Job(
@@ -68,7 +68,6 @@ def command(
         output=output or grammar.with_suffix(".tcca"),
         options=options_of(given),
         shown=shown,
-        as_json=as_json,
         config=config.path,
     )
     if not watching:
@@ -89,23 +88,33 @@ class _Job:
     output: Path
     options: Options
     shown: str
-    as_json: bool
     config: Path | None
 
     def run(self, see: See) -> int:
         """Compile, write and tell; ends the command where there is no artifact."""
         started = time.perf_counter()
-        with compile_line(quiet=self.as_json) as progress:
+        with compile_line(quiet=self.shown != "text") as progress:
             compiled = compile_given(self.grammar, replace(self.options, progress=progress))
         see(compiled)
         show_or_exit(
-            compiled, command="compile", output_format=self.shown, keep_warnings=self.as_json
+            compiled,
+            command="compile",
+            output_format=self.shown,
+            keep_warnings=self.shown != "text",
         )
         self._write(compiled)
+        took = time.perf_counter() - started
+        said = f"compiled {self.grammar} to {self.output} ({took:.2f} s)"
+        if self.shown in ("sarif", "github"):
+            from tcc.findings import print_diagnostics
+
+            print_diagnostics("compile", compiled.diagnostics, compiled.sources, self.shown)
+            screen.say(said, err=True)
+            return CLEAN
         # The pipeline has certified these bytes: they are not checked again to be described.
         artifact = load(compiled.artifact or b"", verify=False)
         fields = describe(artifact)
-        if self.as_json:
+        if self.shown == "json":
             if self.config is not None:
                 fields["config"] = str(self.config)
             if compiled.diagnostics:
@@ -115,8 +124,7 @@ class _Job:
             screen.print_json("compile", fields)
             return CLEAN
         fields.pop("plans_by_depth", None)
-        took = time.perf_counter() - started
-        screen.good(f"compiled {self.grammar} to {self.output} ({took:.2f} s)")
+        screen.good(said)
         print_description(artifact, fields)
         return CLEAN
 

@@ -8,12 +8,14 @@ from typing import Any, Literal
 import click
 
 from tcc import screen
-from tcc.change_report import print_github, print_markdown, print_text
+from tcc.change_report import broken_findings, print_github, print_markdown, print_text
 from tcc.differing import compare_written, comparison_fields
 from tcc.exits import CLEAN, DECLINED, FINDINGS
+from tcc.findings import print_found
 from tcc.given import GIVEN
 from tcc.opening import is_regular_file, json_option, open_artifact, options_of
 from tcc.options import compile_options
+from tcc.output_formats import FORMATS, chosen
 from tcc_runtime.questions.comparison import Comparison
 
 
@@ -29,11 +31,12 @@ from tcc_runtime.questions.comparison import Comparison
 )
 @click.option(
     "--format",
+    "--output-format",
     "output_format",
-    type=click.Choice(["text", "json", "github", "markdown"]),
+    type=click.Choice([*FORMATS, "markdown"]),
     default="text",
     show_default=True,
-    help="for people, programs, workflows of GitHub, comments",
+    help="for people, programs, code scanning, workflows of GitHub, comments",
 )
 @compile_options
 @json_option
@@ -54,18 +57,19 @@ def command(
     each. Ends with 1 where NEW allows a plan that OLD does not, and where it lets more values
     through: a monitor was removed, or the type of an open parameter is not within the old one.
     """
-    if output_format == "json":
-        as_json = ctx.params["as_json"] = True
+    shown = chosen(output_format, as_json)
     options = options_of(given)
     before = open_artifact(old, command="diff", options=options, beside=new)
     after = open_artifact(new, command="diff", options=options, beside=old)
     found = compare_written(before, after)
     broken = found.breaks(breaking)
-    if as_json:
+    if shown == "json":
         screen.print_json("diff", comparison_fields(found) | {"breaking": broken})
-    elif output_format == "github":
+    elif shown == "github":
         print_github(found, broken, new)
-    elif output_format == "markdown":
+    elif shown == "sarif":
+        print_found(broken_findings(found, broken, new), "sarif")
+    elif shown == "markdown":
         print_markdown(found, broken)
     else:
         print_text(found, broken)

@@ -46,7 +46,13 @@ from tcc_runtime.gate.refusals import Refused
 )
 @input_option("--arguments", "a JSON object: of each tool the open arguments, by name")
 @click.option("--deadline", type=float, metavar="SECONDS", help="of each call; then it is unknown")
-@click.option("--retries", type=click.IntRange(0), default=3, show_default=True)
+@click.option(
+    "--retries",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    help="most failures in a row; one more ends it",
+)
 @click.option(
     "--once", multiple=True, metavar="TOOL", help="does nothing twice for one key; repeatable"
 )

@@ -25,7 +25,13 @@ OnPart = Callable[[str, int, int], None]
     show_default=True,
     help="folder for csv/, figures/ and RESULTS.md",
 )
-@click.option("--processes", type=click.IntRange(1, 64), default=2, show_default=True)
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    default=2,
+    show_default=True,
+    help="that measure at the same time",
+)
 @click.option("--no-figures", is_flag=True, help="tables and RESULTS.md alone; needs no matplotlib")
 @click.option(
     "--ledgers",
@@ -54,6 +60,8 @@ def command(
     from tcc_experiments.catalogue import EXPERIMENTS
     from tcc_experiments.figures import MissingExtra, pyplot
     from tcc_experiments.model import Size
+    from tcc_experiments.pipeline.errors import MissingExtra as MissingPipeline
+    from tcc_experiments.pipeline.errors import require_extra
     from tcc_experiments.results import RESULTS, publish
     from tcc_experiments.runner import Store, run
 
@@ -63,6 +71,10 @@ def command(
         raise click.BadParameter(f"there is no experiment {unknown[0]!r}; there are: {known}, all")
     every = not names or "all" in names
     wanted = [e for name, e in EXPERIMENTS.items() if every or name in names]
+    if lists and as_json:
+        named = [{"name": e.name, "title": e.title} for e in wanted]
+        screen.print_json("experiments", {"experiments": named})
+        return
     if lists:
         for experiment in wanted:
             screen.say(f"{experiment.name.ljust(14)}{experiment.title}")
@@ -72,6 +84,11 @@ def command(
             pyplot()
     except MissingExtra as missing:
         raise click.UsageError(f"{missing}; or give --no-figures") from None
+    try:
+        if any(experiment.name == "pipeline" for experiment in wanted):
+            require_extra()
+    except MissingPipeline as missing:
+        raise click.UsageError(f"{missing}; or name the experiments without it") from None
     size = Size.QUICK if quick else Size.FULL
     concluded = {}
     with bars(quiet=as_json) as on_part:

@@ -8,10 +8,8 @@ import re
 import click
 
 from tcc import screen
-from tcc.codes import explain_code, title
+from tcc.code_pages import text_of, titles
 from tcc.opening import json_option
-from tcc_certs.errors import Code
-from tcc_compiler.language.catalogue import CATALOGUE, explain
 
 
 @click.command("explain")
@@ -25,9 +23,9 @@ def command(ctx: click.Context, /, code: str | None, listing: bool, as_json: boo
         _list(as_json)
         return
     wanted = code.upper()
-    text = explain(wanted) or explain_code(wanted)
+    text = text_of(wanted)
     if text is None:
-        known = _titles()
+        known = titles()
         alike = [name for name in known if re.sub("[0-9]", "", name) == re.sub("[0-9]", "", wanted)]
         near = difflib.get_close_matches(wanted, alike, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]}?" if near else ""
@@ -38,16 +36,10 @@ def command(ctx: click.Context, /, code: str | None, listing: bool, as_json: boo
         screen.say_lines(text)
 
 
-def _titles() -> dict[str, str]:
-    """Every code with what is wrong in a few words."""
-    pages = {code: entry.title for code, entry in CATALOGUE.items()}
-    return pages | {code.value: title(code) for code in Code}
-
-
 def _list(as_json: bool) -> None:
-    titles = _titles()
+    known = titles()
     if as_json:
-        codes = [{"code": code, "title": text} for code, text in titles.items()]
+        codes = [{"code": code, "title": text} for code, text in known.items()]
         screen.print_json("explain", {"codes": codes})
     else:
-        screen.print_fields(titles.items())
+        screen.print_fields(known.items())

@@ -82,6 +82,8 @@ def mcp(
         locked = lock_text(tools)
     except ServerError as error:
         screen.say(f"TCC611: {error}", err=True)
+        if as_json:
+            screen.print_json("error", {"error": f"TCC611: {error}"})
         ctx.exit(DECLINED)
     skeleton = skeleton_of(tools, _identifier(name or known))
     _write(output, skeleton.text, overwrite, file)

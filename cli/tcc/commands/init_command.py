@@ -13,7 +13,7 @@ import click
 from tcc import screen
 from tcc.opening import json_option
 from tcc_certs.formats.names import MAX_NAME, RESERVED
-from tcc_runtime.ledger.outputs import create
+from tcc_runtime.ledger.outputs import create, write_whole
 
 _TEMPLATE = "agent"  # the name that the templates have
 _WORKFLOW = Path(".github", "workflows", "tcc.yml")
@@ -86,11 +86,24 @@ def _write(texts: Mapping[Path, str], force: bool) -> None:
     for path, text in texts.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with os.fdopen(create(path, overwrite=force), "wb") as file:
-                file.write(text.encode())
+            if force:
+                write_whole(path, text.encode())
+            else:
+                _write_new(path, text.encode())
         except OSError as error:
             said = f"cannot write {path}: {error.strerror or error}"
             raise click.ClickException(said) from None
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    """A file that was not there; what cannot be written whole is taken away again."""
+    with os.fdopen(create(path, overwrite=False), "wb", buffering=0) as file:
+        try:
+            while data:
+                data = data[file.write(data) :]
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
 
 
 def _steps(folder: Path, name: str, *, ci: bool) -> Sequence[str]:

@@ -11,12 +11,15 @@ import click
 from tcc import screen
 from tcc.configured import config_of, config_options, fill
 from tcc.exits import CLEAN, DECLINED, FINDINGS
-from tcc.findings import FORMATS, print_diagnostics
+from tcc.findings import print_diagnostics, print_found
+from tcc.found import of_diagnostics
 from tcc.given import STDIN, GivenPath
 from tcc.layouts import files_of
 from tcc.linting import Linted, diagnostic_fields, finding_fields, keeps_plans, lint_file
 from tcc.opening import json_option, options_of
 from tcc.options import compile_options
+from tcc.output_formats import chosen, format_option
+from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options
 from tcc_runtime.ledger.outputs import write_whole
 
@@ -27,7 +30,7 @@ from tcc_runtime.ledger.outputs import write_whole
 @click.option("--diff", "as_diff", is_flag=True, help="show the safe fixes, and write nothing")
 @config_options
 @compile_options
-@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@format_option
 @json_option
 @click.pass_context
 def command(
@@ -47,7 +50,9 @@ def command(
     """
     if fix and as_diff:
         raise click.UsageError("--fix and --diff exclude each other", ctx)
-    shown = "json" if as_json and output_format == "text" else output_format
+    shown = chosen(output_format, as_json)
+    if as_diff and shown != "text":
+        raise click.UsageError(f"--diff is text, and {shown} another format", ctx)
     results: list[tuple[Path, Linted, bool]] = []
     if fix and STDIN in grammars:
         raise click.UsageError("standard input cannot be mended; --diff shows what would be", ctx)
@@ -62,11 +67,15 @@ def command(
             if changed and fix:
                 linted = lint_file(path, options, config)
         results.append((path, linted, changed))
-    if as_json and not as_diff:
+    if shown == "json":
         _print_json(results)
+    elif shown != "text":
+        every = [one for _, linted, _ in results for one in of_diagnostics(_said(linted))]
+        sources = {name: one for _, linted, _ in results for name, one in linted.sources.items()}
+        print_found(every, shown, sources)
     elif not as_diff:
         for path, linted, changed in results:
-            _print(path, linted, changed, output_format)
+            _print(path, linted, changed)
     ctx.exit(_code(results, as_diff=as_diff))
 
 
@@ -101,12 +110,12 @@ def _show(path: Path, before: str, after: str) -> None:
         screen.say_lines(line.removesuffix("\n").removesuffix("\r"))
 
 
-def _print(path: Path, linted: Linted, changed: bool, output_format: str) -> None:
-    found = [finding.diagnostic for finding in linted.findings]
-    if found or linted.undecided:
-        print_diagnostics("lint", [*found, *linted.undecided], linted.sources, output_format)
-    if output_format != "text":
-        return
+def _said(linted: Linted) -> list[Diagnostic]:
+    return [*(finding.diagnostic for finding in linted.findings), *linted.undecided]
+
+
+def _print(path: Path, linted: Linted, changed: bool) -> None:
+    print_diagnostics("lint", _said(linted), linted.sources, "text")
     if changed:
         screen.say(f"{path}: mended")
     if linted.clean:

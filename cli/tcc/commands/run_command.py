@@ -113,7 +113,11 @@ def command(
         settings = replace(settings, delta=DEFAULT_DELTA)
     try:
         if opening_only:
-            screen.say(opening_digest(opened, settings).hex())
+            opening = opening_digest(opened, settings).hex()
+            if as_json:
+                screen.print_json("run", {"opening": opening})
+            else:
+                screen.say(opening)
             ctx.exit(CLEAN)
         if not resumes:
             predicted = forecast(opened, settings, asked)

@@ -18,6 +18,7 @@ from tcc.verification import validate
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.ledger import LedgerReader, Record
 from tcc_certs.session import SessionValidation
+from tcc_certs.verbs.validate import session_document
 from tcc_runtime.artifact.load import load
 from tcc_runtime.gate.retold import Event, Retold, retell
 
@@ -57,7 +58,12 @@ def show(
     if not isinstance(found, SessionValidation):
         raise click.ClickException(f"{ledger} is no ledger of a session; see tcc validate")
     if found.word not in ("VALID", "INCOMPLETE") or not found.checked or not _lines(ledger):
-        screen.bad(f"{found.word}: {found.summary}")
+        said = f"{found.word}: {found.summary}"
+        if as_json:
+            findings = session_document(found)["findings"]
+            screen.print_json("error", {"error": said, "findings": findings})
+        else:
+            screen.bad(said)
         ctx.exit(found.verdict)
     try:
         told = retell(load(artifact, verify=False), _records(ledger))

@@ -13,22 +13,25 @@ from tcc import screen
 from tcc.compilation import only_guards
 from tcc.configured import config_of, config_options, fill
 from tcc.exits import CLEAN, DECLINED, FINDINGS
-from tcc.findings import FORMATS, print_diagnostics
-from tcc.findings import as_json as as_object
+from tcc.findings import print_diagnostics, print_found
+from tcc.found import Found, as_object, of_diagnostics
 from tcc.given import GivenPath, compile_given
 from tcc.opening import json_option, options_of
 from tcc.options import compile_options
+from tcc.output_formats import chosen, format_option
 from tcc.watching import See, require_watchable, watch, watch_option
 
 if TYPE_CHECKING:
+    from tcc_compiler.language.source import Source
     from tcc_compiler.options import Options
+    from tcc_compiler.pipeline import Compiled
 
 
 @click.command("test")
 @click.argument("grammars", nargs=-1, required=True, type=GivenPath(path_type=Path))
 @config_options
 @compile_options
-@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@format_option
 @watch_option
 @json_option
 @click.pass_context
@@ -46,7 +49,7 @@ def command(
     - is a grammar on standard input. With --watch they are checked again whenever one, or a file
     that it uses, has changed; the exit code is that of the last time.
     """
-    shown = "json" if as_json and output_format == "text" else output_format
+    shown = chosen(output_format, as_json)
 
     def options(path: Path) -> Options:
         mine = dict(given)
@@ -54,22 +57,22 @@ def command(
         return options_of(mine)
 
     def work(see: See) -> int:
-        return _test(grammars, options, None if as_json else output_format, see)
+        return _test(grammars, options, shown, see)
 
     if not watching:
         ctx.exit(work(lambda compiled: None))
-    require_watchable(grammars, "json" if as_json else output_format)
+    require_watchable(grammars, shown)
     ctx.exit(watch(grammars, work))
 
 
 def _test(
-    grammars: Sequence[Path],
-    options: Callable[[Path], Options],
-    output_format: str | None,
-    see: See,
+    grammars: Sequence[Path], options: Callable[[Path], Options], shown: str, see: See
 ) -> int:
-    """Compile each and tell; of the format None is the one JSON document of the command."""
-    results, worst = [], CLEAN
+    """Compile each and tell; in every format but text at the end, as one."""
+    results: list[dict[str, Any]] = []
+    found: list[Found] = []
+    sources: dict[str, Source] = {}
+    worst = CLEAN
     for path in grammars:
         compiled = compile_given(path, options(path))
         see(compiled)
@@ -77,21 +80,40 @@ def _test(
             from tcc.reasons import with_reasons
 
             compiled = replace(compiled, diagnostics=with_reasons(compiled))
-        failed = compiled.artifact is None
-        guarded = only_guards(compiled.diagnostics)
-        worst = max(worst, (DECLINED if guarded else FINDINGS) if failed else CLEAN)
-        checked = {"examples": compiled.examples, "expectations": compiled.expectations}
-        found = [as_object(d) for d in compiled.diagnostics]
-        results.append(
-            {"grammar": str(path), "passed": not failed, **checked, "diagnostics": found}
-        )
-        if output_format is None:
-            continue
+        worst = max(worst, _exit(compiled))
+        results.append(_fields(path, compiled))
         if compiled.diagnostics:
-            print_diagnostics("test", compiled.diagnostics, compiled.sources, output_format)
-        if not failed and output_format == "text":
-            hold = f"{compiled.examples} examples and {compiled.expectations} expectations hold"
-            screen.good(f"{path}: {hold}")
-    if output_format is None:
-        screen.print_json("test", {"passed": worst == CLEAN, "grammars": results})
+            found += of_diagnostics(compiled.diagnostics)
+            sources |= compiled.sources
+        if shown == "text":
+            _say(path, compiled)
+    if shown == "json":
+        every = [as_object(one) for one in found]
+        fields = {"passed": worst == CLEAN, "grammars": results, "diagnostics": every}
+        screen.print_json("test", fields)
+    elif shown != "text":
+        print_found(found, shown, sources)
     return worst
+
+
+def _exit(compiled: Compiled) -> int:
+    if compiled.artifact is not None:
+        return CLEAN
+    return DECLINED if only_guards(compiled.diagnostics) else FINDINGS
+
+
+def _say(path: Path, compiled: Compiled) -> None:
+    print_diagnostics("test", compiled.diagnostics, compiled.sources, "text")
+    if compiled.artifact is not None:
+        hold = f"{compiled.examples} examples and {compiled.expectations} expectations hold"
+        screen.good(f"{path}: {hold}")
+
+
+def _fields(path: Path, compiled: Compiled) -> dict[str, Any]:
+    return {
+        "grammar": str(path),
+        "passed": compiled.artifact is not None,
+        "examples": compiled.examples,
+        "expectations": compiled.expectations,
+        "diagnostics": [as_object(one) for one in of_diagnostics(compiled.diagnostics)],
+    }

@@ -15,6 +15,8 @@ from tcc.commands.adapters_command import extra_missing
 from tcc.documents import to_json
 from tcc.exits import CLEAN
 from tcc.files import same_file
+from tcc.findings import print_found
+from tcc.found import of_validation
 from tcc.opening import (
     audit_options,
     input_option,
@@ -25,6 +27,7 @@ from tcc.opening import (
     require_ledger,
 )
 from tcc.options import digest_option
+from tcc.output_formats import chosen, format_option
 from tcc.verification import validate
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
@@ -49,6 +52,7 @@ _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
     type=click.Path(dir_okay=False, path_type=Path),
     help="write kappa and the tightened key of each node there: diagnostics, not of the verdict",
 )
+@format_option
 @json_option
 @click.pass_context
 def command(
@@ -57,12 +61,14 @@ def command(
     ledger: Path,
     artifact: Path,
     pin: bytes | None,
+    output_format: str,
     nodes: Path | None,
     account: Path | None,
     as_json: bool,
     **given: Any,
 ) -> None:
     """Derive all of LEDGER again, and say what the run, or the session, has shown."""
+    shown = chosen(output_format, as_json)
     require_artifact(artifact)
     require_ledger(ledger)
     pinned = None if pin is None else pin.hex()
@@ -79,9 +85,16 @@ def command(
         raise extra_missing() from None
     except SettingsError as error:
         raise click.UsageError(str(error)) from None
-    if as_json:
+    if shown == "json":
         screen.print_document(to_json(found))
-        ctx.exit(found.verdict)
+    elif shown == "text":
+        _print(found, ledger)
+    else:
+        print_found(of_validation(found.findings, ledger), shown)
+    ctx.exit(found.verdict)
+
+
+def _print(found: Validation | SessionValidation, ledger: Path) -> None:
     for item in found.findings:
         screen.say(
             f"{ledger}:{item.line}: {item.code} {item.field}: "
@@ -96,7 +109,6 @@ def command(
         screen.print_fields([("monitor", text) for text in found.monitors])
     say = screen.good if found.verdict == CLEAN else screen.bad
     say(f"{found.word}: {found.summary}")
-    ctx.exit(found.verdict)
 
 
 def _privacy(stated: Mapping[str, Any]) -> str:

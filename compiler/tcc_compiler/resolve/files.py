@@ -8,9 +8,10 @@ parsing the files; no recursion.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from tcc_compiler.language.ast.statements import Broken, Statement, ToolStatement, UseStatement
 from tcc_compiler.language.diagnostics import Report, quote
@@ -28,6 +29,8 @@ from tcc_compiler.language.syntax.parse import parse
 
 MAX_FILES = 256
 _MOST_CIRCLE = 8
+# A path and the most bytes that are taken: an editor has texts that no file holds yet.
+Read: TypeAlias = Callable[[Path, int], bytes | Unreadable]
 _SEEK = "the path is relative to the file with this `use`"
 
 
@@ -46,9 +49,13 @@ class Gathered:
     incomplete: bool
 
 
-def gather(sources: list[Source], report: Report) -> Gathered:
-    """Parse ``sources[0]`` and whatever it uses; the sources read are appended to `sources`."""
-    loader = _Loader(sources, report)
+def gather(sources: list[Source], report: Report, read: Read = read_bytes) -> Gathered:
+    """Parse ``sources[0]`` and whatever it uses; the sources read are appended to `sources`.
+
+    Args:
+        read: gives the bytes of a used file.
+    """
+    loader = _Loader(sources, report, read)
     root = parse(sources[0], 0, report)
     loader.follow(root)
     return Gathered(root=root, used=tuple(loader.used), incomplete=loader.incomplete)
@@ -78,8 +85,9 @@ class _Loader:
     `entered` the `use` by which each was.
     """
 
-    def __init__(self, sources: list[Source], report: Report) -> None:
+    def __init__(self, sources: list[Source], report: Report, read: Read) -> None:
         self.sources = sources
+        self.read = read
         self.report = report
         self.used: list[Statement] = []
         self.incomplete = False
@@ -167,7 +175,7 @@ class _Loader:
         if len(self.sources) >= MAX_FILES:
             self._refuse("TCC107", region, f"more than {MAX_FILES} files", "join some of them")
             return None
-        data = read_bytes(target, self.left)
+        data = self.read(target, self.left)
         if isinstance(data, Unreadable):
             problem = too_large() if data.code == "TCC107" else data
             code = "TCC221" if problem.code == "TCC110" else problem.code

@@ -59,6 +59,7 @@ def _config(path: Path) -> Mapping[str, object]:
 def _tensors(path: Path) -> Sequence[Tensor]:
     """The tensors of a file, in the order of their names."""
     with _regular(path) as handle:
+        before = os.fstat(handle.fileno())
         start = int.from_bytes(handle.read(8), "little")
         if start > _MOST_HEADER:
             _malformed(path, f"a header of at most {_MOST_HEADER} bytes", start)
@@ -67,10 +68,23 @@ def _tensors(path: Path) -> Sequence[Tensor]:
         places = {name: item for name, item in header.items() if name != "__metadata__"}
         if sorted(places) != sorted(known):
             _malformed(path, "the tensors that safetensors reads", "others")
-        return [
+        found = [
             _tensor(handle, path, start + 8, name, places[name], known[name])
             for name in sorted(places)
         ]
+        _check_same(handle, path, before)
+        return found
+
+
+def _check_same(handle: IO[bytes], path: Path, before: os.stat_result) -> None:
+    """What was read is the file that safetensors took, as it was then: it is opened twice."""
+    try:
+        seen = [os.fstat(handle.fileno()), path.stat()]
+    except OSError:
+        seen = []
+    marks = {(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns) for s in (before, *seen)}
+    if not seen or len(marks) > 1:
+        _malformed(path, "a file that stays as it is while it is read", "another one")
 
 
 def _tensor(
@@ -83,9 +97,10 @@ def _tensor(
 ) -> Tensor:
     item: Mapping[str, Any] = place if isinstance(place, dict) else {}
     dtype, shape = known
-    begin, end = (item.get("data_offsets") or (None, None))[:2]
+    offsets = item.get("data_offsets")
+    begin, end = offsets if isinstance(offsets, list) and len(offsets) == 2 else (None, None)
     if type(begin) is not int or type(end) is not int or not 0 <= begin <= end:
-        _malformed(path, f"the place of {name[:80]}", item.get("data_offsets"))
+        _malformed(path, f"the place of {name[:80]}", offsets)
     handle.seek(start + begin)
     hasher = blake3()
     for piece in _pieces(handle, end - begin):

@@ -38,7 +38,7 @@ def check_lora(config: Mapping[str, object], tensors: Sequence[Tensor], path: st
     if isinstance(scale, bool) or not isinstance(scale, (int, Decimal)) or not scale > 0:
         raise Rejected(Code.ADAPTER_FORM, f"{path}: lora_alpha", "a number above 0", scale)
     shapes = {tensor.name: tensor.shape for tensor in tensors}
-    downs, ups = _side(shapes, _DOWN), _side(shapes, _UP)
+    downs, ups = _side(shapes, _DOWN, path), _side(shapes, _UP, path)
     ensure(bool(downs), Code.ADAPTER_INCONSISTENT, path, "tensors of LoRA", "none")
     alone = sorted(downs.keys() ^ ups.keys())
     ensure(not alone, Code.ADAPTER_INCONSISTENT, path, "lora_A and lora_B of each", alone[:3])
@@ -50,14 +50,17 @@ def check_lora(config: Mapping[str, object], tensors: Sequence[Tensor], path: st
     _check_targets(config.get("target_modules"), downs, path)
 
 
-def _side(shapes: Mapping[str, Sequence[int]], mark: str) -> dict[str, tuple[int, ...]]:
-    """The shapes of one side's matrices, by module."""
-    return {
-        name.removesuffix(mark + part): tuple(shape)
-        for name, shape in shapes.items()
-        for part in _PARTS
-        if name.endswith(mark + part)
-    }
+def _side(shapes: Mapping[str, Sequence[int]], mark: str, path: str) -> dict[str, tuple[int, ...]]:
+    """The shapes of one side's matrices, by module, each of which has one."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name, shape in shapes.items():
+        for part in _PARTS:
+            if name.endswith(mark + part):
+                module = name.removesuffix(mark + part)
+                due = f"one {mark[1:]} in {module}"
+                ensure(module not in found, Code.ADAPTER_INCONSISTENT, path, due, "two")
+                found[module] = tuple(shape)
+    return found
 
 
 def _check_targets(targets: object, modules: Iterable[str], path: str) -> None:

@@ -8,7 +8,8 @@ Cost: one pass over the tensors of every folder.
 
 from __future__ import annotations
 
-import tomllib
+import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,11 @@ from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.ledger_forms import AMOUNT, HEX, PROBABILITY, Format
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.adapters.folder import folder_id
+from tcc_runtime.toml_text import read_toml
 
 SCHEMA: Final = "tcc.adapters/1.0"
 _MOST_BYTES, _MOST_TEXT = 1 << 20, 256
+_NOT_WAITING: Final = getattr(os, "O_NONBLOCK", 0)
 _FORMS: Final[Mapping[str, Format]] = {
     "id": HEX,
     "eps_train": AMOUNT,
@@ -60,11 +63,14 @@ def read_entries(path: Path) -> tuple[Entry, ...]:
         Rejected: A101 the file is no registry.
         OSError: it cannot be read.
     """
-    with path.open("rb") as handle:
+    # A pipe is refused, not waited for.
+    with os.fdopen(os.open(path, os.O_RDONLY | _NOT_WAITING), "rb") as handle:
+        regular = stat.S_ISREG(os.fstat(handle.fileno()).st_mode)
+        ensure(regular, Code.ADAPTER_REGISTRY, str(path), "a regular file", "something else")
         data = handle.read(_MOST_BYTES + 1)
     ensure(len(data) <= _MOST_BYTES, Code.ADAPTER_REGISTRY, str(path), "at most 1 MiB", "more")
     try:
-        document = tomllib.loads(data.decode())
+        document = read_toml(data.decode())
     except (ValueError, RecursionError) as error:
         raise Rejected(Code.ADAPTER_REGISTRY, str(path), "TOML in UTF-8", error) from None
     require(SCHEMA, document.get("format"), Code.ADAPTER_REGISTRY, f"{path}: format")

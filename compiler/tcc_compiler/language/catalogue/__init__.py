@@ -2,13 +2,14 @@
 
 A code keeps its meaning for ever.  TCC1xx syntax, 2xx names and files, 3xx values and limits, 4xx
 the language of plans, 5xx examples and expectations, 6xx imported graphs and tools, 8xx files
-that are written, 9xx runs; 70x and 71x lints, 72x tcc.toml.
+that are written, 84x pins, 85x signatures, 86x changes, 9xx runs; 70x and 71x lints, 72x tcc.toml.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tcc_compiler.language.catalogue.checks import CHECKS
 from tcc_compiler.language.catalogue.entry import Entry
 from tcc_compiler.language.catalogue.imports import IMPORTS
 from tcc_compiler.language.catalogue.language import EXAMPLES, LANGUAGE
@@ -30,6 +31,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Lints": LINTS,
     "tcc.toml": CONFIGURATION,
     "Files that are written": OUTPUTS,
+    "Pins, signatures and changes": CHECKS,
     "Runs": RUNS,
 }
 CATALOGUE: Mapping[str, Entry] = {

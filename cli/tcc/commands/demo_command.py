@@ -1,0 +1,144 @@
+"""``tcc demo``: the real pipeline, done here and now; and its tools as a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tcc import screen
+from tcc.commands.experiments_command import bars
+from tcc.exits import CLEAN, FINDINGS
+from tcc.opening import input_option, json_option
+
+_SHOWN = (
+    ("expansions_q", "exp/q"),
+    ("expansions_q_+-", "+-"),
+    ("wall_q_ms", "ms/q"),
+    ("wall_q_ms_+-", "+-"),
+    ("stop_slack", "slack"),
+    ("replay", "replay"),
+    ("sessions", "sessions"),
+    ("kappa", "kappa"),
+    ("calls", "calls/q"),
+    ("accuracy", "right (95 %)"),
+)
+
+
+@click.group("demo")
+def command() -> None:
+    """Show the whole of it at work, on real questions."""
+
+
+@command.command("pipeline")
+@click.option("--questions", type=click.IntRange(1), help="so many, spread over all; else all")
+@click.option("--mode", "slugs", multiple=True, metavar="MODE", help="of the table; repeatable")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("tcc-pipeline"),
+    show_default=True,
+    help="new folder for the corpus, artifacts, ledgers, sessions and noisy categories",
+)
+@input_option(
+    "--categories",
+    "noisy categories of an earlier run, categories.json of its folder, in place of new ones",
+)
+@json_option
+@click.pass_context
+def pipeline(
+    ctx: click.Context,
+    /,
+    questions: int | None,
+    slugs: tuple[str, ...],
+    out: Path,
+    categories: Path | None,
+    as_json: bool,
+) -> None:
+    """Retrieve, summarise, calculate: numeric questions, each call made through a gate.
+
+    Every search and every session is recorded in OUT/ledgers and validated. Beside them the same
+    tools in LangGraph's own loop, scripted, without a plan. Exit code 1: a ledger is not VALID.
+    """
+    from tcc_experiments.pipeline.campaign import campaign, chosen
+    from tcc_experiments.pipeline.errors import MissingExtra, PipelineError, require_extra
+    from tcc_experiments.pipeline.modes import MODES
+    from tcc_experiments.pipeline.noise import read_record
+    from tcc_experiments.pipeline.table import by_mode
+
+    known = {mode.slug: mode for mode in MODES}
+    unknown = [slug for slug in slugs if slug not in known]
+    if unknown:
+        said = f"there is no mode {unknown[0]!r}; there are: {', '.join(known)}"
+        raise click.BadParameter(said, param_hint="--mode")
+    modes = [mode for mode in MODES if not slugs or mode.slug in slugs]
+    try:
+        require_extra()
+        noisy = None if categories is None else read_record(categories)
+        _empty(out)
+        with bars(quiet=as_json) as on_part:
+            rows = campaign(
+                out,
+                chosen(questions),
+                modes,
+                noisy,
+                lambda done, total: on_part("questions", done, total),
+            )
+    except MissingExtra as missing:
+        raise click.UsageError(str(missing)) from None
+    except PipelineError as error:
+        raise click.ClickException(str(error)) from None
+    valid = all(row.get("replay", True) and row.get("session", True) for row in rows)
+    if as_json:
+        screen.print_json("demo", {"modes": by_mode(rows), "queries": rows, "valid": valid})
+    else:
+        _print(by_mode(rows), out)
+    ctx.exit(CLEAN if valid else FINDINGS)
+
+
+@command.command("desk")
+@click.argument("corpus", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--digest", metavar="HEX", help="the corpus has to have it")
+def desk(corpus: Path, digest: str | None) -> None:
+    """Serve the pipeline's tools over CORPUS, as an MCP server over stdio.
+
+    A corpus is made by `tcc demo pipeline`: corpus.db in its folder.
+    """
+    from tcc_experiments.pipeline.corpus import Corpus
+    from tcc_experiments.pipeline.errors import MissingExtra, PipelineError
+    from tcc_experiments.pipeline.server import serve
+
+    try:
+        serve(Corpus(corpus, digest))
+    except MissingExtra as missing:
+        raise click.UsageError(str(missing)) from None
+    except PipelineError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _empty(folder: Path) -> None:
+    """The folder, new or empty: nothing is written over.
+
+    Raises:
+        click.BadParameter: something is in it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        said = f"{str(folder)!r} is not empty: name a new folder"
+        raise click.BadParameter(said, param_hint="--out")
+
+
+def _print(table: list[dict[str, Any]], out: Path) -> None:
+    head = ["mode", *(label for _, label in _SHOWN)]
+    lines = [head, *([str(row["mode"]), *_cells(row)] for row in table)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
+    for line in lines:
+        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        screen.say("  ".join(cells).rstrip())
+    screen.good(f"kept in {out}: corpus, artifacts, noisy categories, and every ledger")
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    return ["" if row[name] is None else f"{row[name]}" for name, _ in _SHOWN]

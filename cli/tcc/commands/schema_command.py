@@ -1,0 +1,35 @@
+"""``tcc schema``: what the JSON of a command looks like, for programs that read it."""
+
+from __future__ import annotations
+
+import difflib
+
+import click
+
+from tcc import screen
+from tcc.opening import json_option
+from tcc.schemas import DOCUMENTS, schema_of
+
+
+@click.command("schema")
+@click.argument("name", required=False, metavar="[COMMAND]")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, /, name: str | None, as_json: bool) -> None:
+    """Print the JSON Schema (draft 2020-12) of what COMMAND prints with --json.
+
+    Without COMMAND the names of all documents are listed; `error` is what any command prints that
+    cannot do its work. With --json: one document with the schemas, all or the one that is named.
+    """
+    if name is not None and name not in DOCUMENTS:
+        near = difflib.get_close_matches(name, DOCUMENTS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(DOCUMENTS)}."
+        raise click.BadParameter(f"{name!r} prints no document.{hint}", ctx, param_hint="COMMAND")
+    wanted = list(DOCUMENTS) if name is None else [name]
+    if as_json:
+        screen.print_json("schema", {"schemas": {one: schema_of(one) for one in wanted}})
+    elif name is None:
+        for one in wanted:
+            screen.say(one)
+    else:
+        screen.print_document(schema_of(name))

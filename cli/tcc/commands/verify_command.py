@@ -1,0 +1,78 @@
+"""``tcc verify``: is a signed statement one by this key, and about this file?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tcc import screen
+from tcc.commands.sign_command import said
+from tcc.exits import CLEAN, FINDINGS
+from tcc.findings import print_found
+from tcc.found import Found, Place, as_object
+from tcc.opening import INPUT, is_regular_file, json_option
+from tcc.output_formats import chosen, format_option
+from tcc.signing.envelope import SigningError
+from tcc.signing.keys import MissingExtra, keyid_of, public_key
+from tcc.signing.statement import document
+from tcc.signing.verifying import Verified, verify
+
+
+@click.command("verify")
+@click.argument("envelope", type=INPUT, callback=is_regular_file)
+@click.argument("file", required=False, type=INPUT, callback=is_regular_file)
+@click.option("--key", type=INPUT, required=True, help="the public key: Ed25519, PEM")
+@format_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    envelope: Path,
+    file: Path | None,
+    key: Path,
+    output_format: str,
+    as_json: bool,
+) -> None:
+    """Verify that ENVELOPE was signed by --key, and is about FILE.
+
+    Without FILE the signature alone is verified. That what was signed is true is not shown by a
+    signature: check FILE itself (`tcc check`, `tcc validate`), or trust whoever signed.
+    """
+    shown = chosen(output_format, as_json)
+    try:
+        public = public_key(key)
+        found, keyid = verify(envelope, public, file), keyid_of(public)
+    except MissingExtra as error:
+        raise click.ClickException(str(error)) from None
+    except SigningError as error:
+        one = Found(code=error.code, message=error.what, place=Place(file=str(key)))
+        found, keyid = Verified(statement=None, found=(one,)), None
+    _show(found, keyid, file, shown)
+    ctx.exit(FINDINGS if found.found else CLEAN)
+
+
+def _show(verified: Verified, keyid: str | None, file: Path | None, shown: str) -> None:
+    statement = verified.statement
+    if shown == "json":
+        fields = {
+            "verdict": "INVALID" if verified.found else "VALID",
+            "findings": [as_object(one) for one in verified.found],
+            "keyid": keyid,
+            "file": None if file is None else str(file),
+            "statement": None if statement is None else document(statement),
+        }
+        screen.print_json("verify", fields)
+        return
+    if shown != "text":
+        print_found(verified.found, shown)
+        return
+    for one in verified.found:
+        where = "" if one.place is None else f"{one.place.file}: "
+        screen.bad(f"INVALID: {where}{one.code}: {one.message}")
+    if verified.found or statement is None:
+        return
+    about = "no file was compared" if file is None else f"about {file}"
+    screen.good(f"VALID: the signature holds; {about}")
+    screen.print_fields([*said(statement), ("key", keyid)])

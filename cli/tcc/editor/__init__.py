@@ -1,0 +1,1 @@
+"""The language server: what an editor shows of a grammar while it is written (docs/editors.md)."""

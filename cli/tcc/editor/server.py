@@ -1,0 +1,318 @@
+"""The language server on one page: what an editor asks, and which file answers.
+
+Texts come whole at each change.  Errors and lints are looked for when nothing has changed for
+DEBOUNCE seconds, one document after the other, beside the loop that answers.  A question that takes
+too long is answered by nothing.  Protocol: LSP 3.17, by pygls over stdio.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lsprotocol import types
+from pygls import uris
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+import tcc
+from tcc.editor.actions import changed_part, code_actions
+from tcc.editor.diagnosing import Diagnosed, diagnose
+from tcc.editor.grammars import Budget, OutOfTime, Rooted, grammar_of
+from tcc.editor.hovering import hover_text
+from tcc.editor.naming import definitions, references, rename
+from tcc.editor.outline import outline
+from tcc.editor.texts import Document, Texts, document_of
+from tcc_compiler.editing.completion import Offer, completion
+from tcc_compiler.editing.occurrences import Occurrence
+from tcc_compiler.editing.renaming import NotRenamed
+from tcc_compiler.format.text import format_text
+
+DEBOUNCE = 0.25  # seconds
+_KEPT = 8  # grammars that are kept until a text changes
+_T = TypeVar("_T")
+_SORTS = {
+    "word": types.CompletionItemKind.Keyword,
+    "tool": types.CompletionItemKind.Function,
+    "rule": types.CompletionItemKind.Variable,
+    "parameter": types.CompletionItemKind.Field,
+    "value": types.CompletionItemKind.EnumMember,
+    "state": types.CompletionItemKind.Constant,
+}
+
+
+class Editor:
+    """What is open in one editor, and what is known of it.
+
+    Invariant: `grammars` are those of the texts as they are; `serial` counts the changes of each
+    document, and what was diagnosed at an older number is of no interest.
+    """
+
+    def __init__(self, server: LanguageServer) -> None:
+        self.server = server
+        self.documents: dict[str, Document] = {}
+        self.grammars: dict[str, Rooted | None] = {}
+        self.serial: dict[str, int] = {}
+        self.diagnosed: dict[str, Diagnosed] = {}
+        self.waiting: dict[str, asyncio.Task[None]] = {}
+        self.worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lints")
+
+    @property
+    def texts(self) -> Texts:
+        """All that is open now."""
+        workspace = self.server.workspace
+        found = [uris.to_fs_path(uri) for uri in workspace.folders]
+        if not found and workspace.root_uri:
+            found = [uris.to_fs_path(workspace.root_uri)]
+        encoding = workspace.position_encoding
+        return Texts(
+            documents=dict(self.documents),
+            folders=tuple(Path(path).resolve() for path in found if path),
+            encoding="utf-16" if encoding is None else str(getattr(encoding, "value", encoding)),
+        )
+
+    def put(self, uri: str, text: str) -> None:
+        """A document has this text now; those that use it are looked at again, too."""
+        document = self.documents[uri] = document_of(uri, text)
+        self.grammars.clear()
+        users = [
+            owner
+            for owner, found in self.diagnosed.items()
+            if owner in self.documents and document.path in found.uses
+        ]
+        for owner in dict.fromkeys((uri, *users)):
+            self._later(owner)
+
+    def close(self, uri: str) -> None:
+        """A document is not open any more; nothing is told of it."""
+        self.documents.pop(uri, None)
+        self.grammars.clear()
+        self.serial[uri] = self.serial.get(uri, 0) + 1
+        task = self.waiting.pop(uri, None)
+        if task is not None:
+            task.cancel()
+        old = self.diagnosed.pop(uri, None)
+        self._publish(() if old is None else tuple(old.told))
+
+    def _later(self, uri: str) -> None:
+        self.serial[uri] = self.serial.get(uri, 0) + 1
+        task = self.waiting.get(uri)
+        if task is not None:
+            task.cancel()
+        self.waiting[uri] = asyncio.ensure_future(self._diagnose(uri, self.serial[uri]))
+
+    async def _diagnose(self, uri: str, serial: int) -> None:
+        await asyncio.sleep(DEBOUNCE)
+
+        def stale() -> bool:
+            return self.serial.get(uri) != serial
+
+        texts = self.texts
+        found = await self._beside(lambda: diagnose(texts.documents[uri], texts, stale))
+        if not stale():
+            old = self.diagnosed.get(uri)
+            self.diagnosed[uri] = found
+            self._publish((*found.told, *(() if old is None else old.told)))
+
+    async def _beside(self, work: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self.worker, work)
+
+    def _publish(self, touched: tuple[str, ...]) -> None:
+        """Tell what all grammars say of some files, each thing once."""
+        for uri in dict.fromkeys(touched):
+            told: dict[tuple[object, ...], types.Diagnostic] = {}
+            for found in self.diagnosed.values():
+                for item in found.told.get(uri, ()):
+                    start, end = item.range.start, item.range.end
+                    at = (start.line, start.character, end.line, end.character)
+                    told.setdefault((*at, item.code, item.message), item)
+            params = types.PublishDiagnosticsParams(uri=uri, diagnostics=list(told.values()))
+            self.server.text_document_publish_diagnostics(params)
+
+    def grammar(self, uri: str) -> Rooted | None:
+        """The grammar of a document; None where it is no text, or takes too long."""
+        document = self.documents.get(uri)
+        if document is None:
+            return None
+        if uri not in self.grammars:
+            if len(self.grammars) >= _KEPT:
+                self.grammars.clear()
+            try:
+                self.grammars[uri] = grammar_of(document, self.texts, Budget())
+            except OutOfTime:
+                self.grammars[uri] = None
+        return self.grammars[uri]
+
+    def name_at(
+        self, uri: str, position: types.Position
+    ) -> tuple[Rooted | None, Occurrence | None]:
+        """The name at a position, and the grammar in which it stands."""
+        rooted = self.grammar(uri)
+        if rooted is None:
+            return None, None
+        offset = self.texts.places(rooted.document.text).offset(position)
+        return rooted, rooted.project.at(offset)
+
+    async def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
+        """What may be done about the lints of a range."""
+        document = self.documents.get(params.text_document.uri)
+        if document is None:
+            return []
+        texts, made = self.texts, list[types.CodeAction]()
+        for diagnosed in list(self.diagnosed.values()):
+            if document.uri in diagnosed.told:
+                work = partial(code_actions, document, diagnosed, texts, params)
+                made += await self._beside(work)
+        return made
+
+
+def make_server() -> LanguageServer:
+    """A server with everything that it answers; `start_io` serves one editor."""
+    server = LanguageServer(
+        "tcc", tcc.__version__, text_document_sync_kind=types.TextDocumentSyncKind.Full
+    )
+    editor = Editor(server)
+    _follow_texts(server, editor)
+    _answer_names(server, editor)
+    _answer_texts(server, editor)
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)
+    return server
+
+
+def _follow_texts(server: LanguageServer, editor: Editor) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
+        editor.put(params.text_document.uri, params.text_document.text)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def changed(params: types.DidChangeTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        editor.put(uri, server.workspace.get_text_document(uri).source)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    def saved(params: types.DidSaveTextDocumentParams) -> None:
+        # Files that are not open, and tcc.toml, may be others now.
+        for document in list(editor.documents.values()):
+            editor.put(document.uri, document.text)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(params: types.DidCloseTextDocumentParams) -> None:
+        editor.close(params.text_document.uri)
+
+
+def _answer_names(server: LanguageServer, editor: Editor) -> None:
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def hover(params: types.HoverParams) -> types.Hover | None:
+        rooted, found = editor.name_at(params.text_document.uri, params.position)
+        if rooted is None or found is None:
+            return None
+        said = hover_text(rooted.project, found, editor.diagnosed.get(rooted.document.uri))
+        if said is None:
+            return None
+        where = editor.texts.places(rooted.document.text)
+        return types.Hover(
+            contents=types.MarkupContent(kind=types.MarkupKind.Markdown, value=said),
+            range=where.range(found.region.start, found.region.end),
+        )
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    def definition(params: types.DefinitionParams) -> list[types.Location]:
+        rooted, found = editor.name_at(params.text_document.uri, params.position)
+        return [] if rooted is None or found is None else definitions(rooted, found, editor.texts)
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    def refer(params: types.ReferenceParams) -> list[types.Location]:
+        rooted, found = editor.name_at(params.text_document.uri, params.position)
+        if rooted is None or found is None:
+            return []
+        declared = params.context.include_declaration
+        try:
+            return references(rooted, found, editor.texts, Budget(), declared=declared)
+        except OutOfTime:
+            return []
+
+    @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
+    def renaming(params: types.RenameParams) -> types.WorkspaceEdit:
+        rooted, found = editor.name_at(params.text_document.uri, params.position)
+        if rooted is None or found is None:
+            raise _refused("there is no name here")
+        try:
+            return rename(rooted, found, params.new_name, editor.texts, Budget())
+        except NotRenamed as why:
+            raise _refused(str(why)) from None
+        except OutOfTime:
+            raise _refused("it took too long to look through the files") from None
+
+    @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
+    def prepare(params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder | None:
+        rooted, found = editor.name_at(params.text_document.uri, params.position)
+        if rooted is None or found is None or found.kind not in ("tool", "rule"):
+            return None
+        where = editor.texts.places(rooted.document.text)
+        return types.PrepareRenamePlaceholder(
+            range=where.range(found.region.start, found.region.end), placeholder=found.key[0]
+        )
+
+
+def _answer_texts(server: LanguageServer, editor: Editor) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+        rooted = editor.grammar(params.text_document.uri)
+        if rooted is None:
+            return []
+        return outline(rooted.project, editor.texts.places(rooted.document.text))
+
+    @server.feature(
+        types.TEXT_DOCUMENT_COMPLETION,
+        types.CompletionOptions(trigger_characters=["(", "=", "|", ","]),
+    )
+    def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
+        rooted = editor.grammar(params.text_document.uri)
+        if rooted is None:
+            return []
+        text = rooted.document.text
+        places = editor.texts.places(text)
+        offset = places.offset(params.position)
+        try:
+            start, offers = completion(text, offset, rooted.project, Budget().check)
+        except OutOfTime:
+            return []
+        where = places.range(start, offset)
+        return [_item(number, offer, where) for number, offer in enumerate(offers)]
+
+    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
+    def laid_out(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+        document = editor.documents.get(params.text_document.uri)
+        made = None if document is None else format_text(document.text, document.name)
+        if document is None or made is None or made.text in (None, document.text):
+            return []
+        places = editor.texts.places(document.text)
+        return [changed_part(document.text, made.text or "", places)]
+
+    kinds = [types.CodeActionKind.QuickFix, "source.fixAll.tcc"]
+    options: Any = types.CodeActionOptions(code_action_kinds=kinds)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)
+    async def actions(params: types.CodeActionParams) -> list[types.CodeAction]:
+        return await editor.actions(params)
+
+
+def _item(number: int, offer: Offer, where: types.Range) -> types.CompletionItem:
+    """An offer; names come before words, in the order of the text."""
+    return types.CompletionItem(
+        label=offer.text,
+        kind=_SORTS[offer.sort],
+        detail=offer.sort,
+        sort_text=f"{number:05d}",
+        filter_text=offer.text,
+        text_edit=types.TextEdit(range=where, new_text=offer.text),
+    )
+
+
+def _refused(why: str) -> JsonRpcException:
+    return JsonRpcException(message=why, code=types.LSPErrorCodes.RequestFailed)

@@ -1,0 +1,156 @@
+"""What is signed: an in-toto Statement v1 about one file, with what tcc found of it.
+
+Source: in-toto attestation framework, Statement v1.  The subject is named by sha256 and blake3 of
+its bytes; the predicate says what the command that signed had found: docs/signing.md.
+Cost: linear in the statement, and in the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+from blake3 import blake3
+
+from tcc.signing.envelope import SigningError
+from tcc_runtime.mcp.nesting import is_deeper
+from tcc_runtime.mcp.wire import Unreadable, read_json
+
+STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE: Final = "urn:tcc:predicate:1.0"
+KINDS: Final = ("artifact", "ledger", "session")
+_CHUNK = 1 << 20
+_MOST_DEEP = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digests:
+    """The digests of a file's bytes, hex."""
+
+    sha256: str
+    blake3: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A statement about a file.
+
+    Attributes:
+        name: of the file, as it was signed; nothing is found by it.
+        digests: of its bytes.
+        predicate: what was found of it; ``kind`` is one of KINDS.
+    """
+
+    name: str
+    digests: Digests
+    predicate: Mapping[str, Any]
+
+
+class Hashing:
+    """Chunks that go on as they come, and the digests of those that went."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = chunks
+        self._sha, self._blake = hashlib.sha256(), blake3()
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self._chunks:
+            self._sha.update(chunk)
+            self._blake.update(chunk)
+            yield chunk
+
+    @property
+    def digests(self) -> Digests:
+        """The digests so far."""
+        return Digests(sha256=self._sha.hexdigest(), blake3=self._blake.hexdigest())
+
+
+def digests_of(chunks: Iterable[bytes]) -> Digests:
+    """The digests of the bytes that come in chunks."""
+    hashing = Hashing(chunks)
+    for _ in hashing:
+        pass
+    return hashing.digests
+
+
+def digests_of_file(path: Path) -> Digests:
+    """The digests of a file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return digests_of(iter(lambda: file.read(_CHUNK), b""))
+
+
+def document(statement: Statement) -> dict[str, Any]:
+    """The statement as a JSON object."""
+    digests = {"blake3": statement.digests.blake3, "sha256": statement.digests.sha256}
+    return {
+        "_type": STATEMENT_TYPE,
+        "subject": [{"name": statement.name, "digest": digests}],
+        "predicateType": PREDICATE_TYPE,
+        "predicate": dict(statement.predicate),
+    }
+
+
+def payload(statement: Statement) -> bytes:
+    """The bytes that are signed: canonical JSON."""
+    text = json.dumps(document(statement), sort_keys=True, separators=(",", ":"))
+    return text.encode("ascii")
+
+
+def read_statement(data: bytes) -> Statement:
+    """The statement in a payload whose signature was checked.
+
+    Raises:
+        SigningError: TCC855, it is none that is made here.
+    """
+    try:
+        found = read_json(data)
+    except Unreadable as error:
+        raise SigningError("TCC855", f"the payload is no JSON: {error}") from None
+    if is_deeper(found, _MOST_DEEP) or not _is_whole(found):
+        raise SigningError("TCC855", "nested too deeply, or with a number that is no whole one")
+    outer = _closed(found, "the statement", "_type", "predicate", "predicateType", "subject")
+    for name, due in (("_type", STATEMENT_TYPE), ("predicateType", PREDICATE_TYPE)):
+        if outer[name] != due:
+            raise SigningError("TCC855", f"{name}: expected {due}")
+    subjects, predicate = outer["subject"], outer["predicate"]
+    if not isinstance(subjects, list) or len(subjects) != 1:
+        raise SigningError("TCC855", "subject: a list of one is needed")
+    subject = _closed(subjects[0], "the subject", "name", "digest")
+    digests = _closed(subject["digest"], "the digest", "sha256", "blake3")
+    texts = (subject["name"], digests["sha256"], digests["blake3"])
+    if not all(isinstance(text, str) for text in texts):
+        raise SigningError("TCC855", "name and digests are texts")
+    if not isinstance(predicate, dict) or predicate.get("kind") not in KINDS:
+        raise SigningError("TCC855", f"predicate: kind has to be one of {', '.join(KINDS)}")
+    return Statement(
+        name=subject["name"],
+        digests=Digests(sha256=digests["sha256"], blake3=digests["blake3"]),
+        predicate=predicate,
+    )
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether every number in a value is a whole one, as in all that is signed here."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Decimal):
+            return False
+        if isinstance(one, dict | list):
+            waiting += one.values() if isinstance(one, dict) else one
+    return True
+
+
+def _closed(value: object, what: str, *names: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or value.keys() != set(names):
+        raise SigningError("TCC855", f"{what}: an object of {', '.join(names)} is needed")
+    return value

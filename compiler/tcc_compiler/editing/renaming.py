@@ -1,0 +1,147 @@
+"""A tool or a rule gets another name, in every file that has the old one; or it is said why not.
+
+What comes out is read again, and has to have the same names in the same places but for the new
+one.  Cost: that of parsing the files twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tcc_certs.formats.names import MAX_NAME, RESERVED, is_identifier, written
+from tcc_certs.plain import hidden_in
+from tcc_compiler.editing.occurrences import Kind, Occurrence
+from tcc_compiler.editing.project import Project, changed
+from tcc_compiler.language.diagnostics import quote
+from tcc_compiler.language.source import Source
+
+
+class NotRenamed(Exception):
+    """Why a name cannot be changed, and what to do; a sentence for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renaming:
+    """The characters `start` to `end` of a source are to be `text`."""
+
+    source: Source
+    start: int
+    end: int
+    text: str
+
+
+def renamed(projects: Sequence[Project], found: Occurrence, name: str) -> tuple[Renaming, ...]:
+    """The edits that give a tool or a rule another name.
+
+    Args:
+        projects: every grammar that has the file with its declaration.
+        found: a place where it stands.
+
+    Raises:
+        NotRenamed: the name may not be taken, or a text has errors.
+    """
+    if found.kind not in ("tool", "rule"):
+        raise NotRenamed(f"only tools and rules are renamed; this is a {found.kind}")
+    old = found.key[0]
+    _check_name(found.kind, name)
+    for project in projects:
+        _check_project(project, found.kind, old, name)
+    edits = _edits(projects, found.kind, old, written(name))
+    _check_same(projects, found.kind, old, name, edits)
+    return edits
+
+
+def _check_name(kind: Kind, name: str) -> None:
+    hidden = hidden_in(name)
+    if name in RESERVED:
+        raise NotRenamed(f"{quote(name)} is a word of the language; choose another name")
+    if not 1 <= len(name) <= MAX_NAME:
+        raise NotRenamed(f"a name has 1 to {MAX_NAME} characters, and this one has {len(name)}")
+    if hidden is not None:
+        raise NotRenamed(f"the name holds U+{ord(hidden):04X}, a control or hidden character")
+    if kind == "rule" and not is_identifier(name):
+        raise NotRenamed(
+            f"{quote(name)} cannot name a rule: write letters, digits and _, no digit first"
+        )
+
+
+def _check_project(project: Project, kind: Kind, old: str, name: str) -> None:
+    file = project.sources[0].name
+    if not project.whole:
+        raise NotRenamed(f"{file} has errors of syntax, or uses a file that is not there: mend it")
+    for other in ("tool", "rule"):
+        if (name,) in project.defined("tool" if other == "tool" else "rule") and name != old:
+            raise NotRenamed(f"{file} has a {other} {quote(name)} already; choose another name")
+    if project.all_of(kind, (old,)) and not any(o.defines for o in project.all_of(kind, (old,))):
+        raise NotRenamed(f"{file} declares no {kind} {quote(old)}")
+
+
+def _edits(projects: Sequence[Project], kind: Kind, old: str, text: str) -> tuple[Renaming, ...]:
+    made: dict[tuple[Path | str, int], Renaming] = {}
+    for project in projects:
+        for place in project.all_of(kind, (old,)):
+            source = project.sources[place.region.source]
+            start, end = place.region.start, place.region.end
+            made.setdefault(
+                (source.path or source.name, start),
+                Renaming(source=source, start=start, end=end, text=text),
+            )
+    return tuple(made.values())
+
+
+def _check_same(
+    projects: Sequence[Project], kind: Kind, old: str, name: str, edits: Sequence[Renaming]
+) -> None:
+    """The edited texts say the same with the new name."""
+    for project in projects:
+        after = _edited(project, edits)
+        before = [_told(o, kind, old, name) for o in project.occurrences]
+        same = after is not None and before == [
+            (o.kind, o.key, o.defines) for o in after.occurrences
+        ]
+        if not same or after is None or not after.whole:
+            file = project.sources[0].name
+            raise NotRenamed(f"{file} would not say the same with {quote(name)}; choose another")
+
+
+def _edited(project: Project, edits: Sequence[Renaming]) -> Project | None:
+    root = project.sources[0]
+    texts: dict[Path, str] = {}
+    for source in project.sources:
+        mine = [edit for edit in edits if _same_file(edit.source, source)]
+        if source is root and root.path is None:
+            return changed_text(project, _applied(source.text, mine))
+        if source.path is not None:
+            texts[source.path] = _applied(source.text, mine)
+    return changed(project, texts)
+
+
+def changed_text(project: Project, text: str) -> Project | None:
+    """A project that is one text from no file, with another text."""
+    from tcc_compiler.editing.project import read_project
+
+    return read_project(text, None, project.sources[0].name)
+
+
+def _same_file(one: Source, other: Source) -> bool:
+    return (one.path or one.name) == (other.path or other.name)
+
+
+def _applied(text: str, edits: Sequence[Renaming]) -> str:
+    parts: list[str] = []
+    at = 0
+    for edit in sorted(edits, key=lambda edit: edit.start):
+        parts += [text[at : edit.start], edit.text]
+        at = edit.end
+    return "".join([*parts, text[at:]])
+
+
+def _told(found: Occurrence, kind: Kind, old: str, name: str) -> tuple[Kind, tuple[str, ...], bool]:
+    """What an occurrence is to be behind the change."""
+    key = found.key
+    owned = kind == "tool" and found.kind in ("parameter", "value")
+    if (found.kind == kind or owned) and key[0] == old:
+        key = (name, *key[1:])
+    return found.kind, key, found.defines

@@ -1,0 +1,121 @@
+"""Writes docs/commands.md from the commands themselves: arguments, options, defaults and help.
+
+    python scripts/commands_page.py docs/commands.md
+
+It reads click's objects, not the text of `--help`, whose layout differs between versions of click.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from tcc.main import COMMANDS, cli
+
+HEAD = """# The command line
+
+Made from the commands themselves; do not edit by hand.
+`python scripts/commands_page.py docs/commands.md` writes it again. The same text comes from
+`tcc COMMAND --help`.
+
+Exit codes of every command: 0 clean, 1 findings, 2 declined, incomplete, a limit or bad usage, 3 a
+bug of ours. `-h` and `--help` tell what a command takes, `tcc --version` the version. Colour is for
+terminals alone, and goes where `NO_COLOR` is set.
+"""
+
+
+def page() -> str:
+    """The whole page, ending in one newline."""
+    top = click.Context(cli, info_name="tcc")
+    rows = [f"| [`tcc {name}`](#tcc-{name}) | {about} |" for name, about in COMMANDS.items()]
+    listed = "\n".join(["| command | does |", "| --- | --- |", *rows])
+    parts = [HEAD, listed]
+    for name in COMMANDS:
+        command = cli.get_command(top, name)
+        if command is None:
+            raise LookupError(name)
+        parts += _sections(command, click.Context(command, top, info_name=name), "##")
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _sections(command: click.Command, at: click.Context, level: str) -> Iterator[str]:
+    """A command, and behind it the commands that it is a group of."""
+    yield f"{level} {at.command_path}"
+    yield "    " + " ".join([at.command_path, *command.collect_usage_pieces(at)])
+    yield _prose(command.help or "")
+    rows = [_row(option) for option in command.params if _is_shown(option)]
+    if rows:
+        yield "\n".join(["| option | |", "| --- | --- |", *rows])
+    if isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            inner = click.Context(below, at, info_name=name)
+            yield from _sections(below, inner, level + "#")
+
+
+def _is_shown(option: click.Parameter) -> bool:
+    return isinstance(option, click.Option) and not option.hidden
+
+
+def _prose(text: str) -> str:
+    """A docstring as paragraphs; what it shows on lines of its own (after \\b) as an example."""
+    parts = re.split(r"\n\s*\n", inspect.cleandoc(text).partition("\f")[0])
+    return "\n\n".join(_paragraph(part) for part in parts if part.strip())
+
+
+def _paragraph(text: str) -> str:
+    if text.startswith("\b"):
+        return "\n".join(f"    {line}" for line in text.splitlines()[1:])
+    return _marked(" ".join(text.split()))
+
+
+def _row(option: click.Parameter) -> str:
+    """An option, what it takes, and what it does."""
+    names = [*option.opts, *option.secondary_opts]
+    taken = _taken(option)
+    shown = ", ".join(f"`{name}{taken}`" for name in names)
+    about = _marked(" ".join((getattr(option, "help", "") or "").split()))
+    return f"| {shown} | {'; '.join(part for part in (about, *_more(option)) if part)} |"
+
+
+def _taken(option: click.Parameter) -> str:
+    """What stands behind the name of an option: nothing behind a flag."""
+    if getattr(option, "is_flag", False) or getattr(option, "count", False):
+        return ""
+    if isinstance(option.type, click.Choice):
+        return " " + "\\|".join(map(str, option.type.choices))
+    if option.metavar or not isinstance(option.type, click.IntRange | click.FloatRange):
+        return f" {option.metavar or option.type.name.upper()}"
+    return " N" if isinstance(option.type, click.IntRange) else " NUMBER"
+
+
+def _more(option: click.Parameter) -> Iterator[str]:
+    """Range, default, and that it may be given again."""
+    if isinstance(option.type, click.IntRange | click.FloatRange):
+        if option.type.min is not None:
+            yield f"at least {option.type.min}"
+        if option.type.max is not None:
+            yield f"at most {option.type.max}"
+    value = option.default
+    if isinstance(value, bool) and option.secondary_opts:
+        yield f"default `{(option.opts if value else option.secondary_opts)[0]}`"
+    elif getattr(option, "show_default", False) and isinstance(value, str | int | float):
+        yield f"default {value}"
+    if option.required:
+        yield "needed"
+    if option.multiple and "repeatable" not in (getattr(option, "help", "") or ""):
+        yield "may be given more than once"
+
+
+def _marked(text: str) -> str:
+    """Help text in Markdown: what is for programs in backquotes, nothing that ends a cell."""
+    text = re.sub(r"(?<![\w`-])(--?[a-z][a-z-]*)(?![\w`])", r"`\1`", text.replace("``", "`"))
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")

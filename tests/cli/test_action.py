@@ -1,0 +1,286 @@
+"""`action.yml` run as GitHub runs it: its steps by bash, in a checkout with a base and a change."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import tcc as library
+from tests.cli.test_formats import read_command
+
+ROOT = Path(__file__).parents[2]
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
+EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
+OLD = 'grammar g version "1"\ntool a { cost 1 }\nplan = a\naccept a\n'
+WIDER = OLD.replace("plan = a", "plan = a{1,2}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What the steps have printed and left.
+
+    Attributes:
+        failed: the names of the steps that failed.
+        out: what they printed, together.
+        summary: the page that GitHub shows under the job.
+        outputs: of the action.
+        path: what was added to the search path.
+    """
+
+    failed: list[str]
+    out: str
+    summary: str
+    outputs: dict[str, str]
+    path: str
+
+
+class Runner:
+    """GitHub's runner, as far as a composite action sees it."""
+
+    def __init__(self, folder: Path, checkout: Path, base: str, more: dict[str, str]) -> None:
+        given = {name: told.get("default", "") for name, told in ACTION["inputs"].items()}
+        assert set(more) <= set(given)
+        self._known = {f"inputs.{name}": value for name, value in (given | more).items()}
+        self._known |= {"github.action_path": str(ROOT)}
+        self._known["github.event.pull_request.base.sha"] = base
+        self._checkout, self._temp = checkout, folder / "temp"
+        self._temp.mkdir()
+        for name in ("path", "output", "summary", "env"):
+            (folder / name).touch()
+        self._files = {f"GITHUB_{name}": str(folder / name.lower().removeprefix("step_"))
+                       for name in ("PATH", "OUTPUT", "STEP_SUMMARY", "ENV")}  # fmt: skip
+
+    def value(self, text: str) -> str:
+        """A text with its expressions evaluated: names, and the first of several that is given."""
+
+        def one(found: re.Match[str]) -> str:
+            return next((v for n in found[1].split(" || ") if (v := self._known[n])), "")
+
+        return EXPRESSION.sub(one, text)
+
+    def run(self, *, install: bool) -> Job:
+        failed, out = [], []
+        for step in STEPS:
+            if failed and step.get("if") != "${{ !cancelled() }}":
+                continue
+            if step["name"] == "Install tcc" and not install:
+                continue
+            ended = self._step(step)
+            out.append(ended.stdout)
+            if ended.returncode != 0:
+                failed.append(step["name"])
+                out.append(ended.stderr)
+            self._read_outputs(step)
+        outputs = {name: self.value(told["value"]) for name, told in ACTION["outputs"].items()}
+        summary = Path(self._files["GITHUB_STEP_SUMMARY"]).read_text()
+        path = Path(self._files["GITHUB_PATH"]).read_text().strip()
+        return Job(failed=failed, out="".join(out), summary=summary, outputs=outputs, path=path)
+
+    def _step(self, step: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+        script = self._temp / "step.sh"
+        script.write_text(step["run"])
+        added = Path(self._files["GITHUB_PATH"]).read_text().split()
+        environment = os.environ | self._files | {
+            "RUNNER_TEMP": str(self._temp),
+            "GITHUB_WORKSPACE": str(self._checkout),
+            "PATH": os.pathsep.join([*reversed(added), os.environ["PATH"]]),
+            **{name: self.value(str(text)) for name, text in step.get("env", {}).items()},
+        }  # fmt: skip
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
+            cwd=self._checkout, env=environment, capture_output=True, text=True, timeout=600,
+            check=False,
+        )  # fmt: skip
+
+    def _read_outputs(self, step: dict[str, Any]) -> None:
+        for output in ACTION["outputs"].values():
+            for name in EXPRESSION.findall(output["value"]):
+                self._known.setdefault(name, "")
+        for line in Path(self._files["GITHUB_OUTPUT"]).read_text().splitlines():
+            name, _, value = line.partition("=")
+            self._known[f"steps.{step.get('id')}.outputs.{name}"] = value
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one grammar, committed; `tcc` is that of this test."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "g.tcg").write_text(OLD)
+    commit(folder)
+    shims = tmp_path / "bin"
+    shims.mkdir()
+    (shims / "tcc").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m tcc "$@"\n')
+    (shims / "tcc").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{shims}{os.pathsep}{os.environ['PATH']}")
+    rooms = os.pathsep.join(str(Path(room).resolve()) for room in sys.path if room)
+    monkeypatch.setenv("PYTHONPATH", rooms)
+    return folder
+
+
+def git(folder: Path, *arguments: str) -> str:
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+    return subprocess.run(
+        ["git", *who, *arguments], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def commit(folder: Path) -> str:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "x")
+    return git(folder, "rev-parse", "HEAD")
+
+
+def run(tmp_path: Path, checkout: Path, base: str = "", **more: str) -> Job:
+    named = {name.replace("_", "-"): value for name, value in more.items()}
+    folder = tmp_path / f"job{len(list(tmp_path.iterdir()))}"
+    folder.mkdir()
+    return Runner(folder, checkout, base, named).run(install=False)
+
+
+def commands(job: Job) -> list[tuple[str, dict[str, str], str]]:
+    return [read_command(line) for line in job.out.splitlines() if line.startswith("::")]
+
+
+def test_no_input_becomes_part_of_a_script_and_every_expression_is_known() -> None:
+    known = {f"inputs.{name}" for name in ACTION["inputs"]}
+    known |= {"github.action_path", "github.event.pull_request.base.sha", "!cancelled()"}
+    for step in STEPS:
+        assert "${{" not in step["run"] and step["shell"] == "bash"
+        told = [*step.get("env", {}).values(), step.get("if", "")]
+        for text in EXPRESSION.findall(" ".join(told)):
+            assert set(text.split(" || ")) <= known, text
+    assert all(told["description"] for told in ACTION["inputs"].values())
+
+
+@pytest.mark.campaign
+def test_a_change_that_allows_nothing_new_passes(tmp_path: Path, checkout: Path) -> None:
+    base = commit(checkout)
+    (checkout / "g.tcg").write_text(OLD + "# said\n")
+    commit(checkout)
+    job = run(tmp_path, checkout, base)
+    assert job.failed == []
+    assert [(level, found["title"]) for level, found, _ in commands(job)] == [
+        ("notice", "tcc diff")
+    ]
+    assert job.summary.startswith("### Not breaking: equal")
+    log = Path(job.outputs["sarif"])
+    assert log.is_file() and '"results": []' in log.read_text()
+    assert git(checkout, "worktree", "list").count("\n") == 0  # nothing is left behind
+
+
+@pytest.mark.campaign
+def test_a_change_that_allows_more_fails_with_an_annotation(tmp_path: Path, checkout: Path) -> None:
+    base = commit(checkout)
+    (checkout / "g.tcg").write_text(WIDER)
+    commit(checkout)
+    job = run(tmp_path, checkout, base)
+    assert job.failed == ["Compare with the base"]
+    [(level, found, text)] = commands(job)
+    assert (level, found) == ("error", {"file": "g.tcg", "title": "tcc diff"})
+    assert text.startswith("wider: ") and "shortest: a a" in text
+    assert "### Breaking: wider" in job.summary
+    assert run(tmp_path, checkout, base, breaking="narrower").failed == []
+    told = run(tmp_path, checkout, base, breaking="none")
+    assert told.failed == [] and commands(told) == [] and "wider" in told.summary
+    assert run(tmp_path, checkout, "").summary == ""  # a push has no base
+
+
+def test_whatever_is_wrong_is_annotated_by_one_job(tmp_path: Path, checkout: Path) -> None:
+    base = commit(checkout)
+    (checkout / "g.tcg").write_text(WIDER)
+    (checkout / "sub dir").mkdir()
+    (checkout / "sub dir" / "b c.tcg").write_text('grammar g version "1"\ntool a\nplan = b\n')
+    library.save(library.compile_text(OLD), checkout / "g.tcca")
+    subprocess.run(["tcc", "pin", "g.tcca"], cwd=checkout, check=True, capture_output=True)
+    library.save(library.compile_text(WIDER), checkout / "g.tcca")
+    commit(checkout)
+    job = run(tmp_path, checkout, base)
+    assert job.failed == [step["name"] for step in STEPS[1:]]
+    found = {
+        (level, told.get("file"), told["title"], told.get("line"))
+        for level, told, _ in commands(job)
+    }
+    assert found == {
+        ("error", "sub dir/b c.tcg", "TCC202", "3"),
+        ("error", "g.tcca", "TCC843", None),
+        ("error", "g.tcg", "tcc diff", None),
+    }
+    assert "sub%20dir/b%20c.tcg" in Path(job.outputs["sarif"]).read_text()
+    assert job.summary.startswith("### Breaking: wider")
+    assert git(checkout, "worktree", "list").count("\n") == 0  # nothing is left behind
+
+
+def test_grammars_are_named_by_pathspecs_and_never_read_as_a_script(
+    tmp_path: Path, checkout: Path
+) -> None:
+    hostile = "$(touch hacked); `touch hacked`\n*.tcg"
+    job = run(tmp_path, checkout, grammars=hostile)
+    assert job.failed == [] and not (checkout / "hacked").exists()
+    none = run(tmp_path, checkout, grammars="nothing")
+    assert none.failed == [] and "no grammar matches" in none.out
+
+
+@pytest.mark.campaign
+def test_what_is_pinned_is_checked_where_there_is_a_lock(tmp_path: Path, checkout: Path) -> None:
+    assert run(tmp_path, checkout, locked="true").failed == ["Check the pinned artifacts"]
+    for command in (("compile", "g.tcg"), ("pin", "g.tcca")):
+        subprocess.run(["tcc", *command], cwd=checkout, check=True, capture_output=True)
+    assert run(tmp_path, checkout).failed == []
+    (checkout / "g.tcca").write_bytes(b"another")
+    job = run(tmp_path, checkout)
+    assert job.failed == ["Check the pinned artifacts"]
+    [(_, found, _)] = commands(job)
+    assert found == {"file": "g.tcca", "title": "B201"}
+    assert run(tmp_path, checkout, locked="false").failed == []
+
+
+@pytest.mark.campaign
+def test_a_base_that_a_shallow_checkout_has_not_is_fetched(tmp_path: Path, checkout: Path) -> None:
+    base = commit(checkout)
+    (checkout / "g.tcg").write_text(WIDER)
+    commit(checkout)
+    git(checkout, "config", "uploadpack.allowAnySHA1InWant", "true")
+    shallow = tmp_path / "shallow"
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{checkout}", str(shallow))
+    assert run(tmp_path, shallow, base).failed == ["Compare with the base"]
+
+
+@pytest.mark.campaign
+def test_a_base_that_does_not_compile_is_compared_with_nothing(
+    tmp_path: Path, checkout: Path
+) -> None:
+    (checkout / "g.tcg").write_text("grammar (")
+    base = commit(checkout)
+    (checkout / "g.tcg").write_text(OLD)
+    (checkout / "new.tcg").write_text(OLD)  # the base has no such grammar
+    commit(checkout)
+    job = run(tmp_path, checkout, base)
+    assert job.failed == [] and [level for level, _, _ in commands(job)] == ["warning"]
+
+
+@pytest.mark.campaign
+def test_the_whole_action_with_its_installation(
+    tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH")
+    base = commit(checkout)
+    (checkout / "g.tcg").write_text(WIDER)
+    commit(checkout)
+    folder = tmp_path / "job"
+    folder.mkdir()
+    job = Runner(folder, checkout, base, {"python": sys.executable}).run(install=True)
+    assert job.failed == ["Compare with the base"], job.out
+    installed = Path(job.path) / "tcc"
+    assert installed.is_file() and str(installed).startswith(str(folder))

@@ -1,0 +1,192 @@
+"""`tcc.lock`: what is pinned is what is there, or it is refused, with a code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcc as library
+from tests.cli.conftest import GRAMMARS, Tcc
+
+PINNED = ("a.tcca", "sub/b.tcca")
+
+
+SMALL = 'grammar small version "2" tool a { cost 1 } plan = a{1,2}'
+
+
+@pytest.fixture
+def folder(tcc: Tcc, compiled: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two artifacts, both pinned."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.tcca").write_bytes(compiled)
+    library.save(library.compile_text(SMALL), "sub/b.tcca")
+    assert tcc("pin", *PINNED).code == 0
+    return tmp_path
+
+
+def codes(document: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(found["code"], found["file"]) for found in document["findings"]]
+
+
+def test_a_lock_is_one_text_whatever_the_order_of_pinning(tcc: Tcc, folder: Path) -> None:
+    lock = folder / "tcc.lock"
+    text = lock.read_text()
+    digest = tcc("inspect", "a.tcca", "--json").json["digest"]
+    assert json.loads(text)["artifacts"]["a.tcca"] == {
+        "digest": digest, "grammar": "support_refund", "version": "1.0.0",
+    }  # fmt: skip
+    lock.unlink()
+    for name in reversed(PINNED):
+        assert tcc("pin", name).code == 0
+    assert lock.read_text() == text and text.endswith("}\n")
+
+
+def test_what_is_pinned_passes_all_or_by_name(tcc: Tcc, folder: Path) -> None:
+    every = tcc("check", "--locked", "--json")
+    assert (every.code, every.json["verdict"], every.json["findings"]) == (0, "VALID", [])
+    assert [one["artifact"] for one in every.json["artifacts"]] == list(PINNED)
+    one = tcc("check", "--locked", "--core", folder / "sub" / "b.tcca", "--json").json
+    assert [found["checked"]["pairs"] > 0 for found in one["artifacts"]] == [True]
+
+
+def test_a_lock_is_found_from_anywhere_by_its_name(
+    tcc: Tcc, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder / "sub")
+    assert tcc("check", "--locked", "b.tcca").code == 1  # there is no lock in this folder
+    assert tcc("check", "--locked", "--lock", "../tcc.lock", "b.tcca").code == 0
+    assert tcc("check", "--locked", "--lock", "../tcc.lock").code == 0
+
+
+def test_another_artifact_in_its_place_is_refused(tcc: Tcc, folder: Path) -> None:
+    tcc("compile", GRAMMARS / "support_refund.tcg", "-o", "a.tcca", "--beta", "3")
+    assert tcc("check", "a.tcca").code == 0  # its certificates hold
+    ended = tcc("check", "--locked", "--json")
+    assert (ended.code, codes(ended.json)) == (1, [("TCC843", "a.tcca")])
+    said = ended.json["findings"][0]["message"]
+    assert said.startswith("digest: pinned ") and "grammar" not in said
+    other = tcc("check", "--locked", "sub/b.tcca")
+    assert other.code == 0
+
+
+@pytest.mark.parametrize("member", ["digest", "grammar", "version"])
+def test_every_member_of_a_pin_counts(tcc: Tcc, folder: Path, member: str) -> None:
+    lock = folder / "tcc.lock"
+    document = json.loads(lock.read_text())
+    document["artifacts"]["a.tcca"][member] = "0" * 64
+    lock.write_text(json.dumps(document))
+    ended = tcc("check", "--locked", "--json")
+    assert (ended.code, codes(ended.json)) == (1, [("TCC843", "a.tcca")])
+    assert ended.json["findings"][0]["message"].startswith(f"{member}: pinned 0000")
+
+
+def test_what_is_not_pinned_or_not_there_is_refused(tcc: Tcc, folder: Path) -> None:
+    (folder / "c.tcca").write_bytes((folder / "a.tcca").read_bytes())
+    ended = tcc("check", "--locked", "c.tcca", "--json")
+    assert (ended.code, codes(ended.json)) == (1, [("TCC842", "c.tcca")])
+    (folder / "a.tcca").unlink()
+    ended = tcc("check", "--locked", "--json")
+    assert (ended.code, codes(ended.json)) == (1, [("TCC844", "a.tcca")])
+    assert tcc("pin", "--remove", "a.tcca").code == 0
+    assert tcc("check", "--locked").code == 0
+    assert tcc("pin", "--remove", "a.tcca").code == 2
+
+
+def test_a_broken_artifact_is_a_finding_and_is_not_pinned(tcc: Tcc, folder: Path) -> None:
+    path = folder / "a.tcca"
+    path.write_bytes(path.read_bytes()[:-1])
+    ended = tcc("check", "--locked", "--json")
+    assert ended.code == 1 and ended.json["artifacts"][0]["findings"][0]["code"] == "B205"
+    (folder / "c.tcca").write_bytes(b"x")
+    unpinned = tcc("check", "--locked", "c.tcca", "--json")
+    assert unpinned.code == 1 and codes(unpinned.json) == [("TCC842", "c.tcca")]
+    before = (folder / "tcc.lock").read_bytes()
+    refused = tcc("pin", "a.tcca", "--json")
+    assert refused.code == 1 and refused.json["findings"][0]["code"] == "B205"
+    assert (folder / "tcc.lock").read_bytes() == before
+    assert tcc("pin", GRAMMARS / "support_refund.tcg").code in (1, 2)
+
+
+def malformed(lock: dict[str, Any]) -> dict[str, bytes]:
+    pin = lock["artifacts"]["a.tcca"]
+
+    def with_pins(artifacts: object) -> bytes:
+        return json.dumps({**lock, "artifacts": artifacts}).encode()
+
+    text = json.dumps(lock)
+    return {
+        "empty": b"",
+        "no JSON": b"{",
+        "no object": b"[]",
+        "deep": b"[" * 100000,
+        "no UTF-8": b'{"\xff":1}',
+        "another format": json.dumps({**lock, "format": "tcc.tools_lock"}).encode(),
+        "another version": json.dumps({**lock, "format_version": "2.0"}).encode(),
+        "a member more": json.dumps({**lock, "more": 1}).encode(),
+        "a member less": json.dumps({"format": "tcc.lock", "format_version": "1.0"}).encode(),
+        "pins that are none": with_pins([]),
+        "a pin that is none": with_pins({"a.tcca": "x"}),
+        "a pin with more": with_pins({"a.tcca": {**pin, "more": 1}}),
+        "a pin without a digest": with_pins({"a.tcca": {"grammar": "g", "version": "1"}}),
+        "a digest that is none": with_pins({"a.tcca": {**pin, "digest": "0" * 63}}),
+        "a digest in capitals": with_pins({"a.tcca": {**pin, "digest": "A" * 64}}),
+        "a version that is none": with_pins({"a.tcca": {**pin, "version": 1}}),
+        "an absolute path": with_pins({"/etc/passwd": pin}),
+        "a path that leaves": with_pins({"../a.tcca": pin}),
+        "a path that goes round": with_pins({"sub/../a.tcca": pin}),
+        "a path of two forms": with_pins({"./a.tcca": pin}),
+        "a hidden character": with_pins({"a\u202e.tcca": pin}),
+        "a pin twice": text.replace('"a.tcca": {', '"a.tcca": {}, "a.tcca": {', 1).encode(),
+        "a digest twice": text.replace('"digest"', '"digest": "", "digest"', 1).encode(),
+        "more behind": text.encode() + b" x",
+    }
+
+
+@pytest.mark.parametrize("kind", malformed({"artifacts": {"a.tcca": {}}}))
+def test_a_malformed_lock_passes_nothing_and_is_not_written_over(
+    tcc: Tcc, folder: Path, kind: str
+) -> None:
+    lock = folder / "tcc.lock"
+    data = malformed(json.loads(lock.read_text()))[kind]
+    lock.write_bytes(data)
+    for command in (("check", "--locked"), ("check", "--locked", "a.tcca"), ("pin", "a.tcca")):
+        ended = tcc(*command)
+        assert ended.code == 1 and "TCC841" in ended.out + ended.err, command
+    ended = tcc("check", "--locked", "--json")
+    assert codes(ended.json) == [("TCC841", "tcc.lock")] and ended.json["artifacts"] == []
+    assert lock.read_bytes() == data
+
+
+@pytest.mark.parametrize("kind", ["missing", "a folder", "a dangling link"])
+def test_a_lock_that_is_not_there_passes_nothing(tcc: Tcc, folder: Path, kind: str) -> None:
+    lock = folder / "tcc.lock"
+    lock.unlink()
+    if kind == "a folder":
+        lock.mkdir()
+    if kind == "a dangling link":
+        lock.symlink_to("nowhere")
+    ended = tcc("check", "--locked", "a.tcca")
+    assert ended.code == 1 and "TCC841" in ended.out
+    if kind != "missing":
+        assert tcc("pin", "a.tcca").code == 1
+
+
+def test_paths_outside_of_the_lock_s_folder_are_refused(tcc: Tcc, folder: Path) -> None:
+    for command in (("pin",), ("check", "--locked")):
+        ended = tcc(*command, "--lock", "sub/tcc.lock", "a.tcca")
+        assert ended.code == 1 and "TCC841" in ended.out + ended.err
+
+
+def test_several_artifacts_are_checked_without_a_lock_too(tcc: Tcc, folder: Path) -> None:
+    (folder / "tcc.lock").unlink()
+    assert [one["verdict"] for one in tcc("check", *PINNED, "--json").json["artifacts"]] == [
+        "VALID", "VALID",
+    ]  # fmt: skip
+    (folder / "sub/b.tcca").write_bytes(b"x")
+    ended = tcc("check", *PINNED, "--json")
+    assert (ended.code, ended.json["verdict"]) == (1, "INVALID")
+    assert tcc("check").code == 2 and tcc("check", *PINNED, "--pin", "0" * 64).code == 2

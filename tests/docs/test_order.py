@@ -1,0 +1,85 @@
+"""The pages have an order: each stands once among the four kinds, in the index and on the site."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from scripts.commands_page import page as commands_page
+
+from tcc.main import COMMANDS
+from tests.docs.pages import ROOT, links, pages
+
+DOCS = ROOT / "docs"
+KINDS = ["Tutorial", "How to", "Reference", "Explanation"]
+
+
+def of_docs() -> list[str]:
+    """The pages of docs/ but the index, as paths below it."""
+    return [str(page.relative_to(DOCS)) for page in pages()
+            if page.is_relative_to(DOCS) and page != DOCS / "index.md"]  # fmt: skip
+
+
+def nav() -> dict[str, list[str]]:
+    """The pages of each kind in mkdocs.yml, read as lines."""
+    text = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    parts = re.split(r"^  - (.+?):?$", text, flags=re.MULTILINE)[1:]
+    return {name: re.findall(r"- (\S+\.md)$", below, re.MULTILINE)
+            for name, below in zip(parts[::2], parts[1::2], strict=True)}  # fmt: skip
+
+
+def test_the_site_has_the_four_kinds_and_each_page_once() -> None:
+    assert list(nav()) == ["index.md", *KINDS]
+    listed = [name for names in nav().values() for name in names]
+    assert sorted(listed) == of_docs()
+
+
+def test_the_index_has_the_same_pages_under_the_same_kinds() -> None:
+    text = (DOCS / "index.md").read_text("utf-8")
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == KINDS
+    linked = [target for target in links(DOCS / "index.md") if not target.startswith("../")]
+    assert sorted(linked) == of_docs()
+    for kind, names in nav().items():
+        if kind in KINDS:
+            section = text.partition(f"\n## {kind}\n")[2].partition("\n## ")[0]
+            assert set(re.findall(r"\]\(([\w/-]+\.md)\)", section)) == set(names), kind
+
+
+def test_the_readme_leads_to_the_index() -> None:
+    assert "docs/index.md" in links(ROOT / "README.md")
+
+
+def test_the_readme_names_every_command() -> None:
+    table = (ROOT / "README.md").read_text("utf-8").partition("## The commands")[2]
+    named = set(re.findall(r"`tcc ([a-z]+)", table.partition("\n## ")[0]))
+    assert named == COMMANDS.keys()
+
+
+def test_the_page_of_the_command_line_is_that_of_the_commands() -> None:
+    made = (DOCS / "commands.md").read_text("utf-8")
+    assert made == commands_page(), "python scripts/commands_page.py docs/commands.md"
+
+
+def test_every_option_says_what_it_does() -> None:
+    empty = re.findall(r"^\| `-.*\| (?:at (?:least|most) [0-9.]+.*|default .*|needed)?\|$",
+                       commands_page(), re.MULTILINE)  # fmt: skip
+    assert not empty
+
+
+def test_every_page_opens_with_its_title() -> None:
+    for page in pages():
+        if page.is_relative_to(DOCS):
+            assert page.read_text("utf-8").startswith("# "), page
+
+
+def test_the_pages_that_others_name_stay_where_they_are() -> None:
+    for name in ("errors", "trust", "glossary", "errata", "spec/artifact", "spec/core",
+                 "spec/language", "spec/ledger", "spec/race", "spec/session"):  # fmt: skip
+        assert (DOCS / f"{name}.md").is_file(), Path(name)
+
+
+def test_every_command_that_a_page_names_is_one() -> None:
+    for page in pages():
+        if page.is_relative_to(DOCS) or page == ROOT / "README.md":
+            for name in re.findall(r"`tcc ([a-z]+)\b", page.read_text("utf-8")):
+                assert name in COMMANDS, f"{page.name}: tcc {name}"

@@ -1,0 +1,69 @@
+"""What the tutorial and the page for auditors say that a command prints is what it prints.
+
+Each `sh` block of a page runs in turn, in one folder, by bash, with real servers and environments.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("tutorial.md", "auditing.md")
+BLOCK = re.compile(
+    r"^```sh\n(?P<text>.*?)^```\n\n"
+    r"(?:It prints[^\n]*:\n\n(?P<shown>(?:(?:    [^\n]*)?\n)+))?",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def environment() -> dict[str, str]:
+    """That of the test: `python` is its interpreter, also for what the examples start."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    # What is installed beside the interpreter is found by it alone, not by that of the auditor.
+    here = [Path(entry) for entry in sys.path if Path(entry).is_relative_to(ROOT)]
+    ours = [str(entry) for entry in here if not entry.is_relative_to(sys.prefix)]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(ours), "PATH": path, "NO_COLOR": "1"}
+
+
+def same_every_time(text: str) -> str:
+    """Without the digests that the clock or a new key go into."""
+    return re.sub(r"\b[0-9a-f]{64}\b", "DIGEST", text)
+
+
+def run(text: str, folder: Path) -> str:
+    """What a block prints; it has to end well."""
+    shell = f'tcc() {{ python -m tcc "$@"; }}\npython() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
+    ended = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", shell + text],
+        cwd=folder, env=environment(), capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_a_page_shows_is_what_its_commands_print(name: str, tmp_path: Path) -> None:
+    (tmp_path / "certs").symlink_to(ROOT / "certs")
+    blocks = list(BLOCK.finditer((ROOT / "docs" / name).read_text("utf-8")))
+    assert sum(1 for block in blocks if block["shown"]) >= 4
+    for block in blocks:
+        printed = run(block["text"], tmp_path)
+        if block["shown"]:
+            due = re.sub("^    ", "", block["shown"], flags=re.MULTILINE).strip("\n")
+            assert same_every_time(printed.strip("\n")) == same_every_time(due)
+
+
+def test_the_environment_of_the_auditor_has_blake3_alone() -> None:
+    """The page says so; what it runs there may import nothing that is found elsewhere."""
+    page = (ROOT / "docs" / "auditing.md").read_text("utf-8")
+    commands = [line for line in page.splitlines() if "-m tcc_certs" in line]
+    assert len(commands) >= 4
+    for line in commands:
+        assert line.strip().startswith("PYTHONPATH=certs audit/bin/python -m tcc_certs "), line
