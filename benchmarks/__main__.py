@@ -12,6 +12,7 @@ TABLES = (
     "core",
     "load",
     "runs",
+    "batch",
     "compile",
     "minimise",
     "count",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     __version__: str
     from tcc.api import (
         CompileError,
+        batch,
         cheapest,
         check,
         compile_file,
@@ -32,9 +33,13 @@ if TYPE_CHECKING:
         save,
         search,
         validate,
+        validate_batch,
         why,
     )
     from tcc.artifacts import Artifact
+    from tcc.batches.errors import BatchError
+    from tcc.batches.making import BatchDone
+    from tcc.batches.validating import BatchValidation
     from tcc.documents import to_json
     from tcc.explaining import Why
     from tcc.linting import Linted
@@ -53,6 +58,9 @@ __all__ = [
     "Allowed",
     "AlreadyDone",
     "Artifact",
+    "BatchDone",
+    "BatchError",
+    "BatchValidation",
     "BindingError",
     "Comparison",
     "CompileError",
@@ -64,6 +72,7 @@ __all__ = [
     "Refused",
     "Run",
     "Why",
+    "batch",
     "cheapest",
     "check",
     "compile_file",
@@ -83,6 +92,7 @@ __all__ = [
     "search",
     "to_json",
     "validate",
+    "validate_batch",
     "why",
 ]
 
@@ -90,6 +100,9 @@ _HOME = {
     "Account": "tcc_runtime.account.account",
     "Allowed": "tcc_runtime.gate.refusals",
     "AlreadyDone": "tcc_runtime.gate.refusals",
+    "BatchDone": "tcc.batches.making",
+    "BatchError": "tcc.batches.errors",
+    "BatchValidation": "tcc.batches.validating",
     "BindingError": "tcc_runtime.errors",
     "Comparison": "tcc_runtime.questions.comparison",
     "Execution": "tcc_runtime.executor.execute",

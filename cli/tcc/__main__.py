@@ -2,4 +2,5 @@
 
 from tcc.main import main
 
-main()
+if __name__ == "__main__":  # a process that was started by spawning reads this file again
+    main()

@@ -7,6 +7,8 @@ open.
 
 from __future__ import annotations
 
+from tcc.batches.making import batch
+from tcc.batches.validating import validate_batch
 from tcc.compilation import (
     CompileError,
     compile_file,
@@ -25,6 +27,7 @@ from tcc.verification import check, validate
 
 __all__ = [
     "CompileError",
+    "batch",
     "cheapest",
     "check",
     "compile_file",
@@ -41,5 +44,6 @@ __all__ = [
     "save",
     "search",
     "validate",
+    "validate_batch",
     "why",
 ]

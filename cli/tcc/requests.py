@@ -1,5 +1,7 @@
 """The requests of a batch: one JSON object a line, the settings of a run by their names.
 
+A table of requests (:mod:`tcc.batches.tables`) has the same names as columns.
+
 ``seed`` (64 hexadecimal digits) has to be there; ``opening_salt``, ``beacon`` and ``nonce`` are
 hexadecimal too, exact decimals are texts, `after` is a list of calls, `atoms` one of atoms
 (docs/privacy.md), all else is as the table of
@@ -12,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 from tcc_certs.errors import Rejected
 from tcc_certs.privacy.atoms_file import atoms_of
@@ -20,7 +22,7 @@ from tcc_runtime.errors import SettingsError
 from tcc_runtime.terms.settings import TABLE, Settings
 
 # A batch has nobody to ask, so what is about asking is no member.
-_MEMBERS = {option.short: option for option in TABLE if not option.asking}
+MEMBERS: Final = {option.short: option for option in TABLE if not option.asking}
 _KINDS = {
     bool: ((bool,), "true or false is needed"),
     int: ((int,), "a whole number is needed"),
@@ -32,16 +34,22 @@ _MOST_LINE = 1 << 20
 
 
 class RequestError(ValueError):
-    """A line of requests that is none.
+    """A line, or a row, of requests that is none.
 
     Args:
         line: its number, from 1.
         what: what is wrong with it.
+
+    Attributes:
+        code: of the catalogue of diagnostics.
     """
+
+    code = "TCC902"
 
     def __init__(self, line: int, what: str) -> None:
         self.line = line
-        super().__init__(f"{line}: {what}")
+        self.what = what
+        super().__init__(f"{line}: {self.code}: {what}")
 
 
 def read_requests(file: BinaryIO) -> Iterator[Settings]:
@@ -62,6 +70,18 @@ def _request(number: int, line: bytes) -> Settings:
         value = json.loads(line, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise RequestError(number, f"no JSON: {error}") from None
+    return request_of(number, value)
+
+
+def request_of(number: int, value: object) -> Settings:
+    """The settings that a line or row says.
+
+    Args:
+        value: JSON, or the same from elsewhere.
+
+    Raises:
+        RequestError: it is no object of settings, or a setting is out of its range.
+    """
     if not isinstance(value, dict) or "seed" not in value:
         raise RequestError(number, "an object with a seed is needed")
     try:
@@ -93,7 +113,7 @@ def _read(name: str, item: Any) -> tuple[str, Any]:
     """
     if name == "atoms":
         return name, atoms_of(item)
-    option = _MEMBERS.get(name)
+    option = MEMBERS.get(name)
     if option is None:
         raise TypeError(f"there is no setting {name[:40]!r}")
     if option.kind is bytes:

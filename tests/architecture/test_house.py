@@ -49,7 +49,11 @@ OUTSIDE = {
 EXTRAS = {
     "tcc_runtime": {"mcp": "executor/servers.py", "safetensors": "adapters/folder.py"},
     "tcc_experiments": {"safetensors": "adapters.py"},
-    "tcc": {"cryptography": "signing/keys.py"},
+    "tcc": {
+        "cryptography": "signing/keys.py",
+        "distributed": "batches/cluster.py",
+        "pyarrow": "batches/tables.py",
+    },
 }
 # A room that nothing below it imports, and whose every file needs the extra.
 ROOMS = {

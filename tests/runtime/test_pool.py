@@ -10,6 +10,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.pool import Request, runs
 from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
+from tcc_runtime.workers import Worker, send
 from tests.runtime.graphs import build, vec_core, vec_rows
 
 
@@ -98,13 +100,13 @@ def test_a_killed_worker_is_an_error_and_not_a_wait(
     mapped: Artifact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[int] = []
-    begin = pool._Worker.__init__
+    begin = Worker.__init__
 
-    def noted(worker: pool._Worker, opening: pool._Opening) -> None:
-        begin(worker, opening)
-        found.append(worker._process.pid)
+    def noted(worker: Worker) -> None:
+        begin(worker)
+        found.append(worker.pid)
 
-    monkeypatch.setattr(pool._Worker, "__init__", noted)
+    monkeypatch.setattr(Worker, "__init__", noted)
     made = runs(mapped, endless(), processes=2)
     next(made)
     os.kill(found[0], signal.SIGKILL)
@@ -199,7 +201,7 @@ def test_ctrl_c_ends_the_workers_and_then_the_batch(mapped: Artifact) -> None:
 
 def test_a_worker_whose_parent_is_gone_ends_without_a_word(mapped: Artifact) -> None:
     worker = subprocess.Popen(
-        [sys.executable, "-c", "from tcc_runtime.pool import serve; serve()"],
+        [sys.executable, "-c", "from tcc_runtime.workers import serve; serve()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -207,9 +209,8 @@ def test_a_worker_whose_parent_is_gone_ends_without_a_word(mapped: Artifact) -> 
     )
     assert worker.stdin is not None and worker.stdout is not None and worker.stderr is not None
     worker.stdout.close()
-    opening = pool._Opening(path=str(mapped.path), digest=mapped.digest.hex(), verified=True)
-    for item in (opening, requests(1)[0]):
-        pickle.dump(item, worker.stdin)
+    opening = pool.Opening(path=str(mapped.path), digest=mapped.digest.hex(), verified=True)
+    send(worker.stdin, pickle.dumps(partial(pool._run, opening, requests(1)[0])))
     worker.stdin.close()
     said = worker.stderr.read()
     worker.stderr.close()

@@ -1,19 +1,18 @@
-"""``tcc batch``: many runs over one artifact, on all processors, each with its ledger."""
+"""``tcc batch``: many runs over one artifact, on all processors or a cluster."""
 
 from __future__ import annotations
 
-import json
-import os
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from tcc import screen
-from tcc.exits import CLEAN, DECLINED
-from tcc.files import ledger_name, same_file
+from tcc.batch_reports import endings, print_done, print_runs, print_validation
+from tcc.batches.folder import FORMATS, PLAIN
+from tcc.batches.making import SHARD_SIZE, batch, read_file
+from tcc.batches.validating import validate_batch
+from tcc.files import same_file
 from tcc.forecast import warn_of_relaxed
 from tcc.opening import (
     artifact_argument,
@@ -21,131 +20,158 @@ from tcc.opening import (
     json_option,
     open_artifact,
     options_of,
-    refuse,
+    require_artifact,
     trust_options,
 )
-from tcc.options import compile_options
-from tcc.outcome import run_fields
-from tcc.requests import RequestError, read_requests
-from tcc_certs.errors import Rejected
-from tcc_certs.plain import escaped_json
-from tcc_runtime.errors import LedgerError, SettingsError, WorkerLost
-from tcc_runtime.ledger.outputs import create
-from tcc_runtime.pool import Request, runs
+from tcc.options import compile_options, digest_option
+from tcc.plain_batch import outputs, plain_batch
+from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.terms.settings import Settings
 
-RESULTS = "runs.ndjson"
+_SHARDED = ("shard_size", "part_format", "dask", "started_ms")
+_RUNNING = ("requests", "no_ledgers", "overwrite", "shard_size", "part_format", "started_ms")
+_VALIDATING = ("kernel", "pin")
 
 
 @click.command("batch")
 @artifact_argument
-@input_option("--requests", "one JSON object a line: the settings of a run", required=True)
+@input_option("--requests", "the settings of each run: JSON lines, or a table (.parquet)")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
-    help=f"a folder: {RESULTS}, and the ledgers by number",
+    help=f"a folder: {PLAIN} and the ledgers by number; or, in shards, a part for each",
 )
 @click.option("--processes", type=click.IntRange(1, 1024), help="by default one a processor")
 @click.option("--no-ledgers", is_flag=True, help="keep the results alone")
 @click.option("--overwrite", is_flag=True, help="replace what is there")
+@click.option(
+    "--shard-size",
+    type=click.IntRange(1, 1_000_000),
+    metavar="N",
+    help=f"in shards of so many runs, {SHARD_SIZE} unless told; the same command goes on",
+)
+@click.option(
+    "--format", "part_format", type=click.Choice(FORMATS), help="in shards: of their parts"
+)
+@click.option("--dask", metavar="ADDRESS", help="in shards, on a cluster: its scheduler, or local")
+@click.option(
+    "--started-ms",
+    type=click.IntRange(0, (1 << 48) - 1),
+    metavar="MS",
+    help="in shards: UTC milliseconds of all ledgers, by default those of the beginning",
+)
+@click.option("--validate", "validating", is_flag=True, help="verify every ledger of the folder")
+@click.option(
+    "--kernel",
+    type=click.Choice(["pure", "fast"]),
+    default="pure",
+    show_default=True,
+    help="with --validate: as of tcc validate",
+)
+@digest_option("--pin", "with --validate: the artifact digest that is trusted")
 @trust_options
 @compile_options
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context,
-    /,
-    artifact: Path,
-    requests: Path,
-    out: Path,
-    processes: int | None,
-    no_ledgers: bool,
-    overwrite: bool,
-    checked: bytes | None,
-    no_verify: bool,
-    as_json: bool,
-    **given: Any,
+    ctx: click.Context, /, artifact: Path, out: Path, validating: bool, as_json: bool, **given: Any
 ) -> None:
-    """Make the run of each line of a file of requests over ARTIFACT (or a grammar).
+    """Make the run of each request over ARTIFACT (or a grammar), or verify those of a folder.
 
-    Each run is the one that `tcc run` makes of the same settings; results stand in the order of the
-    requests. Exit code 0: all are certified. 2: some claim nothing.
+    Each run is the one that `tcc run` makes of the same settings. In shards (`--shard-size`,
+    `--format`, `--dask`) the same command goes on where a batch was cut off. Exit code 0: all are
+    certified, or valid. 1: a ledger is not valid. 2: some runs claim nothing, or ledgers are
+    missing.
     """
+    if validating:
+        _refuse(ctx, _RUNNING, "makes runs, and --validate makes none")
+        require_artifact(artifact)
+        _validate(ctx, artifact, out, as_json, given)
+        return
+    _refuse(ctx, _VALIDATING, "is for --validate")
+    if given["requests"] is None:
+        raise click.MissingParameter(param_hint="--requests", param_type="option", ctx=ctx)
+    _run(ctx, artifact, out, as_json, given)
+
+
+def _validate(
+    ctx: click.Context, artifact: Path, out: Path, as_json: bool, given: dict[str, Any]
+) -> None:
+    pin = given["pin"]
+    with endings(artifact):
+        found = validate_batch(
+            out,
+            artifact,
+            pin=None if pin is None else pin.hex(),
+            kernel=given["kernel"],
+            dask=given["dask"],
+            processes=given["processes"],
+        )
+    ctx.exit(print_validation(found, out, as_json))
+
+
+def _run(
+    ctx: click.Context, artifact: Path, out: Path, as_json: bool, given: dict[str, Any]
+) -> None:
+    requests: Path = given.pop("requests")
+    told = {name: given.pop(name) for name in (*_SHARDED, "processes", "no_ledgers", "overwrite")}
+    trust = {name: given.pop(name) for name in ("checked", "no_verify")}
+    del given["kernel"], given["pin"]
     inputs = [requests]
-    opened = open_artifact(
-        artifact,
-        command="batch",
-        options=options_of(given),
-        checked=checked,
-        no_verify=no_verify,
-        read=inputs,
-    )
-    first, number = _check_requests(requests)
-    for path in _outputs(out, 0 if no_ledgers else number):
+    options = options_of(given)
+    opened = open_artifact(artifact, command="batch", options=options, read=inputs, **trust)
+    plain = all(told[name] is None for name in _SHARDED)
+    with endings(artifact):
+        first, number = _looked_at(requests, whole=plain)
+    for path in outputs(out, 0 if told["no_ledgers"] else number):
         if same_file(path, inputs):
             raise click.BadParameter(f"{str(path)!r} is what is run", param_hint="--out")
     if first is not None:
         warn_of_relaxed(opened, first, None)
-    started = time.time_ns() // 1_000_000
-
-    def asked() -> Iterator[Request]:
-        with requests.open("rb") as lines:
-            for number, settings in enumerate(read_requests(lines), 1):
-                yield Request(
-                    settings=settings,
-                    ledger=None if no_ledgers else ledger_name(out, number),
-                    started_ms=started,
-                    overwrite=overwrite,
-                )
-
-    out.mkdir(parents=True, exist_ok=True)
-    made = certified = 0
-    try:
-        handle = create(out / RESULTS, overwrite=overwrite)
-        with os.fdopen(handle, "w", encoding="utf-8") as results:
-            for run in runs(opened, asked(), processes=processes or os.cpu_count() or 1):
-                made += 1
-                certified += run.claim_type != "NoCert"
-                line = json.dumps({"number": made} | run_fields(run), ensure_ascii=False)
-                results.write(escaped_json(line) + "\n")
-                results.flush()
-            os.fsync(results.fileno())
-    except SettingsError as error:
-        raise click.ClickException(f"{requests}: request {made + 1} or later: {error}") from None
-    except Rejected as refusal:
-        refuse(artifact, refusal)
-    except LedgerError as error:
-        raise click.ClickException(f"{error.path}: {error.cause.strerror}") from None
-    except WorkerLost as error:
-        raise click.ClickException(f"request {made + 1}: {error}") from None
-    fields = {"runs": made, "certified": certified, "out": str(out)}
-    if as_json:
-        screen.print_json("batch", fields)
-    else:
-        screen.print_fields(list(fields.items()))
-    ctx.exit(CLEAN if certified == made else DECLINED)
+    with endings(artifact):
+        if not plain:
+            ctx.exit(_in_shards(opened, requests, out, as_json, told))
+        more = {name: told[name] for name in ("processes", "no_ledgers", "overwrite")}
+        made, certified = plain_batch(opened, requests, out, **more)
+        ctx.exit(print_runs(made, certified, out, as_json))
 
 
-def _check_requests(path: Path) -> tuple[Settings | None, int]:
-    """The first request, None where there is none, and how many there are; every line is one,
-    before the first is run.
+def _in_shards(
+    artifact: Artifact, requests: Path, out: Path, as_json: bool, told: dict[str, Any]
+) -> int:
+    done = batch(
+        artifact,
+        requests,
+        out,
+        dask=told["dask"],
+        processes=told["processes"],
+        shard_size=told["shard_size"] or SHARD_SIZE,
+        part_format=told["part_format"] or "ndjson",
+        ledgers=not told["no_ledgers"],
+        started_ms=told["started_ms"],
+        overwrite=told["overwrite"],
+    )
+    return print_done(done, out, as_json)
+
+
+def _looked_at(path: Path, *, whole: bool) -> tuple[Settings | None, int]:
+    """The first request, None where there is none, and how many there are.
+
+    Args:
+        whole: look at each before the first is run; a batch in shards does so by itself.
     """
     first, number = None, 0
-    try:
-        with path.open("rb") as lines:
-            for settings in read_requests(lines):
-                first = first or settings
-                number += 1
-    except RequestError as error:
-        raise click.BadParameter(f"{path}:{error}", param_hint="--requests") from None
+    for settings in read_file(path):
+        first = first or settings
+        number += 1
+        if not whole:
+            break
     return first, number
 
 
-def _outputs(out: Path, ledgers: int) -> Iterator[Path]:
-    """What is there by the names that a batch with so many ledgers writes."""
-    for path in out.iterdir() if out.is_dir() else ():
-        digits = path.stem if path.stem.isascii() and path.stem.isdigit() else "0"
-        numbered = 0 < int(digits) <= ledgers and path.name == ledger_name(out, int(digits)).name
-        if path.name == RESULTS or numbered:
-            yield path
+def _refuse(ctx: click.Context, names: tuple[str, ...], why: str) -> None:
+    for parameter in ctx.command.params:
+        source = ctx.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source not in (None, ParameterSource.DEFAULT):
+            raise click.UsageError(f"{parameter.opts[0]} {why}", ctx)

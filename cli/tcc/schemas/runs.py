@@ -9,6 +9,7 @@ from tcc.schemas.grammars import REFUSED
 from tcc.schemas.parts import (
     CELL,
     CLAIM,
+    CODE,
     DECIMAL,
     FLAG,
     HEX32,
@@ -89,6 +90,19 @@ _CLAIM_OF_PAPER = closed(
     }
 )
 
+_MADE = {"runs": WHOLE, "certified": WHOLE, "out": TEXT}
+_IN_SHARDS = ("parts", "made", "kept", "redone", "started_ms")
+_BATCH_FINDING = dict.fromkeys(("file", "field", "expected", "found"), TEXT)
+_VALIDATED = {
+    "verdict": one_of("VALID", "INVALID", "INCOMPLETE"),
+    "out": TEXT,
+    "runs": WHOLE,
+    "verdicts": by_name(WHOLE),
+    "claims": by_name(WHOLE),
+    "findings": listed(closed({"run": WHOLE, "line": WHOLE, "code": CODE, **_BATCH_FINDING})),
+    "more_findings": WHOLE,
+}
+
 RUNS: Final[Mapping[str, Sequence[Schema]]] = {
     "run": (_RUN, closed({"opening": HEX32}), REFUSED),
     "epsilon": (
@@ -104,7 +118,12 @@ RUNS: Final[Mapping[str, Sequence[Schema]]] = {
         ),
     ),
     "exec": (_EXEC, REFUSED),
-    "batch": (closed({"runs": WHOLE, "certified": WHOLE, "out": TEXT}), REFUSED),
+    "batch": (
+        closed(_MADE),
+        closed({**_MADE, **dict.fromkeys(_IN_SHARDS, WHOLE)}),
+        closed(_VALIDATED),
+        REFUSED,
+    ),
     "demo": (
         closed({"modes": listed(by_name(CELL)), "queries": listed(by_name(CELL)), "valid": FLAG}),
     ),

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from tcc_runtime.errors import OutputBusy, OutputRefused
 from tcc_runtime.ledger.locks import locked
@@ -55,12 +57,26 @@ def write_whole(path: Path, data: bytes | memoryview) -> None:
         OutputRefused: as :func:`target_of`.
         OSError: it cannot be written; nothing is left behind.
     """
+    with written_whole(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that gets the name `path` at the end of the block, and not before.
+
+    Where the block is left by an exception, nothing of it stays, and `path` is as it was.
+
+    Raises:
+        OutputRefused: as :func:`target_of`.
+        OSError: it cannot be written; nothing is left behind.
+    """
     target = target_of(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, beside = _beside(target)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         _rename(beside, target)

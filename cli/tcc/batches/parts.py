@@ -1,0 +1,148 @@
+"""Parts of either format, and one part as a worker makes it: all of it under its name, or nothing.
+
+Cost: the runs of the shard, and one pass over a part that is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import BinaryIO, Literal, Protocol, TypeAlias, cast
+
+from tcc.batches import folder as folders
+from tcc.batches import ndjson_parts
+from tcc.batches.errors import BatchError, PartDamaged
+from tcc.batches.folder import Batch, PartFormat
+from tcc.batches.rows import Row, Seal, row_of
+from tcc.batches.shards import Shard
+from tcc.files import is_regular
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.ledger.outputs import written_whole
+from tcc_runtime.ledger.recorder import Recorder
+from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.pool import Opening, opened
+from tcc_runtime.search import search
+
+State: TypeAlias = Literal["made", "kept", "redone"]
+_MOST_LEDGER = 1 << 28
+
+
+class Format(Protocol):
+    """How a part is written and read."""
+
+    def write(self, file: BinaryIO, rows: Iterable[Row], inputs: str) -> Seal:
+        """Writes a part, and gives its seal."""
+
+    def read(self, path: Path) -> Generator[Row, None, Seal]:
+        """The rows of a part; its seal is the generator's value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A finished part.
+
+    Attributes:
+        number: from 1.
+        state: ``made``; ``kept``: it was finished before; ``redone``: what was there was no
+            finished part of this batch.
+        rows, certified: how many runs it has, and how many of them claim something.
+    """
+
+    number: int
+    state: State
+    rows: int
+    certified: int
+
+
+def format_of(name: PartFormat) -> Format:
+    """The module that writes and reads parts of that format.
+
+    Raises:
+        BatchError: TCC807, what it needs is not installed.
+    """
+    found: ModuleType = ndjson_parts
+    if name == "parquet":
+        from tcc.batches import parquet_parts, tables
+
+        tables.arrow()
+        found = parquet_parts
+    return cast("Format", found)
+
+
+def make_part(
+    opening: Opening, batch: Batch, folder: Path, shard: Shard, data: bytes | None = None
+) -> Done:
+    """The part of a shard, made where it is not there, or not as it has to be; in a worker.
+
+    Args:
+        data: the artifact's bytes, where the worker cannot read its file.
+
+    Raises:
+        BatchError: TCC805, the worker does not see the folder or the artifact; TCC808, the part
+            cannot be written; TCC807, pyarrow is not installed.
+        Rejected: the artifact's file was changed.
+    """
+    folders.confirm(folder, batch)
+    path = folder / batch.part(shard.number)
+    form = format_of(batch.part_format)
+    there = path.exists()
+    seal = _finished(form, path, shard) if there else None
+    if seal is not None:
+        return _done(shard, "kept", seal)
+    rows = _rows(_opened(opening, data), batch, shard)
+    try:
+        with written_whole(path) as file:
+            seal = form.write(file, rows, shard.inputs)
+            folders.confirm(folder, batch)
+    except OSError as error:
+        what = (
+            f"it cannot be written: {error.strerror or error}; parts that are finished stay, and "
+            "the same command goes on from there"
+        )
+        raise BatchError("TCC808", str(path), what) from None
+    return _done(shard, "redone" if there else "made", seal)
+
+
+def _done(shard: Shard, state: State, seal: Seal) -> Done:
+    return Done(number=shard.number, state=state, rows=seal.rows, certified=seal.certified)
+
+
+def _finished(form: Format, path: Path, shard: Shard) -> Seal | None:
+    """The seal of a part that is as it was written, and of this shard; else None."""
+    if not is_regular(path):
+        return None
+    rows = form.read(path)
+    try:
+        while True:
+            next(rows)
+    except StopIteration as end:
+        seal: Seal = end.value
+        return seal if (seal.inputs, seal.rows) == (shard.inputs, len(shard.settings)) else None
+    except (PartDamaged, OSError):
+        return None
+
+
+def _opened(opening: Opening, data: bytes | None) -> Artifact:
+    try:
+        return opened(opening, data)
+    except OSError as error:
+        what = f"a worker cannot read the artifact: {error.strerror or error}"
+        raise BatchError("TCC805", str(opening.path), what) from None
+
+
+def _rows(artifact: Artifact, batch: Batch, shard: Shard) -> Iterator[Row]:
+    for number, settings in enumerate(shard.settings, shard.first):
+        if not batch.ledgers:
+            yield row_of(number, search(artifact, settings), None)
+            continue
+        sink = Memory()
+        run = search(artifact, settings, Recorder(sink, started_ms=batch.started_ms))
+        if len(sink.data) > _MOST_LEDGER:
+            what = (
+                f"its ledger has {len(sink.data)} bytes, more than {_MOST_LEDGER}; cap the run, "
+                "or make the batch without shards, where each ledger is a file"
+            )
+            raise BatchError("TCC809", f"run {number}", what)
+        yield row_of(number, run, bytes(sink.data))

@@ -1,0 +1,215 @@
+"""Worker processes as an executor: what is submitted is called in one of them.
+
+A worker is a process of its own session that reads calls from its input and answers each: Ctrl-C
+reaches the parent alone, which ends them; and where the parent is gone, a worker ends with its
+call.  It starts as a fresh interpreter, so nothing of the parent's program is run again in it.  A
+worker that is killed fails its own call alone, and another one takes its place.
+Cost: an interpreter's start a worker, a message each way a call.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from queue import SimpleQueue
+from threading import Lock
+from typing import IO, Any, ParamSpec, TypeVar
+
+from tcc_runtime.errors import WorkerLost
+
+_PATIENCE = 5.0  # seconds for a worker to end by itself
+_SERVE = "from tcc_runtime.workers import serve; serve()"
+_SIZE = 8  # bytes that say how long a message is
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class Here(Executor):
+    """Calls functions where they are submitted: no process, no thread, one at a time."""
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Calls ``fn(*args, **kwargs)``; the future is done."""
+        future: Future[_T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the future raises it
+            future.set_exception(error)
+        return future
+
+
+class Processes(Executor):
+    """Calls importable functions in worker processes, one at a time in each.
+
+    Args:
+        number: how many workers, at least 1.
+
+    Raises:
+        ValueError: `number` is less than 1.
+    """
+
+    def __init__(self, number: int) -> None:
+        if number < 1:
+            raise ValueError("at least one process is needed")
+        self._workers = {at: Worker() for at in range(number)}
+        self._idle: SimpleQueue[int] = SimpleQueue()
+        for at in self._workers:
+            self._idle.put(at)
+        self._threads = ThreadPoolExecutor(number)
+        self._lock = Lock()
+        self._closed = False
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Calls ``fn(*args, **kwargs)`` in a worker.
+
+        What it raises is the future's exception; ``WorkerLost`` where the worker ended before it
+        answered.
+        """
+        return self._threads.submit(self._ask, partial(fn, *args, **kwargs))
+
+    def _ask(self, task: Callable[[], _T]) -> _T:
+        at = self._idle.get()
+        try:
+            answer: _T = self._workers[at].ask(task)
+            return answer
+        except WorkerLost:
+            self._replace(at)
+            raise
+        finally:
+            self._idle.put(at)
+
+    def _replace(self, at: int) -> None:
+        with self._lock:
+            if not self._closed:
+                self._workers[at].close(patient=False)
+                self._workers[at] = Worker()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Ends every worker: when all calls are made, or, with `cancel_futures`, at once.
+
+        Args:
+            wait: as it is always done here: no worker is left when this returns.
+            cancel_futures: what runs is killed, and what waits is not begun.
+        """
+        if not cancel_futures:
+            self._threads.shutdown()
+        with self._lock:
+            self._closed = True
+            for worker in self._workers.values():
+                worker.close(patient=not cancel_futures)
+        self._threads.shutdown(cancel_futures=cancel_futures)
+
+
+class Worker:
+    """A process that makes one call at a time."""
+
+    def __init__(self) -> None:
+        # The child finds its modules where this process found them.
+        found = os.pathsep.join(os.path.abspath(place) for place in sys.path)  # noqa: PTH100
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _SERVE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": found},
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self._process.pid
+
+    def ask(self, task: Callable[[], Any]) -> Any:
+        """What `task` gives.
+
+        Raises:
+            WorkerLost: the process ended before it answered.
+        """
+        message = pickle.dumps(task)
+        incoming, outgoing = self._process.stdout, self._process.stdin
+        try:
+            if incoming is None or outgoing is None:
+                raise EOFError
+            send(outgoing, message)
+            good, answer = pickle.loads(receive(incoming))
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
+            raise WorkerLost(self._ended()) from None
+        if not good:
+            raise answer
+        return answer
+
+    def _ended(self) -> str:
+        try:
+            code = self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            return "it closed its pipe"
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+    def close(self, *, patient: bool) -> None:
+        """Ends the process: where `patient` by the end of its input, else at once."""
+        process = self._process
+        if not patient:
+            process.kill()
+        if process.stdin is not None:
+            with suppress(OSError):
+                process.stdin.close()
+        try:
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def send(file: IO[bytes], message: bytes) -> None:
+    """Writes a message with its length."""
+    file.write(len(message).to_bytes(_SIZE, "little"))
+    file.write(message)
+    file.flush()
+
+
+def receive(file: IO[bytes]) -> bytes:
+    """The next message.
+
+    Raises:
+        EOFError: there is none, or not all of it.
+    """
+    size = file.read(_SIZE)
+    due = int.from_bytes(size, "little")
+    message = file.read(due) if len(size) == _SIZE else b""
+    if len(size) < _SIZE or len(message) < due:
+        raise EOFError
+    return message
+
+
+def serve() -> None:
+    """A worker: reads calls from its input, and answers each with its value or its exception."""
+    # A pipe of its own: what the parent no longer reads must not be flushed at the end again, and
+    # nothing that a call prints gets between the answers.
+    incoming, outgoing = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    while True:
+        try:
+            message = receive(incoming)
+        except EOFError:
+            return
+        try:
+            send(outgoing, _answer(message))
+        except BrokenPipeError:
+            os._exit(0)
+
+
+def _answer(message: bytes) -> bytes:
+    try:
+        return pickle.dumps((True, pickle.loads(message)()))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
+        try:
+            return pickle.dumps((False, error))
+        except Exception:  # noqa: BLE001 - an exception that cannot be sent is told by its text
+            return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))

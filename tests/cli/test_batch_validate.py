@@ -1,0 +1,215 @@
+"""``tcc batch --validate``: every ledger of a folder, and every result beside its ledger."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcc as library
+from tcc.batches import ndjson_parts, parquet_parts
+from tcc.batches.rows import Row
+from tcc_certs.privacy.atoms_file import atoms_of
+from tcc_runtime.workers import Here
+from tests.cli.batches import lines, settings
+from tests.cli.conftest import Tcc
+
+FORMATS = ["ndjson", "parquet"]
+
+
+def made(artifact: Path, out: Path, form: Any = "ndjson") -> Path:
+    """Seven runs in parts of three."""
+    library.batch(
+        library.load(artifact), settings(7), out, executor=Here(), shard_size=3, part_format=form
+    )
+    return out
+
+
+def rewrite(out: Path, number: int, form: str, change: Any) -> None:
+    """A part with other rows, under a seal that is right for them."""
+    path = out / f"part-{number:08d}.{form}"
+    module = parquet_parts if form == "parquet" else ndjson_parts
+    rows = [change(row) for row in module.read(path)]
+    with path.open("wb") as file:
+        module.write(file, rows, "0" * 64)
+
+
+def found(artifact: Path, out: Path, **more: Any) -> library.BatchValidation:
+    return library.validate_batch(out, artifact, executor=Here(), **more)
+
+
+@pytest.mark.parametrize("kernel", ["pure", "fast"])
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_whole_batch_is_valid(
+    tcc: Tcc, artifact: Path, tmp_path: Path, form: Any, kernel: str
+) -> None:
+    out = made(artifact, tmp_path / "out", form)
+    command = ("batch", artifact, "--validate", "--out", out, "--kernel", kernel)
+    ended = tcc(*command, "--processes", 2, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.json["verdict"] == "VALID"
+    assert ended.json["verdicts"] == {"VALID": 7}
+    assert ended.json["claims"] == {"RunWiseExact": 7}
+    assert ended.json["findings"] == []
+    assert "VALID: 7 ledgers hold" in tcc(*command, "--processes", 1).out
+
+
+@pytest.mark.parametrize("name", ["research", "support_refund"])
+def test_results_with_atoms_and_ranges_are_those_of_their_ledgers(
+    tmp_path: Path, name: str
+) -> None:
+    grammar = Path(__file__).parents[2] / "grammars" / f"{name}.tcg"
+    opened = library.compile_file(grammar)
+    library.save(opened, tmp_path / "a.tcca")
+    atoms = atoms_of([{"mechanism": "laplace", "scale": "2", "sensitivity": "1"}])
+    asked = [
+        *settings(1, atoms=atoms),
+        *settings(1, 2, top=3, max_expansions=2),
+        *settings(1, 3, mode="fallback"),
+        *settings(1, 4, truncate=6),
+    ]
+    library.batch(opened, asked, tmp_path / "out", executor=Here())
+    report = found(tmp_path / "a.tcca", tmp_path / "out")
+    assert (report.findings, report.verdicts) == ((), {"VALID": 4})
+
+
+def other_ledger(row: Row) -> Row:
+    if row.number != 5 or row.ledger is None:
+        return row
+    changed = row.ledger.replace(b'"mode":"exact"', b'"mode":"surrogate"', 1)
+    return Row(number=row.number, run=row.run, ledger=changed)
+
+
+def other_plan(row: Row) -> Row:
+    if row.number != 5:
+        return row
+    told = row.fields
+    told["plans"][0]["cost"] = "0"
+    return Row(number=row.number, run=json.dumps(told), ledger=row.ledger)
+
+
+def other_head(row: Row) -> Row:
+    if row.number != 5:
+        return row
+    told = row.fields | {"ledger_head": "0" * 64}
+    return Row(number=row.number, run=json.dumps(told), ledger=row.ledger)
+
+
+def no_ledger(row: Row) -> Row:
+    return row if row.number != 5 else Row(number=5, run=row.run, ledger=None)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(
+    ("change", "code", "field", "verdict"),
+    [
+        (other_ledger, None, None, "INVALID"),
+        (other_plan, "TCC812", "plans", "INVALID"),
+        (other_head, "TCC812", "ledger_head", "INVALID"),
+        (no_ledger, "TCC811", "ledger", "INCOMPLETE"),
+    ],
+)
+def test_one_run_that_does_not_hold_is_found_by_its_number(
+    artifact: Path, tmp_path: Path, form: Any, change: Any, code: str, field: str, verdict: str
+) -> None:
+    out = made(artifact, tmp_path / "out", form)
+    rewrite(out, 2, form, change)
+    report = found(artifact, out)
+    assert report.word == verdict
+    assert report.verdicts == {verdict: 1, "VALID": 6}
+    first = report.findings[0]
+    assert (first.run, first.file) == (5, f"part-00000002.{form}")
+    if code is not None:
+        assert (first.code, first.field) == (code, field)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("how", ["cut", "of another shard", "none"])
+def test_a_part_that_is_damaged_or_missing_is_a_finding(
+    tcc: Tcc, artifact: Path, tmp_path: Path, form: Any, how: str
+) -> None:
+    out = made(artifact, tmp_path / "out", form)
+    path = out / f"part-00000002.{form}"
+    if how == "cut":
+        path.write_bytes(path.read_bytes()[:-20])
+    elif how == "none":
+        path.unlink()
+    else:
+        path.write_bytes((out / f"part-00000001.{form}").read_bytes())
+    ended = tcc("batch", artifact, "--validate", "--out", out, "--processes", 1, "--json")
+    assert ended.code == (2 if how == "none" else 1)
+    assert ended.json["runs"] == 7
+    assert [item["code"] for item in ended.json["findings"]] == ["TCC811"]
+    assert ended.json["findings"][0]["file"] == path.name
+    shown = tcc("batch", artifact, "--validate", "--out", out, "--processes", 1)
+    assert f"{path.name}: TCC811 part: expected a part" in shown.out
+
+
+def test_a_head_that_names_very_many_parts_takes_no_longer(artifact: Path, tmp_path: Path) -> None:
+    out = made(artifact, tmp_path / "out")
+    head = (out / "batch.json").read_bytes()
+    (out / "batch.json").write_bytes(head.replace(b'"runs":7', b'"runs":9007199254740991'))
+    report = found(artifact, out)
+    assert (report.word, report.runs) == ("INVALID", 9007199254740991)  # part 3 has one run
+    assert report.verdicts["VALID"] == 7
+    assert len(report.findings) == 100 and report.more > 10**15
+
+
+def test_plain_folders_are_validated_too(tcc: Tcc, artifact: Path, tmp_path: Path) -> None:
+    asked = lines(tmp_path / "asked", settings(4))
+    out = tmp_path / "out"
+    assert tcc("batch", artifact, "--requests", asked, "--out", out, "--processes", 1).code == 0
+    assert found(artifact, out).verdicts == {"VALID": 4}
+    results = out / "runs.ndjson"
+    whole = results.read_bytes()
+    results.write_bytes(whole.replace(b'"cost": "', b'"cost": "9', 1))
+    report = found(artifact, out)
+    assert (report.word, report.findings[0].code) == ("INVALID", "TCC812")
+    results.write_bytes(whole[:-9])
+    assert found(artifact, out).findings[0].code == "TCC811"
+    results.write_bytes(whole)
+    ledger = out / "00000002.ledger"
+    ledger.write_bytes(ledger.read_bytes()[:-1])
+    assert found(artifact, out).findings[0].file == "00000002.ledger"
+    ledger.unlink()
+    report = found(artifact, out)
+    assert (report.word, report.findings[0].run) == ("INCOMPLETE", 2)
+
+
+def test_a_folder_of_another_artifact_or_without_ledgers_is_declined(
+    tcc: Tcc, artifact: Path, tmp_path: Path
+) -> None:
+    out = made(artifact, tmp_path / "out")
+    other = tmp_path / "other.tcca"
+    library.save(library.compile_text('grammar g version "1" tool a plan = a{1,3}'), other)
+    ended = tcc("batch", other, "--validate", "--out", out)
+    assert ended.code == 2 and "TCC802" in ended.err
+    pinned = tcc("batch", artifact, "--validate", "--out", out, "--pin", "00" * 32)
+    assert pinned.code == 1 and "P101" in pinned.err
+    opened = library.load(artifact)
+    library.batch(opened, settings(1), tmp_path / "bare", executor=Here(), ledgers=False)
+    ended = tcc("batch", artifact, "--validate", "--out", tmp_path / "bare")
+    assert ended.code == 2 and "TCC804" in ended.err
+    (tmp_path / "empty").mkdir()
+    ended = tcc("batch", artifact, "--validate", "--out", tmp_path / "empty")
+    assert ended.code == 2 and "TCC804" in ended.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--validate", "--requests", "A"],
+        ["--validate", "--shard-size", "2"],
+        ["--kernel", "fast", "--requests", "A"],
+        [],
+    ],
+)
+def test_options_of_the_other_task_are_refused(
+    tcc: Tcc, artifact: Path, tmp_path: Path, options: list[str]
+) -> None:
+    named = [str(artifact) if word == "A" else word for word in options]
+    ended = tcc("batch", artifact, "--out", tmp_path / "out", *named)
+    assert ended.code == 2
+    assert not (tmp_path / "out").exists()
