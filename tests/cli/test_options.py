@@ -86,7 +86,7 @@ def test_the_defaults_of_the_commands_are_those_of_the_library(
 
 
 def test_a_request_has_every_setting_but_those_of_asking() -> None:
-    assert {option.short: option for option in TABLE if not option.asking} == requests._MEMBERS
+    assert {option.short: option for option in TABLE if not option.asking} == requests.MEMBERS
     assert {option.name for option in TABLE if option.asking} == {
         "ask", "price_cap", "sla_ms", "epsilon_cap",
         "price_weight", "latency_weight", "epsilon_weight", "margin",
