@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from tcc.explaining import Why
     from tcc.linting import Linted
     from tcc.picking import Picked
+    from tcc_runtime.account.account import Account
     from tcc_runtime.errors import BindingError
     from tcc_runtime.executor.binding import Failed
     from tcc_runtime.executor.execute import Execution, execute, execute_in_task
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from tcc_runtime.questions.comparison import Comparison
 
 __all__ = [
+    "Account",
     "Allowed",
     "AlreadyDone",
     "Artifact",
@@ -95,6 +97,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Account": "tcc_runtime.account.account",
     "Allowed": "tcc_runtime.gate.refusals",
     "AlreadyDone": "tcc_runtime.gate.refusals",
     "BatchDone": "tcc.batches.making",

@@ -112,6 +112,9 @@ TEXTS: Mapping[Code, str] = {
     Code.EPS_DELTA: "eps_delta is not what the atoms so far come to at the delta of the run.",
     Code.ATOM_TAKEN: "An ask names no atom though its model carries one, or names one in a run "
     "that counts none.",
+    Code.RESERVATION: "The account of a run, a reservation, or what is said to be left of a cap "
+    "does not go together with the run's own sums.",
+    Code.MARGIN: "dkey_margin is not what the residuals of the model before it come to.",
     Code.QUOTES: "The file is no book of quotes: a JSON object with format, version and quotes, "
     "each with one call or one tool and its cost, or low and high, as decimals in texts.",
     Code.QUOTED_TWICE: "The book says two things of one call or tool.",
@@ -129,6 +132,17 @@ TEXTS: Mapping[Code, str] = {
     Code.ADAPTER_ALTERED: "An adapter is not the one that its entry in the registry names: its "
     "configuration or its tensors were changed.",
     Code.ADAPTER_LEDGER: "A ledger says something else of an adapter than the registry.",
+    Code.ACCOUNT_FORM: "The file is no account, or a damaged one: no SQLite database, one of "
+    "other tables, or one whose sums are not those of its reservations.",
+    Code.ACCOUNT_VERSION: "The account is of another version of the schema.",
+    Code.ACCOUNT_CLOSED: "The file of an account, or its folder, cannot be read or written.",
+    Code.ACCOUNT_LOCKED: "Others hold the account for longer than is waited.",
+    Code.ACCOUNT_CAPS: "A cap of an account is out of its range, or not the one that it was "
+    "made with.",
+    Code.ACCOUNT_LEASE: "A reservation has ended or was settled, or there is none, so that the run "
+    "cannot go on with it. `tcc run --resume` reserves anew.",
+    Code.ACCOUNT_LEDGER: "A ledger names an account or reservations that the account has not, or "
+    "has otherwise.",
     Code.ATOMS: "The file is no list of atoms: a JSON list of objects, each with its mechanism and "
     "that mechanism's numbers, as decimals in texts.",
     Code.ATOM_VALUE: "A number of an atom is out of its range: such a mechanism there is not, or "
@@ -203,6 +217,7 @@ _PAGES = {
     "S": "docs/spec/session.md",
     "Q": "docs/ranges.md",
     "A": "docs/adapters.md",
+    "K": "docs/budgets.md",
     "E": "docs/privacy.md",
     "R": "docs/spec/session.md, section 6",
     "D": "docs/spec/artifact.md and ledger.md",

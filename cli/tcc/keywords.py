@@ -38,6 +38,7 @@ class SettingsByName(TypedDict, total=False):
     price_weight: str
     latency_weight: str
     epsilon_weight: str
+    margin: str | None
     delta: str | None
     raw_input_dependent: bool
     opening_salt: bytes | None

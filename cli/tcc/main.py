@@ -32,6 +32,7 @@ COMMANDS = {
     "sign": "sign what was found of an artifact or a ledger",
     "verify": "verify a signed statement",
     "session": "tell what an agent did, from the ledger of its session",
+    "account": "make an account that several runs draw on, and show what is in it",
     "adapters": "identify adapters, and check the registry of those that models run with",
     "report": "write a page about an artifact, a run or a session",
     "test": "check a grammar's examples and expectations",

@@ -19,6 +19,7 @@ from tcc_runtime.outcome import Progress, Run
 from tcc_runtime.terms.settings import TABLE, Settings
 
 if TYPE_CHECKING:
+    from tcc_runtime.account.account import Account
     from tcc_runtime.asking.quotes import Quoter
     from tcc_runtime.terms.estimate import Estimate
     from tcc_runtime.terms.predict import Prediction
@@ -37,6 +38,7 @@ def search(
     quoter: Quoter | None = None,
     adapters: str | Path | None = None,
     atoms: Sequence[Mapping[str, Any]] = (),
+    account: Account | None = None,
     **settings: Unpack[SettingsByName],
 ) -> Run:
     """Find the best plans of one realised race, and prove that no other is better.
@@ -55,6 +57,8 @@ def search(
             with a ledger and a quoter needs one where models name adapters.
         atoms: the mechanisms that privatised the input before the run, as docs/privacy.md has
             them: ``{"mechanism": "laplace", "scale": "2", "sensitivity": "1"}``.
+        account: that asking draws on, as other runs, threads and processes do; the run needs a
+            ledger then.
         settings: those of :class:`tcc_runtime.terms.settings.Settings`, by name: ``top``, ``mode``,
             ``max_expansions``, ``max_seconds`` and so on.
 
@@ -64,7 +68,8 @@ def search(
         tcc_runtime.errors.SettingsError: a setting is out of its range.
         tcc_runtime.errors.LedgerError: the ledger cannot be written.
         tcc_runtime.errors.AnswerError: the quoter gave something that is no answer.
-        tcc_certs.errors.Rejected: A101 to A106, of the registry and its adapters.
+        tcc_certs.errors.Rejected: A101 to A106, of the registry and its adapters; K101 to K106, of
+            the account.
     """
     from tcc_certs.privacy.atoms_file import atoms_of
     from tcc_runtime.adapters.registry import read_registry
@@ -73,15 +78,23 @@ def search(
     from tcc_runtime.search import search as run
 
     require_known("search", settings, _NAMED)
-    chosen = Settings(seed=os.urandom(32) if seed is None else seed, **settings)
     known = None if adapters is None else read_registry(Path(adapters))
     handed = atoms_of(list(atoms))
     chosen = Settings(seed=os.urandom(32) if seed is None else seed, atoms=handed, **settings)
     if ledger is None:
-        return run(artifact, chosen, on_expand=on_expand, quoter=quoter, adapters=known)
+        asking: dict[str, Any] = {"quoter": quoter, "adapters": known, "account": account}
+        return run(artifact, chosen, on_expand=on_expand, **asking)
     started = time.time_ns() // 1_000_000 if started_ms is None else started_ms
     recorder = Recorder(LedgerFile(Path(ledger), overwrite=overwrite), started_ms=started)
-    return run(artifact, chosen, recorder, on_expand, quoter=quoter, adapters=known)
+    return run(
+        artifact,
+        chosen,
+        recorder,
+        on_expand,
+        quoter=quoter,
+        adapters=known,
+        account=account,
+    )
 
 
 def predict(artifact: Artifact, **settings: Unpack[SettingsByName]) -> Prediction | None:

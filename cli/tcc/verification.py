@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tcc_certs.replay import Validation
     from tcc_certs.report import Report
     from tcc_certs.session import SessionValidation
+    from tcc_runtime.account.account import Account
 
 
 def check(
@@ -78,6 +79,7 @@ def validate(
     counts: str | Path | bytes | None = None,
     key: bytes | None = None,
     adapters: str | Path | None = None,
+    account: Account | None = None,
     kernel: str = "pure",
     nodes: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Validation | SessionValidation:
@@ -93,6 +95,7 @@ def validate(
         beacon, nonce: the public randomness, and the client's own.
         counts: an artifact with exact counts of the same core, for kappa.
         adapters: a registry that the adapters of a run have to stand in, each held to its folder.
+        account: that the run drew on: its reservations have to stand there as the ledger has them.
         key: 32 bytes, of a session's digests: those of values that it shows are derived again.
         kernel: ``pure`` trusts `tcc_certs` alone; ``fast`` passes lines by a faster reader, and
             leaves to the definition those that this one does not pass; sessions have none.
@@ -101,7 +104,7 @@ def validate(
 
     Raises:
         OSError: a file cannot be read.
-        Rejected: A101 to A106, of the registry and its adapters.
+        Rejected: A101 to A106, of the registry and its adapters; K101 to K104, of the account.
         SettingsError: what was given is for runs, and this is a session; or the other way round.
     """
     from tcc_certs.replay import validate as replay
@@ -110,11 +113,11 @@ def validate(
 
     chunks = ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger))
     if is_session(chunks):
-        for_runs = (seed, opening_salt, opening, beacon, nonce, counts, adapters, nodes)
+        for_runs = (seed, opening_salt, opening, beacon, nonce, counts, adapters, account, nodes)
         if any(given is not None for given in for_runs):
             raise SettingsError(
                 "ledger",
-                "a run, for seed, opening, beacon, nonce, counts, adapters and nodes",
+                "a run, for seed, opening, beacon, nonce, counts, adapters, account and nodes",
                 "a session",
             )
         return go_through(chunks, _bytes(artifact), pin=pin, key=key)
@@ -140,12 +143,16 @@ def validate(
         tell=nodes,
         shortcut=shortcut,
     )
+    whole = (chunks,) if isinstance(chunks, bytes) else chunks
+    if account is not None:
+        from tcc.drawn_on import held_to_account
+
+        found = held_to_account(found, whole, account)
     if adapters is None:
         return found
     from tcc.registered import held_to_registry
     from tcc_runtime.adapters.registry import read_registry
 
-    whole = (chunks,) if isinstance(chunks, bytes) else chunks
     return held_to_registry(found, whole, read_registry(Path(adapters)))
 
 

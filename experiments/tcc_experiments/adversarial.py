@@ -12,13 +12,13 @@ from math import log
 from typing import Any
 
 from tcc_experiments.baselines import EULER, distribution_level
+from tcc_experiments.evidence import search
 from tcc_experiments.figures import COLOURS, HEIGHT, WIDTH
 from tcc_experiments.graphs import compiled_file
 from tcc_experiments.listing import Listing, Race
 from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
 from tcc_experiments.seeds import seed_of
 from tcc_experiments.sums import rate
-from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
 
 RUNS = {Size.QUICK: 100, Size.FULL: 3_000}

@@ -73,11 +73,13 @@ def _tables() -> list[Row]:
     quick = sum(ms < 1 for ms in parse)
     overhead = "ledger overhead (Tab. overhead)"
     pipeline = "real pipeline (Tab. real pipeline)"
+    # The runs behind these totals are not ours: all that is checked is the printed division.
+    again = "a query: the printed total by the printed 20, no run of ours"
     return [
         _said(overhead, "ledgers parsed in under a millisecond", "all", f"{quick} of {len(parse)}"),
-        _number(pipeline, "Exact: expansions a query", "6.20", 124 / 20),
-        _number(pipeline, "Surrogate: expansions a query", "11.60", 232 / 20),
-        _number(pipeline, "Fallback: expansions a query", "16.60", 332 / 20),
+        _number(pipeline, f"Exact: expansions {again}", "6.20", 124 / 20),
+        _number(pipeline, f"Surrogate: expansions {again}", "11.60", 232 / 20),
+        _number(pipeline, f"Fallback: expansions {again}", "16.60", 332 / 20),
     ]
 
 
@@ -125,7 +127,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
 EXPERIMENT = Experiment(
     name="arithmetic",
     title="Arithmetic: printed numbers computed again",
-    revision=1,
+    revision=2,
     parts=parts,
     work=work,
     conclude=conclude,

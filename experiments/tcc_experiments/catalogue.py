@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from tcc_experiments import (
+    adapters,
     adversarial,
     arithmetic,
     diameter,
     distribution,
     fallback,
     ledger,
+    pareto,
     soundness,
     stress,
     suites,
@@ -33,6 +35,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         truncation,
         fallback,
         ledger,
+        pareto,
+        adapters,
         pipeline,
         arithmetic,
     )

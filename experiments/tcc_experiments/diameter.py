@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from math import log
 from typing import Any
 
+from tcc_experiments.evidence import search
 from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import any_of, compiled, cost
 from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
 from tcc_experiments.seeds import random_of, seed_of
 from tcc_experiments.sums import mean, merged, spread
-from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
 
 DEPTHS = (2, 4, 8, 16, 32, 64)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tcc_experiments.baselines import ancestral
+from tcc_experiments.evidence import search
 from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import compiled_file
 from tcc_experiments.intervals import chi_square, chi_square_tail
@@ -28,7 +29,6 @@ from tcc_experiments.model import (
 )
 from tcc_experiments.seeds import seed_of
 from tcc_experiments.sums import merged
-from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
 
 RUNS = {Size.QUICK: 300, Size.FULL: 6_000}

@@ -17,13 +17,13 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Any
 
+from tcc_experiments.evidence import search
 from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import balanced_tree, compiled
 from tcc_experiments.listing import Listing
 from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
 from tcc_experiments.seeds import random_of, seed_of
 from tcc_experiments.sums import mean, merged, percent
-from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
 
 BRANCHINGS = (2, 3, 4, 6, 8, 12)

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 from blake3 import blake3
 
 from tcc_experiments.catalogue import EXPERIMENTS
+from tcc_experiments.evidence import keep_in
 from tcc_experiments.model import Experiment, Part, Row, Size
 from tcc_runtime.ledger.outputs import write_whole
 
@@ -76,6 +78,7 @@ def run(
     store: Store,
     processes: int,
     on_part: OnPart = lambda name, done, total: None,
+    ledgers: Path | None = None,
 ) -> dict[str, list[Row]]:
     """The rows of every experiment, by its name.
 
@@ -85,16 +88,19 @@ def run(
         store: finished parts are taken from it and kept in it.
         processes: workers; 1 runs everything in this process.
         on_part: told the experiment, its finished parts and all its parts.
+        ledgers: a folder for the ledger of every run, each validated; finished parts are run again
+            then, as their ledgers are not in the store.
 
     Raises:
-        OSError: a part cannot be kept.
+        NotShown: a ledger does not validate.
+        OSError: a part or a ledger cannot be kept.
     """
     parts = {e.name: list(e.parts(size)) for e in experiments}
     found: dict[tuple[str, int], list[Row]] = {}
     due: list[tuple[Experiment, int]] = []
     for experiment in experiments:
         for at, part in enumerate(parts[experiment.name]):
-            rows = store.load(experiment, part)
+            rows = None if ledgers is not None else store.load(experiment, part)
             if rows is None:
                 due.append((experiment, at))
             else:
@@ -110,10 +116,14 @@ def run(
         done = sum(name == experiment.name for name, _ in found)
         on_part(experiment.name, done, len(parts[experiment.name]))
     if processes == 1 or len(due) < 2:
-        for experiment, at in due:
-            finished(experiment, at, experiment.work(parts[experiment.name][at]))
+        keep_in(ledgers)
+        try:
+            for experiment, at in due:
+                finished(experiment, at, experiment.work(parts[experiment.name][at]))
+        finally:
+            keep_in(None)
     else:
-        _pooled(due, parts, processes, finished)
+        _pooled(due, parts, processes, finished, ledgers)
     return {
         e.name: [row for at in range(len(parts[e.name])) for row in found[e.name, at]]
         for e in experiments
@@ -125,10 +135,12 @@ def _pooled(
     parts: dict[str, list[Part]],
     processes: int,
     finished: Callable[[Experiment, int, list[Row]], None],
+    ledgers: Path | None,
 ) -> None:
     """All that is due, by worker processes; what is not begun is given up on an error."""
     # Fresh interpreters: a copy of this one would have the threads of a progress bar half copied.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    made: dict[str, Any] = {"initializer": keep_in, "initargs": (ledgers,)}
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), **made) as pool:
         waiting: dict[Future[list[Row]], tuple[Experiment, int]] = {
             pool.submit(run_part, e.name, dict(parts[e.name][at])): (e, at) for e, at in due
         }

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any
 
+from tcc_experiments.evidence import search
 from tcc_experiments.figures import COLOURS, HEIGHT, WIDTH
 from tcc_experiments.graphs import any_of, compiled, cost, suite
 from tcc_experiments.intervals import lower_limit, upper_limit
@@ -20,7 +21,6 @@ from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Si
 from tcc_experiments.seeds import random_of, seed_of
 from tcc_experiments.sums import mean, merged, percent
 from tcc_runtime.outcome import Run
-from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
 
 INFLATE = "2"

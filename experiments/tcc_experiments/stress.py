@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from math import exp, log
 from typing import Any
 
+from tcc_experiments.evidence import search
 from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import suite
 from tcc_experiments.listing import Listing
@@ -19,7 +20,6 @@ from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Si
 from tcc_experiments.seeds import seed_of
 from tcc_experiments.sums import mean, merged, percent, spread
 from tcc_experiments.tracing import Trace
-from tcc_runtime.search import search
 from tcc_runtime.terms.predict import predict
 from tcc_runtime.terms.settings import Settings
 

@@ -15,13 +15,13 @@ from functools import partial
 
 from tcc_experiments import baselines
 from tcc_experiments.baselines import Found
+from tcc_experiments.evidence import search
 from tcc_experiments.graphs import suite
 from tcc_experiments.listing import Listing, Race
 from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
 from tcc_experiments.seeds import seed_of
 from tcc_experiments.suites_drawing import draw
 from tcc_experiments.sums import mean, merged, percent, rate, spread
-from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
 
 INFLATE = "2"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from math import ceil, log
 from typing import Any
 
+from tcc_experiments.evidence import search
 from tcc_experiments.figures import COLOURS, HEIGHT, WIDTH
 from tcc_experiments.graphs import suite
 from tcc_experiments.listing import Listing, greatest_below
@@ -18,7 +19,6 @@ from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Si
 from tcc_experiments.seeds import seed_of
 from tcc_experiments.sums import merged, percent
 from tcc_experiments.tracing import Trace
-from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
 
 NUMBERS = {Size.QUICK: (2, 8), Size.FULL: (20, 25)}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from tcc_runtime.asking.controller import Choice, Spending
+from tcc_runtime.asking.drawing import Wish
 from tcc_runtime.asking.refine import Asked, Refinement
 from tcc_runtime.guards import Counts, Guard, Stop
 from tcc_runtime.item import ORDER, Item, nodes_up, state_view
@@ -24,8 +25,11 @@ class AskSink(Protocol):
     def requeue(self, item: Item) -> None:
         """An item was pushed again with its present key."""
 
-    def reserve(self, edge: Item, choice: Choice, spent: Spending) -> None:
-        """Somebody is going to be asked; `spent` is what all asks before took."""
+    def reserve(self, edge: Item, choice: Choice, spent: Spending, wish: Wish | None) -> None:
+        """Somebody is going to be asked; `spent` is what all asks before took.
+
+        `wish` is what the account says, where there is one; one that is not granted: nobody is.
+        """
 
     def refine(self, asked: Asked, spent: Spending) -> None:
         """Somebody has answered."""
@@ -173,8 +177,11 @@ class Asking:
         if choice is None:
             self._exhaust(edge)
             return AGAIN
+        wish = refinement.wish(choice)
         if sink is not None:
-            sink.reserve(edge, choice, refinement.controller.spent)
+            sink.reserve(edge, choice, refinement.controller.spent, wish)
+        if wish is not None and not wish.granted:
+            return AGAIN
         asked = refinement.ask(edge, choice)
         if asked.fails:
             search.fire(Guard.RANGE)

@@ -21,9 +21,11 @@ from tcc_certs.errors import Code, ensure, require
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.formats.ledger_schema import check_record
+from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.asking.answered import Answered, answer_of
+from tcc_runtime.asking.answered import Answered, answer_of, told_of
+from tcc_runtime.asking.drawing import Drawing, Drawn, Redrawn, Told
 from tcc_runtime.asking.quotes import Answer, Quoter
 from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.ledger.outputs import target_of
@@ -48,6 +50,7 @@ def resume(
     quoter: Quoter | None = None,
     engine: Engine = QUICKEST,
     adapters: Iterable[Adapter] | None = None,
+    account: Account | None = None,
 ) -> Run:
     """Takes a run up again; one whose ledger is closed is only played again.
 
@@ -65,6 +68,7 @@ def resume(
         quoter: is asked where the answers of the ledger end.
         engine: how it is computed, whoever computed its prefix.
         adapters: as of a search; those of the ledger.
+        account: as of a search; that of the ledger.
 
     Raises:
         ResumeError: the ledger holds no record, or not this artifact's run with this seed.
@@ -78,11 +82,14 @@ def resume(
         prefix = read_prefix(path)
         settings = _settings(prefix.header, seed, opening_salt)
         _require_same(prefix.header, artifact, settings)
+        _require_account(prefix.header, account)
         with path.open("rb") as handle:
             recorder = Replaying(prefix, handle, path, withhold=withhold, sync_ms=sync_ms)
             asked = Answered(prefix.answers, quoter)
             clock = _clock(recorder)
-            return search(artifact, settings, recorder, on_expand, clock, asked, engine, adapters)
+            return search(
+                artifact, settings, recorder, on_expand, clock, asked, engine, adapters, account
+            )
     except LedgerError:
         raise
     except OSError as error:
@@ -98,6 +105,7 @@ class Prefix:
         records: whole records, `size` bytes.
         dropped: bytes after them, those of an interrupted run's `close` among them.
         answers: those of its `refine` records.
+        told: what its records say of the account of the run.
     """
 
     header: Mapping[str, Json]
@@ -105,6 +113,7 @@ class Prefix:
     size: int
     dropped: int
     answers: Sequence[Answer]
+    told: Sequence[Told]
 
 
 def read_prefix(path: Path) -> Prefix:
@@ -120,6 +129,7 @@ def read_prefix(path: Path) -> Prefix:
         reader = LedgerReader(iter(lambda: handle.read(_CHUNK), b""))
         header: Mapping[str, Json] | None = None
         answers: list[Answer] = []
+        told: list[Told] = []
         kind = ""
         record: Mapping[str, Json] = {}
         for record in reader:
@@ -132,6 +142,8 @@ def read_prefix(path: Path) -> Prefix:
                 require("open", kind, Code.LEDGER_ORDER, "line 1: kind")
             if kind == "refine":
                 answers.append(answer_of(record, reader.records))
+            if "account_left" in record:
+                told.append(told_of(record, reader.records))
         if reader.tail:
             _require_open(kind, reader.records + 1)
         size = handle.tell()
@@ -146,6 +158,7 @@ def read_prefix(path: Path) -> Prefix:
         size=size - dropped,
         dropped=dropped,
         answers=answers,
+        told=told,
     )
 
 
@@ -198,6 +211,14 @@ def _require_same(header: Mapping[str, Json], artifact: Artifact, settings: Sett
             raise ResumeError(f"open: {name}", value, header[name])
 
 
+def _require_account(header: Mapping[str, Json], account: Account | None) -> None:
+    named = header.get("account")
+    due = named.get("id") if isinstance(named, dict) else "no account"
+    found = "no account" if account is None else account.id
+    if due != found:
+        raise ResumeError("open: account", due, found)
+
+
 class Replaying(Recorder):
     """A recorder that holds each line against the ledger's, and writes on where that ends.
 
@@ -227,6 +248,10 @@ class Replaying(Recorder):
     def replaying(self) -> bool:
         """Whether lines of the prefix are left."""
         return self._kept < self._prefix.records
+
+    def drawing(self, account: Account) -> Drawing:
+        """What the ledger has of the account, and then what the account has."""
+        return Redrawn(Drawn(account, self.run_id), self._prefix.told)
 
     def lines(self, bodies: Iterable[bytes]) -> None:
         """One by one, as long as there are lines to hold them against."""

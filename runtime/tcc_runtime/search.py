@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.constraints import constraints_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.observed import observed_calls
+from tcc_runtime.asking.drawing import Drawing
 from tcc_runtime.asking.quotes import Quoter
 from tcc_runtime.asking.refine import refinement_of
 from tcc_runtime.checks import Asking, Capped, Counted, Deep, Timed
 from tcc_runtime.collection import collection_put_off
+from tcc_runtime.errors import SettingsError
 from tcc_runtime.guards import Counts, Guard, Potential, Stop, counts_of, is_late
 from tcc_runtime.interrupts import Interrupts
 from tcc_runtime.item import Item, calls_of
@@ -70,6 +73,7 @@ def search(
     quoter: Quoter | None = None,
     engine: Engine = QUICKEST,
     adapters: Iterable[Adapter] | None = None,
+    account: Account | None = None,
 ) -> Run:
     """Finds the best plans of one realised race, and shows that no other is better.
 
@@ -86,6 +90,7 @@ def search(
         engine: how it is computed.
         adapters: that models may run with, from a registry; None: there is none, and nothing is
             said of any where nothing is recorded.
+        account: that asking draws on, as other runs do; None: the caps of the settings are all.
 
     Raises:
         SettingsError: the artifact does not allow these settings.
@@ -93,12 +98,17 @@ def search(
         AnswerError: the quoter gave something that is no answer.
         Rejected: A102 a model runs with an adapter that is not among them; an unverified artifact
             leads out of its ranges; C401, one that is said to have been checked has a count that
-            no kernel can have passed.
+            no kernel can have passed; K101, K103, K104, K106 of the account.
         ValueError: the engine's rung does not take this run.
     """
     began = clock()
     registry = () if adapters is None and recorder is not None else adapters
-    terms = terms_of(artifact, settings, quoted=quoter is not None, registry=registry)
+    if account is not None and recorder is None:
+        raise SettingsError("account", "none without a ledger, which has to name it", account.id)
+    drawn_on = None if account is None else (account.id, account.caps)
+    terms = terms_of(
+        artifact, settings, quoted=quoter is not None, registry=registry, account=drawn_on
+    )
     recorded, ranged = recorder is not None, terms.ask is not None
     numbers = begin_with(artifact, engine.numbers, recorded=recorded, ranged=ranged)
     alone = on_expand is None and quoter is None
@@ -121,6 +131,8 @@ def search(
         with recorder:
             run = _Run(artifact, terms, engine, numbers, interrupts, began, clock, quoter, recorder)
             recorder.open(artifact, terms)
+            if account is not None:
+                run.draw(recorder.drawing(account))
             return recorder.close(run.made(on_expand))
 
 
@@ -182,6 +194,11 @@ class _Run:
             )
         finally:
             self._search.let_go()
+
+    def draw(self, drawing: Drawing) -> None:
+        """Questions of this run draw on an account."""
+        if self._refinement is not None:
+            self._refinement.drawing = drawing
 
     def _race_of(self) -> Race:
         """The race that the run starts with."""

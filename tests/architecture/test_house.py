@@ -25,7 +25,14 @@ OUTSIDE = {
     "tcc_certs": {"blake3"},
     "tcc_compiler": {"blake3", "lark", "networkx", "numpy", "tcc_certs"},
     "tcc_runtime": {"blake3", "gmpy2", "numpy", "tcc_certs"},
-    "tcc_experiments": {"blake3", "matplotlib", "tcc_certs", "tcc_compiler", "tcc_runtime"},
+    "tcc_experiments": {
+        "blake3",
+        "matplotlib",
+        "numpy",
+        "tcc_certs",
+        "tcc_compiler",
+        "tcc_runtime",
+    },
     "tcc": {
         "blake3",
         "click",
@@ -41,6 +48,7 @@ OUTSIDE = {
 # What comes with an extra: imported inside the function that needs it, and nowhere else.
 EXTRAS = {
     "tcc_runtime": {"mcp": "executor/servers.py", "safetensors": "adapters/folder.py"},
+    "tcc_experiments": {"safetensors": "adapters.py"},
     "tcc": {
         "cryptography": "signing/keys.py",
         "distributed": "batches/cluster.py",

@@ -86,10 +86,10 @@ def test_the_defaults_of_the_commands_are_those_of_the_library(
 
 
 def test_a_request_has_every_setting_but_those_of_asking() -> None:
-    assert {option.short: option for option in TABLE if not option.asking} == requests._MEMBERS
+    assert {option.short: option for option in TABLE if not option.asking} == requests.MEMBERS
     assert {option.name for option in TABLE if option.asking} == {
         "ask", "price_cap", "sla_ms", "epsilon_cap",
-        "price_weight", "latency_weight", "epsilon_weight",
+        "price_weight", "latency_weight", "epsilon_weight", "margin",
     }  # fmt: skip
 
 
@@ -118,6 +118,7 @@ RANGES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "price_weight": ("above 0", ["0.1"], ["0"]),
     "latency_weight": ("above 0", ["0.1"], ["0"]),
     "epsilon_weight": ("0 or more", ["0"], ["-1"]),
+    "margin": ("above 0, below 1", [None, "0.1", "0.999"], ["0", "1", "1.5", "-0.1"]),
     "delta": ("above 0, below 1", [None, "0.1", "0.999"], ["0", "1", "1.5", "-0.1"]),
     "raw_input_dependent": ("true or false", [True, False], [1, 0, "true"]),
     "epsilon_cap": (

@@ -45,9 +45,9 @@ class Watching(Recorder):
         self.edge: tuple[str, ...] = ()
         self.known: Known = {}  # the low that is known of each edge that was asked about
 
-    def reserve(self, edge, choice, spent):
+    def reserve(self, edge, choice, spent, wish=None):
         self.edge = prefix(edge)
-        super().reserve(edge, choice, spent)
+        super().reserve(edge, choice, spent, wish)
 
     def refine(self, asked, spent):
         if asked.answer is not None and not asked.fails:
@@ -71,8 +71,11 @@ def listed(data: bytes, seed: bytes, told: dict, known: Known) -> list[tuple[flo
     return sorted(found, key=lambda pair: (-pair[0], pair[1]))
 
 
-def sound(number: int, race: str | None) -> int:
-    """One certified run against all plans; how many of them were outside.
+def sound(number: int, race: str | None) -> int | None:
+    """One certified run against all plans; how many were outside. None: it claims nothing.
+
+    Budgets, weights and margins are those of the random settings: whom the controller asks, and
+    where a budget has to end it, is no matter of what a certified run claims.
 
     Args:
         race: None leaves it to the run.
@@ -81,7 +84,7 @@ def sound(number: int, race: str | None) -> int:
     data = ranged_artifact(rng)
     artifact = load(data)
     told = ranged_settings(rng, artifact, True)
-    limits = ("cap", "sla_ms", "bits", "expansions")
+    limits = ("bits", "expansions")
     told = {name: value for name, value in told.items() if not name.endswith(limits)}
     told.pop("race", None)
     if told.get("mode") == "fallback" or ("mode" in told and "inflate" not in told):
@@ -91,12 +94,12 @@ def sound(number: int, race: str | None) -> int:
     else:
         told["race"] = race
     if artifact.plans(artifact.root) > 300:
-        return 0
+        return None
     seed, recorder = rng.randbytes(32), Watching()
     quoter = Unreliable(rng, honest=True)
     run = search(artifact, Settings(**{"seed": seed, **told}), recorder, quoter=quoter)
     if run.claim_type == "NoCert":
-        return 0
+        return None
     plans = listed(data, seed, told, recorder.known)
     inside = {plan.calls: parse_q64(plan.value, "V", Code.LEDGER_SCHEMA) for plan in run.plans}
     values = {plan: value for value, plan in plans}
@@ -108,18 +111,28 @@ def sound(number: int, race: str | None) -> int:
     return len(values) - len(inside)
 
 
+def certified(race: str | None, first: int, runs: int) -> tuple[int, int]:
+    """So many certified runs over random artifacts: how many instances, and plans outside."""
+    outside, number = [], first
+    while len(outside) < runs:
+        found = sound(number, race)
+        outside += [] if found is None else [found]
+        number += 1
+    return number - first, sum(outside)
+
+
 @pytest.mark.parametrize("race", [None, "coupled"])
 def test_no_plan_outside_could_have_won_whatever_it_costs(race):
-    outside = [sound(number, race) for number in range(240)]
-    print(f"{sum(map(bool, outside))} certified runs, {sum(outside)} plans outside")
-    assert sum(outside) > 500
+    instances, outside = certified(race, 0, 150)
+    print(f"150 certified runs of {instances}, {outside} plans outside")
+    assert outside > 500
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("race", [None, "coupled"])
 def test_no_plan_outside_could_have_won_whatever_it_costs_campaign(race):
-    outside = [sound(number, race) for number in range(10**6, 10**6 + 10000)]
-    print(f"{sum(map(bool, outside))} certified runs, {sum(outside)} plans outside")
+    instances, outside = certified(race, 10**6, 10**4)
+    print(f"{race or 'rest'}: 10000 certified runs of {instances}, {outside} plans outside")
 
 
 LOWS, HIGHS = (2 * 10**8, 5 * 10**8), (22 * 10**8, 15 * 10**8)

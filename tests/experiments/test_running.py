@@ -5,18 +5,25 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 import pytest
 
+from tcc import validate
 from tcc.main import main
 from tcc_experiments.catalogue import EXPERIMENTS
+from tcc_experiments.evidence import NotShown
 from tcc_experiments.model import Part, Row, Size
+from tcc_experiments.pareto import PRICES
 from tcc_experiments.results import page, sections
 from tcc_experiments.runner import Store, run
+from tcc_runtime.ledger.sinks import Memory
 from tests.cli.documents import check_document
 
 TRUNCATION = EXPERIMENTS["truncation"]
@@ -132,6 +139,8 @@ def test_a_quick_run_of_everything_finds_what_the_record_says(tmp_path: Path) ->
     assert verdicts["distribution"] == ["holds", "not in the paper", "does not hold"]
     assert verdicts["truncation"] == ["holds", "does not hold"]
     assert verdicts["fallback"] == ["does not hold", "does not hold"]
+    assert verdicts["pareto"] == ["holds"] * 3
+    assert verdicts["adapters"] == ["holds", "differs because"]
     assert verdicts["pipeline"][:4] == ["holds", "does not hold", "holds", "holds"]
     if MATPLOTLIB:
         drawn = {path.stem for path in (tmp_path / "figures").iterdir()}
@@ -162,3 +171,62 @@ def check_tables(folder: Path) -> None:
     assert len(wrong) == 9 and {"-ln t(r)", "Key(u2)", "-ln t(v)"} <= set(wrong)
     assert all(row["false_keys"] == "0 %" for row in rows("tightness")[:4])
     assert all(row["ours_popped"] in {"1.0", ""} for row in rows("fallback"))
+
+
+def test_every_ledger_of_an_experiment_is_kept_and_valid(tmp_path: Path) -> None:
+    one = replace(EXPERIMENTS["pareto"], parts=lambda size: [{"sla": 600, "from": 0, "to": 2}])
+    store = Store(tmp_path / "parts")
+    first = run([one], Size.QUICK, store, 1)
+    assert run([one], Size.QUICK, store, 1, ledgers=tmp_path / "kept") == first
+    (artifact,) = (tmp_path / "kept").glob("*.tcca")
+    ledgers = sorted((tmp_path / "kept" / artifact.stem).iterdir())
+    assert len(ledgers) == 2 * (1 + len(PRICES))
+    for ledger in ledgers:
+        assert validate(ledger, artifact).verdict == 0
+    fallback = replace(EXPERIMENTS["fallback"], parts=lambda size: [SMALL])
+    run([fallback], Size.QUICK, store, 1, ledgers=tmp_path / "more")
+    assert len(list((tmp_path / "more").glob("*/*.ledger"))) == SMALL["seeds"]
+
+
+SMALL = {"noise": "G - ln E", "branching": 2, "graph": 0, "seeds": 3}
+
+
+def test_a_run_whose_ledger_does_not_validate_ends_the_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Memory, "write", lambda self, data: self.data.extend(data[:-2] + b"x\n"))
+    fallback = replace(EXPERIMENTS["fallback"], parts=lambda size: [SMALL])
+    with pytest.raises(NotShown):
+        run([fallback], Size.QUICK, Store(tmp_path), 1, ledgers=tmp_path / "kept")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_environment_of_the_record_is_pinned_and_is_the_one_of_the_record() -> None:
+    folder = Path(__file__).parents[2] / "experiments"
+    lines = (folder / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if line and line[0] != "#")
+    made = sections((folder / "RESULTS.md").read_text(encoding="utf-8"))
+    for name in ("pareto", "adapters"):
+        for package in ("gmpy2", "matplotlib"):
+            assert f"{package} {pins[package]}" in made[name]
+    text = (folder.parent / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *extras["experiments"], *extras["pipeline"]]
+    assert {_named(text) for text in needed} <= pins.keys()
+    # And what those need in turn, where it is installed here.
+    for package in pins:
+        due = [text for text in _requires(package) if ";" not in text]
+        assert {_named(text) for text in due} <= pins.keys(), package
+
+
+def _requires(package: str) -> list[str]:
+    try:
+        return requires(package) or []
+    except PackageNotFoundError:  # of an extra that is not installed
+        return []
+
+
+def _named(requirement: str) -> str:
+    """The name in a requirement, as an index of packages has it."""
+    return re.sub("[-_.]+", "-", re.split(r"[<>=; !~(\[]", requirement)[0]).lower()

@@ -20,9 +20,12 @@ from tcc_certs.errors import Rejected
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_certs.replay import validate
+from tcc_runtime.account.account import Granted
+from tcc_runtime.account.amounts import Amounts, Left, caps_of
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import load
-from tcc_runtime.asking.answered import Answered, answer_of
+from tcc_runtime.asking.answered import Answered, answer_of, told_of
+from tcc_runtime.asking.drawing import Told
 from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import Memory
@@ -107,6 +110,10 @@ RUNS: dict[str, tuple[dict, dict]] = {
     "atoms": ({"atoms": True}, {"top": 9, "delta": "0.000001"}),
     "atoms of the input": ({}, {"top": 2, "atoms": atoms_of([RESPONSE, LAPLACE])}),
     "atoms capped": ({"atoms": True}, {"top": 9, "epsilon_cap": "1.5", "ask": "node"}),
+    "margin": ({}, {"top": 6, "margin": "0.4", "ask": "node"}),
+    "account": ({}, {"top": 4, "account": {"price": 9, "epsilon": "0.5"}}),
+    "account refuses": ({}, {"top": 9, "margin": "0.25", "account": {"price": 7}}),
+    "account of atoms": ({"atoms": True}, {"top": 9, "account": {"epsilon": "1.5"}}),
     "raw input": ({"atoms": True}, {"top": 2, "raw_input_dependent": True}),
 }
 
@@ -127,18 +134,71 @@ def _leaning(quoter: Unreliable):
     return lambda question: None if question.model == "guess" else quoter(question)
 
 
+class Open:
+    """An account in memory; somebody else takes a cent whenever it is asked."""
+
+    def __init__(self, **caps) -> None:
+        self.id = "0c" * 32
+        self.caps = caps_of(caps.get("price"), caps.get("latency_ms"), caps.get("epsilon"))
+        self._spent, self._held, self._others = Amounts(), Amounts(), Amounts()
+
+    def reserve(self, name: str, run: str, amounts: Amounts) -> Granted:
+        self._others = self._others.plus(Amounts(1))
+        if not self._left.holds(amounts):
+            return Granted(granted=False, left=self._left)
+        self._held = amounts
+        return Granted(granted=True, left=self._left)
+
+    def begin(self, name: str) -> None:
+        pass
+
+    def settle(self, name: str, took: Amounts) -> Left:
+        self._spent, self._held = self._spent.plus(took), Amounts()
+        return self._left
+
+    @property
+    def _left(self) -> Left:
+        return self.caps.left(self._spent.plus(self._held).plus(self._others))
+
+
+class Retold:
+    """An account that says again what a ledger has of one."""
+
+    def __init__(self, header: dict[str, Any], told: list[Told]) -> None:
+        named = header["account"]
+        self.id = named["id"]
+        self.caps = caps_of(named.get("price"), named.get("latency_ms"), named.get("epsilon"))
+        self._told = iter(told)
+
+    def reserve(self, name: str, run: str, amounts: Amounts) -> Granted:
+        told = next(self._told)
+        granted = told.event == "reserve"
+        if (granted and told.left.overdrawn) or (not granted and told.left.holds(amounts)):
+            raise SettingsError("account", "what an account can say", told)
+        return Granted(granted=granted, left=told.left)
+
+    def begin(self, name: str) -> None:
+        pass
+
+    def settle(self, name: str, took: Amounts) -> Left:
+        return next(self._told).left
+
+
 def honest(
     data: bytes, told: dict[str, Any], quoter, adapters: Sequence[Adapter] = ADAPTERS
 ) -> Records:
     """What the runtime writes."""
     sink = Memory()
-    started = told.pop("started_ms", STARTED)
+    started, account = told.pop("started_ms", STARTED), told.pop("account", None)
+    if isinstance(account, dict):
+        account = Open(**account)
     search(
         load(data),
         Settings(**{"race": "coupled", **told}),
         Recorder(sink, started_ms=started),
         quoter=quoter,
         adapters=adapters,
+        account=account,
     )
     records = [json.loads(line) for line in sink.data.splitlines()]
     return [{k: v for k, v in record.items() if k != "~"} for record in records]
@@ -152,7 +212,7 @@ FIELD_CODES: dict[str, set[str]] = {
     "kind": {"L104", "L601", "L602", "L604", "L607", "L701", "L702", "D101"},
     "controller": {"D101", "L201", "L702", "L604"} | RUNS_ON,
     "run_limits": {"L604", "L607", "L704", "L702"},
-    "budget_event": {"L402"},
+    "budget_event": {"L402", "L704", "L709"},
     "model_id": {"L702"},
     "adapter_id": {"L702"},
     "dp_cert_id": {"L702"},
@@ -160,6 +220,10 @@ FIELD_CODES: dict[str, set[str]] = {
     "delta_train": {"L702"},
     "adapters": {"L201", "L702"},
     "dkey_pred": {"L702"},
+    "dkey_margin": {"L710"},
+    "reservation": {"L709"},
+    "account_left": {"L709", "L702"} | RUNS_ON,
+    "account": {"L201", "L203", "L709"},
     "dkey_real": {"L703"},
     "price_spent": {"L704"},
     "latency_ms": {"L704"},
@@ -187,7 +251,7 @@ FIELD_CODES: dict[str, set[str]] = {
     "claim_type": {"L609"},
 }
 ANY = {f"L{n}" for n in (*range(201, 204), *range(301, 306), 401, 402, *range(501, 506))} | {
-    *(f"L{n}" for n in (*range(601, 612), *range(701, 709))), "D101", "D102", "D302", "L104",
+    *(f"L{n}" for n in (*range(601, 612), *range(701, 711))), "D101", "D102", "D302", "L104",
 }  # fmt: skip
 
 
@@ -207,9 +271,12 @@ def another_honest_run(mutant: Mutant, data: bytes) -> bool:
     told |= {"max_expansions": limits.get("max_expansions"), "started_ms": header["started_ms"]}
     try:
         answers = [answer_of(r, 1) for r in mutant.records if r["kind"] == "refine"]
+        if "account" in header:
+            said = [told_of(r, 1) for r in mutant.records if "account_left" in r]
+            told["account"] = Retold(header, said)
         adapters = [Adapter(**listed) for listed in header.get("adapters", ())]
         written = honest(data, {"seed": SEED, **told}, Answered(answers, None), adapters)
-    except (Rejected, ResumeError, SettingsError):
+    except (Rejected, ResumeError, SettingsError, StopIteration):
         return False
     return chained(written) == mutant.data
 

@@ -136,4 +136,6 @@ def ranged_settings(rng: random.Random, artifact: Artifact, quoted: bool) -> dic
         told["ask"] = rng.choice(("leaf", "node", "node", "never"))
     if rng.random() < 0.3:
         told |= {"price_weight": "0.25", "latency_weight": "3", "epsilon_weight": "0"}
+    if rng.random() < 0.3:
+        told["margin"] = rng.choice(("0.1", "0.5", "0.9"))
     return told

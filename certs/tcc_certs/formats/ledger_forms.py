@@ -61,9 +61,32 @@ def _is_limits(value: Json) -> bool:
 def _is_controller(value: Json) -> bool:
     return (
         isinstance(value, dict)
-        and sorted(value) == ["ask", "epsilon_weight", "latency_weight", "price_weight"]
+        and sorted(set(value) - {"margin"})
+        == ["ask", "epsilon_weight", "latency_weight", "price_weight"]
         and isinstance(value["ask"], str)
         and all(DECIMAL[1](value[name]) for name in value if name != "ask")
+    )
+
+
+_WHOLES = ("latency_ms", "price")
+
+
+def _is_account(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) <= {"id", "epsilon", *_WHOLES}
+        and "id" in value
+        and HEX[1](value["id"])
+        and AMOUNT[1](value.get("epsilon", "0"))
+        and all(_is_size(value.get(name, 0)) for name in _WHOLES)
+    )
+
+
+def _is_left(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) <= {"epsilon", *_WHOLES}
+        and all(DECIMAL[1](left) for left in value.values())
     )
 
 
@@ -127,6 +150,8 @@ TIME: Format = (
 )
 LIMITS: Format = ("an object of max_expansions, max_ms, price_cap, sla_ms, epsilon_cap", _is_limits)
 CONTROLLER: Format = ("an object of ask, and the weights of three amounts", _is_controller)
+ACCOUNT: Format = ("an object of id, and caps: epsilon, latency_ms, price", _is_account)
+LEFT: Format = ("an object of epsilon, latency_ms, price, as decimals", _is_left)
 ADAPTERS: Format = (
     "a list of adapters, not empty",
     lambda value: isinstance(value, list) and bool(value) and all(map(_is_adapter, value)),

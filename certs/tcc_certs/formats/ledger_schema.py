@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_forms import (
+    ACCOUNT,
     ADAPTERS,
     AMOUNT,
     ATOM,
@@ -23,6 +24,7 @@ from tcc_certs.formats.ledger_forms import (
     EPSILON,
     GUARD_LIST,
     HEX,
+    LEFT,
     LIMITS,
     ORDER,
     PLANS,
@@ -91,7 +93,7 @@ _REQUIRED: Mapping[str, Mapping[str, Format]] = {
 }  # fmt: skip
 _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "open": {
-        "adapters": ADAPTERS, "after": CALLS, "atoms": ATOMS, "beacon": PUBLIC,
+        "account": ACCOUNT, "adapters": ADAPTERS, "after": CALLS, "atoms": ATOMS, "beacon": PUBLIC,
         "client_nonce": PUBLIC, "controller": CONTROLLER, "delta": AMOUNT, "guards": GUARD_LIST,
     },
     "node": {
@@ -111,11 +113,12 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "requeue": {"step": POSITIVE, "claim_type": TEXT, "guards": GUARD_LIST},
     "budget": {
         "node_id": UUID, "ctx_digest": HEX, "call": TEXT, "model_id": TEXT, "dkey_pred": Q32,
-        "guards": GUARD_LIST, **_CAPS, **_ADAPTED, **_PRIVATE,
+        "dkey_margin": Q32, "reservation": HEX, "account_left": LEFT, "guards": GUARD_LIST,
+        **_CAPS, **_ADAPTED, **_PRIVATE,
     },
     "refine": {
         "cost_low": DECIMAL, "cost_high": DECIMAL, "atom": ATOM, "claim_type": TEXT,
-        "guards": GUARD_LIST, **_ADAPTED, **_PRIVATE,
+        "dkey_margin": Q32, "account_left": LEFT, "guards": GUARD_LIST, **_ADAPTED, **_PRIVATE,
     },
     "downgrade": {},
     "recovered": {},

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.fixed import format_q32
 from tcc_certs.race.digest import uuid7
-from tcc_certs.replay.budgets import Amounts, Caps
+from tcc_certs.race.weights import Beta
+from tcc_certs.replay.budgets import Amounts, Caps, Choice, Rule, slack
 from tcc_certs.replay.tree import Node
 
 
@@ -33,6 +35,14 @@ def spent_fields(spent: Amounts) -> Mapping[str, Json]:
         "epsilon_used": format_decimal(spent.used, 9),
         **({} if spent.taken is None else spent.taken.fields()),
     }
+
+
+def margin_fields(rule: Rule | None, beta: Beta, choice: Choice) -> tuple[Mapping[str, Json], bool]:
+    """What the prediction was raised by, where the run has a margin; whether it was clamped."""
+    if rule is None or rule.margin is None:
+        return {}, False
+    margin, clamped = slack(beta, choice.margin)
+    return {"dkey_margin": format_q32(margin)}, clamped
 
 
 def cap_fields(caps: Caps) -> Mapping[str, Json]:

@@ -7,20 +7,21 @@ Cost: a few products of integers for each model of a tool.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tcc_certs.core.model import Model
 from tcc_certs.formats.decimals import divide_nearest
 from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN
 from tcc_certs.race.weights import NANO, Beta
+from tcc_certs.replay.margin import IN_ORDER, Decimal, Fraction, minus, raised
 
 if TYPE_CHECKING:
     from tcc_certs.core.atoms import Atom
     from tcc_certs.privacy.spending import Taken
 
-Decimal: TypeAlias = "tuple[int, int]"  # numerator, places
 
 UNNAMED = Model(name="quote", price=0, latency=0, epsilon=0)  # of a tool without models
 
@@ -83,6 +84,7 @@ class Rule:
         price_weight, latency_weight, epsilon_weight: a, b > 0 and c >= 0, exact decimals.
         caps: of the run.
         taken: the account that it begins with; None: it keeps none.
+        margin: Q, an exact decimal; None: a gain is expected as it is predicted.
     """
 
     ask: str
@@ -91,6 +93,7 @@ class Rule:
     epsilon_weight: Decimal
     caps: Caps
     taken: Taken | None = None
+    margin: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,22 +103,36 @@ class Choice:
     Attributes:
         number: its index among the tool's models.
         reserved: what it is taken to spend.
-        gain: what it is taken to raise the low cost by, nano-units: a fraction.
+        gain: what it is predicted to raise the low cost by, nano-units.
+        raised: the same with its margin: what it is chosen by.
     """
 
     number: int
     model: Model
     reserved: Amounts
-    gain: tuple[int, int]
+    gain: Fraction
+    raised: Fraction
+
+    @property
+    def margin(self) -> Fraction:
+        """What the prediction was raised by."""
+        return minus(self.raised, self.gain)
 
 
 @dataclass(slots=True)
 class _Seen:
-    """The answers of one model: observed latencies; sums of widths asked about, and of gains."""
+    """The answers of one model.
+
+    Attributes:
+        latencies: observed.
+        width, gained: sums of the widths that it was asked about, and of gains.
+        residuals: each gain less the one that was predicted, least first.
+    """
 
     latencies: list[int]
     width: int = 0
     gained: int = 0
+    residuals: list[Fraction] = field(default_factory=list)
 
 
 class Controller:
@@ -159,6 +176,8 @@ class Controller:
         self.spent = self.spent.plus(took)
         seen = self._seen.setdefault((tool, choice.number), _Seen([]))
         seen.latencies.append(took.latency)
+        if self._rule.margin is not None:
+            insort(seen.residuals, minus((gained, 1), choice.gain), key=IN_ORDER)
         seen.width += width
         seen.gained += gained
 
@@ -168,6 +187,7 @@ class Controller:
         if seen.latencies:
             # P95 by nearest rank.
             latency = sorted(seen.latencies)[-(-95 * len(seen.latencies) // 100) - 1]
+        gain = (width * (width + 2 * seen.gained), 2 * (width + seen.width))
         return Choice(
             number=number,
             model=model,
@@ -177,13 +197,16 @@ class Controller:
                 epsilon=model.epsilon,
                 atom=model.atom,
             ),
-            gain=(width * (width + 2 * seen.gained), 2 * (width + seen.width)),
+            gain=gain,
+            raised=raised(gain, width, seen.residuals, self._rule.margin),
         )
 
     def _rank(self, one: Choice, other: Choice) -> bool:
         """Whether `one`, later in the grammar, is better than `other`."""
         burden, others = self._burden(one.reserved), self._burden(other.reserved)
-        (gain, unit), (gained, others_unit) = one.gain, other.gain
+        (gain, unit), (gained, others_unit) = one.raised, other.raised
+        if 0 in (burden, others) and burden != others:
+            return burden == 0
         score, others_score = gain * others_unit * others, gained * unit * burden
         if score != others_score:
             return score > others_score
@@ -209,7 +232,7 @@ def _at_places(weight: Decimal, places: int) -> int:
     return weight[0] * scale
 
 
-def slack(beta: Beta, gain: tuple[int, int]) -> tuple[int, bool]:
+def slack(beta: Beta, gain: Fraction) -> tuple[int, bool]:
     """beta * gain (nano-units, a fraction) as Q32.32, and whether it had to be clamped."""
     numerator, denominator = gain
     unit = NANO * 10 ** beta[1] * denominator

@@ -16,6 +16,7 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.replay.adapters import Adapter, read_adapters
 from tcc_certs.replay.budgets import Caps, Rule
+from tcc_certs.replay.drawn import Account, read_account
 from tcc_certs.replay.findings import (
     NO_CERT,
     RUN_WISE_EXACT,
@@ -50,6 +51,7 @@ class Header:
         timed: whether there is a cap on the time.
         rule: of asking what calls cost; None where the header has none.
         caps: on what asking may spend.
+        account: that the run draws on; None: none.
         adapters: that models run with.
         raw: whether grammar or models were chosen by what the raw input was.
         taken: the account of privacy that the run begins with; None: it keeps none.
@@ -74,6 +76,7 @@ class Header:
     timed: bool
     rule: Rule | None
     caps: Caps
+    account: Account | None
     adapters: tuple[Adapter, ...]
     raw: bool
     taken: Taken | None
@@ -122,6 +125,7 @@ def read_header(record: Record) -> Header:
         timed=isinstance(limits, dict) and "max_ms" in limits,
         rule=_rule(record.get("controller"), caps, taken),
         caps=caps,
+        account=read_account(record.get("account"), text(record, "run_id")),
         adapters=read_adapters(record.get("adapters")),
         raw=record["privacy_scope"] == RAW_INPUT,
         taken=taken,
@@ -173,6 +177,7 @@ def _rule(controller: Json | None, caps: Caps, taken: Taken | None) -> Rule | No
         parse_decimal(text(controller, name), f"controller.{name}", Code.LEDGER_SCHEMA)
         for name in ("price_weight", "latency_weight", "epsilon_weight")
     )
+    margin = "margin" in controller
     return Rule(
         ask=text(controller, "ask"),
         price_weight=price,
@@ -180,6 +185,7 @@ def _rule(controller: Json | None, caps: Caps, taken: Taken | None) -> Rule | No
         epsilon_weight=epsilon,
         caps=caps,
         taken=taken,
+        margin=_decimal(controller, "margin") if margin else None,
     )
 
 

@@ -154,9 +154,13 @@ def _asking_rules(header: Header, has_ranges: bool) -> Iterator[Rule]:
     there = "a controller, as costs are ranges" if has_ranges else "no field"
     yield "controller", (rule is not None) == has_ranges, there
     yield "run_limits", has_ranges or header.caps == Caps(), "no caps on asking"
+    asks = rule is not None and rule.ask != "never"
+    yield "account", asks or header.account is None, "no field, as nobody is asked"
     if rule is None:
         return
     known = " or ".join(_ASKS)
     ensure(rule.ask in _ASKS, Code.UNKNOWN_FEATURE, "controller.ask", known, rule.ask)
     weights = (rule.price_weight[0] > 0, rule.latency_weight[0] > 0, rule.epsilon_weight[0] >= 0)
     yield "controller", all(weights), "weights above 0; of epsilon, at least 0"
+    number, places = rule.margin or (1, 1)
+    yield "controller", 0 < number < 10**places, "a margin above 0, below 1"

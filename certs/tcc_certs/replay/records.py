@@ -41,6 +41,8 @@ _CODES: Mapping[str, Code] = {
     "tail_lse": Code.TAIL,
     "model_id": Code.ASK,
     "dkey_pred": Code.ASK,
+    "dkey_margin": Code.MARGIN,
+    "reservation": Code.RESERVATION,
     "adapter_id": Code.ASK,
     "dp_cert_id": Code.ASK,
     "eps_train": Code.ASK,

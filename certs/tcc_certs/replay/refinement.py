@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from tcc_certs.core.model import Model
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.replay.budgets import UNNAMED, Choice, Controller, Rule
+from tcc_certs.replay.drawn import Account, Drawn
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.tree import Node
 
@@ -88,17 +89,29 @@ class Refinement:
         asks: whether asking goes on; once a budget has failed nothing more is asked.
         same: whether every answer so far came from a tool that promises one cost for each edge,
             and lay where it had to.
+        drawn: what was drawn on the account of the run; None: it has none.
+        refused: models for which the account had too little since the last ask.
     """
 
-    def __init__(self, language: Language, asking: Asking, rule: Rule) -> None:
+    def __init__(
+        self, language: Language, asking: Asking, rule: Rule, account: Account | None = None
+    ) -> None:
         self.controller = Controller(rule)
         self.asks = True
         self.same = True
+        self.drawn = None if account is None else Drawn(account)
+        self.refused: list[int] = []
         self._asking = asking
         self._language = language
         self._rule = rule
         self._index = {text: call for call, text in enumerate(language.texts)}
         self._edges: dict[bytes, Edge] = {}
+
+    @property
+    def overspent(self) -> bool:
+        """Whether the asks so far took more than a cap allows, of the run or of its account."""
+        drawn = self.drawn
+        return self.controller.overspent or (drawn is not None and drawn.overdrawn)
 
     def call_of(self, node: Node) -> int:
         """The call of the edge that leads to `node`, which is no leaf and not the root."""
@@ -140,6 +153,7 @@ class Refinement:
         if self._rule.ask == "never":
             return None
         models, tried = self._asking.models[self.call_of(node)], self.edge(node).tried
+        tried = tried + self.refused
         return self.controller.choose(self.tool(node), models, tried, self.width(node))
 
     def tool(self, node: Node) -> int:

@@ -136,7 +136,9 @@ class Replay:
         language = language_of(trust.artifact, header.inflate, header.recipe)
         key = refinement = None
         if header.rule is not None:
-            refinement = Refinement(language, read_asking(trust.artifact), header.rule)
+            refinement = Refinement(
+                language, read_asking(trust.artifact), header.rule, header.account
+            )
         if trust.seed is not None:
             trust.seed.check(header.seed_commitment)
             key = Uniforms(race_key(trust.seed.seed, race_salt(record, root.digest)))

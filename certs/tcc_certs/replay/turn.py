@@ -60,7 +60,7 @@ def next_turn(
     expansions: int,
 ) -> Turn:
     """What is done next, unless the run is ended from outside or by its clock."""
-    if refinement is not None and refinement.asks and refinement.controller.overspent:
+    if refinement is not None and refinement.asks and refinement.overspent:
         return Turn.BUDGET
     if top is None or (best.incumbent is not None and top.key <= best.incumbent):
         return Turn.CLOSE

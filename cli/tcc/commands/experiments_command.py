@@ -33,6 +33,11 @@ OnPart = Callable[[str, int, int], None]
     help="that measure at the same time",
 )
 @click.option("--no-figures", is_flag=True, help="tables and RESULTS.md alone; needs no matplotlib")
+@click.option(
+    "--ledgers",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="keep the ledger of every run there, validated, beside its artifact; runs all parts again",
+)
 @click.option("--list", "lists", is_flag=True, help="name the experiments, and run none")
 @json_option
 @click.pass_context
@@ -44,6 +49,7 @@ def command(
     out: Path,
     processes: int,
     no_figures: bool,
+    ledgers: Path | None,
     lists: bool,
     as_json: bool,
 ) -> None:
@@ -86,7 +92,7 @@ def command(
     size = Size.QUICK if quick else Size.FULL
     concluded = {}
     with bars(quiet=as_json) as on_part:
-        rows = run(wanted, size, Store(out / ".parts"), processes, on_part)
+        rows = run(wanted, size, Store(out / ".parts"), processes, on_part, ledgers)
     for experiment in wanted:
         conclusion = experiment.conclude(rows[experiment.name])
         publish(out, experiment, conclusion, size, not no_figures)

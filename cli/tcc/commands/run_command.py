@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from tcc import screen
 from tcc.atoms import atoms_in, plain_delta
+from tcc.commands.account_command import account_in
 from tcc.commands.adapters_command import adapters_in
 from tcc.configured import config_of, config_options, fill
 from tcc.exits import CLEAN, DECLINED
@@ -34,7 +35,6 @@ from tcc.progress import OnExpand, live_line
 from tcc.run_options import RUNNING, run_options
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Rejected
-from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.quote_book import QuoteBook, read_quotes
 from tcc_runtime.errors import AnswerError, LedgerError, ResumeError, SettingsError
@@ -52,6 +52,7 @@ from tcc_runtime.terms.settings import DEFAULT_DELTA, TABLE, Settings
 @run_options
 @input_option("--quotes", "a book of quotes: what calls cost whose cost is a range")
 @input_option("--adapters", "the registry of adapters that models run with")
+@input_option("--account", "that asking draws on, as other runs do: a file of `tcc account create`")
 @input_option("--atoms", "a list of atoms: what privatised the input before the run")
 @click.option(
     "--predict/--no-predict",
@@ -76,6 +77,7 @@ def command(
     ledger: Path | None,
     quotes: Path | None,
     adapters: Path | None,
+    account: Path | None,
     atoms: Path | None,
     overwrite: bool,
     resumes: bool,
@@ -99,13 +101,14 @@ def command(
     handed = () if atoms is None else atoms_in(atoms)
     settings, predicted = _settings(given, handed), None
     trust = {name: given.pop(name) for name in ("checked", "no_verify")}
-    inputs = [path for path in (quotes, adapters, atoms) if path is not None]
+    inputs = [path for path in (quotes, adapters, atoms, account) if path is not None]
     options = options_of(given)
     opened = open_artifact(artifact, command="run", options=options, read=inputs, **trust)
     if ledger is not None and same_file(ledger, inputs):
         raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
     quoter = None if quotes is None else _book(quotes, opened)
     known = None if adapters is None else adapters_in(adapters)
+    drawn_on = None if account is None else account_in(account)
     if quoter is not None and quoter.names_atoms and settings.delta is None:
         settings = replace(settings, delta=DEFAULT_DELTA)
     try:
@@ -123,17 +126,28 @@ def command(
         estimated = None if resumes else warn_of_relaxed(opened, settings, asked)
         with live_line(quiet=as_json) as on_expand:
             if resumes:
-                run = _resume(opened, ledger, settings, withhold_seed, on_expand, quoter, known)
+                asking = {"quoter": quoter, "adapters": known, "account": drawn_on}
+                run = _resume(opened, ledger, settings, withhold_seed, on_expand, asking)
             else:
                 sink = HashOnly() if ledger is None else LedgerFile(ledger, overwrite=overwrite)
                 started = time.time_ns() // 1_000_000
                 recorder = Recorder(sink, started_ms=started, withhold=withhold_seed)
-                run = search(opened, settings, recorder, on_expand, quoter=quoter, adapters=known)
+                run = search(
+                    opened,
+                    settings,
+                    recorder,
+                    on_expand,
+                    quoter=quoter,
+                    adapters=known,
+                    account=drawn_on,
+                )
     except SettingsError as error:
         raise _bad_setting(error) from None
     except (AnswerError, ResumeError) as error:
         raise click.ClickException(str(error)) from None
     except Rejected as refusal:
+        if refusal.code.value[0] == "K" and account is not None:
+            refuse(account, refusal)
         refuse(ledger if resumes and ledger else artifact, refusal)
     except LedgerError as error:
         there = isinstance(error.cause, FileExistsError)
@@ -180,8 +194,7 @@ def _resume(
     settings: Settings,
     withhold: bool,
     on_expand: OnExpand | None,
-    quoter: QuoteBook | None,
-    adapters: tuple[Adapter, ...] | None,
+    asking: dict[str, Any],
 ) -> Run:
     ctx = click.get_current_context()
     if ledger is None or ctx.get_parameter_source("seed") != ParameterSource.COMMANDLINE:
@@ -193,6 +206,5 @@ def _resume(
         opening_salt=settings.opening_salt,
         withhold=withhold,
         on_expand=on_expand,
-        quoter=quoter,
-        adapters=adapters,
+        **asking,
     )

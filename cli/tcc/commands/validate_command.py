@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, TypeAlias
 import click
 
 from tcc import screen
+from tcc.commands.account_command import account_in
 from tcc.commands.adapters_command import extra_missing
 from tcc.documents import to_json
 from tcc.exits import CLEAN
@@ -45,6 +46,7 @@ _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
 @digest_option("--pin", "the artifact digest that is trusted")
 @audit_options
 @input_option("--adapters", "the registry that the adapters of a run have to stand in")
+@input_option("--account", "that the run drew on: its reservations have to stand there")
 @click.option(
     "--nodes",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -61,6 +63,7 @@ def command(
     pin: bytes | None,
     output_format: str,
     nodes: Path | None,
+    account: Path | None,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -69,13 +72,15 @@ def command(
     require_artifact(artifact)
     require_ledger(ledger)
     pinned = None if pin is None else pin.hex()
+    drawn_on = None if account is None else account_in(account)
     try:
         with _nodes_file(nodes, [ledger, artifact, given["counts"]]) as tell:
-            found = validate(ledger, artifact, pin=pinned, nodes=tell, **given)
+            found = validate(ledger, artifact, pin=pinned, nodes=tell, account=drawn_on, **given)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
     except Rejected as refusal:
-        refuse(given["adapters"] or ledger, refusal)
+        of_account = refusal.code.value[0] == "K"
+        refuse((account if of_account else given["adapters"]) or ledger, refusal)
     except ReaderMissing:
         raise extra_missing() from None
     except SettingsError as error:

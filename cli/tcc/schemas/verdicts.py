@@ -31,6 +31,7 @@ _REPLAYED = one_of("VALID", "INVALID", "DECLINED", "INCOMPLETE")
 _STATED = closed({"privacy_scope": {"const": "post_processing_only"}, "atoms": WHOLE, **STATED})
 _NOT_STATED = closed({"privacy_scope": {"const": "raw_input_dependent"}})
 _NOT_READ = {"const": ""}  # of a ledger that was not read as far as its claim
+_AMOUNTS = {"price": DECIMAL, "latency_ms": DECIMAL, "epsilon": DECIMAL}
 _SESSION_CLAIM = one_of("Conformant", "ConformantPrefix", "NoClaim")
 _DIGEST = {"type": "string", "pattern": "^([0-9a-f]{64})?$"}
 _CHECKED = {
@@ -131,6 +132,19 @@ VERDICTS: Final[Mapping[str, Sequence[Schema]]] = {
     "adapters": (
         closed({"folder": TEXT, "adapter_id": HEX32}),
         closed({"adapters": listed(_ADAPTER)}),
+    ),
+    "account": (
+        closed(
+            {
+                "id": HEX32,
+                "lease_ms": WHOLE,
+                "caps": closed({}, _AMOUNTS),
+                "spent": closed(_AMOUNTS),
+                "held": closed(_AMOUNTS),
+                "left": closed({}, _AMOUNTS),
+                "reservations": by_name(WHOLE),
+            }
+        ),
     ),
     "session": (_TOLD,),
     "report": (

@@ -6,10 +6,13 @@ Text: docs/spec/race.md, sections 17 and 19.  Cost: one answer of memory for eac
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tcc_certs.core.atoms import Atom, canonical_atom
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
+from tcc_runtime.account.amounts import Left
+from tcc_runtime.asking.drawing import Told
 from tcc_runtime.asking.quotes import Answer, Question, Quoter, nano
 from tcc_runtime.errors import AnswerError, ResumeError
 
@@ -36,6 +39,25 @@ class Answered:
         if self._quoter is None:
             raise ResumeError("quotes", f"somebody to ask for {question.call}", "nobody")
         return self._quoter(question)
+
+
+def told_of(record: Mapping[str, Json], line: int) -> Told:
+    """What the `budget` or `refine` record on that line says of the account of the run.
+
+    Raises:
+        ResumeError: its amounts are none.
+    """
+    stated: Any = record["account_left"]
+    try:
+        left = Left(
+            **{
+                name: nano(number, name) if name == "epsilon" else int(number)
+                for name, number in stated.items()
+            }
+        )
+    except (AnswerError, ValueError):
+        raise ResumeError(f"line {line}: account_left", "amounts", stated) from None
+    return Told(event=str(record.get("budget_event", "refine")), left=left)
 
 
 def answer_of(record: Mapping[str, Json], line: int) -> Answer:

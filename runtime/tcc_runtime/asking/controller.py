@@ -12,6 +12,7 @@ from bisect import insort
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.core.model import Model
@@ -56,22 +57,25 @@ class Choice:
     Attributes:
         place: its index among the tool's models.
         expected: what asking is expected to take.
-        gain: by how much the low cost is expected to rise, nano-units.
+        gain: by how much the low cost is predicted to rise, nano-units.
+        raised: the same with its margin: what it is chosen by.
     """
 
     place: int
     model: Model
     expected: Spending
     gain: Fraction
+    raised: Fraction
 
 
 @dataclass(slots=True)
 class _Record:
-    """What a model has answered: latencies in order; sums of widths and of gains."""
+    """What a model has answered: latencies and residuals in order; sums of widths and gains."""
 
     latencies: list[int] = field(default_factory=list)
     width: int = 0
     gained: int = 0
+    residuals: list[Fraction] = field(default_factory=list)
 
 
 class Controller:
@@ -95,6 +99,7 @@ class Controller:
         )
         self._records: dict[tuple[int, int], _Record] = {}
         self._taken = taken
+        self._margin = None if settings.margin is None else Fraction(settings.margin)
         self.spent = Spending(taken=taken)
 
     @property
@@ -128,6 +133,8 @@ class Controller:
         insort(record.latencies, took.latency)
         record.width += width
         record.gained += gained
+        if self._margin is not None:
+            insort(record.residuals, gained - choice.gain)
 
     def _offer(self, tool: int, place: int, model: Model, width: int) -> Choice:
         record = self._records.get((tool, place), _Record())
@@ -140,7 +147,15 @@ class Controller:
             epsilon=model.epsilon,
             atom=model.atom,
         )
-        return Choice(place=place, model=model, expected=expected, gain=gain)
+        raised = gain if self._margin is None else self._raised(gain, width, record.residuals)
+        return Choice(place=place, model=model, expected=expected, gain=gain, raised=raised)
+
+    def _raised(self, gain: Fraction, width: int, residuals: Sequence[Fraction]) -> Fraction:
+        """With the split-conformal upper quantile of past residuals, within 0 .. width."""
+        rank = ceil((len(residuals) + 1) * (self._margin or 0))
+        if rank > len(residuals):
+            return Fraction(width)
+        return min(max(gain + residuals[rank - 1], Fraction(0)), Fraction(width))
 
     def _merit(self, offer: Choice) -> tuple[int, Fraction, Fraction, Fraction, int]:
         """Greater is better: what is free first, then by ratio, gain, burden, order."""
@@ -150,8 +165,8 @@ class Controller:
             alone = self._taken.alone(alone, expected.atom)
         amounts = (expected.price, expected.latency, alone)
         burden = sum((w * n for w, n in zip(self._weights, amounts, strict=True)), Fraction(0))
-        ratio = offer.gain / burden if burden else Fraction(0)
-        return int(not burden), ratio, offer.gain, -burden, -offer.place
+        ratio = offer.raised / burden if burden else Fraction(0)
+        return int(not burden), ratio, offer.raised, -burden, -offer.place
 
     def _fits(self, spent: Spending) -> bool:
         amounts = (spent.price, spent.latency)

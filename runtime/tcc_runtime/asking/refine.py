@@ -12,8 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tcc_certs.core.model import Model
+from tcc_runtime.account.amounts import Amounts, Left
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.controller import Choice, Controller, Spending
+from tcc_runtime.asking.drawing import Drawing, Wish
 from tcc_runtime.asking.quotes import Answer, Question, Quoter, models_of
 from tcc_runtime.errors import AnswerError
 from tcc_runtime.item import EDGE, ID, LEFT, SOURCE, VIEW, Item, call_of, node_of, nodes_up
@@ -48,6 +50,7 @@ class Asked:
         took: what it took.
         gained: by how much the low cost rose, nano-units.
         fails: whether the answer is not strictly inside of what was known.
+        left: what is left of the account of the run, after it; None: it has none.
     """
 
     node: Item
@@ -56,6 +59,7 @@ class Asked:
     took: Spending
     gained: int
     fails: bool
+    left: Left | None = None
 
 
 class Refinement:
@@ -72,6 +76,7 @@ class Refinement:
         closed: whether asking has ended: a budget has failed.
         same: whether each answer came from a tool that promises one cost for an edge, and was
             inside of what was known.
+        drawing: draws on the account of the run; None: it has none.
     """
 
     def __init__(
@@ -85,6 +90,9 @@ class Refinement:
         self._counts_atoms = terms.taken is not None
         self.closed = False
         self.same = True
+        self.drawing: Drawing | None = None
+        self._overdrawn = False
+        self._refused: list[int] = []
         self._quoter = quoter
         self._at_nodes = terms.ask == "node"
         self._clock = clock
@@ -97,7 +105,7 @@ class Refinement:
     @property
     def overspent(self) -> bool:
         """Whether asking goes on and has taken more than a cap allows."""
-        return not self.closed and self.controller.overspent
+        return not self.closed and (self._overdrawn or self.controller.overspent)
 
     def low(self, item: Item) -> int:
         """The least that the calls of a prefix cost, as far as is known."""
@@ -141,15 +149,28 @@ class Refinement:
             return None
         low, high = self._known(node, call)
         known = self._edges.get(node[ID])
-        asked = () if known is None else known.asked
+        asked = (*(() if known is None else known.asked), *self._refused)
         number = self._owner[call.index]
         return self.controller.choose(number, models_of(self._tools[number]), asked, high - low)
+
+    def wish(self, choice: Choice) -> Wish | None:
+        """Reserves of the account what asking is expected to take; None: there is no account.
+
+        A model for which there is too little is not chosen again before somebody was asked.
+        """
+        if self.drawing is None:
+            return None
+        spent = self.controller.spent
+        found = self.drawing.wish(_drawn(spent, spent + choice.expected, choice.expected))
+        self._refused = [] if found.granted else [*self._refused, choice.place]
+        return found
 
     def ask(self, node: Item, choice: Choice) -> Asked:
         """Asks, and takes in what is answered.
 
         Raises:
             AnswerError: the quoter gives something that is no answer.
+            Rejected: K101, K103, K104, K106 of the account.
         """
         call = call_of(node)
         if self._quoter is None or call is None:
@@ -163,6 +184,8 @@ class Refinement:
             high=edge.high,
             occurrence=edge.occurrence,
         )
+        if self.drawing is not None:
+            self.drawing.begin()
         before = self._clock()
         answer = self._quoter(question) or Answer()
         if answer.atom is not None and not self._counts_atoms:
@@ -189,8 +212,20 @@ class Refinement:
             if not fails:
                 gained = low - edge.low
                 edge.low, edge.high = answer
+        spent, left = self.controller.spent, None
         self.controller.settle(number, choice, took, width, gained)
-        return Asked(node=node, choice=choice, answer=answer, took=took, gained=gained, fails=fails)
+        if self.drawing is not None:
+            left = self.drawing.settle(_drawn(spent, self.controller.spent, took))
+            self._overdrawn = left.overdrawn
+        return Asked(
+            node=node,
+            choice=choice,
+            answer=answer,
+            took=took,
+            gained=gained,
+            fails=fails,
+            left=left,
+        )
 
     def _known(self, node: Item, call: Call) -> tuple[int, int]:
         known = self._edges.get(node[ID])
@@ -215,6 +250,12 @@ def refinement_of(
         return None
     asked = None if terms.ask == "never" else quoter
     return Refinement(artifact, terms, asked, clock)
+
+
+def _drawn(before: Spending, after: Spending, one: Spending) -> Amounts:
+    """What an ask takes of an account: of epsilon, by how much it raises that of the run."""
+    raised = after.epsilon_used - before.epsilon_used
+    return Amounts(price=one.price, latency_ms=one.latency, epsilon=raised)
 
 
 def _taken(answer: Answer, model: Model, seconds: float) -> Spending:

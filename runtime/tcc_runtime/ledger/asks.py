@@ -13,8 +13,10 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import divide_nearest, format_decimal
 from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN, format_q32
 from tcc_certs.privacy.spending import Taken
+from tcc_runtime.account.amounts import Amounts, Left
 from tcc_runtime.adapters.adapter import adapter_of
 from tcc_runtime.asking.controller import Choice, Spending
+from tcc_runtime.asking.drawing import Wish
 from tcc_runtime.asking.refine import Asked
 from tcc_runtime.guards import Guard
 from tcc_runtime.item import ID, LEFT, ORDER, Item, call_of, step_of
@@ -38,6 +40,7 @@ class AskLines:
         self._unit: int = 10 ** (beta[1] + _PLACES)
         self._caps = cap_fields(terms.settings)
         self._adapters = terms.adapters
+        self._margin = terms.settings.margin is not None
 
     def requeue(self, node: Item, node_id: str, clamp: bool, marks: Marks) -> Mapping[str, Json]:
         """`requeue`."""
@@ -51,20 +54,38 @@ class AskLines:
         }
 
     def reserve(
-        self, node: Item, node_id: str, choice: Choice, spent: Spending, marks: Marks
+        self,
+        node: Item,
+        node_id: str,
+        choice: Choice,
+        spent: Spending,
+        wish: Wish | None,
+        marks: Marks,
     ) -> Mapping[str, Json]:
-        """`budget`, before an ask: `spent` with what it is expected to take."""
-        predicted, clamped = self.slack(choice.gain)
+        """`budget`, before an ask: `spent` with what it is expected to take; or a refusal of it."""
+        refused = wish is not None and not wish.granted
+        predicted, clamped = self._predicted(choice)
         return {
             "kind": "budget",
-            "budget_event": "reserve",
+            "budget_event": "refused" if refused else "reserve",
             **_edge(node, node_id),
             **self._model(choice),
-            "dkey_pred": format_q32(predicted),
-            **spent_fields(spent + choice.expected),
+            **predicted,
+            **({} if wish is None else {"reservation": wish.name}),
+            **left_field(None if wish is None else wish.left),
+            **spent_fields(spent if refused else spent + choice.expected),
             **self._caps,
             **marks.guards([Guard.CLAMP] * clamped, False),
         }
+
+    def _predicted(self, choice: Choice) -> tuple[Mapping[str, Json], bool]:
+        """What an ask is expected to gain, and whether a number of it had to be clamped."""
+        predicted, clamped = self.slack(choice.gain)
+        fields: dict[str, Json] = {"dkey_pred": format_q32(predicted)}
+        if not self._margin:
+            return fields, clamped
+        margin, also = self.slack(choice.raised - choice.gain)
+        return {**fields, "dkey_margin": format_q32(margin)}, clamped or also
 
     def exhausted(
         self, node: Item | None, node_id: str | None, spent: Spending, marks: Marks
@@ -83,7 +104,7 @@ class AskLines:
         self, asked: Asked, node_id: str, spent: Spending, marks: Marks
     ) -> Mapping[str, Json]:
         """`refine`: the answer as it was given, inside or not."""
-        predicted, one = self.slack(asked.choice.gain)
+        predicted, one = self._predicted(asked.choice)
         realised, other = self.slack(Fraction(asked.gained))
         answer: dict[str, Json] = {}
         if asked.answer is not None:
@@ -95,13 +116,14 @@ class AskLines:
             "kind": "refine",
             **_edge(asked.node, node_id),
             **self._model(asked.choice),
-            "dkey_pred": format_q32(predicted),
+            **predicted,
             "dkey_real": format_q32(realised),
             "price": str(asked.took.price),
             "latency": str(asked.took.latency),
             "epsilon": format_decimal(asked.took.epsilon, _PLACES),
             **({} if asked.took.atom is None else {"atom": atom_document(asked.took.atom)}),
             **answer,
+            **left_field(asked.left),
             **spent_fields(spent),
             **marks.guards(fired, asked.fails),
         }
@@ -138,6 +160,28 @@ def spent_fields(spent: Spending) -> Mapping[str, Json]:
     }
 
 
+def left_field(left: Left | None) -> Mapping[str, Json]:
+    """What is left of the caps of an account."""
+    if left is None:
+        return {}
+    return {"account_left": {name: _amount(name, number) for name, number in left.capped()}}
+
+
+def account_field(terms: Terms) -> Mapping[str, Json]:
+    """The member `account` of `open`, where the run draws on one."""
+    if terms.account is None:
+        return {}
+    name, caps = terms.account
+    shown: dict[str, Json] = {"id": name}
+    for cap, number in caps.left(Amounts()).capped():
+        shown[cap] = _amount(cap, number) if cap == "epsilon" else number
+    return {"account": shown}
+
+
+def _amount(name: str, number: int) -> str:
+    return format_decimal(number, _PLACES if name == "epsilon" else 0)
+
+
 def adapters_field(terms: Terms) -> Mapping[str, Json]:
     """The member `adapters` of `open`, where models that may be asked run with some."""
     listed = [adapter.listed for adapter in terms.adapters]
@@ -160,4 +204,6 @@ def controller_field(terms: Terms) -> Mapping[str, Json]:
         return {}
     names = ("price_weight", "latency_weight", "epsilon_weight")
     weights = {name: getattr(terms.settings, name) for name in names}
-    return {"controller": {"ask": terms.ask, **weights}}
+    margin = terms.settings.margin
+    raised = {} if margin is None else {"margin": margin}
+    return {"controller": {"ask": terms.ask, **weights, **raised}}

@@ -24,6 +24,11 @@ _TERMS = attrgetter(*(field.name for field in fields(Terms) if field.name != "se
 _AFTER_ID, _CHANGING = b'"run_limits":', b'"seed_commitment":"","started_ms":0'
 
 
+def run_id_in(line: bytes) -> str:
+    """The identity of the run in its `open`, as :func:`open_line` gives it."""
+    return line.partition(b'"run_id":"')[2][:36].decode()
+
+
 class _Common:
     """What is the same in the records of all runs on some terms, whatever the seed.
 

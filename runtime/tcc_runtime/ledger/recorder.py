@@ -16,14 +16,16 @@ from blake3 import blake3
 
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.race.digest import seed_commitment
+from tcc_runtime.account.account import Account
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.controller import Choice, Spending
+from tcc_runtime.asking.drawing import Drawing, Drawn, Wish
 from tcc_runtime.asking.refine import Asked
 from tcc_runtime.guards import Descent, Guard
 from tcc_runtime.item import ID, Item, node_of
 from tcc_runtime.ledger.asks import AskLines
 from tcc_runtime.ledger.lines import Contexts, Marks, node_id, stamp_of
-from tcc_runtime.ledger.open_line import open_line
+from tcc_runtime.ledger.open_line import open_line, run_id_in
 from tcc_runtime.ledger.records import close_record, downgrade_record
 from tcc_runtime.ledger.sinks import HashOnly, Sink
 from tcc_runtime.ledger.steps import StepLines, Waiting
@@ -45,6 +47,9 @@ class Recorder:
 
     Raises:
         ValueError: started_ms is out of range.
+
+    Attributes:
+        run_id: of the run, once its ledger is open.
     """
 
     def __init__(self, sink: Sink, *, started_ms: int, withhold: bool = False) -> None:
@@ -65,6 +70,7 @@ class Recorder:
         self._waiting: list[Waiting] = []
         self._size = 0
         self._told: AskLines | None = None
+        self.run_id = ""
 
     @property
     def head(self) -> str:
@@ -103,6 +109,11 @@ class Recorder:
         self._sink.open()
         self._append(line)
         self._sink.sync()
+        self.run_id = run_id_in(line)
+
+    def drawing(self, account: Account) -> Drawing:
+        """Draws on `account` for the run that is recorded."""
+        return Drawn(account, self.run_id)
 
     def enter(self, race: Race) -> None:
         """The race of all that follows; what was told before is written first."""
@@ -149,10 +160,18 @@ class Recorder:
         named = self._named(node_of(item))
         self._write(self._asks.requeue(item, named, clamp, self._marks))
 
-    def reserve(self, edge: Item, choice: Choice, spent: Spending) -> None:
-        """Writes `budget`, before an ask; `spent` is what all asks before it took."""
+    def reserve(
+        self, edge: Item, choice: Choice, spent: Spending, wish: Wish | None = None
+    ) -> None:
+        """Writes `budget`, before an ask or where the account refuses it.
+
+        Args:
+            spent: what all asks before it took.
+            wish: what the account of the run says; None: it has none.
+        """
         self.flush()
-        self._write(self._asks.reserve(edge, self._named(edge), choice, spent, self._marks))
+        named = self._named(edge)
+        self._write(self._asks.reserve(edge, named, choice, spent, wish, self._marks))
 
     def refine(self, asked: Asked, spent: Spending) -> None:
         """Writes `refine` and makes it durable: answers may cost money."""

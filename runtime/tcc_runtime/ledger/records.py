@@ -14,6 +14,7 @@ from tcc_certs.formats.fixed import format_q32
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.guards import Descent, Guard, Stop
 from tcc_runtime.ledger.asks import (
+    account_field,
     adapters_field,
     cap_fields,
     controller_field,
@@ -62,11 +63,12 @@ def open_record(
         **({"after": list(settings.after)} if settings.after else {}),
         **controller_field(terms),
         **adapters_field(terms),
-        **_account(terms),
+        **account_field(terms),
+        **_privacy(terms),
     }
 
 
-def _account(terms: Terms) -> dict[str, Json]:
+def _privacy(terms: Terms) -> dict[str, Json]:
     """The delta of a run that counts atoms, and those that it was handed."""
     if terms.taken is None:
         return {}

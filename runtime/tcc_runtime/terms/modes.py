@@ -12,6 +12,7 @@ from typing import Final
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.privacy.spending import Taken, account, exact_delta
+from tcc_runtime.account.amounts import Caps
 from tcc_runtime.adapters.adapter import Adapter, adapters_of
 from tcc_runtime.artifact.counts import written_bytes
 from tcc_runtime.artifact.cuts import cut_of
@@ -46,6 +47,7 @@ class Terms:
         ask: when costs that are ranges are asked for; None where all costs are points.
         adapters: that the models which may be asked run with, in order of their names.
         taken: the account of privacy that the run begins with; None where it keeps none.
+        account: identity and caps of what the run draws on; None where it has no account.
     """
 
     settings: Settings
@@ -59,6 +61,7 @@ class Terms:
     ask: Ask | None
     adapters: tuple[Adapter, ...] = ()
     taken: Taken | None = None
+    account: tuple[str, Caps] | None = None
 
 
 def terms_of(
@@ -67,12 +70,14 @@ def terms_of(
     *,
     quoted: bool = True,
     registry: Iterable[Adapter] | None = None,
+    account: tuple[str, Caps] | None = None,
 ) -> Terms:
     """Settles what the settings leave open, and refuses what the artifact cannot give.
 
     Args:
         quoted: whether there is somebody to ask.
         registry: the adapters that are known; None: nothing is said of adapters.
+        account: identity and caps of the one that the run draws on; None: there is none.
 
     Raises:
         AfterRefused: `after` is no prefix of a plan.
@@ -120,7 +125,14 @@ def terms_of(
         ask=ask,
         adapters=adapters_of(artifact.core, registry) if asked and registry is not None else (),
         taken=_taken(artifact, settings),
+        account=_account(ask, account),
     )
+
+
+def _account(ask: Ask | None, account: tuple[str, Caps] | None) -> tuple[str, Caps] | None:
+    if account is not None and ask in (None, "never"):
+        raise SettingsError("account", "none, as nobody is asked", account[0])
+    return account
 
 
 def _taken(artifact: Artifact, settings: Settings) -> Taken | None:
@@ -147,6 +159,8 @@ def _ask(artifact: Artifact, settings: Settings, quoted: bool) -> Ask | None:
             raise SettingsError("ask", "nothing, as no cost is a range", settings.ask)
         for name in settings.capped_asking:
             raise SettingsError(name, "no cap, as no cost is a range", getattr(settings, name))
+        if settings.margin is not None:
+            raise SettingsError("margin", "none, as no cost is a range", settings.margin)
         return None
     if asking and not quoted:
         raise SettingsError("ask", "never, as there is nobody to ask", settings.ask)

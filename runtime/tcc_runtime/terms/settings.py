@@ -57,6 +57,8 @@ class Settings:
         price_weight, latency_weight, epsilon_weight: what a cent, a millisecond and one epsilon
             weigh against each other in the choice of a model; exact decimals, the first two above
             0.
+        margin: Q: the predicted gain of a model is raised by the upper quantile Q of its past
+            errors, an exact decimal above 0 and below 1; None takes it as it is predicted.
         delta: at which the epsilon of atoms is stated and held against `epsilon_cap`, an exact
             decimal above 0 and below 1; None is 0.00001 where there are atoms to count.
         raw_input_dependent: grammar or models were chosen by what the raw input was: the run says
@@ -145,6 +147,16 @@ class Settings:
     )
     epsilon_weight: str = field(
         default="1", metadata={"about": "of one epsilon", "least": 0, "asking": True}
+    )
+    margin: str | None = field(
+        default=None,
+        metadata={
+            "about": "raise what a model is expected to gain by this quantile of its past errors",
+            "metavar": "Q",
+            "above": 0,
+            "below": 1,
+            "asking": True,
+        },
     )
     delta: str | None = field(
         default=None,

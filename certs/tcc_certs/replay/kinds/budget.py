@@ -5,12 +5,14 @@ Normative text: docs/spec/ledger.md, section 11.  Cost: the controller's choice.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.fixed import format_q32
 from tcc_certs.formats.ledger import Record
 from tcc_certs.replay.adapters import adapter_fields
-from tcc_certs.replay.amounts import cap_fields, edge_fields, spent_fields
+from tcc_certs.replay.amounts import cap_fields, edge_fields, margin_fields, spent_fields
 from tcc_certs.replay.budgets import slack
 from tcc_certs.replay.fallback import Fallback
 from tcc_certs.replay.guards import BUDGET, CLAMP
@@ -29,7 +31,7 @@ def replay_budget(run: Run, record: Record, line: int) -> None:
     if refinement is None or turn is not Turn.BUDGET:
         raise Rejected(Code.ASK, "kind", turn.value, "budget")
     spent, top = refinement.controller.spent, run.frontier.top
-    edge = None if top is None or refinement.controller.overspent else refinement.unasked(top)
+    edge = None if top is None or refinement.overspent else refinement.unasked(top)
     choice = None if edge is None else refinement.choice(edge)
     expected: dict[str, Json] = {
         "kind": "budget",
@@ -40,15 +42,28 @@ def replay_budget(run: Run, record: Record, line: int) -> None:
         expected |= {"budget_event": "exhausted", **spent_fields(spent)}
         run.hold(expected, record, line, [BUDGET])
         refinement.asks = False
+        refinement.refused = []
         run.falls_back = not isinstance(run.policy, Fallback)
         return
     predicted, clamped = slack(run.language.beta, choice.gain)
+    margin, also = margin_fields(run.header.rule, run.language.beta, choice)
+    drawn = refinement.drawn
+    refused = drawn is not None and record.get("budget_event") == "refused"
+    account: Mapping[str, Json] = {}
+    if drawn is not None:
+        account = drawn.wish(spent, choice.reserved, record, line, run.findings)
     expected |= {
-        "budget_event": "reserve",
+        "budget_event": "refused" if refused else "reserve",
         "model_id": choice.model.name,
         **adapter_fields(run.header.adapters, choice.model),
         "dkey_pred": format_q32(predicted),
-        **spent_fields(spent.plus(choice.reserved)),
+        **margin,
+        **account,
+        **spent_fields(spent if refused else spent.plus(choice.reserved)),
     }
-    run.hold(expected, record, line, [CLAMP] if clamped else None)
+    run.hold(expected, record, line, [CLAMP] if clamped or also else None)
+    if refused:
+        refinement.refused.append(choice.number)
+        return
+    refinement.refused = []
     run.ask = Ask(node=edge, choice=choice)

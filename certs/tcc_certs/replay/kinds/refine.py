@@ -18,7 +18,7 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import text
 from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.adapters import adapter_fields
-from tcc_certs.replay.amounts import edge_fields, spent_fields
+from tcc_certs.replay.amounts import edge_fields, margin_fields, spent_fields
 from tcc_certs.replay.budgets import Amounts, slack
 from tcc_certs.replay.guards import CLAMP, RANGE
 from tcc_certs.replay.header import nano
@@ -43,14 +43,17 @@ def replay_refine(run: Run, record: Record, line: int) -> None:
     named = text(record, "node_id")
     ensure(named == node_id, Code.ASK, "node_id", node_id, named)
     run.ask = None
-    expected, guards = _answered(run, refinement, ask, record)
+    spent = refinement.controller.spent
+    expected, guards, took = _answered(run, refinement, ask, record)
+    if refinement.drawn is not None:
+        expected |= refinement.drawn.settled(spent, took, record, line, run.findings)
     run.hold(expected, record, line, guards, RANGE in guards)
 
 
 def _answered(
     run: Run, refinement: Refinement, ask: Ask, record: Record
-) -> tuple[dict[str, Json], list[str]]:
-    """The record that the answer and the amounts in `record` lead to, and the guards."""
+) -> tuple[dict[str, Json], list[str], Amounts]:
+    """The record that the answer and amounts in `record` lead to, the guards, and the amounts."""
     width = refinement.width(ask.node)
     answer = _answer(record)
     gained = refinement.narrow(ask.node, ask.choice.number, answer)
@@ -63,6 +66,7 @@ def _answered(
     refinement.controller.settle(refinement.tool(ask.node), ask.choice, took, width, gained or 0)
     predicted, first_clamp = slack(run.language.beta, ask.choice.gain)
     realised, second_clamp = slack(run.language.beta, (gained or 0, 1))
+    margin, third_clamp = margin_fields(run.header.rule, run.language.beta, ask.choice)
     expected: dict[str, Json] = {
         "kind": "refine",
         **edge_fields(run.header.started_ms, ask.node),
@@ -70,6 +74,7 @@ def _answered(
         **adapter_fields(run.header.adapters, ask.choice.model),
         "dkey_pred": format_q32(predicted),
         "dkey_real": format_q32(realised),
+        **margin,
         "price": str(took.price),
         "latency": str(took.latency),
         "epsilon": format_decimal(took.epsilon, 9),
@@ -79,8 +84,8 @@ def _answered(
         expected["atom"] = record["atom"]  # one that was read has the one form that it has
     if answer is not None:
         expected["cost_low"], expected["cost_high"] = [format_decimal(end, 9) for end in answer]
-    clamped = first_clamp or second_clamp
-    return expected, [RANGE] * (gained is None) + [CLAMP] * clamped
+    clamped = first_clamp or second_clamp or third_clamp
+    return expected, [RANGE] * (gained is None) + [CLAMP] * clamped, took
 
 
 def _atom(run: Run, ask: Ask, record: Record) -> Atom | None:

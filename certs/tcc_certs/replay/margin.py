@@ -1,0 +1,51 @@
+"""The margin of a prediction: how far past errors of a model say that it may be off.
+
+Normative text: docs/spec/race.md, section 19.  Fractions are pairs of integers: all of it is exact.
+Cost: a comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cmp_to_key
+from typing import TypeAlias
+
+Decimal: TypeAlias = "tuple[int, int]"  # numerator, places
+Fraction: TypeAlias = "tuple[int, int]"  # numerator, denominator above 0
+
+
+def raised(
+    gain: Fraction, width: int, residuals: Sequence[Fraction], margin: Decimal | None
+) -> Fraction:
+    """A predicted gain, raised by the split-conformal upper quantile of past residuals.
+
+    Of n residuals it is the ceil((n + 1) Q)-th smallest.  Where there are not so many, no residual
+    bounds the gain, and the width does.  What is raised stays within 0 .. width, as all gains do.
+
+    Args:
+        width: of the edge's interval, nano-units.
+        residuals: least first.
+        margin: Q; None: nothing is raised.
+    """
+    if margin is None:
+        return gain
+    numerator, places = margin
+    rank = -(-(len(residuals) + 1) * numerator // 10**places)
+    if rank > len(residuals):
+        return width, 1
+    high = minus(gain, (-residuals[rank - 1][0], residuals[rank - 1][1]))
+    if high[0] <= 0:
+        return 0, 1
+    return high if high[0] <= width * high[1] else (width, 1)
+
+
+def minus(one: Fraction, other: Fraction) -> Fraction:
+    """The difference of two fractions."""
+    return one[0] * other[1] - other[0] * one[1], one[1] * other[1]
+
+
+def _compared(one: Fraction, other: Fraction) -> int:
+    return minus(one, other)[0]
+
+
+IN_ORDER = cmp_to_key(_compared)

@@ -1,0 +1,102 @@
+"""``tcc account``: an account that several runs draw on: made, and shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tcc import screen
+from tcc.opening import json_option, refuse
+from tcc_certs.errors import Rejected
+from tcc_certs.formats.decimals import format_decimal
+
+if TYPE_CHECKING:
+    from tcc_runtime.account.account import Account, Statement
+
+_PLACES = {"price": 0, "latency_ms": 0, "epsilon": 9}
+
+
+@click.group("account")
+def command() -> None:
+    """Make an account that several runs draw on, and show what is in it."""
+
+
+@command.command("create")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--price", type=click.IntRange(0), help="the most cents; without it, no cap")
+@click.option("--latency-ms", type=click.IntRange(0), help="the most milliseconds")
+@click.option("--epsilon", help="the most epsilon, a decimal")
+@click.option(
+    "--lease-ms",
+    type=click.IntRange(1),
+    default=60_000,
+    show_default=True,
+    help="how long a reservation stands whose holder does not come back",
+)
+@json_option
+def create(file: Path, as_json: bool, **caps: Any) -> None:
+    """Make a new account in FILE."""
+    from tcc_runtime.account.account import Account
+
+    if file.exists() or file.is_symlink():
+        raise click.ClickException(f"{file}: File exists; an account is never replaced")
+    try:
+        with Account(file, **caps) as account:
+            _print(account.statement(), as_json)
+    except Rejected as refusal:
+        refuse(file, refusal)
+
+
+@command.command("show")
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def show(file: Path, as_json: bool) -> None:
+    """Show caps, what was spent, what is held and what is left; every sum is made again.
+
+    Reservations whose lease is over are ended by that, as by any draw on the account.
+    """
+    account = account_in(file)
+    try:
+        with account:
+            _print(account.statement(), as_json)
+    except Rejected as refusal:
+        refuse(file, refusal)
+
+
+def account_in(path: Path) -> Account:
+    """The account in a file; what is wrong with it ends the command."""
+    from tcc_runtime.account.account import Account
+
+    try:
+        return Account(path, must_exist=True)
+    except Rejected as refusal:
+        refuse(path, refusal)
+
+
+def _print(found: Statement, as_json: bool) -> None:
+    sums = found.sums
+    left = {name: _text(name, number) for name, number in sums.left.capped()}
+    amounts = {
+        "spent": {name: _text(name, amount) for name, amount in sums.spent._asdict().items()},
+        "held": {name: _text(name, amount) for name, amount in sums.held._asdict().items()},
+    }
+    if as_json:
+        caps = {
+            name: _text(name, cap) for name, cap in sums.caps._asdict().items() if cap is not None
+        }
+        fields = {"id": sums.id, "lease_ms": sums.lease_ms, "caps": caps, **amounts, "left": left}
+        screen.print_json("account", {**fields, "reservations": dict(found.numbers)})
+        return
+    rows = [("account", sums.id)]
+    for name, cap in sums.caps._asdict().items():
+        of = "no cap" if cap is None else f"of {_text(name, cap)}, {left[name]} left"
+        spent, held = amounts["spent"][name], amounts["held"][name]
+        rows.append((name.replace("_", " "), f"{spent} spent, {held} held; {of}"))
+    rows.append(("asked", ", ".join(f"{n} {state}" for state, n in found.numbers.items())))
+    screen.print_fields(rows)
+
+
+def _text(name: str, number: int) -> str:
+    return format_decimal(number, _PLACES[name])

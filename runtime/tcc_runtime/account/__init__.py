@@ -1,0 +1,1 @@
+"""Accounts that several runs, threads and processes draw on."""

@@ -1,0 +1,292 @@
+"""An account that several runs, threads and processes draw on, and that is never overdrawn.
+
+Text: docs/budgets.md.  Before a question is put, what it is expected to take is *reserved*, in one
+transaction: it is granted only where all that was spent and all that is held leave room for it.
+Then the reservation is *begun*, the question put, and what it took *settled*.  A reservation is a
+lease.  One whose time ends before it was begun goes back; one that was begun counts as spent in
+full, until its holder settles it: whether its question was answered nobody else can know.
+
+    spent + held <= cap      always, where no question takes more than was reserved for it
+
+Sums are kept beside the rows, so a transaction costs the same however many there were.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from tcc_certs.errors import Code, Rejected, require
+from tcc_runtime.account.amounts import NAMES, Amounts, Left, caps_of, whole_cap
+from tcc_runtime.account.file import connect, make, transaction
+from tcc_runtime.account.rows import (
+    OPEN,
+    STATES,
+    Reservation,
+    Sums,
+    ended_of,
+    insert,
+    insert_account,
+    last_of,
+    mark,
+    read_sums,
+    rows_of,
+    write_sums,
+)
+
+LEASE_MS: Final = 60_000
+WAIT_MS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """What an account says to a wish.
+
+    Attributes:
+        granted: whether it is reserved.
+        left: what is left after it; where it is not granted, what there is.
+    """
+
+    granted: bool
+    left: Left
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """What is in an account.
+
+    Attributes:
+        sums: caps, what was spent, what is held.
+        numbers: of reservations, by state.
+    """
+
+    sums: Sums
+    numbers: Mapping[str, int]
+
+
+class Account:
+    """An account in a file; where there is none, one is made.
+
+    Args:
+        path: of the file.
+        price, latency_ms: the most cents and milliseconds; None is no cap.
+        epsilon: the most epsilon, an exact decimal of at most nine places; None is no cap.  Of an
+            account that is there, what is given has to be what it was made with.
+        lease_ms: how long a reservation stands that nobody begins or settles; of a new account.
+        wait_ms: how long a transaction waits for those of others.
+        clock: milliseconds, the same for all who draw on the account.
+        must_exist: do not make one.
+
+    Attributes:
+        id: of the account, 64 hex digits.
+        caps: as it was made.
+
+    Raises:
+        Rejected: K101 what is there is no account; K102 it is of another version; K103 it cannot be
+            read or written; K104 it is locked for too long; K105 it has other caps.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        price: int | None = None,
+        latency_ms: int | None = None,
+        epsilon: str | None = None,
+        lease_ms: int | None = None,
+        wait_ms: int = WAIT_MS,
+        clock: Callable[[], int] | None = None,
+        must_exist: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        asked = caps_of(price, latency_ms, epsilon)
+        lease, self._wait_ms = whole_cap("lease_ms", lease_ms), whole_cap("wait_ms", wait_ms) or 0
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._owner = 0
+        if not must_exist and not self.path.exists():
+            name, stands = os.urandom(32).hex(), LEASE_MS if lease is None else lease
+            make(self.path, lambda database: insert_account(database, name, stands, asked))
+        with self._transaction() as database:
+            found = read_sums(database)
+        self.id, self.caps = found.id, found.caps
+        for field, due, cap in zip(NAMES, asked, found.caps, strict=True):
+            require(cap if due is None else due, cap, Code.ACCOUNT_CAPS, f"{path}: {field}")
+        due = found.lease_ms if lease is None else lease
+        require(due, found.lease_ms, Code.ACCOUNT_CAPS, f"{path}: lease_ms")
+
+    def __reduce__(self) -> tuple[Callable[[str, int], Account], tuple[str, int]]:
+        if self._clock is not None:
+            raise TypeError("an account with a clock of its own cannot be sent to a process")
+        return _again, (str(self.path), self._wait_ms)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the file; whatever is reserved stays so."""
+        with self._lock:
+            if self._connection is not None and self._owner == os.getpid():
+                self._connection.close()
+                self._connection = None
+
+    def reserve(self, reservation: str, run: str, amounts: Amounts) -> Granted:
+        """Holds `amounts`, where they are left.
+
+        One of that name that is there belongs to a run that was cut off and is taken up again: if
+        its question was put, that counts as spent, and this is one more.
+
+        Raises:
+            Rejected: K101, K103, K104.
+        """
+        with self._transaction() as database:
+            now = self._sweep(database)
+            last = last_of(database, reservation)
+            if last is not None and last.state in OPEN:
+                _end(database, last)
+            sums = read_sums(database)
+            if not sums.left.holds(amounts):
+                return Granted(granted=False, left=sums.left)
+            row = Reservation(
+                id=reservation,
+                attempt=0 if last is None else last.attempt + 1,
+                run=run,
+                state="held",
+                amounts=amounts,
+                took=None,
+            )
+            insert(database, row, now + sums.lease_ms)
+            held = sums.held.plus(amounts)
+            write_sums(database, sums.spent, held)
+            return Granted(granted=True, left=sums.caps.left(sums.spent.plus(held)))
+
+    def begin(self, reservation: str) -> None:
+        """From here on the question may be put: the reservation counts, whatever happens.
+
+        Raises:
+            Rejected: K106 its lease has ended, or there is none; K101, K103, K104.
+        """
+        with self._transaction() as database:
+            now = self._sweep(database)
+            row = _of_state(database, reservation, ("held",), "a reservation that is held")
+            mark(database, row, "asking", now + read_sums(database).lease_ms)
+
+    def settle(self, reservation: str, took: Amounts) -> Left:
+        """Puts what a question took in the place of what was reserved for it; what is left.
+
+        Raises:
+            Rejected: K106 it was not begun, or settled before; K101, K103, K104.
+        """
+        with self._transaction() as database:
+            self._sweep(database)
+            due = "a reservation whose question was put"
+            row = _of_state(database, reservation, ("asking", "lapsed"), due)
+            _move(database, row, "settled", took)
+            return read_sums(database).left
+
+    def give_back(self, reservation: str) -> None:
+        """Ends a reservation whose question was not put and will not be.
+
+        Raises:
+            Rejected: K101, K103, K104.
+        """
+        with self._transaction() as database:
+            self._sweep(database)
+            last = last_of(database, reservation)
+            if last is not None and last.state == "held":
+                _end(database, last)
+
+    def statement(self) -> Statement:
+        """What is in the account now; its sums are made again, from all of its reservations.
+
+        Raises:
+            Rejected: K101 they are not those that it has; K103, K104.
+        """
+        numbers: Counter[str] = Counter()
+        spent = held = Amounts()
+        with self._transaction() as database:
+            self._sweep(database)
+            sums = read_sums(database)
+            for row in rows_of(database):
+                numbers[row.state] += 1
+                counts = row.amounts if row.took is None else row.took
+                if row.state in OPEN:
+                    held = held.plus(counts)
+                elif row.state != "returned":
+                    spent = spent.plus(counts)
+        for name, due, found in (("spent", spent, sums.spent), ("held", held, sums.held)):
+            require(tuple(due), tuple(found), Code.ACCOUNT_FORM, f"{self.path}: {name}")
+        return Statement(sums=sums, numbers={state: numbers[state] for state in STATES})
+
+    def reservations(self, run: str) -> list[Reservation]:
+        """Those of one run, every attempt of each."""
+        with self._transaction() as database:
+            return list(rows_of(database, "WHERE run = ? ORDER BY id, attempt", (run,)))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            if self._connection is None or self._owner != os.getpid():
+                # A connection is of the process that made it; what a fork has copied is let alone.
+                _LEFT_ALONE.append(self._connection)
+                self._connection = connect(self.path, self._wait_ms)
+                self._owner = os.getpid()
+            with transaction(self._connection, self.path):
+                yield self._connection
+
+    def _sweep(self, database: sqlite3.Connection) -> int:
+        """Ends what is over; the time."""
+        now = time.time_ns() // 1_000_000 if self._clock is None else self._clock()
+        for row in ended_of(database, now):
+            _end(database, row)
+        return now
+
+
+_LEFT_ALONE: list[Any] = []  # connections of other processes: closing one would drop their locks
+
+
+def _again(path: str, wait_ms: int) -> Account:
+    return Account(path, wait_ms=wait_ms, must_exist=True)
+
+
+def _of_state(
+    database: sqlite3.Connection, name: str, states: tuple[str, ...], due: str
+) -> Reservation:
+    last = last_of(database, name)
+    if last is None or last.state not in states:
+        found = "none of that name" if last is None else last.state
+        raise Rejected(Code.ACCOUNT_LEASE, f"reservation {name}", due, found)
+    return last
+
+
+def _end(database: sqlite3.Connection, row: Reservation) -> None:
+    """Ends an open reservation without its holder."""
+    _move(database, row, "returned" if row.state == "held" else "lapsed")
+
+
+def _move(
+    database: sqlite3.Connection, row: Reservation, state: str, took: Amounts | None = None
+) -> None:
+    """Takes a reservation out of the sum that it is in, and into that of its new state."""
+    sums = read_sums(database)
+    spent, held = sums.spent, sums.held
+    if row.state in OPEN:
+        held = held.less(row.amounts)
+    else:
+        spent = spent.less(row.amounts)
+    if state != "returned":
+        spent = spent.plus(row.amounts if took is None else took)
+    write_sums(database, spent, held)
+    mark(database, row, state, took=took)

@@ -1,0 +1,113 @@
+"""What an account is about: cents, milliseconds and epsilon, each with a cap or without one.
+
+Text: docs/budgets.md.  Cost: three integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.decimals import parse_decimal
+
+NAMES: Final = ("price", "latency_ms", "epsilon")
+_MOST: Final = 1 << 53
+_NANO: Final = 9
+
+
+class Amounts(NamedTuple):
+    """What one question takes, or many together.
+
+    Attributes:
+        price: cents.
+        latency_ms: milliseconds.
+        epsilon: in units of 10^-9.
+    """
+
+    price: int = 0
+    latency_ms: int = 0
+    epsilon: int = 0
+
+    def plus(self, other: Amounts) -> Amounts:
+        """The sum."""
+        return Amounts(*(one + more for one, more in zip(self, other, strict=True)))
+
+    def less(self, other: Amounts) -> Amounts:
+        """The difference; what it is below 0 it is overdrawn by."""
+        return Amounts(*(one - less for one, less in zip(self, other, strict=True)))
+
+
+class Caps(NamedTuple):
+    """The most that an account may have spent and reserved together; None is no cap."""
+
+    price: int | None = None
+    latency_ms: int | None = None
+    epsilon: int | None = None
+
+    def left(self, used: Amounts) -> Left:
+        """What of each cap is left."""
+        pairs = zip(self, used, strict=True)
+        return Left(*(None if cap is None else cap - amount for cap, amount in pairs))
+
+
+class Left(NamedTuple):
+    """What of each cap is left, below 0 where it is exceeded; None where there is no cap."""
+
+    price: int | None = None
+    latency_ms: int | None = None
+    epsilon: int | None = None
+
+    def holds(self, amounts: Amounts) -> bool:
+        """Whether `amounts` are left."""
+        return all(
+            left is None or amount <= left for left, amount in zip(self, amounts, strict=True)
+        )
+
+    @property
+    def overdrawn(self) -> bool:
+        """Whether a cap is exceeded."""
+        return any(left is not None and left < 0 for left in self)
+
+    def capped(self) -> Iterator[tuple[str, int]]:
+        """Names and numbers, where there is a cap."""
+        for name, left in zip(NAMES, self, strict=True):
+            if left is not None:
+                yield name, left
+
+
+def caps_of(price: object, latency_ms: object, epsilon: object) -> Caps:
+    """The caps of an account, as they are given.
+
+    Args:
+        epsilon: an exact decimal of at most nine places, as a text.
+
+    Raises:
+        Rejected: K105 one of them is out of its range.
+    """
+    return Caps(whole_cap("price", price), whole_cap("latency_ms", latency_ms), _nano(epsilon))
+
+
+def whole_cap(name: str, value: object) -> int | None:
+    """An integer from 0 on; None is none.
+
+    Raises:
+        Rejected: K105 it is something else.
+    """
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value < _MOST:
+        due = f"an integer from 0 to {_MOST - 1}"
+        raise Rejected(Code.ACCOUNT_CAPS, name, due, f"{type(value).__name__} {value}")
+    return value
+
+
+def _nano(epsilon: object) -> int | None:
+    if epsilon is None:
+        return None
+    due = "an exact decimal of at least 0, with at most nine places, as a text"
+    if not isinstance(epsilon, str):
+        raise Rejected(Code.ACCOUNT_CAPS, "epsilon", due, f"{type(epsilon).__name__} {epsilon}")
+    number, places = parse_decimal(epsilon, "epsilon", Code.ACCOUNT_CAPS)
+    ensure(number >= 0 and places <= _NANO, Code.ACCOUNT_CAPS, "epsilon", due, epsilon)
+    return whole_cap("epsilon", number * 10 ** (_NANO - places))

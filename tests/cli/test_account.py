@@ -1,0 +1,177 @@
+"""``--account``: several runs draw on one account, in processes that are killed, and taken up."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tcc as library
+from tcc_runtime.asking.quotes import Answer
+from tcc_runtime.resume import resume
+
+GRAMMARS = Path(__file__).parents[2] / "grammars"
+GRAMMAR, BOOK = GRAMMARS / "research.tcg", GRAMMARS / "research.quotes.json"
+SEED = "11" * 32
+
+
+@pytest.fixture
+def artifact(tcc, tmp_path):
+    path = tmp_path / "research.tcca"
+    assert tcc("compile", GRAMMAR, "-o", path).code == 0
+    return path
+
+
+@pytest.fixture
+def account(tcc, tmp_path):
+    path = tmp_path / "team.account"
+    made = tcc("account", "create", path, "--price", 20, "--epsilon", "0.5", "--json")
+    assert (made.code, made.json["caps"]) == (0, {"price": "20", "epsilon": "0.5"})
+    return path
+
+
+def drawn(ledger: Path, artifact: Path, account: Path, seed: str = SEED, *more: object) -> tuple:
+    told = ("--quotes", BOOK, "--account", account, "--seed", seed, "--ledger", ledger, *more)
+    return ("run", artifact, *told)
+
+
+def test_runs_draw_on_one_account_until_it_has_nothing_left(tcc, artifact, account, tmp_path):
+    spent, claims = 0, []
+    for number in range(5):
+        ledger = tmp_path / f"{number}.ledger"
+        ran = tcc(*drawn(ledger, artifact, account, f"{number:064x}"), "--json")
+        claims.append(ran.json["claim_type"])
+        spent += ran.json["price_spent"]
+        shown = tcc("account", "show", account, "--json").json
+        assert shown["spent"]["price"] == str(spent)
+        assert shown["held"] == {"price": "0", "latency_ms": "0", "epsilon": "0"}
+        found = tcc("validate", ledger, "--artifact", artifact, "--account", account)
+        assert found.code == 0, found.out
+    assert spent <= 20
+    assert claims[0] == "RunWiseExact"
+    assert claims[-1] == "NoCert"
+    assert "BudgetFail" in ran.json["guards"]
+    records = [json.loads(line) for line in ledger.read_bytes().splitlines()]
+    refused = [r for r in records if r.get("budget_event") == "refused"]
+    assert refused
+    assert all(set(r["account_left"]) == {"price", "epsilon"} for r in refused)
+
+
+def test_an_account_that_says_otherwise_refuses_the_ledger(tcc, artifact, account, tmp_path):
+    ledger = tmp_path / "run.ledger"
+    tcc(*drawn(ledger, artifact, account))
+    told = ("validate", ledger, "--artifact", artifact, "--json", "--account")
+    assert tcc(*told, account).code == 0
+    other = tmp_path / "other.account"
+    tcc("account", "create", other)
+    assert [f["code"] for f in tcc(*told, other).json["findings"]] == ["K201"]
+    database = sqlite3.connect(account)
+    database.execute("UPDATE reservation SET took_latency_ms = took_latency_ms + 1")
+    database.commit()
+    found = tcc(*told, account)
+    assert (found.code, {f["code"] for f in found.json["findings"]}) == (1, {"K201"})
+    database.execute("DELETE FROM reservation")
+    database.commit()
+    assert {f["code"] for f in tcc(*told, account).json["findings"]} == {"K201"}
+    database.close()
+
+
+def test_a_run_that_was_cut_off_goes_on_with_its_account(tcc, artifact, account, tmp_path):
+    ledger = tmp_path / "run.ledger"
+    whole = tcc(*drawn(ledger, artifact, account), "--json").json
+    full, spent = ledger.read_bytes(), tcc("account", "show", account, "--json").json["spent"]
+    last = full.rindex(b'"budget_event":"reserve"')
+    ledger.write_bytes(full[: full.index(b"\n", last) + 1])  # reserved, and no answer
+    told = ("--resume",)
+    refused = tcc("run", artifact, "--quotes", BOOK, "--seed", SEED, "--ledger", ledger, *told)
+    assert refused.code == 2
+    assert "open: account" in refused.err
+    again = tcc(*drawn(ledger, artifact, account, SEED, *told), "--json")
+    assert again.json["plans"] == whole["plans"]
+    assert tcc("validate", ledger, "--artifact", artifact, "--account", account).code == 0
+    # The question that was cut off was put twice, and is paid for twice.
+    after = tcc("account", "show", account, "--json").json
+    assert int(after["spent"]["price"]) > int(spent["price"])
+
+
+def test_what_is_no_account_ends_in_its_code(tcc, artifact, tmp_path):
+    for name, data in (("text", b"no database, but long enough" * 99), ("empty", b"")):
+        path = tmp_path / name
+        path.write_bytes(data)
+        for told in (("account", "show", path), drawn(tmp_path / "l", artifact, path)):
+            ended = tcc(*told)
+            assert ended.code == 1
+            assert "K101" in ended.err
+    there = tcc("account", "create", artifact)
+    assert there.code == 2
+    assert "never replaced" in there.err
+    assert tcc("account", "create", tmp_path / "x", "--epsilon", "a lot").code == 1
+
+
+def test_an_account_needs_somebody_to_ask_and_a_ledger(tcc, artifact, account):
+    ended = tcc("run", artifact, "--account", account, "--seed", SEED)
+    assert ended.code == 2
+    assert "nobody is asked" in ended.err
+    opened = library.load(artifact)
+    with pytest.raises(ValueError, match="account: expected none without a ledger"):
+        library.search(opened, quoter=lambda q: None, account=library.Account(account))
+
+
+WORKER = """
+import sys, time
+from pathlib import Path
+import tcc
+from tests.cli.test_account import slowly
+artifact, account = tcc.load(sys.argv[1]), tcc.Account(sys.argv[2], must_exist=True)
+for number in range(10**6):
+    name = f"{int(sys.argv[4]):032x}{number:032x}"
+    told = {"quoter": slowly, "ledger": Path(sys.argv[3]) / f"{name}.ledger", "account": account}
+    tcc.search(artifact, seed=bytes.fromhex(name), top=2, **told)
+"""
+
+
+def slowly(question):
+    time.sleep(0.01)
+    rng = random.Random(f"{question.call} {question.occurrence} {question.low} {question.high}")
+    cost = rng.randint(question.low, question.high)
+    return Answer(low=cost, high=cost, latency_ms=rng.randint(1, 30))
+
+
+def test_runs_of_eight_processes_that_are_killed_go_on_and_keep_to_one_account(artifact, tmp_path):
+    path, ledgers = tmp_path / "team.account", tmp_path / "ledgers"
+    ledgers.mkdir()
+    account = library.Account(path, price=4000, lease_ms=300)
+    told = [sys.executable, "-c", WORKER, artifact, path, ledgers]
+    workers = [subprocess.Popen([*told, str(number)]) for number in range(8)]
+    try:
+        for worker in workers:
+            while len(list(ledgers.iterdir())) < 12:
+                time.sleep(0.02)
+            time.sleep(0.1)
+            worker.send_signal(signal.SIGKILL)
+            assert worker.wait() == -signal.SIGKILL
+            assert not account.statement().sums.left.overdrawn
+    finally:
+        for worker in workers:
+            worker.kill()
+    opened, cut = library.load(artifact), 0
+    for ledger in sorted(ledgers.iterdir()):
+        if b'"kind":"close"' not in ledger.read_bytes():
+            if not ledger.read_bytes():
+                continue  # it was killed before the first line
+            cut += 1
+            resume(opened, ledger, bytes.fromhex(ledger.stem), quoter=slowly, account=account)
+        found = library.validate(ledger, artifact, account=account)
+        assert (found.word, found.findings) == ("VALID", ())
+    time.sleep(0.4)
+    found = account.statement()
+    assert cut > 0
+    assert found.sums.held == (0, 0, 0)
+    assert found.sums.spent.price <= 4000
