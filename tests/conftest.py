@@ -1,8 +1,15 @@
-"""What all tests share: the flag that writes golden files again."""
+"""What all tests share: the flag that writes golden files again, and Ctrl-C as a terminal has it."""
 
 from __future__ import annotations
 
+import signal
+
 import pytest
+
+# A shell starts what runs in the background with SIGINT ignored, and children inherit that: tests
+# of what Ctrl-C does would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
