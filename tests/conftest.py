@@ -1,4 +1,4 @@
-"""What all tests share: the flag that writes golden files again, and Ctrl-C as a terminal has it."""
+"""What all tests share: the flag that writes golden files again, Ctrl-C as a terminal has it."""
 
 from __future__ import annotations
 
