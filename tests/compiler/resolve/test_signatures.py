@@ -69,4 +69,4 @@ def test_it_is_said_within_the_error_that_it_is_behind() -> None:
     (found,) = compile_text(HEAD + "tool a\n", Options()).diagnostics
     assert (found.code, found.severity, found.span and found.span.line) == ("TCC401", "error", 1)
     assert "no `plan`" in found.message
-    assert (found.hint or "").startswith("write a `plan`")
+    assert (found.hint or "").startswith("say in `plan`")
