@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tcc.compilation import CompileError
 from tcc_runtime.artifact.load import mapped
+from tcc_runtime.collection import collection_put_off
 from tcc_runtime.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -130,19 +131,20 @@ def validate(
 
         shortcut = FastReplay()
 
-    found = replay(
-        chunks,
-        _bytes(artifact),
-        pin=pin,
-        seed=seed,
-        opening_salt=opening_salt,
-        opening=opening,
-        beacon=beacon,
-        nonce=nonce,
-        counts=None if counts is None else _bytes(counts),
-        tell=nodes,
-        shortcut=shortcut,
-    )
+    with collection_put_off(nodes is None):
+        found = replay(
+            chunks,
+            _bytes(artifact),
+            pin=pin,
+            seed=seed,
+            opening_salt=opening_salt,
+            opening=opening,
+            beacon=beacon,
+            nonce=nonce,
+            counts=None if counts is None else _bytes(counts),
+            tell=nodes,
+            shortcut=shortcut,
+        )
     whole = (chunks,) if isinstance(chunks, bytes) else chunks
     if account is not None:
         from tcc.drawn_on import held_to_account

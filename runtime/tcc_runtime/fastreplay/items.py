@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tcc_certs.race.arrivals import Arrival
 from tcc_certs.replay.left import Left, Taken
-from tcc_certs.replay.shares import after_call
+from tcc_certs.replay.shares import share_of
 from tcc_certs.replay.tree import Node
 from tcc_runtime.fastreplay.estimates import Estimate, estimated
 from tcc_runtime.fastreplay.rows import Child, Remainder
@@ -136,7 +136,7 @@ def _child(
         step.weight,
         parent.weight
         if states is None
-        else after_call(parent.weight, step.weight, step.fraction_bits),
+        else share_of(parent.weight, step.weight, step.fraction_bits),
         position,
         x is None,
         (),
