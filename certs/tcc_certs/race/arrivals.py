@@ -17,7 +17,7 @@ Fraction: TypeAlias = "tuple[int, int]"
 Scaled: TypeAlias = "tuple[int, int, int]"  # low, high, scale: low <= value * 2^scale <= high
 
 WORD = 64
-BASE_BITS = 128  # the first precision that is tried, and the one that arrivals are kept at
+BASE_BITS = 104  # the first precision that is tried, and the one that arrivals are kept at
 
 
 def child_masses(

@@ -184,9 +184,10 @@ def decide(enclose: Callable[[int], Enclosure], path: str, start: int = 96) -> i
         Rejected: D202 where 4096 bits do not decide it.
     """
     bits = start
-    while bits <= MAX_PRECISION_BITS:
+    while True:
         low, high = enclose(bits)
         if low == high:
             return low
-        bits *= 2
-    raise Rejected(Code.PRECISION, path, f"decided within {MAX_PRECISION_BITS} bits", "undecided")
+        if bits == MAX_PRECISION_BITS:
+            raise Rejected(Code.PRECISION, path, f"decided within {bits} bits", "undecided")
+        bits = min(2 * bits, MAX_PRECISION_BITS)
