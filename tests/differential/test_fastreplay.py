@@ -13,6 +13,7 @@ from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate as by_definition
 from tcc_certs.replay.findings import Findings, Validation
+from tcc_certs.replay.run import Run
 from tcc_certs.replay.seeds import logged_seed
 from tcc_certs.replay.steps import Replay, Trust
 from tcc_certs.replay.tree import Node
@@ -147,6 +148,32 @@ def test_chunks_cut_anywhere_go_straight():
     assert LedgerReader([ledger]).records == 0
 
 
+def replayed(ledger: bytes, data, shortcut: FastReplay | None) -> Run:
+    """The run as it stands when its ledger was read."""
+    replay = Replay(Findings(), shortcut)
+    replay.trust = Trust(
+        artifact=data, seed=logged_seed([ledger]), opening=None, beacon=None,
+        nonce=None, counts=None,
+    )  # fmt: skip
+    replay.read(LedgerReader([ledger]))
+    assert replay.run is not None
+    return replay.run
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+@pytest.mark.parametrize("number", range(8))
+def test_the_frontier_that_is_left_is_the_definitions(number, race):
+    data = check(artifact(number))
+    _, ledger = recorded(artifact(number), 1, top=3, race=race)
+    left = []
+    for reader in (None, FastReplay()):
+        nodes = replayed(ledger, data, reader).frontier.nodes()
+        left.append(
+            sorted((n.digest, n.key, n.calls(), n.weight, n.depth, n.cost_low) for n in nodes)
+        )
+    assert left[0] == left[1]
+
+
 def test_what_is_kept_does_not_grow_with_what_was_popped():
     # Two dozen runs that end with nothing left, in hundreds of records: no node stays but on the
     # paths of the leaves that were found, and those of the last pop.
@@ -155,14 +182,7 @@ def test_what_is_kept_does_not_grow_with_what_was_popped():
         data = check(artifact(number % 8))
         for race in ("coupled", "rest"):
             _, ledger = recorded(artifact(number % 8), number, top=3, race=race)
-            replay, reader = Replay(Findings(), FastReplay()), LedgerReader([ledger])
-            replay.trust = Trust(
-                artifact=data, seed=logged_seed([ledger]), opening=None, beacon=None,
-                nonce=None, counts=None,
-            )  # fmt: skip
-            replay.read(reader)
-            run = replay.run
-            assert run is not None
+            run = replayed(ledger, data, FastReplay())
             popped += run.expansions
             alive = {id(run.parent)}
             for node in [*run.frontier.nodes(), run.parent]:
@@ -176,7 +196,7 @@ def test_what_is_kept_does_not_grow_with_what_was_popped():
             gc.collect()
             found = [item for item in gc.get_objects() if isinstance(item, Node)]
             assert len(found) <= len(alive) + 1
-            del found, node, run, replay
+            del found, node, run
     assert popped > 200
 
 
