@@ -12,8 +12,8 @@ from tcc_certs.replay.frontier import Frontier
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.shares import share_of
 from tcc_certs.replay.tree import Node, share
-from tcc_runtime.fastreplay.items import Entry, entered, opened, settled
-from tcc_runtime.fastreplay.rows import Child, Remainder
+from tcc_runtime.fastreplay.items import Entry, Item, entered, opened, settled
+from tcc_runtime.fastreplay.rows import Remainder
 
 
 class Unopened(Frontier):
@@ -62,12 +62,21 @@ class Unopened(Frontier):
     def covered(self, language: Language) -> int:
         """See :class:`tcc_certs.replay.frontier.Frontier`."""
         total = 0
-        pushed: dict[int, tuple[int, Child | Remainder]] = {}  # with the omegas of all that did
+        units: dict[Item, int] = {}  # of a popped item
+        masses: dict[Item, int] = {}  # of its children, in these units
+        left: dict[int, Remainder] = {}  # by its id, as nodes at one state share what is left
+        omegas: dict[int, int] = {}  # of all nodes of which the same is left
         for entry in self.entries:
+            node = entry[2]
             if len(entry) == 3:
-                total += share(language, entry[2])
+                total += share(language, node)
+            elif isinstance(what := entry[3], Remainder):
+                left[id(what)] = what
+                omegas[id(what)] = omegas.get(id(what), 0) + node.weight
             else:
-                what = entry[3]
-                before = pushed.get(id(what))
-                pushed[id(what)] = entry[2].weight + (before[0] if before else 0), what
-        return total + sum([share_of(at, what.mass, what.unit) for at, what in pushed.values()])
+                units[node] = what.unit
+                masses[node] = masses.get(node, 0) + what.mass
+        total += sum([share_of(node.weight, masses[node], units[node]) for node in masses])
+        return total + sum(
+            [share_of(omegas[at], what.mass, what.unit) for at, what in left.items()]
+        )
