@@ -116,11 +116,20 @@ class ModelAtom:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelExecute:
+    """``execute``, or ``execute { .. }`` with what differs from what asking takes."""
+
+    parts: tuple[ModelPart | ModelAtom, ...]
+    region: Region
+    kind: str = "execute"
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """``model NAME { .. }``."""
 
     name: Word
-    parts: tuple[ModelPart | ModelAtom, ...]
+    parts: tuple[ModelPart | ModelAtom | ModelExecute, ...]
     region: Region
 
 
