@@ -91,12 +91,16 @@ class Drawn:
         Args:
             spent: by the asks before.
         """
-        for name, amount in _takes(spent, took).items():
-            self._used[name] += amount
+        self.take(spent, took)
         left = self._left(record)
         self._bound(left, self._own(), record, line, findings)
         self.overdrawn = any(number < 0 for number in left.values())
         return _stated(record)
+
+    def take(self, spent: Amounts, took: Amounts) -> None:
+        """Count `took` as drawn, where the record does not say what is left."""
+        for name, amount in _takes(spent, took).items():
+            self._used[name] += amount
 
     def _name(self) -> str:
         number = self._wishes.to_bytes(8, "big")
