@@ -13,10 +13,8 @@ from typing import TypeGuard
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
-from tcc_certs.formats.ledger_forms import (
-    ACCOUNT, ADAPTERS, AMOUNT, ATOM, ATOMS, DECIMAL, EPS_DELTA, EPSILON, HEX, LEFT, ORDER,
-    PROBABILITY, SIZE, TEXT, TIME, TRUE, UUID, WHOLE, WORD, Format,
-)  # fmt: skip
+from tcc_certs.formats.ledger_forms import HEX, SIZE, TEXT, TIME, TRUE, UUID, Format
+from tcc_certs.session.execution_forms import ASKED, BUDGET, EXECUTE, TOOK
 
 SCHEMA = "tcc.session/1.0"
 OUTCOMES = ("done", "failed", "unknown")
@@ -58,52 +56,6 @@ def _is_states(value: Json) -> bool:
     return isinstance(value, list) and all(type(q) is int for q in value)
 
 
-def _object(what: str, due: Mapping[str, Format], more: Mapping[str, Format]) -> Format:
-    """An object of the members `due`, and perhaps some of `more`, each in its form."""
-    known = {**due, **more}
-
-    def holds(value: Json) -> bool:
-        return (
-            isinstance(value, dict)
-            and set(due) <= set(value) <= set(known)
-            and all(known[name][1](item) for name, item in value.items())
-        )
-
-    return f"an object of {what}", holds
-
-
-def _is_refused(value: Json) -> bool:
-    return isinstance(value, list) and bool(value) and all(map(_WISHED[1], value))
-
-
-_SUMS: Mapping[str, Format] = {
-    "price_spent": WHOLE, "latency_ms": WHOLE, "epsilon_used": AMOUNT, "left": LEFT,
-}  # fmt: skip
-_STATED: Mapping[str, Format] = {
-    "router_rdp_eps": EPSILON, "alpha_selected": ORDER, "eps_delta": EPS_DELTA,
-}  # fmt: skip
-_TOOK: Mapping[str, Format] = {"price": WORD, "latency": WORD, "epsilon": AMOUNT}
-_WISHED = _object("model_id, account_left", {"model_id": TEXT, "account_left": LEFT}, {})
-_MARGIN: Mapping[str, Format] = {"margin": DECIMAL}
-WEIGHTS = _object(
-    "the weights of three amounts",
-    dict.fromkeys(("epsilon_weight", "latency_weight", "price_weight"), DECIMAL),
-    _MARGIN,
-)
-EXECUTE = _object(
-    "model_id, amounts, sums and what is left",
-    {"model_id": TEXT, "price": WHOLE, "latency": WHOLE, "epsilon": AMOUNT, **_SUMS},
-    {
-        "adapter_id": HEX, "dp_cert_id": TEXT, "eps_train": AMOUNT, "delta_train": PROBABILITY,
-        **_STATED, "reservation": HEX, "account_left": LEFT,
-        "refused": ("a list of wishes, not empty", _is_refused),
-    },
-)  # fmt: skip
-TOOK = _object(
-    "amounts, sums and what is left",
-    {**_TOOK, **_SUMS},
-    {**_STATED, "atom": ATOM, "account_left": LEFT},
-)
 SEQ: Format = ("an integer of at least 1", lambda value: type(value) is int and value >= 1)
 KEY: Format = (
     "32 lower-case hex digits",
@@ -126,8 +78,8 @@ _REQUIRED: Mapping[str, Mapping[str, Format]] = {
     },
     "call": {"kind": TEXT, "seq": SEQ, "call": TEXT, "open": OPEN, "states": STATES, "key": KEY},
     "outcome": {"kind": TEXT, "seq": SEQ, "outcome": OUTCOME, "ms": SIZE},
-    "budget": {"kind": TEXT, "controller": WEIGHTS},
-    "asked": {"kind": TEXT, **_TOOK, **_SUMS},
+    "budget": {"kind": TEXT, **BUDGET[0]},
+    "asked": {"kind": TEXT, **ASKED[0]},
     "refusal": {"kind": TEXT, "tool": TEXT, "code": TEXT},
     "resolve": {"kind": TEXT, "seq": SEQ, "outcome": RESOLUTION},
     "end": {"kind": TEXT, "abandoned": BOOL},
@@ -136,16 +88,8 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "session": {},
     "call": {"ref": HEX, "execute": EXECUTE},
     "outcome": {"observed": OBSERVED, "unforeseen": TRUE, "result": HEX, "took": TOOK},
-    "budget": {
-        "price_cap": SIZE,
-        "sla_ms": SIZE,
-        "epsilon_cap": AMOUNT,
-        "delta": AMOUNT,
-        "atoms": ATOMS,
-        "adapters": ADAPTERS,
-        "account": ACCOUNT,
-    },
-    "asked": {"atoms": ATOMS, **_STATED},
+    "budget": BUDGET[1],
+    "asked": ASKED[1],
     "refusal": {},
     "resolve": {"observed": OBSERVED},
     "end": {},
