@@ -26,6 +26,7 @@ import sys, tcc_certs.__main__
 tcc_certs.__main__.main(sys.argv[1:])
 """
 ATOMS = "import tcc_certs.privacy.spending\n"
+MODELS = "import tcc_certs.session.executions, tcc_certs.session.execution_forms\n"
 LOADED = """
 import sys
 files = {m.__file__ for n, m in sys.modules.items() if n.startswith("tcc_certs") and m.__file__}
@@ -34,12 +35,13 @@ print(*sorted(files), sep="\\n")
 SESSION = b'{"schema":"tcc.session/1.0"}\n'
 # What runs: the lines, and the lines of code, that its closure may have at most.
 BOUNDS = {
-    "kernel": (4310, 2735),
-    "check": (5080, 3260),
-    "check --core": (7170, 4640),
-    "validate": (11870, 7450),
-    "validate atoms": (12540, 7845),
-    "validate session": (8290, 5315),
+    "kernel": (4335, 2750),
+    "check": (5105, 3280),
+    "check --core": (7200, 4660),
+    "validate": (11915, 7475),
+    "validate atoms": (12585, 7870),
+    "validate session": (8450, 5415),
+    "validate models session": (10655, 6770),
 }
 OTHERS = (
     "corecheck/", "replay/", "race/arrivals", "race/published", "race/digest", "formats/ledger",
@@ -68,11 +70,14 @@ def closure(what: str, folder: Path) -> list[Path]:
     artifact, ledger = folder / "a.tcca", folder / "l.ndjson"
     artifact.write_bytes(example())
     ledger.write_bytes(SESSION if what.endswith("session") else b"{}\n")
-    verb, *options = what.removesuffix(" session").removesuffix(" atoms").split()
+    verb, *options = (
+        what.removesuffix(" session").removesuffix(" atoms").removesuffix(" models").split()
+    )
     operands = {"validate": [str(ledger), "--artifact", str(artifact)]}
     arguments = [] if what == "kernel" else [verb, *operands.get(verb, [str(artifact)]), *options]
-    # What a ledger with atoms loads is asked for by name: one such would have to be a whole run.
-    program = (KERNEL if what == "kernel" else VERB) + (ATOMS if what.endswith("atoms") else "")
+    # What a ledger with atoms or models loads is asked for by name: one would have to be whole.
+    named = ATOMS if what.endswith("atoms") else MODELS if "models" in what else ""
+    program = (KERNEL if what == "kernel" else VERB) + named
     done = subprocess.run(
         [sys.executable, "-c", program + LOADED, *arguments],
         env={"PYTHONPATH": str(CERTS)},

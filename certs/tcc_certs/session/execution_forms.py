@@ -63,7 +63,7 @@ _WEIGHTS = _object(
     dict.fromkeys(("epsilon_weight", "latency_weight", "price_weight"), DECIMAL),
     _MARGIN,
 )
-EXECUTE = _object(
+_EXECUTE = _object(
     "model_id, amounts, sums and what is left",
     {"model_id": TEXT, "price": WHOLE, "latency": WHOLE, "epsilon": AMOUNT, **_SUMS},
     {
@@ -72,16 +72,21 @@ EXECUTE = _object(
         "refused": ("a list of wishes, not empty", _is_refused),
     },
 )  # fmt: skip
-TOOK = _object(
+_TOOK_OBJECT = _object(
     "amounts, sums and what is left",
     {**_TOOK, **_SUMS},
     {**_STATED, "atom": ATOM, "account_left": LEFT},
 )
-BUDGET: Fields = (
-    {"controller": _WEIGHTS},
-    {
-        "price_cap": SIZE, "sla_ms": SIZE, "epsilon_cap": AMOUNT, "delta": AMOUNT, "atoms": ATOMS,
-        "adapters": ADAPTERS, "account": ACCOUNT,
-    },
-)  # fmt: skip
-ASKED: Fields = ({**_TOOK, **_SUMS}, {"atoms": ATOMS, **_STATED})
+# What the records of a kind have beside what sessions without models have.
+FIELDS: Mapping[str, Fields] = {
+    "budget": (
+        {"controller": _WEIGHTS},
+        {
+            "price_cap": SIZE, "sla_ms": SIZE, "epsilon_cap": AMOUNT, "delta": AMOUNT,
+            "atoms": ATOMS, "adapters": ADAPTERS, "account": ACCOUNT,
+        },
+    ),
+    "asked": ({**_TOOK, **_SUMS}, {"atoms": ATOMS, **_STATED}),
+    "call": ({}, {"execute": _EXECUTE}),
+    "outcome": ({}, {"took": _TOOK_OBJECT}),
+}  # fmt: skip

@@ -14,7 +14,6 @@ from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_forms import HEX, SIZE, TEXT, TIME, TRUE, UUID, Format
-from tcc_certs.session.execution_forms import ASKED, BUDGET, EXECUTE, TOOK
 
 SCHEMA = "tcc.session/1.0"
 OUTCOMES = ("done", "failed", "unknown")
@@ -78,18 +77,18 @@ _REQUIRED: Mapping[str, Mapping[str, Format]] = {
     },
     "call": {"kind": TEXT, "seq": SEQ, "call": TEXT, "open": OPEN, "states": STATES, "key": KEY},
     "outcome": {"kind": TEXT, "seq": SEQ, "outcome": OUTCOME, "ms": SIZE},
-    "budget": {"kind": TEXT, **BUDGET[0]},
-    "asked": {"kind": TEXT, **ASKED[0]},
+    "budget": {"kind": TEXT},
+    "asked": {"kind": TEXT},
     "refusal": {"kind": TEXT, "tool": TEXT, "code": TEXT},
     "resolve": {"kind": TEXT, "seq": SEQ, "outcome": RESOLUTION},
     "end": {"kind": TEXT, "abandoned": BOOL},
 }  # fmt: skip
 _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "session": {},
-    "call": {"ref": HEX, "execute": EXECUTE},
-    "outcome": {"observed": OBSERVED, "unforeseen": TRUE, "result": HEX, "took": TOOK},
-    "budget": BUDGET[1],
-    "asked": ASKED[1],
+    "call": {"ref": HEX},
+    "outcome": {"observed": OBSERVED, "unforeseen": TRUE, "result": HEX},
+    "budget": {},
+    "asked": {},
     "refusal": {},
     "resolve": {"observed": OBSERVED},
     "end": {},
@@ -107,6 +106,12 @@ def check_record(record: Record, line: int) -> str:
     if not isinstance(kind, str) or kind not in _REQUIRED:
         raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: kind", KINDS, kind)
     required, optional = _REQUIRED[kind], _OPTIONAL[kind]
+    if kind in ("asked", "budget") or "execute" in record or "took" in record:
+        # What is said of models: a session without any has none of it to load.
+        from tcc_certs.session.execution_forms import FIELDS
+
+        due, more = FIELDS.get(kind, ({}, {}))
+        required, optional = {**required, **due}, {**optional, **more}
     for name, value in record.items():
         form = required.get(name) or optional.get(name)
         if form is None:

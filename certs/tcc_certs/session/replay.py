@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure
@@ -19,16 +19,15 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.replay.findings import Findings
+from tcc_certs.session.answers import answer_of
 from tcc_certs.session.arguments import Arguments
 from tcc_certs.session.header import Header
 from tcc_certs.session.history import History, Outcome, Step
+from tcc_certs.session.makers import Makers
 from tcc_certs.session.monitors import Made
 from tcc_certs.session.refusals import RECORDED, UNKNOWN_TOOL
 from tcc_certs.session.states import Answer, Offer, Plans
 from tcc_certs.values.digest import call_key
-
-if TYPE_CHECKING:
-    from tcc_certs.session.executions import Executions
 
 _REFUSED: Mapping[Code, tuple[Code, str, str]] = {
     Code.NOT_PLANNED: (Code.SESSION_PLANS, "call", "a call that leads on from every state held"),
@@ -66,7 +65,7 @@ class Session:
         pending: the call whose outcome is due; None where none is.
         unforeseen: whether an answer came that no plan goes on after.
         ended: whether it ended; abandoned: whether where no plan has to end.
-        executions: the calls that models make; None where no budget says who.
+        makers: who makes the calls.
     """
 
     def __init__(self, plans: Plans, core: Core, header: Header, findings: Findings) -> None:
@@ -78,7 +77,7 @@ class Session:
         self.tally = Tally()
         self.pending: tuple[int, Offer, Made] | None = None
         self.unforeseen = self.ended = self.abandoned = False
-        self.executions: Executions | None = None
+        self.makers = Makers(core, header.name, findings)
         self._offers = plans.offers
         self._tools = {tool.name for tool in core.tools}
         self._unknown: dict[int, Offer] = {}
@@ -114,11 +113,7 @@ class Session:
         if refused is not None:
             code, field, expected = _REFUSED[refused]
             raise Rejected(code, field, expected, self._why(refused, made, said))
-        executions, said_of = self.executions, record.get("execute")
-        if executions is not None:
-            executions.call(offer.tool, said_of, line)
-        else:
-            self._no_model("execute", said_of)
+        self.makers.call(offer.tool, record, line)
         self.tally.calls += 1
         self.pending = seq, offer, made
 
@@ -136,42 +131,21 @@ class Session:
         else:
             stray = "unforeseen" in record
             ensure(not stray, Code.SESSION_OUTCOME, "unforeseen", "no field", outcome)
-            answer = self._answer(offer, outcome, record)
+            answer = answer_of(self.core, offer, outcome, record)
         done = outcome == "done" or "result" not in record
         ensure(done, Code.SESSION_OUTCOME, "result", "no field", outcome)
-        executions, took = self.executions, record.get("took")
-        if executions is not None:
-            executions.outcome(took, outcome == "done", line)
-        else:
-            self._no_model("took", took)
+        self.makers.outcome(record, line)
         self.pending = None
         self.tally.outcomes += 1
         self._settle(Step(seq=seq, offer=offer, made=made, certain=False), outcome, answer)
 
     def budget(self, record: Record, line: int) -> None:
         """What models that make calls may take from here on."""
-        self._none_open("budget")
-        ensure(self.executions is None, Code.SESSION_BUDGET, "kind", "one budget", "a second")
-        # A session without models has none of the controller to trust, nor to load.
-        from tcc_certs.session.budget import read_budget
-        from tcc_certs.session.executions import Executions
-
-        budget = read_budget(record, self.core, self.header.name)
-        self.executions = Executions(budget, self.core.tools, self.findings)
+        self.makers.budget(record, self.pending is not None)
 
     def asked(self, record: Record, line: int) -> None:
         """What the asks of a search took."""
-        self._none_open("asked")
-        if self.executions is None:
-            raise Rejected(Code.SESSION_BUDGET, "kind", "a budget before", "asked")
-        self.executions.asked(record, line)
-
-    def _none_open(self, kind: str) -> None:
-        if self.pending is not None:
-            raise Rejected(Code.LEDGER_ORDER, "kind", f"outcome {self.pending[0]}", kind)
-
-    def _no_model(self, field: str, found: Json | None) -> None:
-        ensure(found is None, Code.SESSION_MODEL, field, "no field, as there is no budget", found)
+        self.makers.asked(record, line, self.pending is not None)
 
     def resolve(self, record: Record, line: int) -> None:
         """The outcome of an unknown call is said later."""
@@ -182,7 +156,7 @@ class Session:
         if found is None:
             raise Rejected(Code.SESSION_RESOLVE, "seq", "a call whose outcome is unknown", seq)
         outcome = cast(Outcome, text(record, "outcome"))
-        answer = self._answer(found, outcome, record)
+        answer = answer_of(self.core, found, outcome, record)
         self.history.resolve(seq, outcome, answer)
         del self._unknown[seq]
         self.tally.unknown -= 1
@@ -199,13 +173,7 @@ class Session:
         due = f"a tool of the grammar, or {UNKNOWN_TOOL}"
         ensure(known or tool == UNKNOWN_TOOL, Code.SESSION_REFUSAL, "tool", due, tool)
         if code == Code.NO_MODEL:
-            makes = self.executions is not None and any(
-                one.name == tool and self.executions.makes(at)
-                for at, one in enumerate(self.core.tools)
-            )
-            ensure(
-                makes, Code.SESSION_REFUSAL, "code", "a code of a call that no model makes", code
-            )
+            self.makers.check_refusal(tool)
         self.tally.refusals += 1
 
     def end(self, record: Record, line: int) -> None:
@@ -224,8 +192,7 @@ class Session:
         if self.pending is not None:
             seq, offer, made = self.pending
             self.pending = None
-            if self.executions is not None:
-                self.executions.give_up()
+            self.makers.give_up()
             self._settle(Step(seq=seq, offer=offer, made=made, certain=False), "unknown", None)
 
     def _settle(self, step: Step, outcome: Outcome, answer: Answer | None) -> None:
@@ -241,23 +208,6 @@ class Session:
             self._unknown[step.seq] = step.offer
             self.tally.unknown += 1
         self.unforeseen = self.unforeseen or self.history.lost
-
-    def _answer(self, offer: Offer, outcome: Outcome, record: Record) -> Answer | None:
-        """The observed values of a call that was done, else None."""
-        if outcome != "done" or not offer.observed:
-            ensure("observed" not in record, Code.SESSION_OBSERVED, "observed", "no field", "one")
-            return () if outcome == "done" else None
-        found = record.get("observed")
-        given: Mapping[str, Json] = found if isinstance(found, dict) else {}
-        params = [self.core.tools[offer.tool].parameters[at] for at in offer.observed]
-        names = sorted(param.name for param in params)
-        ensure(sorted(given) == names, Code.SESSION_OBSERVED, "observed", names, sorted(given))
-        answer = []
-        for param in params:
-            value, values = given[param.name], param.values
-            ensure(value in values, Code.SESSION_OBSERVED, "observed", " or ".join(values), value)
-            answer.append(values.index(str(value)))
-        return tuple(answer)
 
     def _names(self, record: Record, seq: int, line: int) -> None:
         """The idempotency key and the caller's reference, each of one call alone."""

@@ -109,7 +109,7 @@ def _asserted(session: Session) -> Iterator[str]:
         yield f"that {tally.resolved} outcomes said later are what they are said to be"
     if tally.refusals:
         yield f"that {tally.refusals} refusals were of these tools, for these reasons"
-    executions = session.executions
+    executions = session.makers.executions
     if executions is not None and executions.made:
         yield f"that {executions.made} calls were made by the models named, and took what is said"
     if executions is not None and executions.asked_times:
