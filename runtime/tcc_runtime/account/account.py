@@ -119,10 +119,12 @@ class Account:
         with self._transaction() as database:
             found = read_sums(database)
         self.id, self.caps = found.id, found.caps
-        for field, due, cap in zip(NAMES, asked, found.caps, strict=True):
-            require(cap if due is None else due, cap, Code.ACCOUNT_CAPS, f"{path}: {field}")
-        due = found.lease_ms if lease is None else lease
-        require(due, found.lease_ms, Code.ACCOUNT_CAPS, f"{path}: lease_ms")
+        for field, expected, cap in zip(NAMES, asked, found.caps, strict=True):
+            require(
+                cap if expected is None else expected, cap, Code.ACCOUNT_CAPS, f"{path}: {field}"
+            )
+        expected = found.lease_ms if lease is None else lease
+        require(expected, found.lease_ms, Code.ACCOUNT_CAPS, f"{path}: lease_ms")
 
     def __reduce__(self) -> tuple[Callable[[str, int], Account], tuple[str, int]]:
         if self._clock is not None:
@@ -191,8 +193,8 @@ class Account:
         """
         with self._transaction() as database:
             self._sweep(database)
-            due = "a reservation whose question was put"
-            row = _of_state(database, reservation, ("asking", "lapsed"), due)
+            expected = "a reservation whose question was put"
+            row = _of_state(database, reservation, ("asking", "lapsed"), expected)
             _move(database, row, "settled", took)
             return read_sums(database).left
 
@@ -226,8 +228,8 @@ class Account:
                     held = held.plus(counts)
                 elif row.state != "returned":
                     spent = spent.plus(counts)
-        for name, due, found in (("spent", spent, sums.spent), ("held", held, sums.held)):
-            require(tuple(due), tuple(found), Code.ACCOUNT_FORM, f"{self.path}: {name}")
+        for name, expected, found in (("spent", spent, sums.spent), ("held", held, sums.held)):
+            require(tuple(expected), tuple(found), Code.ACCOUNT_FORM, f"{self.path}: {name}")
         return Statement(sums=sums, numbers={state: numbers[state] for state in STATES})
 
     def reservations(self, run: str) -> list[Reservation]:
@@ -262,12 +264,12 @@ def _again(path: str, wait_ms: int) -> Account:
 
 
 def _of_state(
-    database: sqlite3.Connection, name: str, states: tuple[str, ...], due: str
+    database: sqlite3.Connection, name: str, states: tuple[str, ...], expected: str
 ) -> Reservation:
     last = last_of(database, name)
     if last is None or last.state not in states:
         found = "none of that name" if last is None else last.state
-        raise Rejected(Code.ACCOUNT_LEASE, f"reservation {name}", due, found)
+        raise Rejected(Code.ACCOUNT_LEASE, f"reservation {name}", expected, found)
     return last
 
 

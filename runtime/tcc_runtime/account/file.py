@@ -153,15 +153,15 @@ def coded(path: Path) -> Iterator[None]:
         named = str(getattr(error, "sqlite_errorname", ""))
         family = "_".join(named.split("_")[:2])
         if family in _LOCKED:
-            due = "to be free within the time that is waited"
+            expected = "to be free within the time that is waited"
             raise Rejected(
-                Code.ACCOUNT_LOCKED, str(path), due, "another process locks it"
+                Code.ACCOUNT_LOCKED, str(path), expected, "another process locks it"
             ) from None
         if family in _CLOSED or family in _FULL:
-            due = "a file that can be read and written, in a folder that can be written"
-            raise Rejected(Code.ACCOUNT_CLOSED, str(path), due, error) from None
+            expected = "a file that can be read and written, in a folder that can be written"
+            raise Rejected(Code.ACCOUNT_CLOSED, str(path), expected, error) from None
         raise Rejected(Code.ACCOUNT_FORM, str(path), _WHAT, error) from None
     except OSError as error:
         found = error.strerror or os.strerror(error.errno or 0)
-        due = "a file that can be read and written"
-        raise Rejected(Code.ACCOUNT_CLOSED, str(path), due, found) from None
+        expected = "a file that can be read and written"
+        raise Rejected(Code.ACCOUNT_CLOSED, str(path), expected, found) from None
