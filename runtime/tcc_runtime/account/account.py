@@ -116,7 +116,7 @@ class Account:
         if not must_exist and not self.path.exists():
             name, stands = os.urandom(32).hex(), LEASE_MS if lease is None else lease
             make(self.path, lambda database: insert_account(database, name, stands, asked))
-        with self._transaction() as database:
+        with self._transaction(reading=True) as database:
             found = read_sums(database)
         self.id, self.caps = found.id, found.caps
         for field, expected, cap in zip(NAMES, asked, found.caps, strict=True):
@@ -220,6 +220,8 @@ class Account:
         spent = held = Amounts()
         with self._transaction() as database:
             self._sweep(database)
+        # All of them take a while to read, in which others may draw.
+        with self._transaction(reading=True) as database:
             sums = read_sums(database)
             for row in rows_of(database):
                 numbers[row.state] += 1
@@ -234,18 +236,18 @@ class Account:
 
     def reservations(self, run: str) -> list[Reservation]:
         """Those of one run, every attempt of each."""
-        with self._transaction() as database:
+        with self._transaction(reading=True) as database:
             return list(rows_of(database, "WHERE run = ? ORDER BY id, attempt", (run,)))
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, *, reading: bool = False) -> Iterator[sqlite3.Connection]:
         with self._lock:
             if self._connection is None or self._owner != os.getpid():
                 # A connection is of the process that made it; what a fork has copied is let alone.
                 _LEFT_ALONE.append(self._connection)
                 self._connection = connect(self.path, self._wait_ms)
                 self._owner = os.getpid()
-            with transaction(self._connection, self.path):
+            with transaction(self._connection, self.path, self._wait_ms, reading=reading):
                 yield self._connection
 
     def _sweep(self, database: sqlite3.Connection) -> int:
