@@ -64,9 +64,9 @@ def _compare(
     for line, name, amounts in _settled(records, at):
         if amounts[1] == Amounts():
             continue
-        due = there.pop(name, "a reservation of this run, settled")
-        if due != amounts:
-            findings.add(Code.ACCOUNT_LEDGER, line, "reservation", due, (name, *amounts))
+        expected = there.pop(name, "a reservation of this run, settled")
+        if expected != amounts:
+            findings.add(Code.ACCOUNT_LEDGER, line, "reservation", expected, (name, *amounts))
     for name in sorted(there):
         findings.add(Code.ACCOUNT_LEDGER, at, "reservation", "in the ledger too", name)
 

@@ -28,10 +28,10 @@ def held_to_registry(found: Found, ledger: Iterable[bytes], registry: Iterable[A
     known = {adapter.name: adapter.listed for adapter in registry}
     findings = Findings()
     for line, item in _listed(ledger):
-        due = known.get(str(item["name"]), "an adapter of the registry")
-        if item != due:
+        expected = known.get(str(item["name"]), "an adapter of the registry")
+        if item != expected:
             try:
-                findings.add(Code.ADAPTER_LEDGER, line, "adapters", due, item)
+                findings.add(Code.ADAPTER_LEDGER, line, "adapters", expected, item)
             except Rejected as limit:
                 findings.refuse(limit, line)
                 break

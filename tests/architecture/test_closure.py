@@ -35,14 +35,18 @@ print(*sorted(files), sep="\\n")
 SESSION = b'{"schema":"tcc.session/1.0"}\n'
 # What runs: the lines, and the lines of code, that its closure may have at most.
 BOUNDS = {
-    "kernel": (4335, 2750),
-    "check": (5105, 3280),
-    "check --core": (7200, 4660),
-    "validate": (11915, 7475),
-    "validate atoms": (12585, 7870),
-    "validate session": (8450, 5415),
-    "validate models session": (10655, 6770),
+    "kernel": (4340, 2755),
+    "check": (4915, 3150),
+    "check without the core's schema": (2640, 1645),
+    "check --core": (7015, 4525),
+    "validate": (11865, 7440),
+    "validate atoms": (12535, 7835),
+    "validate session": (8410, 5385),
+    "validate models session": (10620, 6745),
 }
+# What reads the core: its schema is a part of C8, and grows with the language.
+SCHEMA = ("core/", "values/")
+WITHOUT_SCHEMA = " without the core's schema"
 OTHERS = (
     "corecheck/", "replay/", "race/arrivals", "race/published", "race/digest", "formats/ledger",
 )  # fmt: skip
@@ -70,9 +74,8 @@ def closure(what: str, folder: Path) -> list[Path]:
     artifact, ledger = folder / "a.tcca", folder / "l.ndjson"
     artifact.write_bytes(example())
     ledger.write_bytes(SESSION if what.endswith("session") else b"{}\n")
-    verb, *options = (
-        what.removesuffix(" session").removesuffix(" atoms").removesuffix(" models").split()
-    )
+    whole = what.removesuffix(WITHOUT_SCHEMA).removesuffix(" session").removesuffix(" atoms")
+    verb, *options = whole.removesuffix(" models").split()
     operands = {"validate": [str(ledger), "--artifact", str(artifact)]}
     arguments = [] if what == "kernel" else [verb, *operands.get(verb, [str(artifact)]), *options]
     # What a ledger with atoms or models loads is asked for by name: one would have to be whole.
@@ -85,7 +88,10 @@ def closure(what: str, folder: Path) -> list[Path]:
         text=True,
         check=True,
     )
-    return [Path(line) for line in done.stdout.splitlines() if line.startswith(str(CERTS))]
+    files = [Path(line) for line in done.stdout.splitlines() if line.startswith(str(CERTS))]
+    package = CERTS / "tcc_certs"
+    left_out = SCHEMA if what.endswith(WITHOUT_SCHEMA) else ()
+    return [f for f in files if not f.relative_to(package).as_posix().startswith(left_out)]
 
 
 def counted(files: Sequence[Path]) -> tuple[int, int]:

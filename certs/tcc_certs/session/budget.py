@@ -42,8 +42,8 @@ def read_budget(record: Record, core: Core, session: str) -> Budget:
     """
     taken = taken_of(record, says=True)
     rule = rule_of("leaf", record["controller"], caps_of(record), taken)
-    for name, holds, due in _rules(record, rule, core):
-        ensure(holds, Code.SESSION_BUDGET, name, due, record.get(name, "no field"))
+    for name, holds, expected in _rules(record, rule, core):
+        ensure(holds, Code.SESSION_BUDGET, name, expected, record.get(name, "no field"))
     return Budget(
         rule=rule,
         adapters=read_adapters(record.get("adapters")),
@@ -52,7 +52,7 @@ def read_budget(record: Record, core: Core, session: str) -> Budget:
 
 
 def _rules(record: Record, rule: Rule, core: Core) -> Iterator[tuple[str, bool, object]]:
-    """Field, whether it holds, what is due."""
+    """Field, whether it holds, what is expected."""
     weights = (rule.price_weight[0] > 0, rule.latency_weight[0] > 0, rule.epsilon_weight[0] >= 0)
     yield "controller", all(weights), "weights above 0; of epsilon, at least 0"
     number, places = rule.margin or (1, 1)

@@ -28,17 +28,19 @@ from tcc_certs.formats.ledger_forms import (
     Format,
 )
 
-Fields = tuple[Mapping[str, Format], Mapping[str, Format]]  # those that are due, and perhaps more
+Fields = tuple[
+    Mapping[str, Format], Mapping[str, Format]
+]  # those that are needed, and perhaps more
 
 
-def _object(what: str, due: Mapping[str, Format], more: Mapping[str, Format]) -> Format:
-    """An object of the members `due`, and perhaps some of `more`, each in its form."""
-    known = {**due, **more}
+def _object(what: str, needed: Mapping[str, Format], more: Mapping[str, Format]) -> Format:
+    """An object of the members `needed`, and perhaps some of `more`, each in its form."""
+    known = {**needed, **more}
 
     def holds(value: Json) -> bool:
         return (
             isinstance(value, dict)
-            and set(due) <= set(value) <= set(known)
+            and set(needed) <= set(value) <= set(known)
             and all(known[name][1](item) for name, item in value.items())
         )
 

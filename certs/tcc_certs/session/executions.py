@@ -69,7 +69,7 @@ class Executions:
             raise Rejected(_MODEL, "execute", "no call: no model fits", found["model_id"])
         named = choice.model.name
         ensure(found["model_id"] == named, _MODEL, "execute.model_id", named, found["model_id"])
-        due = {
+        expected = {
             "model_id": named,
             **adapter_fields(self._budget.adapters, choice.model),
             **_amounts(choice.reserved),
@@ -78,8 +78,8 @@ class Executions:
         }
         if self._drawn is not None:
             wish = {"account_left": found.get("account_left", {})}
-            due |= self._drawn.wish(spent, choice.reserved, wish, line, self._findings)
-        self._compare("execute", due, found, line)
+            expected |= self._drawn.wish(spent, choice.reserved, wish, line, self._findings)
+        self._compare("execute", expected, found, line)
         self.made += 1
         self._pending = tool, choice
 
@@ -98,14 +98,14 @@ class Executions:
         choice, spent = self._pending[1], self._controller.spent
         took = _read_amounts(found, self._atom(found, choice))
         self._settle(took, int(done))
-        due = {**_amounts(took), **self._sums(self._controller.spent)}
+        expected = {**_amounts(took), **self._sums(self._controller.spent)}
         if took.atom is not None:
-            due["atom"] = found["atom"]  # one that was read has the one form that it has
+            expected["atom"] = found["atom"]  # one that was read has the one form that it has
         if self._drawn is not None and "account_left" in found:
-            due |= self._drawn.settled(spent, took, found, line, self._findings)
+            expected |= self._drawn.settled(spent, took, found, line, self._findings)
         elif self._drawn is not None:
             self._drawn.take(spent, took)
-        self._compare("took", due, found, line)
+        self._compare("took", expected, found, line)
 
     def give_up(self) -> None:
         """The last call has no record of its outcome: it took all that was expected."""
@@ -128,8 +128,8 @@ class Executions:
             spent = spent.plus(Amounts(atom=self._counted(item, f"atoms[{i}]", _AMOUNT)))
         self._controller.spent = spent
         self.asked_times += 1
-        due = {name: record[name] for name in ("kind", *_READ, "atoms") if name in record}
-        self._compare("", {**due, **self._sums(spent)}, record, line)
+        expected = {name: record[name] for name in ("kind", *_READ, "atoms") if name in record}
+        self._compare("", {**expected, **self._sums(spent)}, record, line)
 
     def makes(self, tool: int) -> bool:
         """Whether models make the calls of a tool."""
@@ -149,10 +149,10 @@ class Executions:
             if self._drawn is None or not isinstance(item, dict):
                 raise Rejected(_ACCOUNT, "execute.refused", "no member, without an account", item)
             choice = self._controller.choose(tool, self._models[tool], refused, WIDTH)
-            due = "no more" if choice is None else choice.model.name
+            expected = "no more" if choice is None else choice.model.name
             named = item["model_id"]
-            if choice is None or named != due:
-                raise Rejected(_MODEL, "execute.refused", due, named)
+            if choice is None or named != expected:
+                raise Rejected(_MODEL, "execute.refused", expected, named)
             wish = {"budget_event": "refused", "account_left": item["account_left"]}
             self._drawn.wish(self._controller.spent, choice.reserved, wish, line, self._findings)
             refused.append(choice.number)
@@ -176,13 +176,13 @@ class Executions:
         return {**spent_fields(spent), "left": left_of(self._budget.rule.caps, spent)}
 
     def _compare(
-        self, what: str, due: Mapping[str, Json], found: Mapping[str, Json], line: int
+        self, what: str, expected: Mapping[str, Json], found: Mapping[str, Json], line: int
     ) -> None:
-        for name in sorted({*due, *found}):
-            expected, there = due.get(name, _NONE), found.get(name, _NONE)
-            if expected != there:
+        for name in sorted({*expected, *found}):
+            wanted, there = expected.get(name, _NONE), found.get(name, _NONE)
+            if wanted != there:
                 place = f"{what}.{name}" if what else name
-                self._findings.add(_code_of(name), line, place, expected, there)
+                self._findings.add(_code_of(name), line, place, wanted, there)
 
 
 _READ = ("price", "latency", "epsilon")

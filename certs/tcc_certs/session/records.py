@@ -110,8 +110,8 @@ def check_record(record: Record, line: int) -> str:
         # What is said of models: a session without any has none of it to load.
         from tcc_certs.session.execution_forms import FIELDS
 
-        due, more = FIELDS.get(kind, ({}, {}))
-        required, optional = {**required, **due}, {**optional, **more}
+        needed, more = FIELDS.get(kind, ({}, {}))
+        required, optional = {**required, **needed}, {**optional, **more}
     for name, value in record.items():
         form = required.get(name) or optional.get(name)
         if form is None:

@@ -70,7 +70,7 @@ _RUN = closed(
 )
 _CALL = closed(
     {"seq": WHOLE, "call": TEXT, "outcome": one_of("done", "failed", "unknown", "open")},
-    {"observed": by_name(TEXT)},
+    {"observed": by_name(TEXT), "model": TEXT},
 )
 _EXEC = closed(
     {
