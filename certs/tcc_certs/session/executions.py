@@ -8,7 +8,7 @@ Cost: the controller's choice for each call, and for each model that an account 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tcc_certs.core.model import Tool
@@ -63,10 +63,11 @@ class Executions:
             return
         if not isinstance(found, dict):
             raise Rejected(_MODEL, "execute", "the model that makes the call", "no field")
-        spent, refused = self._controller.spent, self._refused(tool, found, line)
-        choice = self._controller.choose(tool, models, refused, WIDTH)
-        if choice is None:
+        ranked = self._controller.ranked(tool, models, WIDTH)
+        spent, refused = self._controller.spent, self._refused(ranked, found, line)
+        if refused == len(ranked):
             raise Rejected(_MODEL, "execute", "no call: no model fits", found["model_id"])
+        choice = ranked[refused]
         named = choice.model.name
         ensure(found["model_id"] == named, _MODEL, "execute.model_id", named, found["model_id"])
         expected = {
@@ -141,22 +142,20 @@ class Executions:
             self._controller.settle(tool, choice, took, WIDTH, gained)
             self._pending = None
 
-    def _refused(self, tool: int, found: Mapping[str, Json], line: int) -> list[int]:
-        """The models that the account had too little for, each of them the next best."""
-        refused: list[int] = []
+    def _refused(self, ranked: Sequence[Choice], found: Mapping[str, Json], line: int) -> int:
+        """How many models the account had too little for: the best ones, in their order."""
         listed = found.get("refused", ())
-        for item in listed if isinstance(listed, list) else ():
+        items = listed if isinstance(listed, list) else []
+        for number, item in enumerate(items):
             if self._drawn is None or not isinstance(item, dict):
                 raise Rejected(_ACCOUNT, "execute.refused", "no member, without an account", item)
-            choice = self._controller.choose(tool, self._models[tool], refused, WIDTH)
-            expected = "no more" if choice is None else choice.model.name
-            named = item["model_id"]
-            if choice is None or named != expected:
-                raise Rejected(_MODEL, "execute.refused", expected, named)
+            named, left = item["model_id"], number < len(ranked)
+            expected = ranked[number].model.name if left else "no more"
+            ensure(left and named == expected, _MODEL, "execute.refused", expected, named)
             wish = {"budget_event": "refused", "account_left": item["account_left"]}
-            self._drawn.wish(self._controller.spent, choice.reserved, wish, line, self._findings)
-            refused.append(choice.number)
-        return refused
+            spent, reserved = self._controller.spent, ranked[number].reserved
+            self._drawn.wish(spent, reserved, wish, line, self._findings)
+        return len(items)
 
     def _atom(self, found: Mapping[str, Json], choice: Choice) -> Atom | None:
         if "atom" not in found:

@@ -7,7 +7,7 @@ Cost: the controller's choice; with an account two transactions before a call, o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -77,7 +77,7 @@ class Executions:
         """Whether models make the calls of a tool."""
         return bool(self._models[tool])
 
-    def choice(self, tool: int, refused: Sequence[int] = ()) -> Choice | None:
+    def choice(self, tool: int, refused: Collection[int] = ()) -> Choice | None:
         """The model that makes the next call of a tool; None: none fits."""
         return self._controller.choose(tool, self._models[tool], refused, WIDTH)
 
@@ -125,14 +125,12 @@ class Executions:
         Raises:
             ResumeError: it is not the one that follows.
         """
-        places: list[int] = []
         refused: list[tuple[int, str, Left]] = []
-        names = [model.name for model in self._models[tool]]
+        places = {model.name: place for place, model in enumerate(self._models[tool])}
         for item in record.get("refused", ()):
-            place = names.index(item["model_id"]) if item["model_id"] in names else -1
-            places.append(place)
-            refused.append((place, item["model_id"], left_in(item["account_left"], line)))
-        choice = self.choice(tool, places)
+            name, left = str(item["model_id"]), left_in(item["account_left"], line)
+            refused.append((places.get(name, -1), name, left))
+        choice = self.choice(tool, {place for place, _, _ in refused})
         if choice is None:
             raise ResumeError(f"line {line}: execute", "no call: no model fits", record)
         wish = None
