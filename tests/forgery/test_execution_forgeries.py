@@ -235,6 +235,15 @@ def test_a_model_is_there_exactly_where_one_makes_the_call() -> None:
     assert first(list(none)) == ("S402", "execute")
 
 
+def test_a_model_that_the_rule_would_not_choose_ends_it_there() -> None:
+    execute = next(one["execute"] for one in session()[0] if "execute" in one)
+    for name in ("deep", "slow", "quote"):
+        found = judged(changed("call", 0, execute={**execute, "model_id": name}))
+        (finding,) = found.findings
+        assert (finding.code, finding.field) == ("S402", "execute.model_id")
+        assert (finding.expected, finding.found, found.verdict) == ("fast", name, 1)
+
+
 def test_a_budget_stands_once_and_with_no_call_under_way() -> None:
     records = list(session()[0])
     budget = records[1]
