@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tcc_compiler.language.diagnostics import Diagnostic, Report
@@ -23,6 +22,7 @@ from tcc_compiler.language.source import (
     too_large,
 )
 from tcc_compiler.language.spans import Region, Span
+from tcc_compiler.record import record
 from tcc_compiler.resolve.core import core_bytes
 from tcc_compiler.resolve.examples import Example, Expect
 from tcc_compiler.resolve.files import Read, gather
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Frontend:
     """The result of the front end.
 

@@ -20,7 +20,7 @@ the caller asked for it, the passes are tried again with bounds in place of coun
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,7 @@ from tcc_compiler.messages import (
     relaxed_diagnostic,
 )
 from tcc_compiler.options import GRAPH_SUFFIXES, MAX_TILT, Options
+from tcc_compiler.record import record
 from tcc_compiler.relax.attempts import (
     GUARDED,
     Attempt,
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Compiled:
     """What a compilation gives.
 

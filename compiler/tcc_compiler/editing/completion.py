@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tcc_certs.formats.names import written
@@ -20,6 +19,7 @@ from tcc_compiler.language.syntax.lexemes import Lexeme, lexeme
 from tcc_compiler.language.syntax.nesting import TooDeep
 from tcc_compiler.language.syntax.tokens import split
 from tcc_compiler.language.syntax.words import OPENERS, PUNCTUATION, TYPES, UNITS
+from tcc_compiler.record import record
 
 Sort: TypeAlias = Literal["word", "tool", "rule", "parameter", "value", "state"]
 MOST = 2000  # that are offered
@@ -29,7 +29,7 @@ _NO_WORDS = frozenset(("NAME", "NUMBER", "STRING", "_ARGS", "$END", *PUNCTUATION
 _VALUES = ("NAME", "NUMBER", "STRING")
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Offer:
     """Something that may stand here: what it is, and its text."""
 

@@ -6,7 +6,6 @@ Cost: that of parsing, within the time that the caller gives.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tcc_compiler.editing.occurrences import Kind, Occurrence, occurrences_of
@@ -21,10 +20,11 @@ from tcc_compiler.language.source import (
     source_of,
 )
 from tcc_compiler.language.syntax.tokens import split
+from tcc_compiler.record import record
 from tcc_compiler.resolve.files import Read, gather
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Project:
     """A grammar as it is written, errors and all.
 

@@ -7,7 +7,6 @@ one.  Cost: that of parsing the files twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tcc_certs.formats.names import MAX_NAME, RESERVED, is_identifier, written
@@ -16,13 +15,14 @@ from tcc_compiler.editing.occurrences import Kind, Occurrence
 from tcc_compiler.editing.project import Project, changed
 from tcc_compiler.language.diagnostics import quote
 from tcc_compiler.language.source import Source
+from tcc_compiler.record import record
 
 
 class NotRenamed(Exception):
     """Why a name cannot be changed, and what to do; a sentence for people."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Renaming:
     """The characters `start` to `end` of a source are to be `text`."""
 

@@ -12,16 +12,17 @@ from typing import TypeAlias
 
 from tcc_compiler.format.comments import NOTHING, Gap
 from tcc_compiler.language.syntax.lexemes import Lexeme
+from tcc_compiler.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Space:
     """What stands between two tokens that are never parted but by a comment."""
 
     flat: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Line:
     """What stands between two tokens that may be parted.
 
@@ -55,12 +56,12 @@ class Open:
     aligned: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(kw_only=False, eq=False)
 class Close:
     """The end of a group."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(kw_only=False, eq=False)
 class Break:
     """A place for a new line; with comments there is one."""
 

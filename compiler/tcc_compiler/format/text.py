@@ -9,7 +9,6 @@ Cost: linear in the text.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tcc_compiler.format.comments import NOTHING, Gap, gap_of
 from tcc_compiler.format.elements import Elements
@@ -27,6 +26,7 @@ from tcc_compiler.language.source import (
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.parse import parse
 from tcc_compiler.language.syntax.tokens import Chunk, split
+from tcc_compiler.record import record
 
 # Statements of one number stand together, a blank line before and after them.
 _PARAGRAPHS = (
@@ -40,7 +40,7 @@ class LayoutError(Exception):
     """The laid out text would not be the same grammar: a defect of this module."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Formatted:
     """A text and its canonical layout.
 

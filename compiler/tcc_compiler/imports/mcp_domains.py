@@ -13,6 +13,7 @@ from typing import Any
 
 from tcc_certs.errors import Rejected
 from tcc_certs.values.numbers import canonical_number
+from tcc_compiler.record import record
 
 _ANNOTATIONS = frozenset(
     (
@@ -22,7 +23,7 @@ _ANNOTATIONS = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Domain:
     """What an argument may be.
 

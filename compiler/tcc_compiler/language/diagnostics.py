@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice, takewhile
 from typing import Literal, TypeAlias
@@ -17,6 +16,7 @@ from typing import Literal, TypeAlias
 from tcc_certs.plain import escaped, is_plain
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region, Span
+from tcc_compiler.record import record
 
 Severity: TypeAlias = 'Literal["error", "warning"]'
 MAX_DIAGNOSTICS = 200
@@ -28,7 +28,7 @@ _WINDOW = 160
 _TAB = "    "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Note:
     """A further message, most often about a second place."""
 
@@ -36,7 +36,7 @@ class Note:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Diagnostic:
     """One finding about a grammar.
 

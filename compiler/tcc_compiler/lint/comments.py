@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from tcc_compiler.language.diagnostics import Diagnostic, quote, suggest
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region, Span
 from tcc_compiler.lint.finding import Finding
+from tcc_compiler.record import record
 
 _MARK = re.compile(r'"(?:[^"\\\n]++|\\[^\n])*+"?|#[^\n]*+')
 _LINT = re.compile(r"#\s*lint\s*:\s*(\w*)[ \t]*")
@@ -22,7 +22,7 @@ _CODE = re.compile(r"[A-Za-z]+[0-9]+")
 _NEXT = re.compile(r"[ \t]*,?[ \t]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Allowance:
     """One code of one comment.
 

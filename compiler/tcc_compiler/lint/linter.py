@@ -8,7 +8,6 @@ on states and time.  What was not decided within them is told.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tcc_certs.core.reader import core_of, decode_core
 from tcc_compiler.automata.table import Table
@@ -25,6 +24,7 @@ from tcc_compiler.lint.shape import bare_words, missing_costs
 from tcc_compiler.lint.statements import Stated, stated_of
 from tcc_compiler.lint.usage import unused_calls, unused_rules
 from tcc_compiler.options import Options
+from tcc_compiler.record import record
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resources.refusal import Refused
 from tcc_compiler.resources.timer import Timer
@@ -32,7 +32,7 @@ from tcc_compiler.resources.timer import Timer
 OF_AUTOMATA = ("TCC701", "TCC703", "TCC704", "TCC705", "TCC706", "TCC712")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Lints:
     """What was found, before anything is allowed.
 

@@ -8,7 +8,7 @@ Cost: that of compiling, for each set of statements.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from tcc_certs.core.model import Core, Limit
@@ -21,6 +21,7 @@ from tcc_compiler.automata.strict import keep_strict
 from tcc_compiler.automata.table import Table, as_deterministic, as_machine, ranked
 from tcc_compiler.lint.statements import statements, with_parts
 from tcc_compiler.options import Options
+from tcc_compiler.record import record
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.place import Statement
 from tcc_compiler.resources.refusal import Refused
@@ -31,7 +32,7 @@ Automaton: TypeAlias = Machine | Table
 _FREE_STATES = 20_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Kept:
     """What is applied to the plan expression.
 

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from tcc_certs.core.model import Core, Monitor
 from tcc_compiler.frontend import Frontend
 from tcc_compiler.language.ast.statements import ForbidStatement, LimitStatement, RequireStatement
 from tcc_compiler.language.spans import Region
+from tcc_compiler.record import record
 from tcc_compiler.resources.place import Statement, place_of
 
 Written: TypeAlias = LimitStatement | RequireStatement | ForbidStatement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(eq=False)
 class Stated:
     """A `limit`, `require` or `forbid`.
 

@@ -20,6 +20,7 @@ from tcc_compiler.language.decimals import NANO, decimal_text, scaled
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.words import AMOUNTS
+from tcc_compiler.record import record
 from tcc_compiler.resolve.domains import Parameter
 
 MAX_STEPS = 1 << 21
@@ -61,7 +62,7 @@ class Steps:
     left: int = MAX_STEPS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Clause:
     """An amount with its names resolved.
 

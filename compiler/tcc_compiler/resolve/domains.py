@@ -7,7 +7,6 @@ be small enough.  Cost: linear in the values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from tcc_certs.formats.names import written
@@ -17,13 +16,14 @@ from tcc_compiler.language.ast.tools import Domain, ParameterDeclaration
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.words import OTHER_TYPES
+from tcc_compiler.record import record
 from tcc_compiler.resolve.declared import declared_name
 
 MAX_CALLS = 1 << 16
 _LIST = "list other values: (k: 0.5 | 1 | 1.5)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Parameter:
     """A parameter with its values.
 

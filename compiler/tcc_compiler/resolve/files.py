@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -26,6 +25,7 @@ from tcc_compiler.language.source import (
 )
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.parse import parse
+from tcc_compiler.record import record
 
 MAX_FILES = 256
 _MOST_CIRCLE = 8
@@ -34,7 +34,7 @@ Read: TypeAlias = Callable[[Path, int], bytes | Unreadable]
 _SEEK = "the path is relative to the file with this `use`"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Gathered:
     """The statements of a grammar with those of the files that it uses.
 

@@ -7,7 +7,6 @@ Cost: constant each.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from tcc_certs.formats.codec import Json, large
@@ -16,6 +15,7 @@ from tcc_compiler.language.ast.leaves import Number
 from tcc_compiler.language.ast.statements import LimitStatement
 from tcc_compiler.language.decimals import NANO, decimal_text
 from tcc_compiler.language.diagnostics import Report
+from tcc_compiler.record import record
 from tcc_compiler.resolve.amounts import MILLISECONDS, in_unit
 from tcc_compiler.resolve.calls import Selection, selection_text
 from tcc_compiler.resolve.monitors import selection_json
@@ -25,7 +25,7 @@ MAX_LIMIT = (1 << 63) - 1
 _SMALL = "write a smaller number, or leave the limit out if it is never reached"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ResolvedLimit:
     """A limit, resolved: `value` in calls, cents, milliseconds or nano-units.
 

@@ -6,7 +6,6 @@ Normative text: docs/spec/language.md, section 4.  Cost: linear in the statement
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from tcc_certs.plain import hidden_in
@@ -29,6 +28,7 @@ from tcc_compiler.language.ast.statements import (
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.words import OPENERS
+from tcc_compiler.record import record
 from tcc_compiler.resolve.files import Gathered
 from tcc_compiler.resolve.versions import version_fault
 
@@ -43,7 +43,7 @@ _S = TypeVar(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Program:
     """A grammar's statements by kind.
 

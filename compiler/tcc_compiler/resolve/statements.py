@@ -8,12 +8,13 @@ for the automaton.  Cost: linear in the statements that come out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tcc_certs.values.types import JsonType
 from tcc_compiler.language.ast.leaves import Pattern, Word
 from tcc_compiler.language.ast.statements import ForbidStatement, LimitStatement, RequireStatement
 from tcc_compiler.language.spans import Region
+from tcc_compiler.record import record
 from tcc_compiler.resolve.calls import Selection, is_void
 from tcc_compiler.resolve.expand import Room, split_by, split_same
 from tcc_compiler.resolve.limits import ResolvedLimit, limit_of
@@ -24,7 +25,7 @@ from tcc_compiler.resolve.sums import adds_up, sum_of_open
 from tcc_compiler.resolve.tools import Tool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Stated:
     """The statements, each with its region; one that was written out stands there many times.
 

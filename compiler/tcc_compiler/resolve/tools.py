@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.values.types import OpenParameter
@@ -24,6 +24,7 @@ from tcc_compiler.language.ast.tools import (
     Strict,
 )
 from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.record import record
 from tcc_compiler.resolve.amounts import Amounts, Steps, amounts_of
 from tcc_compiler.resolve.declared import plain_name
 from tcc_compiler.resolve.domains import Parameter, parameters_of
@@ -33,7 +34,7 @@ from tcc_compiler.resolve.opened import opened_of
 _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Tool:
     """A tool, resolved.
 

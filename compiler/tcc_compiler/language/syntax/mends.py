@@ -7,10 +7,10 @@ statement looks like.  Normative text: docs/spec/language.md, section 9.  Cost: 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tcc_compiler.language.syntax.lexemes import Lexeme
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, TYPES
+from tcc_compiler.record import record
 
 # What each statement looks like.
 _FORMS: Mapping[str, str] = {
@@ -40,7 +40,7 @@ _AMOUNT_WORDS = ("COST", "PRICE", "EPSILON", "LATENCY")
 _IN_EXPRESSIONS = ("PLAN", "RULE")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Stuck:
     """Where the reading of a statement stopped.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tcc_compiler.language.diagnostics import Report, cut, quote
 from tcc_compiler.language.spans import Region
@@ -18,6 +17,7 @@ from tcc_compiler.language.syntax.lexemes import Lexeme, lexeme
 from tcc_compiler.language.syntax.place import Place
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, OPENERS, PUNCTUATION
 from tcc_compiler.language.syntax.wrong import meant, named
+from tcc_compiler.record import record
 
 MAX_TOKENS = 1 << 17
 MAX_DIGITS = 1000
@@ -39,7 +39,7 @@ _SPLIT = "split the grammar: `use` takes tools from other files"
 _STARTS = frozenset(word.upper() for word in OPENERS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Chunk:
     """The tokens of one statement, its keyword first.
 
