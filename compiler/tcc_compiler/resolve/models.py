@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tcc_certs.core.atoms import Codes, atom_document, read_atom
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, large
 from tcc_compiler.language.ast.leaves import Number
@@ -22,7 +21,6 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "gaussian": ("sigma", "sensitivity"),
     "laplace": ("scale", "sensitivity"),
 }
-_CODES = Codes(Code.ATOMS, Code.ATOM_VALUE)
 
 
 def models_of(models: Sequence[Model], report: Report) -> list[Json] | None:
@@ -107,8 +105,11 @@ def _atom(part: ModelAtom, report: Report) -> Mapping[str, Json] | None:
         members.update(zip(names, texts, strict=True))
     if part.times is not None:
         members["times"] = decimal_text(part.times.value)
+    from tcc_certs.core.atoms import Codes, atom_document, read_atom  # here: few models have atoms
+
     try:
-        return atom_document(read_atom(members, "atom", _CODES))
+        codes = Codes(Code.ATOMS, Code.ATOM_VALUE)
+        return atom_document(read_atom(members, "atom", codes))
     except Rejected as refusal:
         message = f"{refusal.path.removeprefix('atom.')} has to be {refusal.expected}"
         hint = "docs/privacy.md says what each number may be"
