@@ -20,10 +20,10 @@ from tcc_compiler.automata.constraint.control import Control
 from tcc_compiler.automata.letters import Letters, partition
 from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import Example, Expect
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.spans import Span
 from tcc_compiler.reasons import calls_line, reasons_for, shortened
-from tcc_compiler.record import record
 from tcc_compiler.relax.names import only
 
 # A state of the automaton, and a state of the automaton of the relaxed statements.
@@ -32,7 +32,7 @@ _MOST_PAIRS = 1 << 18
 _MOST_AHEAD = 6
 
 
-@record
+@frozen
 class Built:
     """The result of the passes: the artifact, and what examples and expectations are compared with.
 
@@ -58,7 +58,7 @@ class Built:
     max_depth: int
 
 
-@record
+@frozen
 class Unmet:
     """An `accept` line that does not hold.
 
@@ -73,7 +73,7 @@ class Unmet:
     ends: bool
 
 
-@record
+@frozen
 class Compared:
     """What was found, in the order of the text: examples, then expectations."""
 
@@ -170,7 +170,7 @@ class _TooManyPairs(Exception):
     """An example reaches more pairs of states than the limit."""
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class _Found:
     """How far a line could be followed.
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic, Report
 from tcc_compiler.language.source import (
     MAX_SOURCE_BYTES,
@@ -22,7 +23,6 @@ from tcc_compiler.language.source import (
     too_large,
 )
 from tcc_compiler.language.spans import Region, Span
-from tcc_compiler.record import record
 from tcc_compiler.resolve.core import core_bytes
 from tcc_compiler.resolve.examples import Example, Expect
 from tcc_compiler.resolve.files import Read, gather
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-@record
+@frozen
 class Frontend:
     """The result of the front end.
 

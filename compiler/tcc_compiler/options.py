@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import field
 
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 
 MAX_TILT = 64
 AUTO = "auto"
@@ -21,7 +21,7 @@ AUTO = "auto"
 GRAPH_SUFFIXES = (".graphml", ".json")
 
 
-@record
+@frozen
 class Options:
     """Options of the back end.
 

@@ -46,6 +46,7 @@ from tcc_compiler.counting.bounds import bound
 from tcc_compiler.counting.count import check_bits, count, used_calls, weigh
 from tcc_compiler.expectations import Built, Unmet, compare
 from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_bytes, read_grammar_text
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Span
@@ -57,7 +58,6 @@ from tcc_compiler.messages import (
     relaxed_diagnostic,
 )
 from tcc_compiler.options import GRAPH_SUFFIXES, MAX_TILT, Options
-from tcc_compiler.record import record
 from tcc_compiler.relax.attempts import (
     GUARDED,
     Attempt,
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-@record
+@frozen
 class Compiled:
     """What a compilation gives.
 

@@ -25,7 +25,7 @@ NOT_FOR_COMPILING = {
 }  # fmt: skip
 GRAMMAR = 'grammar g version "1"\ntool a { cost 1 }\ntool b\nplan = a b?\naccept a\n'
 # What compiling it may load: modules of ours, and in them dataclasses whose methods the standard
-# decorator compiles from source (some 0.3 ms each; the compiler's records are made without).
+# decorator compiles from source (some 0.3 ms each; the compiler's are made without).
 MOST_MODULES = 205
 MOST_COMPILED = 52
 RUN = """

@@ -23,14 +23,14 @@ from tcc_compiler.automata.table import Ints, Table, portions, starts
 from tcc_compiler.counting.bounds import Bounds
 from tcc_compiler.counting.count import Counts, Weights
 from tcc_compiler.counting.digits import Limbs
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 
 Column: TypeAlias = "bytes | memoryview"
 
 _PORTION = 1 << 12
 
 
-@record(eq=False)
+@frozen(eq=False)
 class Contents:
     """What an artifact is made of.
 

@@ -15,10 +15,10 @@ from tcc_certs.core.expressions import walk
 from tcc_certs.core.model import CallSet, Core, ForbidNext, Limit, OneCall, members
 from tcc_compiler.automata.amounts import call_amounts
 from tcc_compiler.automata.answers import answers_of, possible_answers
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 
 
-@record
+@frozen
 class Letters:
     """The letters of a core, numbered by their first call.
 

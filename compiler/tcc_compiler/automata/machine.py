@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 
 Edges: TypeAlias = "tuple[tuple[int, int], ...]"
 
 
-@record
+@frozen
 class Machine:
     """An automaton with states 0 .. n-1, mostly deterministic.
 

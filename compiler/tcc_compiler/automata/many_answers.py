@@ -17,13 +17,13 @@ from tcc_compiler.automata.answers import answers_of, possible_answers
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table
 from tcc_compiler.automata.unanswered import calls_on, ways
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 
 MOST_PLACES: Final = 64
 _MOST_STEPS: Final = 1 << 22
 
 
-@record
+@frozen
 class ManyAnswers:
     """A call that no gate lets be made after `way`.
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcc_compiler.automata.machine import Machine
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
@@ -29,7 +29,7 @@ _FEW = 1 << 10
 _PORTION = 1 << 15
 
 
-@record(eq=False)
+@frozen(eq=False)
 class Table:
     """States 0 .. n-1, the start last; every other state is reached from it, and can finish.
 

@@ -14,12 +14,12 @@ from tcc_certs.core.model import Core
 from tcc_compiler.automata.answers import answers_of, possible_answers
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 
 _MOST_CALLS = 12
 
 
-@record
+@frozen
 class Unanswered:
     """A state, and a question that it allows although not every answer leads on.
 

@@ -17,12 +17,12 @@ from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table
 from tcc_compiler.counting.digits import Limbs
 from tcc_compiler.counting.sums import integer, rounded_sums, weighted_sums
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.refusal import Refused
 
 
-@record
+@frozen
 class Weights:
     """The weights of the calls that stand on an edge.
 
@@ -37,7 +37,7 @@ class Weights:
     residual: dict[int, int]
 
 
-@record(eq=False)
+@frozen(eq=False)
 class Counts:
     """Per state: the number of plans N, the race count m.
 

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from tcc_certs.formats.names import written
 from tcc_compiler.editing.project import Project
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import source_of
 from tcc_compiler.language.syntax.automaton import Parser, Unexpected
@@ -19,7 +20,6 @@ from tcc_compiler.language.syntax.lexemes import Lexeme, lexeme
 from tcc_compiler.language.syntax.nesting import TooDeep
 from tcc_compiler.language.syntax.tokens import split
 from tcc_compiler.language.syntax.words import OPENERS, PUNCTUATION, TYPES, UNITS
-from tcc_compiler.record import record
 
 Sort: TypeAlias = Literal["word", "tool", "rule", "parameter", "value", "state"]
 MOST = 2000  # that are offered
@@ -29,7 +29,7 @@ _NO_WORDS = frozenset(("NAME", "NUMBER", "STRING", "_ARGS", "$END", *PUNCTUATION
 _VALUES = ("NAME", "NUMBER", "STRING")
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Offer:
     """Something that may stand here: what it is, and its text."""
 

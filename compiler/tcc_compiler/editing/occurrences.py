@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.expressions import Expression, Reference, postorder
 from tcc_compiler.language.ast.leaves import Pattern, Text, Value, Word
 from tcc_compiler.language.ast.statements import (
@@ -27,12 +28,11 @@ from tcc_compiler.language.ast.statements import (
 )
 from tcc_compiler.language.ast.tools import Amount, OpenDeclaration, ParameterDeclaration
 from tcc_compiler.language.spans import Region
-from tcc_compiler.record import record
 
 Kind: TypeAlias = Literal["tool", "rule", "parameter", "value", "state", "file"]
 
 
-@record
+@frozen
 class Occurrence:
     """A name in a text.
 
@@ -57,7 +57,7 @@ def occurrences_of(statements: Sequence[Statement]) -> tuple[Occurrence, ...]:
     return tuple(found for statement in statements for found in reader.read(statement))
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class _Reader:
     rules: frozenset[str]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tcc_compiler.editing.occurrences import Kind, Occurrence, occurrences_of
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import Broken, GrammarStatement, Statement, ToolStatement
 from tcc_compiler.language.diagnostics import Diagnostic, Report
 from tcc_compiler.language.source import (
@@ -20,11 +21,10 @@ from tcc_compiler.language.source import (
     source_of,
 )
 from tcc_compiler.language.syntax.tokens import split
-from tcc_compiler.record import record
 from tcc_compiler.resolve.files import Read, gather
 
 
-@record
+@frozen
 class Project:
     """A grammar as it is written, errors and all.
 

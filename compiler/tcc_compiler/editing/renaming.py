@@ -13,16 +13,16 @@ from tcc_certs.formats.names import MAX_NAME, RESERVED, is_identifier, written
 from tcc_certs.plain import hidden_in
 from tcc_compiler.editing.occurrences import Kind, Occurrence
 from tcc_compiler.editing.project import Project, changed
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import quote
 from tcc_compiler.language.source import Source
-from tcc_compiler.record import record
 
 
 class NotRenamed(Exception):
     """Why a name cannot be changed, and what to do; a sentence for people."""
 
 
-@record
+@frozen
 class Renaming:
     """The characters `start` to `end` of a source are to be `text`."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 
 _COMMENT = re.compile(r"#[^\n]*")
 
 
-@record
+@frozen
 class Comment:
     """A comment on a line of its own.
 
@@ -26,7 +26,7 @@ class Comment:
     apart: bool
 
 
-@record
+@frozen
 class Gap:
     """What stands between two tokens, beside white space.
 

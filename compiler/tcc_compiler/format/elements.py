@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tcc_compiler.format.comments import NOTHING, Gap
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.syntax.lexemes import Lexeme
-from tcc_compiler.record import record
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Space:
     """What stands between two tokens that are never parted but by a comment."""
 
     flat: str
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Line:
     """What stands between two tokens that may be parted.
 
@@ -56,12 +56,12 @@ class Open:
     aligned: bool = False
 
 
-@record(kw_only=False, eq=False)
+@frozen(kw_only=False, eq=False)
 class Close:
     """The end of a group."""
 
 
-@record(kw_only=False, eq=False)
+@frozen(kw_only=False, eq=False)
 class Break:
     """A place for a new line; with comments there is one."""
 

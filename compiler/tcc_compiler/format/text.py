@@ -14,6 +14,7 @@ from tcc_compiler.format.comments import NOTHING, Gap, gap_of
 from tcc_compiler.format.elements import Elements
 from tcc_compiler.format.lines import lines_of
 from tcc_compiler.format.statements import put_statement
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic, Report
 from tcc_compiler.language.source import (
     MAX_SOURCE_BYTES,
@@ -26,7 +27,6 @@ from tcc_compiler.language.source import (
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.parse import parse
 from tcc_compiler.language.syntax.tokens import Chunk, split
-from tcc_compiler.record import record
 
 # Statements of one number stand together, a blank line before and after them.
 _PARAGRAPHS = (
@@ -40,7 +40,7 @@ class LayoutError(Exception):
     """The laid out text would not be the same grammar: a defect of this module."""
 
 
-@record
+@frozen
 class Formatted:
     """A text and its canonical layout.
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 
 MAX_NODES = 1 << 16
 MAX_EDGES = 1 << 18
@@ -28,7 +28,7 @@ class GraphRefused(Exception):
         super().__init__(f"{code}: {message}")
 
 
-@record
+@frozen
 class Edge:
     """An edge between two nodes, by their keys."""
 
@@ -37,7 +37,7 @@ class Edge:
     attributes: Attributes
 
 
-@record
+@frozen
 class Graph:
     """A directed graph, parallel edges allowed.
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tcc_certs.errors import Rejected
 from tcc_certs.values.numbers import canonical_number
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 
 _ANNOTATIONS = frozenset(
     (
@@ -23,7 +23,7 @@ _ANNOTATIONS = frozenset(
 )  # fmt: skip
 
 
-@record
+@frozen
 class Domain:
     """What an argument may be.
 

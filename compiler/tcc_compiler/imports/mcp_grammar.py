@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tcc_certs.plain import escaped, is_plain
+from tcc_compiler.frozen import frozen
 from tcc_compiler.imports.mcp_domains import Domain, quoted
 from tcc_compiler.imports.mcp_schema import domain_of
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, RESERVED
-from tcc_compiler.record import record
 
 MAX_CALLS = 1024
 MAX_ALL_CALLS = 65536
@@ -40,7 +40,7 @@ _HEADER = """\
 """
 
 
-@record
+@frozen
 class Warned:
     """What the skeleton does not hold.
 
@@ -55,7 +55,7 @@ class Warned:
     message: str
 
 
-@record
+@frozen
 class Skeleton:
     """The text of a grammar, and what it does not hold of the schemas."""
 
@@ -63,7 +63,7 @@ class Skeleton:
     warnings: tuple[Warned, ...]
 
 
-@record
+@frozen
 class _Parameter:
     name: str
     domain: Domain
@@ -74,7 +74,7 @@ class _Parameter:
         return self.domain.values + self.optional
 
 
-@record
+@frozen
 class _Tool:
     name: str
     doc: str

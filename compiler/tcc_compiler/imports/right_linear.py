@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tcc_certs.core.model import CallSet
 from tcc_certs.formats.codec import Json
+from tcc_compiler.frozen import frozen
 from tcc_compiler.imports.attributes import (
     WHOLE_FILE,
     GraphCall,
@@ -24,7 +25,6 @@ from tcc_compiler.imports.attributes import (
 from tcc_compiler.imports.graph import Graph, GraphRefused
 from tcc_compiler.imports.tools import tools_of
 from tcc_compiler.language.diagnostics import Report, quote
-from tcc_compiler.record import record
 from tcc_compiler.resolve.amounts import Amounts
 from tcc_compiler.resolve.calls import Call, CallList
 from tcc_compiler.resolve.limits import MAX_LIMIT, ResolvedLimit
@@ -35,7 +35,7 @@ from tcc_compiler.resolve.versions import version_fault
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-@record
+@frozen
 class _Machine:
     """A graph read as an automaton over calls.
 

@@ -14,9 +14,9 @@ from itertools import islice, takewhile
 from typing import Literal, TypeAlias
 
 from tcc_certs.plain import escaped, is_plain
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region, Span
-from tcc_compiler.record import record
 
 Severity: TypeAlias = 'Literal["error", "warning"]'
 MAX_DIAGNOSTICS = 200
@@ -28,7 +28,7 @@ _WINDOW = 160
 _TAB = "    "
 
 
-@record
+@frozen
 class Note:
     """A further message, most often about a second place."""
 
@@ -36,7 +36,7 @@ class Note:
     span: Span | None = None
 
 
-@record
+@frozen
 class Diagnostic:
     """One finding about a grammar.
 

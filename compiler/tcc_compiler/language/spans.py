@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 
 
 class Region(NamedTuple):
@@ -23,7 +23,7 @@ class Region(NamedTuple):
         return Region(self.source, self.start, other.end)
 
 
-@record
+@frozen
 class Span:
     """A range of a file in lines and columns.
 

@@ -19,16 +19,16 @@ from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.strict import sisters_of
 from tcc_compiler.automata.table import Table
 from tcc_compiler.automata.trim import trim
+from tcc_compiler.frozen import frozen
 from tcc_compiler.lint.keeping import breaking, furthest, keeps, meets, shortest
 from tcc_compiler.lint.near_misses import broken_alone
 from tcc_compiler.lint.plans import Automaton, Kept, Plans, same_plans
 from tcc_compiler.lint.statements import Stated, with_parts
-from tcc_compiler.record import record
 from tcc_compiler.resources.place import Statement
 from tcc_compiler.resources.refusal import Refused
 
 
-@record
+@frozen
 class Idle:
     """A statement that never bites.
 
@@ -40,7 +40,7 @@ class Idle:
     reach: int | None = None
 
 
-@record
+@frozen
 class Undecided:
     """A statement of which it is not known, and why."""
 
@@ -48,7 +48,7 @@ class Undecided:
     why: str
 
 
-@record
+@frozen
 class Answer:
     """What was found of the statements, each list in the order of the text."""
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic, quote, suggest
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region, Span
 from tcc_compiler.lint.finding import Finding
-from tcc_compiler.record import record
 
 _MARK = re.compile(r'"(?:[^"\\\n]++|\\[^\n])*+"?|#[^\n]*+')
 _LINT = re.compile(r"#\s*lint\s*:\s*(\w*)[ \t]*")
@@ -22,7 +22,7 @@ _CODE = re.compile(r"[A-Za-z]+[0-9]+")
 _NEXT = re.compile(r"[ \t]*,?[ \t]*")
 
 
-@record
+@frozen
 class Allowance:
     """One code of one comment.
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import GoalStatement, PlanStatement
 from tcc_compiler.lint.plans import Kept, Plans
 from tcc_compiler.lint.statements import Stated
 from tcc_compiler.lint.subsets import smallest
-from tcc_compiler.record import record
 from tcc_compiler.resources.refusal import Refused
 
 _MOST_QUESTIONS = 2000
 
 
-@record
+@frozen
 class Contradiction:
     """Statements that leave no plan, in the order of the text.
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region
-from tcc_compiler.record import record
 
 
-@record
+@frozen
 class Edit:
     """Characters `start` to `end` of the root file are to be `text`; an empty text takes them out.
 
@@ -27,7 +27,7 @@ class Edit:
     statement: bool = False
 
 
-@record
+@frozen
 class Finding:
     """One lint.
 

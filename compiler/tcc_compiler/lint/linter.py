@@ -13,6 +13,7 @@ from tcc_certs.core.reader import core_of, decode_core
 from tcc_compiler.automata.table import Table
 from tcc_compiler.counting.count import used_calls
 from tcc_compiler.frontend import Frontend
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
 from tcc_compiler.lint.asked import unanswered_calls
@@ -24,7 +25,6 @@ from tcc_compiler.lint.shape import bare_words, missing_costs
 from tcc_compiler.lint.statements import Stated, stated_of
 from tcc_compiler.lint.usage import unused_calls, unused_rules
 from tcc_compiler.options import Options
-from tcc_compiler.record import record
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resources.refusal import Refused
 from tcc_compiler.resources.timer import Timer
@@ -32,7 +32,7 @@ from tcc_compiler.resources.timer import Timer
 OF_AUTOMATA = ("TCC701", "TCC703", "TCC704", "TCC705", "TCC706", "TCC712")
 
 
-@record
+@frozen
 class Lints:
     """What was found, before anything is allowed.
 

@@ -19,9 +19,9 @@ from tcc_compiler.automata.regular.explore import explore
 from tcc_compiler.automata.regular.joined_calls import join_calls
 from tcc_compiler.automata.strict import keep_strict
 from tcc_compiler.automata.table import Table, as_deterministic, as_machine, ranked
+from tcc_compiler.frozen import frozen
 from tcc_compiler.lint.statements import statements, with_parts
 from tcc_compiler.options import Options
-from tcc_compiler.record import record
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.place import Statement
 from tcc_compiler.resources.refusal import Refused
@@ -32,7 +32,7 @@ Automaton: TypeAlias = Machine | Table
 _FREE_STATES = 20_000
 
 
-@record
+@frozen
 class Kept:
     """What is applied to the plan expression.
 

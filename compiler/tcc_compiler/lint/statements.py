@@ -14,15 +14,15 @@ from typing import TypeAlias
 
 from tcc_certs.core.model import Core, Monitor
 from tcc_compiler.frontend import Frontend
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import ForbidStatement, LimitStatement, RequireStatement
 from tcc_compiler.language.spans import Region
-from tcc_compiler.record import record
 from tcc_compiler.resources.place import Statement, place_of
 
 Written: TypeAlias = LimitStatement | RequireStatement | ForbidStatement
 
 
-@record(eq=False)
+@frozen(eq=False)
 class Stated:
     """A `limit`, `require` or `forbid`.
 

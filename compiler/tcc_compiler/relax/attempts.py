@@ -26,8 +26,8 @@ from tcc_certs.formats.manifest import MAX_ROUND_BITS, Relaxed
 from tcc_certs.formats.names import written
 from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.automata.letters import partition
+from tcc_compiler.frozen import frozen
 from tcc_compiler.options import Options
-from tcc_compiler.record import record
 from tcc_compiler.relax.names import may_relax, relaxed_of, relaxed_statements, without
 from tcc_compiler.resources.guard import Guard, Size
 from tcc_compiler.resources.place import Statement, place_of
@@ -37,7 +37,7 @@ from tcc_compiler.resources.refusal import Refused
 GUARDED = ("TCC403", "TCC404", "TCC407")
 
 
-@record
+@frozen
 class Attempt:
     """How one attempt compiles.
 
@@ -54,7 +54,7 @@ class Attempt:
     round_counts: int | None
 
 
-@record
+@frozen
 class NextAttempt:
     """The attempt after one that reached a limit, and the warning that belongs to it.
 

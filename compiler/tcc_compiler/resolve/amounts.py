@@ -14,13 +14,13 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.leaves import Value, Word
 from tcc_compiler.language.ast.tools import Amount, Arithmetic, Condition
 from tcc_compiler.language.decimals import NANO, decimal_text, scaled
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.words import AMOUNTS
-from tcc_compiler.record import record
 from tcc_compiler.resolve.domains import Parameter
 
 MAX_STEPS = 1 << 21
@@ -62,7 +62,7 @@ class Steps:
     left: int = MAX_STEPS
 
 
-@record
+@frozen
 class _Clause:
     """An amount with its names resolved.
 

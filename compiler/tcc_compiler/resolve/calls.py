@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from tcc_certs.core.model import CallSet
 from tcc_certs.formats.names import written
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report
-from tcc_compiler.record import record
 from tcc_compiler.resolve.amounts import Amounts
 from tcc_compiler.resolve.domains import Parameter
 from tcc_compiler.resolve.tools import Tool
@@ -69,7 +69,7 @@ def text_bytes(tool: Tool) -> int:
     return total
 
 
-@record
+@frozen
 class CallList:
     """The calls of a grammar.
 

@@ -10,20 +10,20 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from tcc_certs.formats.names import written
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.leaves import Number, Value
 from tcc_compiler.language.ast.statements import ToolStatement
 from tcc_compiler.language.ast.tools import Domain, ParameterDeclaration
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.words import OTHER_TYPES
-from tcc_compiler.record import record
 from tcc_compiler.resolve.declared import declared_name
 
 MAX_CALLS = 1 << 16
 _LIST = "list other values: (k: 0.5 | 1 | 1.5)"
 
 
-@record
+@frozen
 class Parameter:
     """A parameter with its values.
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from tcc_certs.core.model import CallSet
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import ExampleStatement, ExpectStatement
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.spans import Span
-from tcc_compiler.record import record
 from tcc_compiler.resolve.amounts import in_unit
 from tcc_compiler.resolve.calls import CallList, Selection
 from tcc_compiler.resolve.limits import count_of
@@ -25,7 +25,7 @@ _QUANTITIES: dict[str, Quantity] = {
 _COMPARISONS: dict[str, Comparison] = {"==": "==", "<=": "<=", ">=": ">="}
 
 
-@record
+@frozen
 class Example:
     """`accept`: at least one sequence that matches is a plan.  Otherwise: none is.
 
@@ -41,7 +41,7 @@ class Example:
     spans: tuple[Span, ...] = ()
 
 
-@record
+@frozen
 class Expect:
     """A comparison that must hold of the counted grammar.
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import Broken, Statement, ToolStatement, UseStatement
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import (
@@ -25,7 +26,6 @@ from tcc_compiler.language.source import (
 )
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.parse import parse
-from tcc_compiler.record import record
 
 MAX_FILES = 256
 _MOST_CIRCLE = 8
@@ -34,7 +34,7 @@ Read: TypeAlias = Callable[[Path, int], bytes | Unreadable]
 _SEEK = "the path is relative to the file with this `use`"
 
 
-@record
+@frozen
 class Gathered:
     """The statements of a grammar with those of the files that it uses.
 

@@ -11,11 +11,11 @@ from fractions import Fraction
 
 from tcc_certs.formats.codec import Json, large
 from tcc_certs.formats.names import written
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.leaves import Number
 from tcc_compiler.language.ast.statements import LimitStatement
 from tcc_compiler.language.decimals import NANO, decimal_text
 from tcc_compiler.language.diagnostics import Report
-from tcc_compiler.record import record
 from tcc_compiler.resolve.amounts import MILLISECONDS, in_unit
 from tcc_compiler.resolve.calls import Selection, selection_text
 from tcc_compiler.resolve.monitors import selection_json
@@ -25,7 +25,7 @@ MAX_LIMIT = (1 << 63) - 1
 _SMALL = "write a smaller number, or leave the limit out if it is never reached"
 
 
-@record
+@frozen
 class ResolvedLimit:
     """A limit, resolved: `value` in calls, cents, milliseconds or nano-units.
 

@@ -11,12 +11,12 @@ from typing import TypeAlias
 
 from tcc_certs.formats.codec import Json, large
 from tcc_certs.formats.names import written
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resolve.calls import Selection, selection_text
 from tcc_compiler.resolve.tools import Tool
 
 
-@record
+@frozen
 class OrderMonitor:
     """``require`` or ``forbid`` between calls that agree in some parameters.
 
@@ -33,7 +33,7 @@ class OrderMonitor:
     same: tuple[tuple[str, str], ...]
 
 
-@record
+@frozen
 class SumMonitor:
     """``limit sum(tool.parameter) <= value``, a canonical decimal."""
 
@@ -42,7 +42,7 @@ class SumMonitor:
     value: str
 
 
-@record
+@frozen
 class UsesMonitor:
     """``limit uses(of) per parameter <= value``."""
 

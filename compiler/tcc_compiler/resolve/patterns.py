@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tcc_certs.formats.names import written
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.expressions import Reference
 from tcc_compiler.language.ast.leaves import Pattern, Word
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
-from tcc_compiler.record import record
 from tcc_compiler.resolve.amounts import values_of
 from tcc_compiler.resolve.calls import Selection
 from tcc_compiler.resolve.program import Program
@@ -38,7 +38,7 @@ def _other_parameter(tool: Tool, name: Word) -> str:
     return suggest(name.text, places) or _known("it has", places)
 
 
-@record
+@frozen
 class Scope:
     """What names mean.
 

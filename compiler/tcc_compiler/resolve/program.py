@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from tcc_certs.plain import hidden_in
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import (
     Broken,
     CurrencyStatement,
@@ -28,7 +29,6 @@ from tcc_compiler.language.ast.statements import (
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.words import OPENERS
-from tcc_compiler.record import record
 from tcc_compiler.resolve.files import Gathered
 from tcc_compiler.resolve.versions import version_fault
 
@@ -43,7 +43,7 @@ _S = TypeVar(
 )
 
 
-@record
+@frozen
 class Program:
     """A grammar's statements by kind.
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tcc_certs.core.model import CallSet
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import GoalStatement, GrammarStatement, StartStatement
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.spans import Region
-from tcc_compiler.record import record
 from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.calls import (
     MAX_TEXT_BYTES,
@@ -49,7 +49,7 @@ from tcc_compiler.resolve.tools import Tool, tool_of
 from tcc_compiler.resources.place import forbid_place, require_place
 
 
-@record
+@frozen
 class Checked:
     """The statements other than rules and plan, resolved; incomplete where there was an error."""
 

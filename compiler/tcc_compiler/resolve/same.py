@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.leaves import Word
 from tcc_compiler.language.ast.statements import Pair
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
-from tcc_compiler.record import record
 from tcc_compiler.resolve.tools import Tool
 
 
-@record
+@frozen
 class Side:
     """A parameter that `same`, `per` or `sum` names.
 
@@ -31,7 +31,7 @@ class Side:
     observed: bool
 
 
-@record
+@frozen
 class Same:
     """The pairs of a statement, each of two listed parameters or of two open ones.
 

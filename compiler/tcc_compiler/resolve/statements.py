@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from tcc_certs.values.types import JsonType
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.leaves import Pattern, Word
 from tcc_compiler.language.ast.statements import ForbidStatement, LimitStatement, RequireStatement
 from tcc_compiler.language.spans import Region
-from tcc_compiler.record import record
 from tcc_compiler.resolve.calls import Selection, is_void
 from tcc_compiler.resolve.expand import Room, split_by, split_same
 from tcc_compiler.resolve.limits import ResolvedLimit, limit_of
@@ -25,7 +25,7 @@ from tcc_compiler.resolve.sums import adds_up, sum_of_open
 from tcc_compiler.resolve.tools import Tool
 
 
-@record
+@frozen
 class Stated:
     """The statements, each with its region; one that was written out stands there many times.
 

@@ -11,6 +11,7 @@ from dataclasses import field
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.values.types import OpenParameter
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import ToolStatement
 from tcc_compiler.language.ast.tools import (
     Amount,
@@ -24,7 +25,6 @@ from tcc_compiler.language.ast.tools import (
     Strict,
 )
 from tcc_compiler.language.diagnostics import Report, quote
-from tcc_compiler.record import record
 from tcc_compiler.resolve.amounts import Amounts, Steps, amounts_of
 from tcc_compiler.resolve.declared import plain_name
 from tcc_compiler.resolve.domains import Parameter, parameters_of
@@ -34,7 +34,7 @@ from tcc_compiler.resolve.opened import opened_of
 _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
 
 
-@record
+@frozen
 class Tool:
     """A tool, resolved.
 

@@ -16,10 +16,10 @@ from tcc_certs.core.model import Core
 from tcc_compiler.automata.constraint.product import Constraint
 from tcc_compiler.automata.constraint.statements import constraints
 from tcc_compiler.automata.letters import Letters, letter_amounts
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 
 
-@record
+@frozen
 class Sum:
     """A limit: what each letter adds, and the bound; `least` for ``>=``."""
 

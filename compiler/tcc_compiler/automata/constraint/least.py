@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Sequence
 
 from tcc_compiler.automata.machine import Machine
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources.guard import Guard
 
 
-@record
+@frozen
 class NegativeCycle:
     """States and letters of a cycle whose weight is below zero."""
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tcc_compiler.automata.machine import Edges, Machine
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.place import Statement
 
 
-@record
+@frozen
 class Constraint:
     """A deterministic automaton over letters; its states are integers.
 

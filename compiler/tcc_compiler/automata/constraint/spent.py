@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tcc_compiler.automata.table import Exact, Ints, Numbers, Table, starts
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources.guard import Guard
 
 _MAX_SUM_BITS = 1 << 14
@@ -35,7 +35,7 @@ _Row: TypeAlias = "list[tuple[int, int]]"
 Locate: TypeAlias = "Callable[[Numbers, Exact], Ints]"
 
 
-@record
+@frozen
 class Pairs:
     """The pairs (state, spent) that occur, by state, then by what is spent.
 

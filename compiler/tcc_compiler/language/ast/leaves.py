@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.spans import Region
-from tcc_compiler.record import record
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Word:
     """A name: the text that it is, which may stand in quotes.
 
@@ -24,7 +24,7 @@ class Word:
     quoted: bool = False
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Text:
     """The characters that a string literal stands for."""
 
@@ -32,7 +32,7 @@ class Text:
     region: Region
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Number:
     """A number with its sign, exact."""
 
@@ -40,7 +40,7 @@ class Number:
     region: Region
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Value:
     """A value of a parameter: its canonical text, and its number where it is one.
 
@@ -54,7 +54,7 @@ class Value:
     quoted: bool = False
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Argument:
     """``parameter = value | value`` of a pattern."""
 
@@ -62,7 +62,7 @@ class Argument:
     values: tuple[Value, ...]
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Pattern:
     """A name, perhaps with arguments: a tool pattern, or in an expression the name of a rule."""
 

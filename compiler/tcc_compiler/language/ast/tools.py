@@ -8,12 +8,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.leaves import Number, Text, Value, Word
 from tcc_compiler.language.spans import Region
-from tcc_compiler.record import record
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Arithmetic:
     """An arithmetic expression in postfix order.
 
@@ -27,7 +27,7 @@ class Arithmetic:
     height: int
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Condition:
     """``when parameter = value | value``."""
 
@@ -35,7 +35,7 @@ class Condition:
     values: tuple[Value, ...]
 
 
-@record
+@frozen
 class Amount:
     """``cost``, ``price``, ``latency`` or ``epsilon`` of a tool; `high` only of a cost interval."""
 
@@ -47,7 +47,7 @@ class Amount:
     region: Region
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Doc:
     """``doc "text"``."""
 
@@ -55,28 +55,28 @@ class Doc:
     region: Region
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Quotes:
     """``quotes same``."""
 
     region: Region
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Strict:
     """``strict``."""
 
     region: Region
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Errors:
     """``errors mean failed``."""
 
     region: Region
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class BindMcp:
     """``bind mcp "server" "tool"``."""
 
@@ -85,7 +85,7 @@ class BindMcp:
     region: Region
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class BindPython:
     """``bind python "module:function"``."""
 
@@ -93,7 +93,7 @@ class BindPython:
     region: Region
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class ModelPart:
     """A member of a model: a number with its unit, or the text of ``adapter``."""
 
@@ -104,7 +104,7 @@ class ModelPart:
     region: Region
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class ModelAtom:
     """``atom laplace(2, 1) times 3``: the mechanism that a model privatises with."""
 
@@ -115,7 +115,7 @@ class ModelAtom:
     kind: str = "atom"
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Model:
     """``model NAME { .. }``."""
 
@@ -127,7 +127,7 @@ class Model:
 Attribute: TypeAlias = Amount | Doc | Quotes | Strict | Errors | BindMcp | BindPython | Model
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Domain:
     """The values of a parameter: listed, or the ends of an integer range."""
 
@@ -136,7 +136,7 @@ class Domain:
     region: Region
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class ParameterDeclaration:
     """``name: domain``, or ``name?: domain``."""
 
@@ -145,7 +145,7 @@ class ParameterDeclaration:
     optional: bool = False
 
 
-@record
+@frozen
 class TypePart:
     """What limits a type: ``min n``, ``max n``, ``~ "pattern"`` or ``LOW .. HIGH``.
 
@@ -160,7 +160,7 @@ class TypePart:
     region: Region
 
 
-@record
+@frozen
 class OpenDeclaration:
     """``name: type``, or ``name?: type``, behind the semicolon."""
 
@@ -170,7 +170,7 @@ class OpenDeclaration:
     parts: tuple[TypePart, ...]
 
 
-@record
+@frozen
 class Parameters:
     """What stands in the parentheses of a tool.
 

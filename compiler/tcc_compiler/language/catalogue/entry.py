@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class Entry:
     """The page of a code.
 

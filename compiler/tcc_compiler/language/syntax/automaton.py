@@ -14,9 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.syntax.build import Builder
 from tcc_compiler.language.syntax.lexemes import Lexeme
-from tcc_compiler.record import record
 
 TABLES = Path(__file__).with_name("tables.json")
 
@@ -25,7 +25,7 @@ class Unexpected(Exception):
     """A token cannot stand where it stands."""
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class _Rule:
     """What a reduction does.
 
@@ -65,7 +65,7 @@ class _Rule:
         return children if self.act is None else self.act(*children)
 
 
-@record(kw_only=False)
+@frozen(kw_only=False)
 class _Tables:
     """The automaton.
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.syntax.lexemes import Lexeme
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, TYPES
-from tcc_compiler.record import record
 
 # What each statement looks like.
 _FORMS: Mapping[str, str] = {
@@ -40,7 +40,7 @@ _AMOUNT_WORDS = ("COST", "PRICE", "EPSILON", "LATENCY")
 _IN_EXPRESSIONS = ("PLAN", "RULE")
 
 
-@record
+@frozen
 class Stuck:
     """Where the reading of a statement stopped.
 

@@ -11,13 +11,13 @@ import json
 import re
 from collections.abc import Sequence
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report, cut, quote
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.lexemes import Lexeme, lexeme
 from tcc_compiler.language.syntax.place import Place
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, OPENERS, PUNCTUATION
 from tcc_compiler.language.syntax.wrong import meant, named
-from tcc_compiler.record import record
 
 MAX_TOKENS = 1 << 17
 MAX_DIGITS = 1000
@@ -39,7 +39,7 @@ _SPLIT = "split the grammar: `use` takes tools from other files"
 _STARTS = frozenset(word.upper() for word in OPENERS)
 
 
-@record
+@frozen
 class Chunk:
     """The tokens of one statement, its keyword first.
 

@@ -1,4 +1,4 @@
-"""Records beside the standard library's frozen dataclasses: alike in all that their users see."""
+"""The compiler's frozen classes beside those of the standard library: alike to their users."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from tcc_compiler.record import record
+from tcc_compiler.frozen import frozen
 
 COMPILER = Path(__file__).parents[2] / "compiler" / "tcc_compiler"
 Decorator = Callable[[type], type]
-NAMED: tuple[Decorator, Decorator] = (record, dataclass(frozen=True, slots=True, kw_only=True))
+NAMED: tuple[Decorator, Decorator] = (frozen, dataclass(frozen=True, slots=True, kw_only=True))
 PLACED: tuple[Decorator, Decorator] = (
-    record(kw_only=False), dataclass(frozen=True, slots=True),
+    frozen(kw_only=False), dataclass(frozen=True, slots=True),
 )  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def plain(decorate: Decorator) -> Any:
     return Empty
 
 
-@record
+@frozen
 class Kept:
     """For pickles, which need a class with a name of its own."""
 
@@ -103,7 +103,7 @@ USES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("pair", [NAMED, PLACED], ids=["by name", "by place"])
-def test_a_record_does_what_a_frozen_dataclass_does(
+def test_a_frozen_class_does_what_a_frozen_dataclass_does(
     pair: tuple[Decorator, Decorator], use: str
 ) -> None:
     ours, theirs = map(point, pair)
@@ -111,7 +111,7 @@ def test_a_record_does_what_a_frozen_dataclass_does(
 
 
 @pytest.mark.parametrize("pair", [NAMED, PLACED], ids=["by name", "by place"])
-def test_a_record_without_fields_equals_all_of_its_class_and_no_others(
+def test_a_frozen_class_without_fields_equals_all_of_its_class_and_no_others(
     pair: tuple[Decorator, Decorator],
 ) -> None:
     for decorate in pair:
@@ -124,8 +124,8 @@ def test_a_record_without_fields_equals_all_of_its_class_and_no_others(
             empty(x=1)
 
 
-def test_a_record_that_is_not_compared_equals_itself_alone() -> None:
-    made = point(record(eq=False))
+def test_a_frozen_class_that_is_not_compared_equals_itself_alone() -> None:
+    made = point(frozen(eq=False))
     one = made(x=1)
     assert one == one and one != made(x=1)
     assert {one: 1}[one] == 1
@@ -134,7 +134,7 @@ def test_a_record_that_is_not_compared_equals_itself_alone() -> None:
 
 
 def test_what_is_wrong_with_a_call_is_said_with_the_name_of_the_field() -> None:
-    named, placed = point(record), point(record(kw_only=False))
+    named, placed = point(frozen), point(frozen(kw_only=False))
     for made, call, said in (
         (named, lambda: named(), "Point() needs 'x'"),
         (named, lambda: named(x=1, z=2), "Point() has no place for 'z'"),
@@ -154,7 +154,7 @@ def test_what_is_wrong_with_a_call_is_said_with_the_name_of_the_field() -> None:
 
 
 def test_a_method_of_the_class_itself_stays() -> None:
-    @record
+    @frozen
     class Named:
         """With a repr of its own."""
 
@@ -166,14 +166,14 @@ def test_a_method_of_the_class_itself_stays() -> None:
     assert repr(Named(x=1)) == "<1>"
 
 
-def test_a_record_goes_through_a_pickle() -> None:
+def test_a_frozen_object_goes_through_a_pickle() -> None:
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         again = pickle.loads(pickle.dumps(Kept(first=1, rest=("a",)), protocol))
         assert again == Kept(first=1, rest=("a",)) and type(again) is Kept
 
 
-def test_records_are_matched() -> None:
-    @record(kw_only=False)
+def test_frozen_objects_are_matched() -> None:
+    @frozen(kw_only=False)
     class Pair:
         """Two."""
 
@@ -185,22 +185,23 @@ def test_records_are_matched() -> None:
             assert (left, right) == (1, 2)
 
 
-def test_no_source_is_compiled_for_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_source_is_compiled_for_a_frozen_class(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_given: object) -> None:
         raise AssertionError("source was compiled")
 
     monkeypatch.setattr(builtins, "exec", refuse)
     with pytest.raises(AssertionError):
         point(NAMED[1])
-    assert point(record)(x=1).x == 1
-    methods = [point(record).__init__, point(record).__eq__]
-    assert all(inspect.getsourcefile(method) == record.__code__.co_filename for method in methods)
+    assert point(frozen)(x=1).x == 1
+    methods = [point(frozen).__init__, point(frozen).__eq__]
+    assert all(inspect.getsourcefile(method) == frozen.__code__.co_filename for method in methods)
 
 
-def test_the_frozen_dataclasses_of_the_compiler_are_records() -> None:
+def test_the_compiler_has_no_frozen_dataclass_of_the_standard_decorator() -> None:
     for path in COMPILER.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                said = [ast.unparse(decorator) for decorator in node.decorator_list]
-                assert not [s for s in said if s.startswith("dataclass") and "frozen" in s], path
+                said = " ".join(ast.unparse(decorator) for decorator in node.decorator_list)
+                standard = "dataclass(" in said and "frozen=True" in said
+                assert not standard, f"{path}: {node.name}: write @frozen of tcc_compiler.frozen"
