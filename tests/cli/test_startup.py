@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tcc.loading import load
 
 HEAVY = {"gmpy2", "lark", "networkx", "numpy", "rich"}
 OURS = {"tcc_certs", "tcc_compiler", "tcc_experiments", "tcc_runtime"}
@@ -145,3 +148,15 @@ def test_start_up_takes_far_less_than_a_second_of_processor_time(tmp_path: Path)
             user = after.children_user - before.children_user
             seconds.append(user + after.children_system - before.children_system)
         assert min(seconds) < limit, arguments
+
+
+def test_a_module_is_loaded_while_no_garbage_is_collected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tells.py").write_text("import gc\ncollecting = gc.isenabled()\n")
+    (tmp_path / "fails.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert load("tells").collecting is False and gc.isenabled()
+    with pytest.raises(ZeroDivisionError):
+        load("fails")
+    assert gc.isenabled()
