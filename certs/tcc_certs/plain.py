@@ -10,6 +10,7 @@ Python.  Cost: linear in the text.
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Iterator
 
 # Controls (C0, DEL, C1), soft hyphen, marks and overrides of the writing direction, separators of
@@ -50,13 +51,11 @@ def escaped_json(document: str) -> str:
 
 def trace_lines(error: BaseException) -> Iterator[str]:
     """A traceback, the first error first: the lines of code, and each error on one line."""
-    from traceback import format_tb  # here, since nearly nobody asks for one
-
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if before is not None:
         yield from trace_lines(before)
         yield "and then:"
-    for frame in format_tb(error.__traceback__):
+    for frame in traceback.format_tb(error.__traceback__):
         yield from frame.rstrip("\n").split("\n")
     yield escaped(f"{type(error).__name__}: {error}")
 

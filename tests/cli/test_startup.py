@@ -21,7 +21,7 @@ NOT_FOR_COMPILING = {
     "difflib", "email", "hashlib", "importlib.metadata", "tcc.config_file", "tcc.findings",
     "tcc.run_options", "tcc_certs.core.atoms", "tcc_certs.replay", "tcc_certs.session",
     "tcc_compiler.imports.read", "tcc_compiler.language.catalogue",
-    "tcc_compiler.language.syntax.tables", "tomllib", "traceback",
+    "tcc_compiler.language.syntax.tables", "tomllib",
     "tcc_compiler.relax.alternatives", "tcc_compiler.relax.contradiction", "tcc_experiments",
     "tcc_runtime.asking", "tcc_runtime.gate", "tcc_runtime.loop", "tcc_runtime.numbers",
     "tcc_runtime.questions", "tcc_runtime.terms.settings",
