@@ -2,7 +2,7 @@
 
 ``@frozen`` gives what ``@dataclass(frozen=True, slots=True, kw_only=True)`` does: fields, equality,
 hash, repr, matching, `replace`, copies and pickles.  The standard decorator writes and compiles the
-source of six methods for every class, which were two fifths of what ``tcc compile`` did for a small
+source of six methods for every class, which was a quarter of what ``tcc compile`` did for a small
 grammar; here they are closures over the names of the fields.  There is no `__post_init__`, and no
 base that has fields.  Cost: a class takes a tenth of the time of the standard decorator's, an
 instance less than twice that of a frozen dataclass.
