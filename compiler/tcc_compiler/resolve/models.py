@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from tcc_certs.core.atoms import Codes, atom_document, read_atom
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, large
 from tcc_compiler.language.ast.leaves import Number
@@ -24,7 +23,6 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "gaussian": ("sigma", "sensitivity"),
     "laplace": ("scale", "sensitivity"),
 }
-_CODES = Codes(Code.ATOMS, Code.ATOM_VALUE)
 _MEMBER = {"price": "price", "latency": "latency_ms", "epsilon": "epsilon"}
 
 
@@ -129,8 +127,11 @@ def _atom(part: ModelAtom, report: Report) -> Mapping[str, Json] | None:
         members.update(zip(names, texts, strict=True))
     if part.times is not None:
         members["times"] = decimal_text(part.times.value)
+    from tcc_certs.core.atoms import Codes, atom_document, read_atom  # here: few models have atoms
+
     try:
-        return atom_document(read_atom(members, "atom", _CODES))
+        codes = Codes(Code.ATOMS, Code.ATOM_VALUE)
+        return atom_document(read_atom(members, "atom", codes))
     except Rejected as refusal:
         message = f"{refusal.path.removeprefix('atom.')} has to be {refusal.expected}"
         hint = "docs/privacy.md says what each number may be"
