@@ -78,7 +78,7 @@ class Masses:
             and all(
                 _require_holds(core, one, named)
                 for one in requires
-                if stop or one.order == "before"
+                if stop or one.order != "after"
             )
             and all(_forbid_holds(core, one, named) for one in forbids)
         )
