@@ -11,7 +11,8 @@ from tcc_certs.core.reader import read_core
 from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import check
 from tcc_certs.replay.constraints import residual_constraints
-from tests.oracle.cores import at_most, call, depth, letters, make_core, uses
+from tests.oracle import cores
+from tests.oracle.cores import at_most, depth, letters, make_core, uses
 from tests.oracle.plans import plans
 from tests.oracle_ledger.brute import Masses
 from tests.oracle_ledger.upper import Shape, drawn_upper, upper, without
@@ -110,7 +111,7 @@ def test_a_sum_that_is_left_to_the_run_adds_the_values_of_its_parameter():
             {"name": "a", "params": []},
             {"name": "b", "params": [{"name": "n", "values": ["0.5", "2"]}]},
         ],
-        calls=[call(0, ()), call(1, (0,)), call(1, (1,))],
+        calls=[cores.call(0), cores.call(1, (0,)), cores.call(1, (1,))],
         plan=["repeat", ["call", {0, 1, 2}], 0, 4],
         limits=[depth(4), {"kind": "sum", "of": of, "op": "<=", "value": 25 * 10**8}],
     )

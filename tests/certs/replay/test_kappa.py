@@ -12,8 +12,9 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.race.numbers import log_enclosure
 from tcc_certs.replay import validate
 from tcc_certs.replay.enclosed import enclosed
-from tcc_certs.replay.kappa import KAPPA_BITS, _kappa, own_counts
+from tcc_certs.replay.kappa import KAPPA_BITS, Kappa, _kappa, handed_counts, own_counts
 from tcc_certs.replay.language import read_language
+from tcc_certs.replay.root import root_of
 from tests.oracle.build import build
 from tests.oracle.cores import depth, letters, make_core, uses
 from tests.oracle.plans import plans
@@ -133,3 +134,24 @@ def test_kappa_is_the_logarithm_of_the_counts_and_0_only_where_they_may_be_equal
         assert _kappa(enclosed(wide), used, 0) == 0
     assert _kappa(enclosed(wide), (high << shift) * 2, 0) < 0
     assert _kappa(enclosed(wide), (low << shift) // 2, 0) > 0
+
+
+def test_a_shortcut_may_note_nodes_by_themselves_unless_other_counts_go_beside_them():
+    exact, left = owing()
+    own, bounds = read_language(exact), read_language(left)
+    root, leaf = own.root, None
+    alone = Kappa(own, own_counts(exact, own), root_of(exact))
+    assert (alone.beside, alone.passed(5)) == (True, True)
+    assert alone.document() == {**NONE, "nodes": 5}
+    # Inflated, the counts are not the artifact's own, and each node has to be looked at.
+    more = read_language(exact, (17, 1))
+    inflated = Kappa(more, own_counts(exact, more), root_of(exact))
+    assert (inflated.beside, inflated.passed(5)) == (True, False)
+    inflated.note_beside(root)
+    inflated.note_beside(leaf)
+    assert (inflated.document()["nodes"], inflated.document()["tightened"]) == (2, 1)
+    # Of bounds without exact counts nothing is known; with those handed in all is.
+    unknown = Kappa(bounds, own_counts(left, bounds), root_of(left))
+    assert (unknown.beside, unknown.passed(5), unknown.document()) == (True, True, NONE)
+    handed = Kappa(bounds, handed_counts(exact, left, bounds), root_of(left))
+    assert (handed.beside, handed.passed(5), handed.document()) == (False, False, NONE)

@@ -11,8 +11,13 @@ from tcc_certs.core.reader import read_core
 from tcc_certs.kernel import check
 from tcc_certs.race.arrivals import WORD
 from tcc_certs.replay import left as lists
+from tcc_certs.replay.constraints import residual_constraints
+from tcc_certs.replay.draws import remaining
 from tcc_certs.replay.language import read_language
 from tcc_certs.replay.left import Children, Listing, listing_of, whole
+from tcc_certs.replay.root import root_of
+from tcc_certs.replay.tree import below, child_digest, root_node, slots
+from tests.forgery.test_every_field import dead_ends
 from tests.oracle.cores import depth, letters, make_core
 from tests.oracle.plans import plans
 from tests.oracle_ledger.artifacts import small
@@ -74,6 +79,36 @@ def test_the_last_child_is_not_drawn_twice():
         for x in (share, last):
             assert after.winner(x) == due([1] * size, {size - 1}, size + 4, x)
         assert after.winner(last) is None
+
+
+@pytest.mark.parametrize(
+    ("after", "place", "barren", "pushed", "dead"),
+    [
+        ((0, 0), 0, True, [], True),  # two calls for 4 cents: nothing is left to buy
+        ((0, 0), None, True, [], True),
+        ((0, 0), 0, False, [], False),  # some child was pushed before
+        ((0, 1), 0, True, [1], False),
+        ((0, 1), None, True, [1], False),
+        ((1, 1), None, True, [0, 1], False),
+        ((1, 1), 1, False, [0], False),
+    ],
+    ids=str,
+)
+def test_what_is_left_is_a_dead_end_where_no_child_ever_was_or_is_allowed(
+    after, place, barren, pushed, dead
+):
+    artifact = dead_ends()
+    language, constraints = read_language(artifact), residual_constraints(artifact, None)
+    listing, node = Listing(language), root_node(root_of(artifact), constraints, None)
+    for call in after:
+        slot = slots(listing.children(node.states or ()), constraints, node.tally)[call]
+        digest = child_digest(language, node.digest, slot)
+        node = below(language, node, slot, digest, False, None)
+    left = whole(node.digest, listing.children(node.states or ())).without(place, barren)
+    made = remaining(language, constraints, node, left)
+    assert [slot.call for slot in made.pushed] == pushed
+    assert made.fields == ({"dead_end": True} if dead else {})
+    assert made.lost == left.mass - sum(slot.mass for slot in made.pushed)
 
 
 def test_the_masses_of_a_rounded_state_that_accepts_are_whole_numbers():

@@ -1,4 +1,4 @@
-"""What a validation says in words, to the letter: a sentence that says more than was shown is wrong."""
+"""What a validation says in words, to the letter: no sentence says more than was shown."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ NOTHING_KNOWN = {"nodes": 0, "tightened": 0, "mean": "0.0000000000"}
         ),
         (
             {"truncate": 1, "top": 3},
-            "no plan of at most 1 calls but these 3 could have scored above V = {value} in this"
-            " run",
+            "no plan of at most 1 calls but these 3 could have scored above V = {value} in {run}",
         ),
         ({"truncate": 1, "top": 5}, "these 4 are all the plans of at most 1 calls there are"),
         ({"truncate": 0, "top": 2}, "this is the only plan of at most 0 calls there is"),
@@ -50,7 +49,7 @@ def test_a_claim_is_said_as_far_as_it_goes(told, due):
     value = records[-1]["plans"][-1]["value"]
     found = validate(chained(records), small())
     assert (found.verdict, found.claim_upheld) == (0, True)
-    assert found.summary == "claim upheld: " + due.format(value=value)
+    assert found.summary == "claim upheld: " + due.format(value=value, run="this run")
     assert found.after == told.get("after", ())
 
 
@@ -105,10 +104,10 @@ def test_what_is_invalid_is_said_with_its_first_finding():
     forged = [records[0], {**records[1], "key_raw": "0.00000000000000000001"}, *records[2:]]
     found = validate(chained(forged), small())
     key = records[1]["key_raw"]
-    assert (found.word, found.summary) == (
-        "INVALID",
+    assert found.word == "INVALID"
+    assert found.summary == (
         f"invalid (1 findings); first L504, line 2, key_raw: expected {key}, "
-        "found 0.00000000000000000001",
+        "found 0.00000000000000000001"
     )
     whole = chained(forged)
     cut = validate(whole[: whole.rindex(b"\n", 0, -1) + 1], small())

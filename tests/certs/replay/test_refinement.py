@@ -92,7 +92,9 @@ def test_what_has_to_be_asked_before_a_pop(ask):
     known, (root, node, leaf) = refinement(ask), nodes()
     assert root.states is not None and node.states is not None
     listing = Listing(read_language(ranges()[1]))
-    rest = replace(node, digest=b"\x07" * 32, left=whole(node.digest, listing.children(node.states)))
+    rest = replace(
+        node, digest=b"\x07" * 32, left=whole(node.digest, listing.children(node.states))
+    )
     asked = node if ask == "node" else None
     assert known.unasked(root) is None
     assert known.unasked(node) is asked

@@ -137,3 +137,15 @@ def test_a_tail_is_held_above_the_least_number_and_declined_above_the_greatest()
     with pytest.raises(Rejected) as caught:
         tail._within(Q64_MAX + 1)
     assert (caught.value.code.value, caught.value.path) == ("D202", "tail_lse")
+
+
+def test_only_states_that_have_a_longer_plan_count_among_the_first_ones():
+    # Of two states after a prefix one has a plan of 2 calls, at no cost, the other one of 1 call.
+    core = make_core(**letters(1), plan=["repeat", ["call", {0}], 2, 2], limits=[depth(2)])
+    node = Node(accept=True)
+    for _ in range(2):
+        node = Node(accept=False, children={0: node})
+    language = read_language(check(build_graph(core, node, "1", 0)))
+    assert list(language.automaton.rank) == [0, 1, 2]
+    assert tail_lse(language, 1, (1, 2)) == 0
+    assert tail_lse(language, 0, (1, 2)) == log_sum([Fraction(0), Fraction(0)])
