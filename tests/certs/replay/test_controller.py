@@ -119,3 +119,18 @@ def test_what_was_spent_counts_against_a_cap():
     assert not controller.overspent
     controller.settle(0, choice, Amounts(price=2), WIDTH, 0)
     assert controller.overspent
+
+
+@pytest.mark.parametrize("free", [0, 1])
+def test_what_costs_nothing_comes_first_even_where_it_is_raised_to_nothing(free):
+    # It gained nothing where half of the width was predicted: 250 less 500 is held at 0.
+    models = [model(0), model(1)] if free == 0 else [model(1), model(0)]
+    controller = Controller(rule(margin=(5, 1)))
+    choice = controller.choose(0, models, [1 - free], WIDTH)
+    assert choice is not None
+    controller.settle(0, choice, Amounts(), WIDTH, 0)
+    again = controller.choose(0, models, [], WIDTH)
+    assert again is not None
+    assert (again.number, again.raised) == (free, (0, 1))
+    other = controller.choose(0, models, [free], WIDTH)
+    assert other is not None and other.raised == (WIDTH, 1)

@@ -155,3 +155,24 @@ def test_a_shortcut_may_note_nodes_by_themselves_unless_other_counts_go_beside_t
     assert (unknown.beside, unknown.passed(5), unknown.document()) == (True, True, NONE)
     handed = Kappa(bounds, handed_counts(exact, left, bounds), root_of(left))
     assert (handed.beside, handed.passed(5), handed.document()) == (False, False, NONE)
+
+
+@pytest.mark.parametrize(
+    ("told", "tight"),
+    [({}, True), ({"mode": "surrogate", "inflate": "2"}, True), ({"mode": "fallback"}, False)],
+)
+def test_whoever_asks_is_told_of_each_node_its_names_its_key_and_the_tightened_one(told, tight):
+    records, heard = reference_records(small(), top=3, **told), []
+    assert validate(chained(records), small(), tell=heard.append).verdict == 0
+    pushed = [record for record in records if record["kind"] == "node"]
+    for said, record in zip(heard, pushed, strict=True):
+        due = {name: record[name] for name in ("node_id", "ctx_digest", "key_raw")}
+        due |= {"diagnostic": True}
+        if tight:  # by ln 2 or more where a count was doubled, and by nothing elsewhere
+            inflated = "inflate" in told and "state" in record
+            assert (float(said["kappa"]) < -0.69) is inflated
+            assert (said["key_tight"] == record["key_raw"]) is not inflated
+            drop = float(record["key_raw"]) - float(said["key_tight"])
+            assert abs(drop + float(said["kappa"])) < 1e-9
+            due |= {name: said[name] for name in ("kappa", "key_tight")}
+        assert said == due
