@@ -7,6 +7,7 @@ The codes themselves are those of :mod:`tcc_certs.errors`; those of grammars hav
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from tcc_certs.errors import Code
 
@@ -240,6 +241,6 @@ def page_of(code: Code) -> str:
     return _PAGES[code.value[0]]
 
 
-def title(code: Code) -> str:
+def title(code: StrEnum) -> str:
     """What is wrong, in a few words."""
     return code.name.lower().replace("_", " ")

@@ -70,9 +70,9 @@ def _compare(
         if row.took is not None:
             there[row.id] = (row.amounts, row.took)
     for line, name, amounts in _settled(records):
-        due = there.pop(name, "a reservation of this run, settled")
-        if due != amounts:
-            findings.add(Code.ACCOUNT_LEDGER, line, "reservation", due, (name, *amounts))
+        expected = there.pop(name, "a reservation of this run, settled")
+        if expected != amounts:
+            findings.add(Code.ACCOUNT_LEDGER, line, "reservation", expected, (name, *amounts))
     for name in sorted(there):
         findings.add(Code.ACCOUNT_LEDGER, 1, "reservation", "in the ledger too", name)
 

@@ -34,10 +34,10 @@ def held_to_registry(
     known = {adapter.name: adapter.listed for adapter in registry}
     findings = Findings()
     for item in _listed(ledger):
-        due = known.get(str(item["name"]), "an adapter of the registry")
-        if item != due:
+        expected = known.get(str(item["name"]), "an adapter of the registry")
+        if item != expected:
             try:
-                findings.add(Code.ADAPTER_LEDGER, 1, "adapters", due, item)
+                findings.add(Code.ADAPTER_LEDGER, 1, "adapters", expected, item)
             except Rejected as limit:
                 findings.refuse(limit, 1)
                 break

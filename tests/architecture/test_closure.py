@@ -35,12 +35,16 @@ SESSION = b'{"schema":"tcc.session/1.0"}\n'
 # What runs: the lines, and the lines of code, that its closure may have at most.
 BOUNDS = {
     "kernel": (4310, 2735),
-    "check": (5080, 3260),
-    "check --core": (7170, 4640),
-    "validate": (11870, 7450),
-    "validate atoms": (12540, 7845),
-    "validate session": (8290, 5315),
+    "check": (4890, 3130),
+    "check without the core's schema": (2640, 1645),
+    "check --core": (6990, 4510),
+    "validate": (11820, 7420),
+    "validate atoms": (12490, 7815),
+    "validate session": (8240, 5285),
 }
+# What reads the core: its schema is a part of C8, and grows with the language.
+SCHEMA = ("core/", "values/")
+WITHOUT_SCHEMA = " without the core's schema"
 OTHERS = (
     "corecheck/", "replay/", "race/arrivals", "race/published", "race/digest", "formats/ledger",
 )  # fmt: skip
@@ -68,7 +72,8 @@ def closure(what: str, folder: Path) -> list[Path]:
     artifact, ledger = folder / "a.tcca", folder / "l.ndjson"
     artifact.write_bytes(example())
     ledger.write_bytes(SESSION if what.endswith("session") else b"{}\n")
-    verb, *options = what.removesuffix(" session").removesuffix(" atoms").split()
+    whole = what.removesuffix(WITHOUT_SCHEMA)
+    verb, *options = whole.removesuffix(" session").removesuffix(" atoms").split()
     operands = {"validate": [str(ledger), "--artifact", str(artifact)]}
     arguments = [] if what == "kernel" else [verb, *operands.get(verb, [str(artifact)]), *options]
     # What a ledger with atoms loads is asked for by name: one such would have to be a whole run.
@@ -80,7 +85,10 @@ def closure(what: str, folder: Path) -> list[Path]:
         text=True,
         check=True,
     )
-    return [Path(line) for line in done.stdout.splitlines() if line.startswith(str(CERTS))]
+    files = [Path(line) for line in done.stdout.splitlines() if line.startswith(str(CERTS))]
+    package = CERTS / "tcc_certs"
+    left_out = SCHEMA if what.endswith(WITHOUT_SCHEMA) else ()
+    return [f for f in files if not f.relative_to(package).as_posix().startswith(left_out)]
 
 
 def counted(files: Sequence[Path]) -> tuple[int, int]:

@@ -115,9 +115,9 @@ class Drawn:
         """
         stated = record.get("account_left")
         left = stated if isinstance(stated, dict) else {}
-        due = sorted(self._account.caps)
-        ensure(sorted(left) == due, Code.RESERVATION, "account_left", due, sorted(left))
-        return {name: _number(name, left[name]) for name in due}
+        expected = sorted(self._account.caps)
+        ensure(sorted(left) == expected, Code.RESERVATION, "account_left", expected, sorted(left))
+        return {name: _number(name, left[name]) for name in expected}
 
     def _bound(
         self,
@@ -131,10 +131,10 @@ class Drawn:
         _hold(within, f"at most {_texts(own)}", record, line, findings)
 
 
-def _hold(holds: bool, due: str, record: Record, line: int, findings: Findings) -> None:
+def _hold(holds: bool, expected: str, record: Record, line: int, findings: Findings) -> None:
     if not holds:
         findings.add(
-            Code.RESERVATION, line, "account_left", due, record.get("account_left", "no field")
+            Code.RESERVATION, line, "account_left", expected, record.get("account_left", "no field")
         )
 
 

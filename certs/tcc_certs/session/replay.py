@@ -102,8 +102,8 @@ class Session:
         if offer is None:
             raise Rejected(Code.SESSION_CALL, "call", "a call of the artifact", said)
         made = self.arguments.read(offer, record["open"])
-        due = self.history.plans.shown(self.history.held)
-        self._compare(Code.SESSION_STATES, line, "states", due, record["states"])
+        expected = self.history.plans.shown(self.history.held)
+        self._compare(Code.SESSION_STATES, line, "states", expected, record["states"])
         self._names(record, seq, line)
         refused = self.history.refuses(offer, made)
         if refused is not None:
@@ -156,8 +156,8 @@ class Session:
         recorded = code in RECORDED
         ensure(recorded, Code.SESSION_REFUSAL, "code", "a code of a call that is refused", code)
         known = tool in self._tools and code != Code.UNKNOWN_TOOL
-        due = f"a tool of the grammar, or {UNKNOWN_TOOL}"
-        ensure(known or tool == UNKNOWN_TOOL, Code.SESSION_REFUSAL, "tool", due, tool)
+        expected = f"a tool of the grammar, or {UNKNOWN_TOOL}"
+        ensure(known or tool == UNKNOWN_TOOL, Code.SESSION_REFUSAL, "tool", expected, tool)
         self.tally.refusals += 1
 
     def end(self, record: Record, line: int) -> None:
@@ -165,11 +165,11 @@ class Session:
         self._give_up()
         self.ended, self.abandoned = True, record["abandoned"] is True
         if not self.abandoned:
-            due = "states that are all the end of a plan"
+            expected = "states that are all the end of a plan"
             # After an answer that was unforeseen it holds nowhere alone, where no plan ends.
             finishes = self.history.plans.may_finish(self.history.held)
             shown = self.history.plans.shown(self.history.held)
-            ensure(finishes, Code.SESSION_FINISH, "abandoned", due, shown)
+            ensure(finishes, Code.SESSION_FINISH, "abandoned", expected, shown)
 
     def _give_up(self) -> None:
         """A call without a record of its outcome is one whose outcome is unknown."""
@@ -213,8 +213,8 @@ class Session:
         """The idempotency key and the caller's reference, each of one call alone."""
         key = text(record, "key")
         if self.header.key is not None:
-            due = call_key(self.header.key, self.header.name, seq).hex()
-            self._compare(Code.SESSION_CALL_KEY, line, "key", due, key)
+            expected = call_key(self.header.key, self.header.name, seq).hex()
+            self._compare(Code.SESSION_CALL_KEY, line, "key", expected, key)
         ensure(key not in self._keys, Code.SESSION_REPEATED, "key", "a key of its own", key)
         self._keys.add(key)
         if "ref" in record:
@@ -223,9 +223,9 @@ class Session:
             ensure(fresh, Code.SESSION_REPEATED, "ref", "a reference of its own", ref)
             self._references.add(ref)
 
-    def _compare(self, code: Code, line: int, name: str, due: Json, found: Json) -> None:
-        if found != due:
-            self.findings.add(code, line, name, due, found)
+    def _compare(self, code: Code, line: int, name: str, expected: Json, found: Json) -> None:
+        if found != expected:
+            self.findings.add(code, line, name, expected, found)
 
     def _why(self, refused: Code, made: Made, said: str) -> str:
         if refused is Code.MONITOR_FORBIDS:

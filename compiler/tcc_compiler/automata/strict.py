@@ -87,8 +87,8 @@ def _all_answered(table: Table, sisters: Sisters) -> bool:
     some = np.flatnonzero(group >= 0)
     row = np.repeat(np.arange(table.states), table.degree).take(some)
     keys, there = np.unique(row * len(sisters.size) + group.take(some), return_counts=True)
-    due = np.array(sisters.size, dtype=np.int64).take(keys % len(sisters.size))
-    return bool(np.array_equal(there, due))
+    expected = np.array(sisters.size, dtype=np.int64).take(keys % len(sisters.size))
+    return bool(np.array_equal(there, expected))
 
 
 def _cut(table: Table, sisters: Sisters, guard: Guard) -> Machine:

@@ -130,8 +130,8 @@ class Redrawn:
         if told is None:
             return found
         if not found.granted:
-            due = "as much left as the question takes that has to be put again"
-            raise Rejected(Code.ACCOUNT_LEASE, f"reservation {name}", due, tuple(found.left))
+            expected = "as much left as the question takes that has to be put again"
+            raise Rejected(Code.ACCOUNT_LEASE, f"reservation {name}", expected, tuple(found.left))
         return Wish(name=name, granted=True, left=told.left)
 
     def begin(self) -> None:

@@ -57,12 +57,12 @@ def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bo
     asked, made = table.read(arguments), session.made[seq - 1]
     if not isinstance(asked, Asked) or asked.group != made.group:
         return False
-    due = {given[0]: follower.writer.digest(given).hex() for given in asked.opened}
+    expected = {given[0]: follower.writer.digest(given).hex() for given in asked.opened}
     found = {
         name: item.get("digest") if isinstance(item, dict) else None
         for name, item in made.opened.items()
     }
-    return due == found
+    return expected == found
 
 
 def decision(

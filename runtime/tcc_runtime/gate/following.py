@@ -85,10 +85,10 @@ class Follower:
         if not 0 <= started < 1 << 48:
             raise self._error("started_ms", "0 .. 2^48 - 1", started)
         nonce = self._read(record, "nonce", str)
-        due = session_record(self._policy, self.key, started, nonce, self.shown)
-        for name in sorted({*due, *record}):
-            if due.get(name) != record.get(name):
-                raise self._error(name, due.get(name), record.get(name))
+        expected = session_record(self._policy, self.key, started, nonce, self.shown)
+        for name in sorted({*expected, *record}):
+            if expected.get(name) != record.get(name):
+                raise self._error(name, expected.get(name), record.get(name))
 
     def _call(self, record: Record) -> None:
         session = self.session
@@ -183,9 +183,9 @@ class Follower:
             raise self._error("abandoned", True, False)
         self.session.ended = True
 
-    def _require(self, name: str, due: Json, record: Record) -> None:
-        if record.get(name) != due:
-            raise self._error(name, due, record.get(name))
+    def _require(self, name: str, expected: Json, record: Record) -> None:
+        if record.get(name) != expected:
+            raise self._error(name, expected, record.get(name))
 
     def _read(self, record: Mapping[str, Json], name: str, kind: type[_Kind]) -> _Kind:
         value = record.get(name)
@@ -193,8 +193,8 @@ class Follower:
             raise self._error(name, kind.__name__, value)
         return value
 
-    def _error(self, name: str, due: object, found: object) -> ResumeError:
-        return ResumeError(f"line {self._line}: {name}", due, found)
+    def _error(self, name: str, expected: object, found: object) -> ResumeError:
+        return ResumeError(f"line {self._line}: {name}", expected, found)
 
 
 def listed_value(table: ToolTable, group: Group, name: str) -> bytes | None:
