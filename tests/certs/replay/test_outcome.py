@@ -154,3 +154,44 @@ def test_what_is_declined_is_said_with_its_place(monkeypatch):
 def test_before_a_run_begins_kappa_is_of_no_node():
     found: dict[str, Json] = dict(validate(b"junk\n", small()).kappa)
     assert found == NOTHING_KNOWN
+
+
+@pytest.mark.parametrize("name", ["atoms", "atoms of the input", "account of atoms"])
+def test_what_is_stated_of_privacy_is_what_the_ledger_ends_with(name):
+    artifact, _, records = ranges.forged_run(name)
+    stated = {key: records[-1][key] for key in ("router_rdp_eps", "alpha_selected", "eps_delta")}
+    atoms = [*records[0].get("atoms", ()), *[r["atom"] for r in records if "atom" in r]]
+    number = sum(atom.get("times", 1) for atom in atoms)
+    found = validate(chained(records), artifact)
+    due = {"privacy_scope": "post_processing_only", "atoms": number, **stated}
+    assert found.privacy == due
+    forged = [*records[:-1], {**records[-1], "leaves": records[-1]["leaves"] + 1}]
+    assert validate(chained(forged), artifact).privacy is None
+    assert validate(chained(records)[:-9], artifact).privacy is None
+
+
+def test_of_privacy_nothing_is_stated_without_atoms_and_of_raw_input_the_scope_alone():
+    artifact, _, records = ranges.forged_run("raw input")
+    assert validate(chained(records), artifact).privacy == {"privacy_scope": "raw_input_dependent"}
+    artifact, _, records = ranges.forged_run("leaf")
+    assert validate(chained(records), artifact).privacy is None
+    assert validate(chained(reference_records(small())), small()).privacy is None
+    data, artifact = ranges.ranges(atoms=True)  # an account is kept, and nothing was asked
+    told = {"seed": ranges.SEED, "ask": "never", "delta": "0.000001"}
+    silent = validate(chained(ranges.honest(data, told, None)), artifact)
+    assert (silent.verdict, silent.privacy) == (0, None)
+    assert validate(b"junk\n", artifact).privacy is None
+
+
+def test_a_shortcut_is_not_asked_where_each_node_is_told_of():
+    class Asked:
+        times = 0
+
+        def follow(self, artifact, run, reader, lines):
+            self.times += 1
+            return next(lines, None)
+
+    ledger, nodes, silent, heard = chained(reference_records(small())), [], Asked(), Asked()
+    assert validate(ledger, small(), shortcut=silent).verdict == 0
+    assert validate(ledger, small(), shortcut=heard, tell=nodes.append).verdict == 0
+    assert (silent.times > 0, heard.times, len(nodes) > 0) == (True, 0, True)

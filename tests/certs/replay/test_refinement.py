@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
 
-from tcc_certs.replay.budgets import Caps, Rule
+from tcc_certs.replay.budgets import Amounts, Caps, Rule
 from tcc_certs.replay.constraints import Constraints
+from tcc_certs.replay.drawn import Account
 from tcc_certs.replay.language import read_language
 from tcc_certs.replay.left import Listing, whole
 from tcc_certs.replay.refinement import Refinement, read_asking
@@ -108,3 +110,19 @@ def test_what_has_to_be_asked_before_a_pop(ask):
     known.narrow(node, 1, (LOW + 5, LOW + 5))
     assert known.unasked(leaf) is None
     assert known.costs(root) == (0, 0)
+
+
+def test_a_run_is_overspent_by_its_own_caps_or_by_its_account():
+    _, artifact = ranges()
+    one = (1, 0)
+    rule = Rule(
+        ask="leaf", price_weight=one, latency_weight=one, epsilon_weight=one, caps=Caps(price=3)
+    )
+    for own, account in itertools.product((False, True), (None, False, True)):
+        shared = None if account is None else Account(id="0c" * 32, run="r", caps={})
+        known = Refinement(read_language(artifact), read_asking(artifact), rule, shared)
+        assert (known.drawn is None) is (account is None)
+        if known.drawn is not None:
+            known.drawn.overdrawn = account is True
+        known.controller.spent = Amounts(price=4 if own else 3)
+        assert known.overspent is (own or account is True)
