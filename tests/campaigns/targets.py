@@ -408,6 +408,7 @@ def session_target() -> Target:
     """Ledgers of sessions over one small artifact."""
     known = sessions.known() + seeds.kept("session")
     donors = [record for name in sessions.NAMES for record in sessions.shape(name)]
+    donors += sessions.by_models()
     longer = sessions.longer()
     return Target(
         seeds=known,
