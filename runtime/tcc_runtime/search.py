@@ -183,7 +183,7 @@ class _Run:
         search.sink = recorder
         if terms.cut:
             search.opening = self._weigh_longer
-        search.clamping = numbers == "mpfr" or terms.mode == "fallback"
+        search.clamping = race.clamping
         if settings.alpha != "0":
             search.potential = Potential(settings, terms.root.rank)
         search.guarded = search.clamping or search.potential is not None
@@ -238,7 +238,7 @@ class _Run:
 
     def _cost(self, item: Item) -> int:
         """What the calls of a prefix cost, as far as is known."""
-        if self._refinement is not None:
+        if self._refinement is not None and self._refinement.narrowed:
             return self._refinement.low(item)
         low: int = sum([call.cost_low for call in calls_of(item)])
         return low
