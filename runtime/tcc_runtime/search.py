@@ -16,6 +16,7 @@ from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.constraints import constraints_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.observed import observed_calls
+from tcc_runtime.asking.controller import Spending
 from tcc_runtime.asking.drawing import Drawing
 from tcc_runtime.asking.quotes import Quoter
 from tcc_runtime.asking.refine import refinement_of
@@ -74,6 +75,8 @@ def search(
     engine: Engine = QUICKEST,
     adapters: Iterable[Adapter] | None = None,
     account: Account | None = None,
+    spent: Spending | None = None,
+    drawing: Drawing | None = None,
 ) -> Run:
     """Finds the best plans of one realised race, and shows that no other is better.
 
@@ -91,6 +94,9 @@ def search(
         adapters: that models may run with, from a registry; None: there is none, and nothing is
             said of any where nothing is recorded.
         account: that asking draws on, as other runs do; None: the caps of the settings are all.
+        spent: what of these caps was spent before, by others of the same session; it is in what the
+            run has spent in the end.
+        drawing: draws on the account of a session; of a run that nobody records.
 
     Raises:
         SettingsError: the artifact does not allow these settings.
@@ -105,6 +111,8 @@ def search(
     registry = () if adapters is None and recorder is not None else adapters
     if account is not None and recorder is None:
         raise SettingsError("account", "none without a ledger, which has to name it", account.id)
+    if recorder is not None and (spent is not None or drawing is not None):
+        raise SettingsError("spent", "nothing before a run with a ledger of its own", spent)
     drawn_on = None if account is None else (account.id, account.caps)
     terms = terms_of(
         artifact, settings, quoted=quoter is not None, registry=registry, account=drawn_on
@@ -115,9 +123,9 @@ def search(
     with Interrupts() as interrupts, collection_put_off(alone):
 
         def begun() -> _Run:
-            return _Run(
-                artifact, terms, engine, numbers, interrupts, began, clock, quoter, recorder
-            )
+            run = _Run(artifact, terms, engine, numbers, interrupts, began, clock, quoter, recorder)
+            run.go_on(spent, drawing)
+            return run
 
         # No name is left that holds a run: its items are gone before looks for cycles go on.
         if recorder is not None:
@@ -199,6 +207,13 @@ class _Run:
             )
         finally:
             self._search.let_go()
+
+    def go_on(self, spent: Spending | None, drawing: Drawing | None) -> None:
+        """So much was spent before; questions draw on an account."""
+        if self._refinement is not None:
+            self._refinement.drawing = drawing
+            if spent is not None:
+                self._refinement.controller.spent = spent
 
     def draw(self, drawing: Drawing) -> None:
         """Questions of this run draw on an account."""
