@@ -121,27 +121,32 @@ def search(
     numbers = begin_with(artifact, engine.numbers, recorded=recorded, ranged=ranged)
     alone = on_expand is None and quoter is None
     with Interrupts() as interrupts, collection_put_off(alone):
-        if recorder is None:
 
-            def begun() -> _Run:
-                run = _Run(artifact, terms, engine, numbers, interrupts, began, clock, quoter, None)
-                run.go_on(spent, drawing)
-                return run
-
-            try:
-                return begun().made(on_expand)
-            except KeyboardInterrupt:
-                if not interrupts.unheld:
-                    raise
-                # It may have cut a step in two: begin again, and end there.
-                interrupts.pressed = True
-                return begun().made(None)
-        with recorder:
+        def begun() -> _Run:
             run = _Run(artifact, terms, engine, numbers, interrupts, began, clock, quoter, recorder)
-            recorder.open(artifact, terms)
-            if account is not None:
-                run.draw(recorder.drawing(account))
-            return recorder.close(run.made(on_expand))
+            run.go_on(spent, drawing)
+            return run
+
+        # No name is left that holds a run: its items are gone before looks for cycles go on.
+        if recorder is not None:
+            with recorder:
+                return recorder.close(_recorded(begun(), recorder, account, on_expand))
+        try:
+            return begun().made(on_expand)
+        except KeyboardInterrupt:
+            if not interrupts.unheld:
+                raise
+            # It may have cut a step in two: begin again, and end there.
+            interrupts.pressed = True
+            return begun().made(None)
+
+
+def _recorded(run: _Run, recorder: Recorder, account: Account | None, follow: Follow | None) -> Run:
+    """The result of a run whose ledger is opened here."""
+    recorder.open(run.artifact, run.terms)
+    if account is not None:
+        run.draw(recorder.drawing(account))
+    return run.made(follow)
 
 
 class _Run:
@@ -160,7 +165,7 @@ class _Run:
         recorder: Recorder | None,
     ) -> None:
         settings = terms.settings
-        self._artifact, self._terms, self._engine = artifact, terms, engine
+        self.artifact, self.terms, self._engine = artifact, terms, engine
         self._began, self._clock = began, clock
         self._interrupts = interrupts
         self._tail: int | None = None
@@ -186,7 +191,7 @@ class _Run:
         search.sink = recorder
         if terms.cut:
             search.opening = self._weigh_longer
-        search.clamping = numbers == "mpfr" or terms.mode == "fallback"
+        search.clamping = race.clamping
         if settings.alpha != "0":
             search.potential = Potential(settings, terms.root.rank)
         search.guarded = search.clamping or search.potential is not None
@@ -198,7 +203,7 @@ class _Run:
         try:
             stop = self._search.run()
             return result_of(
-                self._search, self._terms, self._refinement, self._tail, stop, self._observed
+                self._search, self.terms, self._refinement, self._tail, stop, self._observed
             )
         finally:
             self._search.let_go()
@@ -217,7 +222,7 @@ class _Run:
 
     def _race_of(self) -> Race:
         """The race that the run starts with."""
-        terms = self._terms
+        terms = self.terms
         told = self._tables, self._rung, self._uniforms, self._constraints
         if terms.mode == "fallback":
             return self._fallback()
@@ -235,10 +240,10 @@ class _Run:
             self._rung,
             self._uniforms,
             self._constraints,
-            self._terms.settings.tau,
+            self.terms.settings.tau,
             self._engine.precision,
             exact=self._numbers == "mpfr",
-            root=self._terms.root,
+            root=self.terms.root,
         )
 
     def _fall_back(self) -> None:
@@ -248,17 +253,17 @@ class _Run:
 
     def _cost(self, item: Item) -> int:
         """What the calls of a prefix cost, as far as is known."""
-        if self._refinement is not None:
+        if self._refinement is not None and self._refinement.narrowed:
             return self._refinement.low(item)
         low: int = sum([call.cost_low for call in calls_of(item)])
         return low
 
     def _late(self) -> bool:
-        return is_late(self._clock() - self._began, self._terms.settings.max_ms)
+        return is_late(self._clock() - self._began, self.terms.settings.max_ms)
 
     def _hand_in_checks(self, recorder: Recorder | None) -> None:
         """The checks that this run can need, in the order of section 10."""
-        search, artifact, settings = self._search, self._artifact, self._terms.settings
+        search, artifact, settings = self._search, self.artifact, self.terms.settings
         node: list[Check] = []
         left: list[Check] = []
         leaf: list[Check] = []
@@ -275,7 +280,7 @@ class _Run:
         if settings.max_expansions is not None:
             node.append(Capped(search, settings.max_expansions))
         if not artifact.verified:
-            node.append(Deep(search, self._terms.root.rank))
+            node.append(Deep(search, self.terms.root.rank))
         counts = self._engine.counts
         if counts is not None or settings.count_bits or not artifact.verified:
             bits = settings.count_bits
@@ -291,8 +296,8 @@ class _Run:
         """T_K, before anything is popped: a run that has no time for it has none for a claim."""
         self._interrupts.hold()
         try:
-            terms = self._terms
-            self._tail = tail_lse(self._artifact, terms.truncate, self._is_over, terms.root.members)
+            terms = self.terms
+            self._tail = tail_lse(self.artifact, terms.truncate, self._is_over, terms.root.members)
         except Ended:
             if self._interrupts.pressed:
                 return Stop.INTERRUPTED

@@ -19,7 +19,18 @@ from tcc_runtime.asking.controller import Choice, Controller, Spending
 from tcc_runtime.asking.drawing import Drawing, Wish
 from tcc_runtime.asking.quotes import Answer, Question, Quoter, models_of
 from tcc_runtime.errors import AnswerError
-from tcc_runtime.item import EDGE, ID, LEFT, SOURCE, VIEW, Item, call_of, node_of, nodes_up
+from tcc_runtime.item import (
+    EDGE,
+    ID,
+    LEFT,
+    SOURCE,
+    VIEW,
+    Item,
+    call_of,
+    calls_of,
+    node_of,
+    nodes_up,
+)
 from tcc_runtime.states import Call
 from tcc_runtime.terms.modes import Terms
 
@@ -106,6 +117,11 @@ class Refinement:
         self._edges: dict[bytes, Edge] = {}
 
     @property
+    def narrowed(self) -> bool:
+        """Whether anything is known of an edge that the artifact does not say."""
+        return bool(self._edges)
+
+    @property
     def overspent(self) -> bool:
         """Whether asking goes on and has taken more than a cap allows."""
         return not self.closed and (self._overdrawn or self.controller.overspent)
@@ -127,6 +143,9 @@ class Refinement:
     def costs(self, item: Item) -> tuple[int, int]:
         """The least and the most that the calls of a prefix cost, as far as is known."""
         low = high = 0
+        if not self._edges:
+            calls = calls_of(item)
+            return sum([call.cost_low for call in calls]), sum([call.cost_high for call in calls])
         for step in nodes_up(item):
             call = call_of(step)
             if call is not None:
