@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tcc.compilation import CompileError
 from tcc_runtime.artifact.load import mapped
+from tcc_runtime.collection import collection_put_off
 from tcc_runtime.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -118,8 +119,8 @@ def validate(
     if is_session(chunks):
         for_runs = (seed, opening_salt, opening, beacon, nonce, counts, nodes)
         if any(given is not None for given in for_runs):
-            due = "a run, for seed, opening, beacon, nonce, counts and nodes"
-            raise SettingsError("ledger", due, "a session")
+            expected = "a run, for seed, opening, beacon, nonce, counts and nodes"
+            raise SettingsError("ledger", expected, "a session")
         gone = go_through(chunks, _bytes(artifact), pin=pin, key=key)
         return _held(gone, chunks, adapters, account)
     if key is not None:
@@ -131,19 +132,20 @@ def validate(
 
         shortcut = FastReplay()
 
-    found = replay(
-        chunks,
-        _bytes(artifact),
-        pin=pin,
-        seed=seed,
-        opening_salt=opening_salt,
-        opening=opening,
-        beacon=beacon,
-        nonce=nonce,
-        counts=None if counts is None else _bytes(counts),
-        tell=nodes,
-        shortcut=shortcut,
-    )
+    with collection_put_off(nodes is None):
+        found = replay(
+            chunks,
+            _bytes(artifact),
+            pin=pin,
+            seed=seed,
+            opening_salt=opening_salt,
+            opening=opening,
+            beacon=beacon,
+            nonce=nonce,
+            counts=None if counts is None else _bytes(counts),
+            tell=nodes,
+            shortcut=shortcut,
+        )
     return _held(found, chunks, adapters, account)
 
 

@@ -131,7 +131,15 @@ def test_a_power_too_great_to_write_down_is_declined_before_it_is_computed(expon
     assert refused.value.code is Code.LIMIT
 
 
-def test_decide_gives_up_at_4096_bits():
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [96, 192, 384, 768, 1536, 3072],
+        [104, 208, 416, 832, 1664, 3328],
+        [128, 256, 512, 1024, 2048],
+    ],
+)
+def test_decide_gives_up_at_4096_bits(steps):
     tried: list[int] = []
 
     def never(bits: int) -> tuple[int, int]:
@@ -139,7 +147,7 @@ def test_decide_gives_up_at_4096_bits():
         return 0, 1
 
     with pytest.raises(Rejected) as refused:
-        decide(never, "here", 128)
+        decide(never, "here", steps[0])
     assert refused.value.code is Code.PRECISION
     assert refused.value.path == "here"
-    assert tried == [128, 256, 512, 1024, 2048, 4096]
+    assert tried == [*steps, 4096]

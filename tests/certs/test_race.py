@@ -12,7 +12,7 @@ import pytest
 
 from tcc_certs.errors import Code
 from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, format_q64, parse_q64
-from tcc_certs.race.arrivals import arrive, child_masses, neg_log, winner
+from tcc_certs.race.arrivals import Arrival, child_masses, neg_log, winner
 from tcc_certs.race.digest import child_context, leaf_digest, race_key, root_context, uniform
 from tcc_certs.race.published import leaf_uniform, publish
 from tests.oracle_ledger.artifacts import drawn, vectors
@@ -73,14 +73,14 @@ def test_toy_replay_of_the_paper_with_the_right_digits():
     def word(text: str) -> int:
         return int(Fraction(text) * 2**64)
 
-    root = arrive(parent=None, weight=1, fraction_bits=0, x=word(_TOY["U_root"]), count=4, unit=0)
+    root = Arrival(parent=None, weight=1, fraction_bits=0, x=word(_TOY["U_root"]), count=4, unit=0)
     first = publish(root, (5, 1))
     assert format_q64(first.neg_log_t)[:18] == _TOY["exact"]["neg_log_t_r"][:18]
     assert format_q64(first.key)[:18] == _TOY["exact"]["key_r"][:18]
     assert winner(word(_TOY["W_root"]), 4, [3, 1]) == 0
-    u1 = arrive(parent=root, weight=1, fraction_bits=0, x=None, count=3, unit=0)
+    u1 = Arrival(parent=root, weight=1, fraction_bits=0, x=None, count=3, unit=0)
     assert format_q64(publish(u1, (9, 2)).key)[:18] == _TOY["exact"]["key_u1"][:18]
-    u2 = arrive(
+    u2 = Arrival(
         parent=root, weight=1, fraction_bits=0, x=word(_TOY["U_residual_u2"]), count=1, unit=0
     )
     assert format_q64(publish(u2, (21, 5)).key)[:18] == _TOY["exact"]["key_u2"][:18]
@@ -105,7 +105,7 @@ def chain(rng: random.Random, length: int):
     unit = rng.choice([0, 10, 640])
     with gmpy2.context(gmpy2.get_context(), precision=800, emax=2**30, emin=-(2**30)):
         x = rng.getrandbits(rng.choice([1, 30, 64]))
-        node = arrive(parent=None, weight=1, fraction_bits=0, x=x, count=count, unit=unit)
+        node = Arrival(parent=None, weight=1, fraction_bits=0, x=x, count=count, unit=unit)
         true = residual(x, count, unit)
         for _ in range(length):
             bits = rng.choice([0, 10, 64])
@@ -113,7 +113,7 @@ def chain(rng: random.Random, length: int):
             x = rng.choice([None, rng.getrandbits(64), 0, 2**64 - 1])
             count = rng.getrandbits(rng.choice([1, 60, 300])) + 1
             unit = rng.choice([0, 10, 640])
-            node = arrive(
+            node = Arrival(
                 parent=node, weight=weight, fraction_bits=bits, x=x, count=count, unit=unit
             )
             true = true * weight / gmpy2.mpfr(2) ** bits
@@ -147,7 +147,7 @@ def test_arrivals_are_enclosed_on_long_paths_of_extreme_weights_and_counts():
 
 
 def test_a_key_beyond_q64_is_clamped_and_says_so():
-    node = arrive(parent=None, weight=1, fraction_bits=0, x=5, count=3, unit=0)
+    node = Arrival(parent=None, weight=1, fraction_bits=0, x=5, count=3, unit=0)
     high, low = publish(node, (2**64, 1)), publish(node, (-(2**64), 1))
     assert (high.key, high.clamped) == (Q64_MAX, True)
     assert (low.key, low.clamped) == (Q64_MIN, True)
@@ -156,7 +156,7 @@ def test_a_key_beyond_q64_is_clamped_and_says_so():
 
 def test_an_undecided_rounding_is_narrowed_until_it_is_decided():
     # A bound that puts the key next to a tie: 128 bits cannot tell on which side it is.
-    node = arrive(parent=None, weight=1, fraction_bits=0, x=2**63, count=1, unit=0)
+    node = Arrival(parent=None, weight=1, fraction_bits=0, x=2**63, count=1, unit=0)
     low, _ = neg_log(node, 300)
     tie = (1 << 300 - 65) - low % (1 << 300 - 64)  # brings -ln t to a tie, within 2^-300
     for nudge in (-(1 << 90), 1 << 90):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import tcc
 import tcc.compilation
 import tcc_certs.kernel
+import tcc_certs.replay.order
 import tcc_runtime.artifact.load
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
@@ -28,6 +30,27 @@ def test_from_text_to_a_validated_run(tmp_path: Path) -> None:
     found = tcc.validate(tmp_path / "l", tmp_path / "g.tcca")
     assert found.verdict == 0 and found.claim_upheld
     assert found.head == run.ledger_head
+
+
+@pytest.mark.parametrize("kernel", ["pure", "fast"])
+def test_a_validation_puts_off_looks_for_cycles_unless_somebody_is_told(
+    kernel: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tcc.save(tcc.compile_text(GRAMMAR), tmp_path / "g.tcca")
+    artifact = tcc.load(tmp_path / "g.tcca")
+    tcc.search(artifact, seed=bytes(32), top=14, ledger=tmp_path / "l", started_ms=0)
+    on, told = [], []
+    validate = tcc_certs.replay.order.validate
+
+    def noted(*given: Any, **more: Any) -> Any:
+        on.append(gc.isenabled())
+        return validate(*given, **more)
+
+    monkeypatch.setattr(tcc_certs.replay.order, "validate", noted)
+    tcc.validate(tmp_path / "l", tmp_path / "g.tcca", kernel=kernel)
+    tcc.validate(tmp_path / "l", tmp_path / "g.tcca", kernel=kernel, nodes=told.append)
+    assert on == [False, True]
+    assert told and gc.isenabled()
 
 
 def test_what_is_compiled_is_checked_by_the_kernel_once(

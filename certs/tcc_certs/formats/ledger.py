@@ -86,10 +86,6 @@ class Line(Mapping[str, Json]):
         match = _KIND.search(self.body)
         return "" if match is None else match[1].decode()
 
-    def says(self, expected: Record) -> bool:
-        """Whether this is the line of `expected`, a record without ``~``."""
-        return self.body == encode(expected)
-
     def __getitem__(self, name: str) -> Json:
         return self.record[name]
 
@@ -152,12 +148,10 @@ class LedgerReader:
         Raises:
             Rejected: L101 and L102 as :meth:`lines`.
         """
-        body, previous, hasher = line[:-_LINK_BYTES] + b"}", self.head, self._hasher
-        if len(body) <= 2:
-            body = b"{}"
+        body = line[:-_LINK_BYTES] + b"}" if len(line) > _LINK_BYTES + 1 else b"{}"
+        previous, hasher = self.head, self._hasher
         hasher.reset()
-        hasher.update(previous)
-        hasher.update(body)
+        hasher.update(previous + body)
         head = hasher.digest()
         link = _LINK_FORM % head.hex().encode()
         if line[-_LINK_BYTES:] != link and line != b"{" + link[1:]:

@@ -17,7 +17,7 @@ Fraction: TypeAlias = "tuple[int, int]"
 Scaled: TypeAlias = "tuple[int, int, int]"  # low, high, scale: low <= value * 2^scale <= high
 
 WORD = 64
-BASE_BITS = 128  # the first precision that is tried, and the one that arrivals are kept at
+BASE_BITS = 104  # the first precision that is tried, and the one that arrivals are kept at
 
 
 def child_masses(
@@ -141,19 +141,6 @@ class Arrival:
         return low, high, scale
 
 
-def arrive(
-    *,
-    parent: Arrival | None,
-    weight: int,
-    fraction_bits: int,
-    x: int | None,
-    count: int,
-    unit: int,
-) -> Arrival:
-    """The arrival of a node; the arguments are the attributes of :class:`Arrival`."""
-    return Arrival(parent, weight, fraction_bits, x, count, unit)
-
-
 def _residual(x: int, count: int, unit: int, bits: int) -> Scaled:
     """Encloses E(x) / n, n = count / 2^unit, to `bits` bits of relative precision or a few less."""
     odd = 2 * x + 1
@@ -167,10 +154,7 @@ def _residual(x: int, count: int, unit: int, bits: int) -> Scaled:
 def neg_log(arrival: Arrival, bits: int) -> Enclosure:
     """Encloses -ln t with `bits` fractional bits, but for the few that the path has lost."""
     low, high, scale = arrival.enclose(bits)
-    if scale >= 0:
-        log_low, log_high = log_enclosure(low, 1 << scale, bits)
-    else:
-        log_low, log_high = log_enclosure(low << -scale, 1, bits)
+    log_low, log_high = log_enclosure(low, 1, bits, -scale)
     # ln high <= ln low + (high - low) / low
     wide = -((low - high << bits) // low)
     return -(log_high + wide), -log_low

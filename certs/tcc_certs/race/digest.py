@@ -99,9 +99,6 @@ def seed_commitment(seed: bytes, salt: bytes) -> bytes:
 @lru_cache(maxsize=256)
 def uuid7(milliseconds: int, digest: bytes) -> str:
     """A UUIDv7 of a time and of the first 16 bytes of a digest (RFC 9562), in its usual text."""
-    raw = bytearray(digest[:16])
-    raw[0:6] = milliseconds.to_bytes(6, "big")
-    raw[6] = 0x70 | (raw[6] & 0x0F)
-    raw[8] = 0x80 | (raw[8] & 0x3F)
-    text = raw.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    time, text = f"{milliseconds:012x}", digest.hex()
+    variant = "89ab"[int(text[16], 16) & 3]
+    return f"{time[:8]}-{time[8:]}-7{text[13:16]}-{variant}{text[17:20]}-{text[20:32]}"

@@ -9,14 +9,14 @@ Cost: four logarithms a leaf, none a node.
 from __future__ import annotations
 
 from tcc_certs.formats.decimals import divide_nearest
-from tcc_certs.race.arrivals import BASE_BITS, WORD, Arrival, Fraction, arrive, neg_log
+from tcc_certs.race.arrivals import BASE_BITS, WORD, Arrival, Fraction, neg_log
 from tcc_certs.race.numbers import Enclosure, decide
 from tcc_certs.race.weights import enclose_fraction
 
 
 def exponential(x: int) -> Arrival:
     """E(x) = -ln(1 - (x + 1/2) / 2^64), as an arrival of rate 1."""
-    return arrive(parent=None, weight=1, fraction_bits=0, x=x, count=1, unit=0)
+    return Arrival(parent=None, weight=1, fraction_bits=0, x=x, count=1, unit=0)
 
 
 def heuristic_value(x: int, score: Fraction, tau: tuple[int, int]) -> int:

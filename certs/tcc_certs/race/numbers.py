@@ -66,12 +66,12 @@ def _log_point(point: int, work: int) -> Enclosure:
     return 2 * low, 2 * high
 
 
-def log_enclosure(numerator: int, denominator: int, bits: int) -> Enclosure:
-    """Encloses ln(numerator / denominator) of two positive integers.
+def log_enclosure(numerator: int, denominator: int, bits: int, power: int = 0) -> Enclosure:
+    """Encloses ln(numerator / denominator * 2^power) of two positive integers.
 
-    With x = 2^shift * y, 1 <= y < 2, and c the table's point at or below y,
-    ln x = shift * ln 2 + ln c + 2 atanh((y - c) / (y + c)), the last argument below 2^-9 and taken
-    from the exact integers.  So an x just above 1 keeps its relative precision.
+    With numerator / denominator = 2^shift * y, 1 <= y < 2, and c the table's point at or below y,
+    it is (shift + power) * ln 2 + ln c + 2 atanh((y - c) / (y + c)), the last argument below 2^-9
+    and taken from the exact integers.  So a y just above 1 keeps its relative precision.
     """
     shift = numerator.bit_length() - denominator.bit_length()
     up, down = (
@@ -85,14 +85,12 @@ def log_enclosure(numerator: int, denominator: int, bits: int) -> Enclosure:
     base = point * down
     low, high = _atanh(up - base, up + base, work)
     point_low, point_high = _log_point(point, work)
-    low, high = 2 * low + point_low, 2 * high + point_high
-    if shift:
-        two_low, two_high = multiple_of_log_two(shift, work)
-        low, high = low + two_low, high + two_high
+    two_low, two_high = multiple_of_log_two(shift + power, work)
     drop = work - bits
-    return low >> drop, -(-high >> drop)
+    return 2 * low + point_low + two_low >> drop, -(-2 * high - point_high - two_high >> drop)
 
 
+@lru_cache(maxsize=1 << 12)
 def multiple_of_log_two(times: int, work: int) -> Enclosure:
     """Encloses times * ln 2, `times` of either sign, to a unit or two."""
     extra = _GRAIN * (1 + times.bit_length() // _GRAIN)
@@ -186,9 +184,10 @@ def decide(enclose: Callable[[int], Enclosure], path: str, start: int = 96) -> i
         Rejected: D202 where 4096 bits do not decide it.
     """
     bits = start
-    while bits <= MAX_PRECISION_BITS:
+    while True:
         low, high = enclose(bits)
         if low == high:
             return low
-        bits *= 2
-    raise Rejected(Code.PRECISION, path, f"decided within {MAX_PRECISION_BITS} bits", "undecided")
+        if bits == MAX_PRECISION_BITS:
+            raise Rejected(Code.PRECISION, path, f"decided within {bits} bits", "undecided")
+        bits = min(2 * bits, MAX_PRECISION_BITS)

@@ -1,6 +1,6 @@
 """What is published of an arrival: -ln t, keys, values and U_P, each rounded once.
 
-Normative text: docs/spec/race.md, section 7.  An enclosure of 128 bits decides nearly all of them;
+Normative text: docs/spec/race.md, section 7.  An enclosure of 104 bits decides nearly all of them;
 where it does not, it is narrowed until it does.  Cost: a logarithm a node, an exponential a leaf.
 """
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.fixed import format_q64
-from tcc_certs.race.arrivals import Arrival, arrive
+from tcc_certs.race.arrivals import Arrival
 from tcc_certs.race.digest import FIRST_ARRIVAL, RESIDUAL
 from tcc_certs.race.published import leaf_uniform, publish
 from tcc_certs.replay.language import Language
@@ -25,7 +25,7 @@ def push_first(language: Language, recipe: str, root: Node, word: Word) -> Pushe
     """The root of any race, with its first arrival."""
     x = word(FIRST_ARRIVAL, root.digest, "U")
     count, unit = (1, 0) if root.states is None else language.rate(root.states)
-    arrival = arrive(parent=None, weight=1, fraction_bits=0, x=x, count=count, unit=unit)
+    arrival = Arrival(parent=None, weight=1, fraction_bits=0, x=x, count=count, unit=unit)
     return _pushed(language, recipe, root, arrival, x)
 
 
@@ -50,12 +50,13 @@ def again_anchored(language: Language, recipe: str, node: Node) -> Pushed:
 
 
 def _pushed(language: Language, recipe: str, node: Node, arrival: Arrival, x: int | None) -> Pushed:
-    published = publish(arrival, language.bound(recipe, node.states, node.cost_low))
+    bound = language.bound(recipe, node.states, node.cost_low)
+    log, key, log_clamped, key_clamped = publish(arrival, bound)
     # The uniform first: where it is wrong, what follows from it is as well.
     fields: dict[str, Json] = {} if x is None else {"U": str(x)}
-    fields["neg_log_t"] = format_q64(published.neg_log_t)
-    fields["key_raw"] = format_q64(published.key)
-    return Pushed(published.key, arrival, fields, published.clamped)
+    fields["neg_log_t"] = format_q64(log)
+    fields["key_raw"] = format_q64(key)
+    return Pushed(key, arrival, fields, log_clamped or key_clamped)
 
 
 def _arrival(language: Language, parent: Arrival | None, node: Node, x: int | None) -> Arrival:

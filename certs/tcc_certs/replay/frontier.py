@@ -9,7 +9,8 @@ import heapq
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from tcc_certs.replay.language import Language
+from tcc_certs.replay.language import Language, States
+from tcc_certs.replay.shares import share_of
 from tcc_certs.replay.tree import Node, share
 
 Entry: TypeAlias = "tuple[int, bytes, Node]"  # -key, digest
@@ -53,4 +54,11 @@ class Frontier:
 
     def covered(self, language: Language) -> int:
         """omega * n of all items: a residue (:mod:`tcc_certs.replay.shares`), or a sum of some."""
-        return sum([share(language, node) for _, _, node in self._heap])
+        total = 0
+        weights: dict[States, int] = {}  # omega of all nodes at the same states
+        for _, _, node in self._heap:
+            if node.states is None or node.left is not None:
+                total += share(language, node)
+            else:
+                weights[node.states] = weights.get(node.states, 0) + node.weight
+        return total + sum([share_of(weights[at], *language.rate(at)) for at in weights])

@@ -91,7 +91,7 @@ class Language:
 
     def number_of_plans(self, states: States) -> int:
         """N of a set: plans below it, or a bound."""
-        return sum([self.plans[q] for q in states])
+        return self.plans[states[0]] if len(states) == 1 else sum([self.plans[q] for q in states])
 
     def accepts(self, states: States) -> bool:
         """Whether a plan may stop there, as far as the automaton says."""

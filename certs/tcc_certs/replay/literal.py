@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.fixed import format_q64
-from tcc_certs.race.arrivals import arrive
+from tcc_certs.race.arrivals import Arrival
 from tcc_certs.race.digest import PER_LEAF, RESIDUAL
 from tcc_certs.race.published import publish
 from tcc_certs.replay.coupled import again_anchored, push_anchored, push_first
@@ -50,7 +50,7 @@ class Literal:
             return Popped(arrival=node.arrival, value=0, fields={}, clamped=False)
         x = word(PER_LEAF if states is None else RESIDUAL, node.digest, "U")
         count, unit = (1, 0) if states is None else self.language.rate(states)
-        arrival = arrive(parent=None, weight=1, fraction_bits=0, x=x, count=count, unit=unit)
+        arrival = Arrival(parent=None, weight=1, fraction_bits=0, x=x, count=count, unit=unit)
         published = publish(arrival, self.language.bound(self.recipe, states, node.cost_low))
         fields: dict[str, Json] = {"U": str(x), "neg_log_t": format_q64(published.neg_log_t)}
         if states is not None:

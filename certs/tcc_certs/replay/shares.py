@@ -18,15 +18,10 @@ PRIME: Final = (1 << _EXPONENT) - 1
 
 
 def share_of(weight: int, mass: int, unit: int) -> int:
-    """The residue of omega * mass / 2^unit.
+    """The residue of omega * mass / 2^unit; of omega itself after a call of weight mass / 2^unit.
 
     Args:
-        weight: the residue of omega.
+        weight: omega, or what has its residue.
         mass: any integer.
     """
     return (weight * (mass % PRIME) << -unit % _EXPONENT) % PRIME
-
-
-def after_call(weight: int, call_weight: int, fraction_bits: int) -> int:
-    """The residue of omega after a call of weight W / 2^F."""
-    return share_of(weight, call_weight, fraction_bits)

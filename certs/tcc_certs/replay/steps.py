@@ -88,10 +88,7 @@ class Replay:
             Rejected: what ends the replay.
         """
         lines = self._protocol.lines(reader)
-        while True:
-            line = self._ahead(reader, lines)
-            if line is None:
-                break
+        while (line := self._ahead(reader, lines)) is not None:
             self.step(reader.verified(line), reader.records)
         self._end(reader)
 

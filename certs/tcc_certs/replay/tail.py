@@ -24,7 +24,6 @@ from tcc_certs.race.numbers import (
     exp_enclosure,
     log_enclosure,
     log_two,
-    multiple_of_log_two,
 )
 from tcc_certs.race.weights import enclose_fraction, score
 from tcc_certs.replay.language import Language, States
@@ -209,8 +208,4 @@ def _short(low: int, high: int, exponent: int, bits: int) -> Scaled:
 def _log(value: Scaled, bits: int) -> Enclosure:
     """Encloses the logarithm of an enclosure, with `bits` fractional bits."""
     low, high, exponent = value
-    more_low, more_high = multiple_of_log_two(exponent, bits)
-    return (
-        log_enclosure(low, 1, bits)[0] + more_low,
-        log_enclosure(high, 1, bits)[1] + more_high,
-    )
+    return log_enclosure(low, 1, bits, exponent)[0], log_enclosure(high, 1, bits, exponent)[1]

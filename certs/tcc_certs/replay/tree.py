@@ -17,7 +17,7 @@ from tcc_certs.replay.constraints import Constraints, Tally
 from tcc_certs.replay.language import Language, States
 from tcc_certs.replay.left import Children, Left
 from tcc_certs.replay.root import Root
-from tcc_certs.replay.shares import after_call, share_of
+from tcc_certs.replay.shares import share_of
 
 STOP = "stop"
 
@@ -171,7 +171,7 @@ def below(
         parent.cost_low + language.cost_low[call],
         parent.cost_high + language.cost_high[call],
         weight,
-        after_call(parent.weight, weight, language.fraction_bits),
+        share_of(parent.weight, weight, language.fraction_bits),
         slot.position,
         won,
         slot.tally or (),

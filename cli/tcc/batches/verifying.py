@@ -23,6 +23,7 @@ from tcc.batches.rows import read_object
 from tcc.files import is_regular
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import Validation, validate
+from tcc_runtime.collection import collection_put_off
 from tcc_runtime.pool import Opening
 
 Kernel: TypeAlias = Literal["pure", "fast"]
@@ -260,7 +261,8 @@ def _validated(
 
         shortcut = FastReplay()
     data = ledger if isinstance(ledger, bytes) else ledger.read_bytes()
-    found = validate(data, artifact, shortcut=shortcut)
+    with collection_put_off(True):
+        found = validate(data, artifact, shortcut=shortcut)
     return found, data[data.rfind(b"\n", 0, -1) + 1 :]
 
 

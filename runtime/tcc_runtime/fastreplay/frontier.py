@@ -12,7 +12,8 @@ from tcc_certs.replay.frontier import Frontier
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.shares import share_of
 from tcc_certs.replay.tree import Node, share
-from tcc_runtime.fastreplay.items import Entry, Item, entered, opened, settled
+from tcc_runtime.fastreplay.items import Entry, entered, opened, settled
+from tcc_runtime.fastreplay.rows import Child, Remainder
 
 
 class Unopened(Frontier):
@@ -60,14 +61,13 @@ class Unopened(Frontier):
 
     def covered(self, language: Language) -> int:
         """See :class:`tcc_certs.replay.frontier.Frontier`."""
-        masses: dict[Item, int] = {}  # of a popped item, of what it has pushed
-        units: dict[Item, int] = {}  # of these
         total = 0
+        pushed: dict[int, tuple[int, Child | Remainder]] = {}  # with the omegas of all that did
         for entry in self.entries:
-            node = entry[2]
             if len(entry) == 3:
-                total += share(language, node)
+                total += share(language, entry[2])
             else:
-                masses[node] = masses.get(node, 0) + entry[3].mass
-                units[node] = entry[3].unit
-        return total + sum([share_of(at.weight, masses[at], units[at]) for at in masses])
+                what = entry[3]
+                before = pushed.get(id(what))
+                pushed[id(what)] = entry[2].weight + (before[0] if before else 0), what
+        return total + sum([share_of(at, what.mass, what.unit) for at, what in pushed.values()])

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tcc_certs.race.arrivals import Arrival
 from tcc_certs.replay.left import Left, Taken
-from tcc_certs.replay.shares import after_call
+from tcc_certs.replay.shares import PRIME
 from tcc_certs.replay.tree import Node
 from tcc_runtime.fastreplay.estimates import Estimate, estimated
 from tcc_runtime.fastreplay.rows import Child, Remainder
@@ -58,12 +58,12 @@ def opened(entry: Entry) -> Item:
     """The item of an entry of the frontier."""
     if len(entry) == 3:
         return entry[2]
-    key, digest, parent, what, x, *estimate = entry
-    tau, error, neg, neg_error = estimate
+    key, digest, parent, what, x = entry[:5]
+    estimate = entry[5:]
     if isinstance(what, Child):
-        return _child(-key, digest, parent, what, x, (tau, error, neg, neg_error))
+        return _child(-key, digest, parent, what, x, estimate)
     item = _item(parent, digest, -key, left_of(parent, what))
-    item.estimate, item.born, item.x, item.source = (tau, error, neg, neg_error), what, x, parent
+    item.estimate, item.born, item.x, item.source = estimate, what, x, parent
     return item
 
 
@@ -134,9 +134,7 @@ def _child(
         parent.cost_low + step.cost_low,
         parent.cost_high + step.cost_high,
         step.weight,
-        parent.weight
-        if states is None
-        else after_call(parent.weight, step.weight, step.fraction_bits),
+        parent.weight * step.share % PRIME,
         position,
         x is None,
         (),

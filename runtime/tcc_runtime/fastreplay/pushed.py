@@ -17,7 +17,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, digits_q64, format_q64
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.race.arrivals import WORD, Arrival
-from tcc_certs.race.digest import RESIDUAL, REST_ARRIVAL, Uniforms, rest_digest, rest_place, uuid7
+from tcc_certs.race.digest import RESIDUAL, REST_ARRIVAL, Uniforms, rest_place, uuid7
 from tcc_certs.race.published import publish
 from tcc_certs.replay.run import Run
 from tcc_runtime.fastreplay.estimates import (
@@ -40,6 +40,7 @@ _ULP, _HALF, _BELOW = 1 << _ROUND, 1 << _ROUND - 1, (1 << _ROUND) - 1
 _LAST = (1 << WORD + 1) - 1  # 1 - U = (_LAST - 2x) / 2^65
 _WHOLE = times_log_two(WORD + 1)  # E = _WHOLE - ln(_LAST - 2x), in units
 _RESIDUAL, _REST = bytes((RESIDUAL,)), bytes((REST_ARRIVAL,))
+_LEFT = b"\x03"  # as in tcc_certs.race.digest.rest_digest
 _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
@@ -48,6 +49,7 @@ class Pushes:
 
     Attributes:
         line: the last that was taken; None: there was none.
+        ahead: an item that is not in the heap yet, as it is nearly always the next to be popped.
         reader: whose head the next link follows from.
         plain: an unkeyed hasher in any state.
         stamp: what every UUID of the run starts with.
@@ -63,21 +65,21 @@ class Pushes:
         texts: PrefixTexts,
     ) -> None:
         self.line: bytes | None = None
+        self.ahead: Entry | None = None
         self.reader = reader
         self._run = run
         self._heap = heap
         self.plain = blake3()
         self._keyed = key.hasher
         self.stamp = uuid7(run.header.started_ms, bytes(32))[:15]
-        self._named = b"", ""
+        self._named = self._won = b"", ""  # of the node that was popped; of its winner
         self.texts = texts
 
     def meets(self, text: str) -> bool:
         """Whether the line is `text`, an object up to its closing brace, and its link."""
         reader, plain = self.reader, self.plain
         plain.reset()
-        plain.update(reader.head)
-        plain.update(f"{text}}}".encode())
+        plain.update(reader.head + f"{text}}}".encode())
         head = plain.digest()
         if self.line != f'{text},"~":"{head.hex()}"}}'.encode():
             return False
@@ -85,14 +87,21 @@ class Pushes:
         reader.records += 1
         return True
 
+    def settle(self) -> None:
+        """Every item is in the heap."""
+        if self.ahead is not None:
+            heappush(self._heap, self.ahead)
+            self.ahead = None
+
     def name(self, digest: bytes) -> str:
         """The UUID of a node with this digest; see :func:`tcc_certs.race.digest.uuid7`."""
-        if digest is self._named[0]:
-            return self._named[1]
-        h = digest.hex()
-        name = f"{self.stamp}{h[13:16]}-{_VARIANT[h[16]]}{h[17:20]}-{h[20:32]}"
-        self._named = digest, name
-        return name
+        if digest is not self._named[0]:
+            won = digest is self._won[0]
+            self._named = self._won if won else (digest, self._name(digest.hex()))
+        return self._named[1]
+
+    def _name(self, h: str) -> str:
+        return f"{self.stamp}{h[13:16]}-{_VARIANT[h[16]]}{h[17:20]}-{h[20:32]}"
 
     def children(
         self,
@@ -202,6 +211,61 @@ class Pushes:
             return arrival, 0, Q64_MAX + 1
         return arrival, published.neg_log_t, published.key
 
+    def winner(
+        self, node: Item, estimate: Estimate, base: int, row: Row, lines: Iterator[bytes]
+    ) -> bool:
+        """Takes a line for the child that a draw gave; whether it has the expected bytes.
+
+        As :meth:`children` of one row that won.
+
+        Raises:
+            Rejected: as the reader.
+        """
+        self.line = next(lines, None)
+        child, suffix, share, _, lean, lift, opening, middle, closing = row
+        plain, inner = self.plain, node.digest
+        plain.reset()
+        plain.update(b"\x02" + inner if suffix is None else b"\x01" + inner + suffix)
+        digest = plain.digest()
+        minus_log, error = estimate[2] + lean, estimate[3] + WON + KEYED
+        exact, low, key = self._rounded(
+            node, child, None, minus_log, minus_log + base + lift, error
+        )
+        h, name, calls = digest.hex(), self.name(inner), self.texts.below(node, suffix is None)
+        self._won = digest, self._name(h)
+        text = (
+            f'{opening}{middle}{h}{calls[suffix]}{format_q64(key)}","kind":"node",'
+            f'"neg_log_t":"{format_q64(low)}","node_id":"{self._won[1]}",'
+            f'"parent_id":"{name}{closing}'
+        )
+        if not (Q64_MIN <= key <= Q64_MAX and self.meets(text)):
+            return False
+        time, loss = share * estimate[0] >> UNIT_BITS, slack(estimate)
+        if exact is not None:
+            time, loss, minus_log, error = estimated(exact)
+        self.ahead = (-key, digest, node, child, None, time, loss, minus_log, error)
+        self._count((row,))
+        return True
+
+    def _rounded(
+        self,
+        node: Item,
+        born: Child | Remainder,
+        x: int | None,
+        minus_log: int,
+        key: int,
+        error: int,
+    ) -> tuple[Arrival | None, int, int]:
+        """-ln t and the key, in units and less than `error` off, each rounded once.
+
+        Returns:
+            as :meth:`_exactly`, which is asked where a rounding is open; else None and both.
+        """
+        low, key, most = minus_log + _HALF, key + _HALF, _ULP - error
+        if error <= low & _BELOW <= most and error <= key & _BELOW <= most:
+            return None, low >> _ROUND, key >> _ROUND
+        return self._exactly(node, born, x)
+
     def _count(self, rows: Sequence[Row]) -> None:
         run = self._run
         run.nodes += len(rows)
@@ -228,21 +292,15 @@ class Pushes:
             Rejected: as the reader.
         """
         self.line = next(lines, None)
-        step, keyed = rest.number, self._keyed
+        step, keyed, plain = rest.number, self._keyed, self.plain
+        place = rest_place(node.digest, step)
         keyed.reset()
-        keyed.update(_REST + rest_place(node.digest, step))
+        keyed.update(_REST + place)
         x = int.from_bytes(keyed.digest(8), "little")
         loss = slack(estimate)
         time = (rest.share * estimate[0] >> UNIT_BITS) + _WHOLE - log_of(_LAST - 2 * x)
         minus_log, error = rest.level - log_of(time), spread(time, loss) + KEYED
-        low = minus_log + _HALF
-        key, most = low + bound, _ULP - error
-        exact = None
-        if error <= low & _BELOW <= most and error <= key & _BELOW <= most:
-            low >>= _ROUND
-            key >>= _ROUND
-        else:
-            exact, low, key = self._exactly(node, rest, x)
+        exact, low, key = self._rounded(node, rest, x, minus_log, minus_log + bound, error)
         text = (
             f'{{"U":"{x}","key_raw":"{format_q64(key)}","kind":"rest",'
             f'"neg_log_t":"{format_q64(low)}","node_id":"{self.name(node.digest)}","step":{step}'
@@ -251,6 +309,8 @@ class Pushes:
             return False
         if exact is not None:
             time, loss, minus_log, error = estimated(exact)
-        digest = rest_digest(node.digest, step)
+        plain.reset()
+        plain.update(_LEFT + place)
+        digest = plain.digest()
         heappush(self._heap, (-key, digest, node, rest, x, time, loss, minus_log, error))
         return True

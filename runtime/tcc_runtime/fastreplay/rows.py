@@ -20,6 +20,7 @@ class Step(NamedTuple):
         text: canonical.
         suffix: what the digest of a child takes from it; None for ``stop``.
         weight, fraction_bits: W, 2^F of ``stop``; F.
+        share: the residue of w (:mod:`tcc_certs.replay.shares`).
         lean: -ln w.
         low: -beta * cost_low, rounded down.
         cost_low, cost_high: nano-units.
@@ -30,6 +31,7 @@ class Step(NamedTuple):
     suffix: bytes | None
     weight: int
     fraction_bits: int
+    share: int
     lean: int
     low: int
     cost_low: int

@@ -80,6 +80,7 @@ class _Reading:
         self._one_by_one = one_by_one
         self._key = key
         self._tables = tables
+        self._held = run.header.max_expansions is not None or run.header.count_bits > 0
         frontier = run.frontier
         if not isinstance(frontier, Unopened):
             frontier = run.frontier = Unopened(run.frontier.nodes())
@@ -92,7 +93,10 @@ class _Reading:
         Raises:
             Rejected: as the reader.
         """
-        self._pass(lines)
+        try:
+            self._pass(lines)
+        finally:
+            self._pushes.settle()
         return self._pushes.line
 
     def _pass(self, lines: Iterator[bytes]) -> None:
@@ -100,18 +104,27 @@ class _Reading:
         pushes, heap, best, goes = self._pushes, self._heap, self._run.best, True
         while goes:
             pushes.line = next(lines, None)
-            if pushes.line is None or not heap:
+            if pushes.ahead is not None and heap and heap[0] < pushes.ahead:
+                pushes.settle()
+            if pushes.line is None or not (heap or pushes.ahead):
                 return
-            incumbent = best.incumbent
-            if incumbent is not None and -heap[0][0] <= incumbent:
+            top, incumbent = pushes.ahead or heap[0], best.incumbent
+            if incumbent is not None and -top[0] <= incumbent:
                 return
-            node = opened(heap[0])
+            node = opened(top)
             if node.states is None:
                 goes = self._leaf(node)
             elif node.left is None:
                 goes = self._expand(node, node.states[0], lines)
             else:
                 goes = self._draw(node, node.left, node.states[0], lines)
+
+    def _pop(self) -> None:
+        """The greatest item leaves the frontier."""
+        if self._pushes.ahead is None:
+            heappop(self._heap)
+        else:
+            self._pushes.ahead = None
 
     def _leaf(self, leaf: Item) -> bool:
         run, value = self._run, leaf.key
@@ -128,28 +141,27 @@ class _Reading:
         )
         if not self._pushes.meets(text):
             return False
-        heappop(self._heap)
+        self._pop()
         run.best.add(leaf, value)
         run.outside += share(run.language, leaf)
         return True
 
     def _expand(self, node: Item, state: int, lines: Iterator[bytes]) -> bool:
         run, estimate, table = self._run, _usable(node), self._tables.at(state)
-        running, total = table.children.running, table.children.total
-        if not expands(run.header, table.bits, run.expansions):
+        if self._held and not expands(run.header, table.bits, run.expansions):
             return False
         x = self._key(WINNER, node.digest)
-        place: int | None = bisect_right(running, (2 * x + 1) * total >> WORD + 1)
-        if place == len(running):
+        place: int | None = bisect_right(table.bounds, 2 * x + 1)
+        if place == len(table.bounds):
             place = None
-        if not running or estimate is None:
+        if not table.bounds or estimate is None:
             return False
         name = self._pushes.name(node.digest)
         winner = PHANTOM if place is None else place
         text = f'{{"W":"{x}","kind":"expand","node_id":"{name}","winner":"{winner}"'
         if not self._pushes.meets(text):
             return False
-        heappop(self._heap)
+        self._pop()
         run.expansions += 1
         if self._one_by_one:
             return self._drawn(node, estimate, table, table.without(place), place, lines)
@@ -189,7 +201,7 @@ class _Reading:
         )
         if not self._pushes.meets(text):
             return False
-        heappop(self._heap)
+        self._pop()
         after = left.without(place, place is None)
         node = drawn_from(item, left)
         return self._drawn(
@@ -212,7 +224,7 @@ class _Reading:
             lost += rest.mass
         if lost:
             run.outside += share_of(node.weight, lost, rest.unit)
-        if place is not None and not pushes.children(node, estimate, base, rest.row, place, lines):
+        if place is not None and not pushes.winner(node, estimate, base, rest.row[0], lines):
             left = left_of(node, rest)
             slot = slot_at(run.language, run.constraints, node, left, place)
             run.resume(settled(node), place, (slot,), left if rest.number_left else None)

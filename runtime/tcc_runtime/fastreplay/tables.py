@@ -13,9 +13,11 @@ from collections.abc import Sequence
 
 from tcc_certs.formats.codec import encode
 from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.race.arrivals import WORD
 from tcc_certs.race.weights import score
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.left import MAX_KEPT, Children, Left, Listing
+from tcc_certs.replay.shares import share_of
 from tcc_certs.replay.tree import STOP
 from tcc_runtime.fastreplay.logarithm import UNIT_BITS, log_of, log_of_any, times_log_two
 from tcc_runtime.fastreplay.prefix_texts import PrefixTexts
@@ -31,14 +33,18 @@ class StateTable:
         children: of the node, with their masses.
         ahead: what M of the node is above its -beta * C.
         bits: of m of the node.
+        bounds: the first child j with 2x + 1 below the j-th of these wins; none of them, a phantom.
     """
 
-    __slots__ = ("_all", "_left", "_rows", "_tables", "ahead", "bits", "children")
+    __slots__ = ("_all", "_left", "_rows", "_tables", "ahead", "bits", "bounds", "children")
 
     def __init__(self, tables: Tables, children: Children, ahead: int, bits: int) -> None:
         self.children = children
         self.ahead = ahead
         self.bits = bits
+        # (2x + 1) * total < 2^65 * running, of integers.
+        total = children.total
+        self.bounds = [-((-mass << WORD + 1) // total) for mass in children.running]
         self._tables = tables
         self._rows: dict[int, Row] = {}
         self._all: Sequence[Row] = ()
@@ -116,7 +122,9 @@ class Tables:
         self._by_beta = score(language.beta, 1)
         self._name = "Nub" if language.upper else "N"
         bits = self._bits = language.fraction_bits
-        self._stop = Step(STOP, None, 1 << bits, bits, 0, 0, 0, 0, '"call":"stop","ctx_digest":"')
+        self._stop = Step(
+            STOP, None, 1 << bits, bits, 1, 0, 0, 0, 0, '"call":"stop","ctx_digest":"'
+        )
         opening = f'{{"{self._name}":"1",'
         self._leaf = Place(None, 1, 0, _ONE_LEVEL, 0, opening, '","tie_token":')
 
@@ -169,7 +177,8 @@ class Tables:
         lean = times_log_two(bits) - log_of(weight)
         low, high = language.cost_low[call], language.cost_high[call]
         middle = f'"call":{encode(text).decode()},"ctx_digest":"'
-        found = Step(text, suffix, weight, bits, lean, self.score(low), low, high, middle)
+        share, score = share_of(1, weight, bits), self.score(low)
+        found = Step(text, suffix, weight, bits, share, lean, score, low, high, middle)
         self._steps[call] = found
         return found
 

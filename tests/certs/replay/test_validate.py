@@ -21,7 +21,7 @@ from tcc_certs.replay.kinds import leaf as leaf_module
 from tcc_certs.replay.language import read_language
 from tcc_certs.replay.root import root_of
 from tcc_certs.replay.run import Run
-from tcc_certs.replay.shares import PRIME, after_call, share_of
+from tcc_certs.replay.shares import PRIME, share_of
 from tcc_certs.replay.steps import policy_of
 from tcc_certs.replay.tree import root_node
 from tcc_certs.replay.turn import Turn
@@ -335,7 +335,7 @@ def test_shares_are_the_residues_of_the_rationals_of_the_definition():
         share, weight = Fraction(mass) / Fraction(2) ** unit, 1
         for call in weights:
             share *= Fraction(call, 1 << bits)
-            weight = after_call(weight, call, bits)
+            weight = share_of(weight, call, bits)
         due = share.numerator * pow(share.denominator, -1, PRIME) % PRIME
         assert share_of(weight, mass, unit) == due
 

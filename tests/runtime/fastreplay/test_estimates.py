@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tcc_certs.race.arrivals import arrive
+from tcc_certs.race.arrivals import Arrival
 from tcc_certs.race.numbers import log_enclosure
 from tcc_runtime.fastreplay.estimates import LOGS, WON, estimated, slack, spread
 from tcc_runtime.fastreplay.logarithm import (
@@ -72,7 +72,7 @@ def test_estimates_along_a_path_hold_the_arrival(seed):
     # A path of forty steps, some of them to winners, some by tiny or great uniforms.
     rng = random.Random(seed)
     bits, count = 20, rng.getrandbits(400) | 1 << 399
-    arrival = arrive(
+    arrival = Arrival(
         parent=None, weight=1, fraction_bits=0, x=rng.getrandbits(64), count=count, unit=300
     )
     estimate = estimated(arrival)
@@ -96,7 +96,7 @@ def test_estimates_along_a_path_hold_the_arrival(seed):
         else:
             tau += times_log_two(65) - log_of((1 << 65) - 1 - 2 * x)
             made = tau, loss, level - log_of(tau), spread(tau, loss)
-        arrival = arrive(
+        arrival = Arrival(
             parent=arrival, weight=weight, fraction_bits=bits, x=x, count=child, unit=unit
         )
         holds(arrival, made)
