@@ -169,6 +169,10 @@ class Code(StrEnum):
     SESSION_PLACES = "S304"
     SESSION_FINISH = "S305"
     SESSION_UNFORESEEN = "S306"
+    SESSION_BUDGET = "S401"
+    SESSION_MODEL = "S402"
+    SESSION_AMOUNT = "S403"
+    SESSION_RESERVATION = "S404"
 
     # R: a gate's refusals of a call, an end or a value.
     UNKNOWN_TOOL = "R101"
@@ -181,6 +185,7 @@ class Code(StrEnum):
     MONITOR_FORBIDS = "R202"
     STATEMENT_FORBIDS = "R203"
     MAY_NOT_FINISH = "R204"
+    NO_MODEL = "R205"
     MANY_STATES = "R301"
     UNFORESEEN = "R302"
     ENDED = "R303"

@@ -7,7 +7,7 @@ from tcc_certs.plain import escaped
 
 
 class Rejected(Exception):
-    """An input is refused: which rule, where, what was due and what was there.
+    """An input is refused: which rule, where, what was expected and what was there.
 
     Args:
         code: the rule that fired.

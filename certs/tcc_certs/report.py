@@ -24,7 +24,7 @@ VERDICTS = ("VALID", "INVALID", "DECLINED")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A rule that failed: its code, the place, what was due there and what was found."""
+    """A rule that failed: its code, the place, what was expected there and what was found."""
 
     code: Code
     path: str
@@ -104,11 +104,13 @@ def _compare(checked: CheckedArtifact) -> CoreReport:
     return check_core(checked)
 
 
-def _check_core_bytes(checked: CheckedArtifact, due: bytes) -> None:
+def _check_core_bytes(checked: CheckedArtifact, expected: bytes) -> None:
     found = bytes(checked.file.columns["core"].data)
-    if found != due:
-        at = next((i for i, (x, y) in enumerate(zip(due, found, strict=False)) if x != y), 0)
-        raise Rejected(Code.CORE_SOURCE, f"core byte {at}", due[at : at + 40], found[at : at + 40])
+    if found != expected:
+        at = next((i for i, (x, y) in enumerate(zip(expected, found, strict=False)) if x != y), 0)
+        raise Rejected(
+            Code.CORE_SOURCE, f"core byte {at}", expected[at : at + 40], found[at : at + 40]
+        )
 
 
 def _refused(refusal: Rejected) -> Report:
@@ -126,7 +128,7 @@ def _refused(refusal: Rejected) -> Report:
 
 
 def _not_exact(manifest: Manifest, where: Enforced) -> Report:
-    due = {
+    reasons = {
         NONDETERMINISTIC: ("manifest.critical", "one path a plan", "derivations are counted"),
         RELAXED: (
             "manifest.relaxed",
@@ -139,7 +141,7 @@ def _not_exact(manifest: Manifest, where: Enforced) -> Report:
             f"rounded up to {manifest.round_counts} bits",
         ),
     }
-    rows = [due[feature] for feature in manifest.critical]
+    rows = [reasons[feature] for feature in manifest.critical]
     findings = tuple(
         Finding(code=Code.NOT_EXACT, path=path, expected=clip(expected), found=clip(found))
         for path, expected, found in rows

@@ -68,7 +68,7 @@ def check_states(
 
     Raises:
         Rejected: the first rule of the table that fails; C504 in place of C501 or C502
-            where the value that is due leaves 64 bits; M102 the manifest's root.
+            where the expected value leaves 64 bits; M102 the manifest's root.
     """
     manifest, columns = file.manifest, file.columns
     known, ambiguous = manifest.calls, manifest.nondeterministic
@@ -131,9 +131,11 @@ def check_states(
             raise _refused(Code.RANK, q, rank, deepest + 1)
         if plan != total:
             raise _refused(Code.PLAN_COUNT, q, plan, total)
-        due = (mass if fits else 1 << room, 0) if bits is None else round_up(terms, bits)
-        if count != due:
-            raise _refused(Code.RACE_COUNT, q, count if bits else count[0], due if bits else due[0])
+        expected = (mass if fits else 1 << room, 0) if bits is None else round_up(terms, bits)
+        if count != expected:
+            raise _refused(
+                Code.RACE_COUNT, q, count if bits else count[0], expected if bits else expected[0]
+            )
         if cost != least:
             raise _bound_refused(Code.COST_TO_GO, q, cost, least)
         if score != most:
@@ -162,14 +164,14 @@ def _check_marked(code: Code, marks: bytearray) -> None:
         raise _refused(code, marks.index(0), "none")
 
 
-def _refused(code: Code, at: int, found: object, due: object = None) -> Rejected:
-    """The finding at a state, an edge or a call; the rule's text where no value is due."""
+def _refused(code: Code, at: int, found: object, expected: object = None) -> Rejected:
+    """The finding at a state, an edge or a call; the rule's text where no value is expected."""
     place, rule = _RULES[code]
-    return Rejected(code, place.format(at), rule if due is None else due, found)
+    return Rejected(code, place.format(at), rule if expected is None else expected, found)
 
 
-def _bound_refused(code: Code, q: int, found: int, due: int) -> Rejected:
-    refusal = _refused(code, q, found, due)
-    if -(1 << 63) <= due < 1 << 63:
+def _bound_refused(code: Code, q: int, found: int, expected: int) -> Rejected:
+    refusal = _refused(code, q, found, expected)
+    if -(1 << 63) <= expected < 1 << 63:
         return refusal
-    return Rejected(Code.BOUND_RANGE, refusal.path, due, found)
+    return Rejected(Code.BOUND_RANGE, refusal.path, expected, found)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from tcc_runtime.executor.execute import Execution, execute, execute_in_task
     from tcc_runtime.gate.gate import Gate
     from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Refused
+    from tcc_runtime.gate.took import Took
     from tcc_runtime.outcome import Run
     from tcc_runtime.questions.comparison import Comparison
 
@@ -71,6 +72,7 @@ __all__ = [
     "Picked",
     "Refused",
     "Run",
+    "Took",
     "Why",
     "batch",
     "cheapest",
@@ -112,6 +114,7 @@ _HOME = {
     "Gate": "tcc_runtime.gate.gate",
     "Refused": "tcc_runtime.gate.refusals",
     "Artifact": "tcc.artifacts",
+    "Took": "tcc_runtime.gate.took",
     "Run": "tcc_runtime.outcome",
     "Why": "tcc.explaining",
     "Linted": "tcc.linting",

@@ -7,6 +7,7 @@ The codes themselves are those of :mod:`tcc_certs.errors`; those of grammars hav
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from tcc_certs.errors import Code
 
@@ -177,6 +178,14 @@ TEXTS: Mapping[Code, str] = {
     Code.SESSION_PLACES: "A call was made after which more than 64 states may be held.",
     Code.SESSION_FINISH: "The session ended where, as far as is known, no plan may end.",
     Code.SESSION_UNFORESEEN: "A call was made after an answer that no plan foresees.",
+    Code.SESSION_BUDGET: "The budget of the session cannot be one: a weight, a margin or a delta "
+    "is out of its range, the adapters are not those of the grammar's models, or there is a "
+    "second one.",
+    Code.SESSION_MODEL: "The call was not made by the model that the controller chooses, no model "
+    "fits what is left, or a record says of a model what is not so.",
+    Code.SESSION_AMOUNT: "What a call is expected to take, a sum, or what is left of a cap is not "
+    "what follows from the records before.",
+    Code.SESSION_RESERVATION: "The reservation of the account is not the one that follows.",
     Code.UNKNOWN_TOOL: "The grammar has no tool of this name.",
     Code.UNDECLARED_ARGUMENT: "The tool has no parameter of this name, or it is one that is "
     "observed.",
@@ -191,6 +200,8 @@ TEXTS: Mapping[Code, str] = {
     Code.MONITOR_FORBIDS: "A statement over open parameters forbids the call.",
     Code.STATEMENT_FORBIDS: "A statement that the automaton leaves to the run forbids the call.",
     Code.MAY_NOT_FINISH: "No plan ends here, or an unknown outcome leaves open whether one does.",
+    Code.NO_MODEL: "No model that may make the call fits what is left of the session's budget, or "
+    "of its account.",
     Code.MANY_STATES: "So many outcomes are unknown that the session might be in more than 64 "
     "states. Resolve some of them first.",
     Code.UNFORESEEN: "An answer came that no plan foresees. Nothing further is allowed.",
@@ -240,6 +251,6 @@ def page_of(code: Code) -> str:
     return _PAGES[code.value[0]]
 
 
-def title(code: Code) -> str:
+def title(code: StrEnum) -> str:
     """What is wrong, in a few words."""
     return code.name.lower().replace("_", " ")

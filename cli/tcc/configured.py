@@ -12,7 +12,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from tcc.config import Config, ConfigError, config_for
+from tcc.config import config_for
+from tcc.configuration import Config, ConfigError
 from tcc.exits import BAD_USAGE
 
 

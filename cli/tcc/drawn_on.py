@@ -8,22 +8,19 @@ there, with what was reserved and what it took; and no other of this run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tcc.unheld import Found, passed, unheld
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.ledger import LedgerReader
-from tcc_certs.replay.findings import VALID, Findings
+from tcc_certs.replay.findings import Findings
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.amounts import Amounts
 
-if TYPE_CHECKING:
-    from tcc_certs.replay import Validation
 
-
-def held_to_account(found: Validation, ledger: Iterable[bytes], account: Account) -> Validation:
+def held_to_account(found: Found, ledger: Iterable[bytes], account: Account) -> Found:
     """The validation, with a finding for each reservation that is not as the account has it.
 
     Args:
@@ -33,7 +30,7 @@ def held_to_account(found: Validation, ledger: Iterable[bytes], account: Account
     Raises:
         Rejected: K101 to K104 of the account.
     """
-    if found.verdict != VALID:
+    if not passed(found):
         return found
     records = iter(LedgerReader(iter(ledger)))
     header: Mapping[str, Any] = next(records)
@@ -44,15 +41,7 @@ def held_to_account(found: Validation, ledger: Iterable[bytes], account: Account
         if limit.code.value[0] == "K":
             raise
         findings.refuse(limit, 1)
-    if not findings.items:
-        return found
-    return replace(
-        found,
-        verdict=findings.verdict,
-        claim_upheld=False,
-        findings=tuple(findings.items),
-        summary="invalid: it replays, but what it drew is not as the account has it",
-    )
+    return unheld(found, findings, "it replays, but what it drew is not as the account has it")
 
 
 def _compare(
@@ -61,33 +50,57 @@ def _compare(
     account: Account,
     findings: Findings,
 ) -> None:
+    run, at = str(header.get("run_id", header.get("session_id"))), 1
+    if "session_id" in header:
+        at, header, records = _budget(records)
     named = header.get("account", {}).get("id", "no account")
     if named != account.id:
-        findings.add(Code.ACCOUNT_LEDGER, 1, "account", account.id, named)
+        findings.add(Code.ACCOUNT_LEDGER, at, "account", account.id, named)
         return
     there = {}
-    for row in account.reservations(str(header["run_id"])):
-        if row.took is not None:
+    for row in account.reservations(run):
+        if row.took is not None and row.took != Amounts():
             there[row.id] = (row.amounts, row.took)
-    for line, name, amounts in _settled(records):
-        due = there.pop(name, "a reservation of this run, settled")
-        if due != amounts:
-            findings.add(Code.ACCOUNT_LEDGER, line, "reservation", due, (name, *amounts))
+    for line, name, amounts in _settled(records, at):
+        if amounts[1] == Amounts():
+            continue
+        expected = there.pop(name, "a reservation of this run, settled")
+        if expected != amounts:
+            findings.add(Code.ACCOUNT_LEDGER, line, "reservation", expected, (name, *amounts))
     for name in sorted(there):
-        findings.add(Code.ACCOUNT_LEDGER, 1, "reservation", "in the ledger too", name)
+        findings.add(Code.ACCOUNT_LEDGER, at, "reservation", "in the ledger too", name)
+
+
+def _budget(
+    records: Iterable[Mapping[str, Json]],
+) -> tuple[int, Mapping[str, Any], Iterable[Mapping[str, Json]]]:
+    """The line of a session's budget, the record, and those that follow; none where it has none."""
+    rest = iter(records)
+    for line, record in enumerate(rest, 2):
+        if record.get("kind") == "budget":
+            return line, record, rest
+    return 1, {}, ()
 
 
 def _settled(
-    records: Iterable[Mapping[str, Json]],
+    records: Iterable[Mapping[str, Any]], before: int
 ) -> Iterator[tuple[int, str, tuple[Amounts, Amounts]]]:
-    """Line, name, and what was reserved and taken, of each question that was answered."""
+    """Line, name, and what was reserved and taken, of each wish whose end the account was told.
+
+    Args:
+        before: the line that the records follow on.
+    """
     last, reserved, name = Amounts(), Amounts(), ""
-    for line, record in enumerate(records, 2):
-        if record.get("budget_event") == "reserve":
-            reserved, name = _sums(record).less(last), str(record["reservation"])
-        elif record.get("kind") == "refine":
-            now = _sums(record)
-            yield line, name, (reserved, now.less(last))
+    for line, record in enumerate(records, before + 1):
+        kind = record.get("kind")
+        wish: Mapping[str, Any] = record.get("execute", {}) if kind == "call" else record
+        took: Mapping[str, Any] = record.get("took", {}) if kind == "outcome" else record
+        if "reservation" in wish and record.get("budget_event") != "refused":
+            reserved, name = _sums(wish).less(last), str(wish["reservation"])
+        elif kind in ("refine", "outcome", "asked") and "price_spent" in took:
+            now = _sums(took)
+            if "account_left" in took:
+                yield line, name, (reserved, now.less(last))
             last = now
 
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from tcc.compilation import check_for_use, only_guards, opened
-from tcc.config import LINTS, Config, config_for
+from tcc.config import config_for
+from tcc.config_file import LINTS
+from tcc.configuration import Config
 from tcc.given import STDIN, read_given
 from tcc.keywords import OptionsByName, require_known
 
@@ -78,7 +80,7 @@ def lint(
 
     Raises:
         TypeError: there is no option of that name, or it takes another type.
-        tcc.config.ConfigError: the ``tcc.toml`` is refused.
+        tcc.configuration.ConfigError: the ``tcc.toml`` is refused.
     """
     from tcc_compiler.options import Options
     from tcc_runtime.terms.table import table_of

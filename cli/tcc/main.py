@@ -68,8 +68,9 @@ class LazyGroup(click.Group):
         """The command of that name, or None."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"tcc.commands.{cmd_name}_command")
-        command: click.Command = module.command
+        from tcc.loading import load  # here, since `tcc --help` asks for no command
+
+        command: click.Command = load(f"tcc.commands.{cmd_name}_command").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -137,12 +137,12 @@ def check_pin(name: str, path: Path, pins: Mapping[str, Pin], there: Pin) -> lis
     if pin is None:
         hint = f"look at it, then: tcc pin {path}"
         return [Found(code="TCC842", message="it is not pinned", place=place, hint=hint)]
-    due: Sequence[tuple[str, str, str]] = (
+    expected: Sequence[tuple[str, str, str]] = (
         ("digest", pin.digest, there.digest),
         ("grammar", pin.grammar, there.grammar),
         ("version", pin.version, there.version),
     )
-    wrong = [f"{what}: pinned {was}, found {now}" for what, was, now in due if was != now]
+    wrong = [f"{what}: pinned {was}, found {now}" for what, was, now in expected if was != now]
     if not wrong:
         return []
     hint = f"see with `tcc diff` what changed, then: tcc pin {path}"

@@ -6,53 +6,46 @@ entries are those of a registry, whose folders are there, is asked here, once it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
+from tcc.unheld import Found, passed, unheld
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import LedgerReader
-from tcc_certs.replay.findings import VALID, Findings
+from tcc_certs.replay.findings import Findings
 from tcc_runtime.adapters.adapter import Adapter
 
-if TYPE_CHECKING:
-    from tcc_certs.replay import Validation
 
-
-def held_to_registry(
-    found: Validation, ledger: Iterable[bytes], registry: Iterable[Adapter]
-) -> Validation:
+def held_to_registry(found: Found, ledger: Iterable[bytes], registry: Iterable[Adapter]) -> Found:
     """The validation, with a finding for each adapter that is not the registry's.
 
     Args:
         found: what the validator says of the ledger.
         ledger: its bytes, in chunks.
     """
-    if found.verdict != VALID:
+    if not passed(found):
         return found
     known = {adapter.name: adapter.listed for adapter in registry}
     findings = Findings()
-    for item in _listed(ledger):
-        due = known.get(str(item["name"]), "an adapter of the registry")
-        if item != due:
+    for line, item in _listed(ledger):
+        expected = known.get(str(item["name"]), "an adapter of the registry")
+        if item != expected:
             try:
-                findings.add(Code.ADAPTER_LEDGER, 1, "adapters", due, item)
+                findings.add(Code.ADAPTER_LEDGER, line, "adapters", expected, item)
             except Rejected as limit:
-                findings.refuse(limit, 1)
+                findings.refuse(limit, line)
                 break
     if not findings.items:
         return found
-    return replace(
-        found,
-        verdict=findings.verdict,
-        claim_upheld=False,
-        findings=tuple(findings.items),
-        summary="invalid: it replays, but an adapter of it is not the registry's",
-    )
+    return unheld(found, findings, "it replays, but an adapter of it is not the registry's")
 
 
-def _listed(ledger: Iterable[bytes]) -> list[Mapping[str, Json]]:
-    first = next(iter(LedgerReader(iter(ledger))))
-    listed = first.get("adapters", [])
-    return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+def _listed(ledger: Iterable[bytes]) -> Iterator[tuple[int, Mapping[str, Json]]]:
+    """The adapters that a ledger lists, each with its line: of a run, or of a session's budget."""
+    for line, record in enumerate(LedgerReader(iter(ledger)), 1):
+        kind, listed = record.get("kind"), record.get("adapters", [])
+        for item in listed if isinstance(listed, list) else ():
+            if isinstance(item, dict):
+                yield line, item
+        if kind in ("open", "budget"):
+            return

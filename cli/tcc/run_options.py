@@ -14,14 +14,11 @@ from tcc_runtime.terms.settings import TABLE as SETTINGS
 
 _NOT_DOING: Final = frozenset(
     (
-        "after", "ask", "beacon", "client_nonce", "count_bits", "delta", "opening_salt",
-        "raw_input_dependent",
+        "after", "beacon", "client_nonce", "count_bits", "opening_salt", "raw_input_dependent",
     )
 )  # fmt: skip
 # A run takes the bits of counts from the option of the compiler: it is one limit to whoever asks.
-DOING: Final = tuple(
-    option for option in SETTINGS if option.name not in _NOT_DOING and not option.asking
-)
+DOING: Final = tuple(option for option in SETTINGS if option.name not in _NOT_DOING)
 RUNNING: Final = tuple(option for option in SETTINGS if option.name != "count_bits")
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tcc.compilation import CompileError
 from tcc_runtime.artifact.load import mapped
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tcc_certs.report import Report
     from tcc_certs.session import SessionValidation
     from tcc_runtime.account.account import Account
+
+_Found = TypeVar("_Found", "Validation", "SessionValidation")
 
 
 def check(
@@ -95,8 +97,9 @@ def validate(
         opening: 32 bytes, handed out before beacon and nonce were known.
         beacon, nonce: the public randomness, and the client's own.
         counts: an artifact with exact counts of the same core, for kappa.
-        adapters: a registry that the adapters of a run have to stand in, each held to its folder.
-        account: that the run drew on: its reservations have to stand there as the ledger has them.
+        adapters: a registry that the adapters of a run, or of a session's models, have to stand in,
+            each held to its folder.
+        account: that it drew on: its reservations have to stand there as the ledger has them.
         key: 32 bytes, of a session's digests: those of values that it shows are derived again.
         kernel: ``pure`` trusts `tcc_certs` alone; ``fast`` passes lines by a faster reader, and
             leaves to the definition those that this one does not pass; sessions have none.
@@ -114,14 +117,12 @@ def validate(
 
     chunks = ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger))
     if is_session(chunks):
-        for_runs = (seed, opening_salt, opening, beacon, nonce, counts, adapters, account, nodes)
+        for_runs = (seed, opening_salt, opening, beacon, nonce, counts, nodes)
         if any(given is not None for given in for_runs):
-            raise SettingsError(
-                "ledger",
-                "a run, for seed, opening, beacon, nonce, counts, adapters, account and nodes",
-                "a session",
-            )
-        return go_through(chunks, _bytes(artifact), pin=pin, key=key)
+            expected = "a run, for seed, opening, beacon, nonce, counts and nodes"
+            raise SettingsError("ledger", expected, "a session")
+        gone = go_through(chunks, _bytes(artifact), pin=pin, key=key)
+        return _held(gone, chunks, adapters, account)
     if key is not None:
         raise SettingsError("ledger", "a session, for its key", "a run")
 
@@ -145,7 +146,17 @@ def validate(
             tell=nodes,
             shortcut=shortcut,
         )
-    whole = (chunks,) if isinstance(chunks, bytes) else chunks
+    return _held(found, chunks, adapters, account)
+
+
+def _held(
+    found: _Found,
+    ledger: bytes | Iterable[bytes],
+    adapters: str | Path | None,
+    account: Account | None,
+) -> _Found:
+    """The validation, held to a registry and to an account as well."""
+    whole = (ledger,) if isinstance(ledger, bytes) else ledger
     if account is not None:
         from tcc.drawn_on import held_to_account
 

@@ -10,7 +10,6 @@ warning.  Cost: patterns of the example times edges of the states that it reache
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
 
@@ -21,6 +20,7 @@ from tcc_compiler.automata.constraint.control import Control
 from tcc_compiler.automata.letters import Letters, partition
 from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import Example, Expect
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.spans import Span
 from tcc_compiler.reasons import calls_line, reasons_for, shortened
@@ -32,7 +32,7 @@ _MOST_PAIRS = 1 << 18
 _MOST_AHEAD = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Built:
     """The result of the passes: the artifact, and what examples and expectations are compared with.
 
@@ -58,7 +58,7 @@ class Built:
     max_depth: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unmet:
     """An `accept` line that does not hold.
 
@@ -73,7 +73,7 @@ class Unmet:
     ends: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Compared:
     """What was found, in the order of the text: examples, then expectations."""
 
@@ -170,7 +170,7 @@ class _TooManyPairs(Exception):
     """An example reaches more pairs of states than the limit."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Found:
     """How far a line could be followed.
 

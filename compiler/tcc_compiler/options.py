@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tcc_certs.kernel import CheckedArtifact, check
+from tcc_compiler.frozen import frozen
 
 MAX_TILT = 64
 AUTO = "auto"
@@ -20,7 +21,7 @@ AUTO = "auto"
 GRAPH_SUFFIXES = (".graphml", ".json")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Options:
     """Options of the back end.
 

@@ -152,6 +152,8 @@ class Asking:
 
     def requeue(self, item: Item) -> Verdict:
         """Pushes the greatest item again, where answers have brought its key down."""
+        if not self._refinement.narrowed:
+            return None
         search = self._search
         present = search.race.recost(item, self._refinement.low(item))
         if present is item:

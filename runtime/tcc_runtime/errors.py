@@ -46,8 +46,8 @@ class AfterRefused(SettingsError):
         self.allowed = tuple(allowed)
         self.number = number
         listed = ", ".join(self.allowed) + (", .." if number > len(self.allowed) else "")
-        due = f"one of {listed}" if number else "no further call"
-        super().__init__("after", f"{due} as call {place} ({self.code})", call)
+        expected = f"one of {listed}" if number else "no further call"
+        super().__init__("after", f"{expected} as call {place} ({self.code})", call)
 
     def __reduce__(self) -> tuple[type[AfterRefused], tuple[int, str, Sequence[str], int]]:  # type: ignore[override]
         return AfterRefused, (self.place, self.call, self.allowed, self.number)

@@ -234,4 +234,5 @@ class Search(Standing):
         """Another race from here on: every item and every leaf that was found is made again."""
         self.remake(again)
         self.race, self.mode = race, mode
-        self.clamping = self.guarded = True
+        self.clamping = race.clamping
+        self.guarded |= self.clamping

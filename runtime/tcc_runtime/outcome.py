@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
+from tcc_certs.core.atoms import Atom
 from tcc_certs.formats.decimals import format_decimal
 from tcc_certs.formats.fixed import format_q64
 from tcc_certs.privacy.spending import Taken
@@ -83,6 +84,7 @@ class Run:
         seed: hex.
         ledger_head: hex head of the ledger's chain; None where nothing was recorded.
         spent: what asking has taken; None where every cost is a point.
+        atoms: of its asks, in order.
         taken: the account of privacy at the end; None where the run kept none.
         after: the calls before the run; those of `plans`, and their costs, are what follows them.
     """
@@ -103,6 +105,7 @@ class Run:
     ledger_head: str | None
     spent: Spending | None = None
     taken: Taken | None = None
+    atoms: tuple[Atom, ...] = ()
     after: tuple[str, ...] = ()
 
     @property

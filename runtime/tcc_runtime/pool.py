@@ -79,17 +79,17 @@ def runs(artifact: Artifact, requests: Iterable[Request], *, processes: int) -> 
         WorkerLost: a worker was killed, or could not be started; at the place of its run.
     """
     workers = Processes(processes)
-    due: deque[Future[Run]] = deque()
+    pending: deque[Future[Run]] = deque()
     try:
         with opening_of(artifact) as opening:
             for request in _allowed(artifact, requests):
-                due.append(workers.submit(_run, opening, request))
-                if len(due) >= _AHEAD * processes:
-                    yield due.popleft().result()
-            while due:
-                yield due.popleft().result()
+                pending.append(workers.submit(_run, opening, request))
+                if len(pending) >= _AHEAD * processes:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
     finally:
-        workers.shutdown(cancel_futures=bool(due))
+        workers.shutdown(cancel_futures=bool(pending))
 
 
 def _allowed(artifact: Artifact, requests: Iterable[Request]) -> Iterator[Request]:

@@ -54,6 +54,7 @@ def result_of(
         ledger_head=None,
         spent=None if refinement is None else refinement.controller.spent,
         taken=terms.taken if refinement is None else refinement.controller.spent.taken,
+        atoms=() if refinement is None else tuple(refinement.atoms),
         after=tuple(terms.settings.after),
     )
 

@@ -201,22 +201,22 @@ def _atoms(listed: Any) -> tuple[Atom, ...]:
 
 
 def _require_same(header: Mapping[str, Json], artifact: Artifact, settings: Settings) -> None:
-    due = {
+    expected = {
         "artifact": artifact.digest.hex(),
         "seed_commitment": settings.commitment.hex(),
         "schema": "tcc.ledger/1.0",
     }
-    for name, value in due.items():
+    for name, value in expected.items():
         if header[name] != value:
             raise ResumeError(f"open: {name}", value, header[name])
 
 
 def _require_account(header: Mapping[str, Json], account: Account | None) -> None:
     named = header.get("account")
-    due = named.get("id") if isinstance(named, dict) else "no account"
+    expected = named.get("id") if isinstance(named, dict) else "no account"
     found = "no account" if account is None else account.id
-    if due != found:
-        raise ResumeError("open: account", due, found)
+    if expected != found:
+        raise ResumeError("open: account", expected, found)
 
 
 class Replaying(Recorder):

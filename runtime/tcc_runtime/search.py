@@ -16,6 +16,7 @@ from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.constraints import constraints_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.observed import observed_calls
+from tcc_runtime.asking.controller import Spending
 from tcc_runtime.asking.drawing import Drawing
 from tcc_runtime.asking.quotes import Quoter
 from tcc_runtime.asking.refine import refinement_of
@@ -74,6 +75,8 @@ def search(
     engine: Engine = QUICKEST,
     adapters: Iterable[Adapter] | None = None,
     account: Account | None = None,
+    spent: Spending | None = None,
+    drawing: Drawing | None = None,
 ) -> Run:
     """Finds the best plans of one realised race, and shows that no other is better.
 
@@ -91,6 +94,9 @@ def search(
         adapters: that models may run with, from a registry; None: there is none, and nothing is
             said of any where nothing is recorded.
         account: that asking draws on, as other runs do; None: the caps of the settings are all.
+        spent: what of these caps was spent before, by others of the same session; it is in what the
+            run has spent in the end.
+        drawing: draws on the account of a session; of a run that nobody records.
 
     Raises:
         SettingsError: the artifact does not allow these settings.
@@ -105,6 +111,8 @@ def search(
     registry = () if adapters is None and recorder is not None else adapters
     if account is not None and recorder is None:
         raise SettingsError("account", "none without a ledger, which has to name it", account.id)
+    if recorder is not None and (spent is not None or drawing is not None):
+        raise SettingsError("spent", "nothing before a run with a ledger of its own", spent)
     drawn_on = None if account is None else (account.id, account.caps)
     terms = terms_of(
         artifact, settings, quoted=quoter is not None, registry=registry, account=drawn_on
@@ -113,27 +121,32 @@ def search(
     numbers = begin_with(artifact, engine.numbers, recorded=recorded, ranged=ranged)
     alone = on_expand is None and quoter is None
     with Interrupts() as interrupts, collection_put_off(alone):
-        if recorder is None:
 
-            def begun() -> _Run:
-                return _Run(
-                    artifact, terms, engine, numbers, interrupts, began, clock, quoter, None
-                )
-
-            try:
-                return begun().made(on_expand)
-            except KeyboardInterrupt:
-                if not interrupts.unheld:
-                    raise
-                # It may have cut a step in two: begin again, and end there.
-                interrupts.pressed = True
-                return begun().made(None)
-        with recorder:
+        def begun() -> _Run:
             run = _Run(artifact, terms, engine, numbers, interrupts, began, clock, quoter, recorder)
-            recorder.open(artifact, terms)
-            if account is not None:
-                run.draw(recorder.drawing(account))
-            return recorder.close(run.made(on_expand))
+            run.go_on(spent, drawing)
+            return run
+
+        # No name is left that holds a run: its items are gone before looks for cycles go on.
+        if recorder is not None:
+            with recorder:
+                return recorder.close(_recorded(begun(), recorder, account, on_expand))
+        try:
+            return begun().made(on_expand)
+        except KeyboardInterrupt:
+            if not interrupts.unheld:
+                raise
+            # It may have cut a step in two: begin again, and end there.
+            interrupts.pressed = True
+            return begun().made(None)
+
+
+def _recorded(run: _Run, recorder: Recorder, account: Account | None, follow: Follow | None) -> Run:
+    """The result of a run whose ledger is opened here."""
+    recorder.open(run.artifact, run.terms)
+    if account is not None:
+        run.draw(recorder.drawing(account))
+    return run.made(follow)
 
 
 class _Run:
@@ -152,7 +165,7 @@ class _Run:
         recorder: Recorder | None,
     ) -> None:
         settings = terms.settings
-        self._artifact, self._terms, self._engine = artifact, terms, engine
+        self.artifact, self.terms, self._engine = artifact, terms, engine
         self._began, self._clock = began, clock
         self._interrupts = interrupts
         self._tail: int | None = None
@@ -178,7 +191,7 @@ class _Run:
         search.sink = recorder
         if terms.cut:
             search.opening = self._weigh_longer
-        search.clamping = numbers == "mpfr" or terms.mode == "fallback"
+        search.clamping = race.clamping
         if settings.alpha != "0":
             search.potential = Potential(settings, terms.root.rank)
         search.guarded = search.clamping or search.potential is not None
@@ -190,10 +203,17 @@ class _Run:
         try:
             stop = self._search.run()
             return result_of(
-                self._search, self._terms, self._refinement, self._tail, stop, self._observed
+                self._search, self.terms, self._refinement, self._tail, stop, self._observed
             )
         finally:
             self._search.let_go()
+
+    def go_on(self, spent: Spending | None, drawing: Drawing | None) -> None:
+        """So much was spent before; questions draw on an account."""
+        if self._refinement is not None:
+            self._refinement.drawing = drawing
+            if spent is not None:
+                self._refinement.controller.spent = spent
 
     def draw(self, drawing: Drawing) -> None:
         """Questions of this run draw on an account."""
@@ -202,7 +222,7 @@ class _Run:
 
     def _race_of(self) -> Race:
         """The race that the run starts with."""
-        terms = self._terms
+        terms = self.terms
         told = self._tables, self._rung, self._uniforms, self._constraints
         if terms.mode == "fallback":
             return self._fallback()
@@ -220,10 +240,10 @@ class _Run:
             self._rung,
             self._uniforms,
             self._constraints,
-            self._terms.settings.tau,
+            self.terms.settings.tau,
             self._engine.precision,
             exact=self._numbers == "mpfr",
-            root=self._terms.root,
+            root=self.terms.root,
         )
 
     def _fall_back(self) -> None:
@@ -233,17 +253,17 @@ class _Run:
 
     def _cost(self, item: Item) -> int:
         """What the calls of a prefix cost, as far as is known."""
-        if self._refinement is not None:
+        if self._refinement is not None and self._refinement.narrowed:
             return self._refinement.low(item)
         low: int = sum([call.cost_low for call in calls_of(item)])
         return low
 
     def _late(self) -> bool:
-        return is_late(self._clock() - self._began, self._terms.settings.max_ms)
+        return is_late(self._clock() - self._began, self.terms.settings.max_ms)
 
     def _hand_in_checks(self, recorder: Recorder | None) -> None:
         """The checks that this run can need, in the order of section 10."""
-        search, artifact, settings = self._search, self._artifact, self._terms.settings
+        search, artifact, settings = self._search, self.artifact, self.terms.settings
         node: list[Check] = []
         left: list[Check] = []
         leaf: list[Check] = []
@@ -260,7 +280,7 @@ class _Run:
         if settings.max_expansions is not None:
             node.append(Capped(search, settings.max_expansions))
         if not artifact.verified:
-            node.append(Deep(search, self._terms.root.rank))
+            node.append(Deep(search, self.terms.root.rank))
         counts = self._engine.counts
         if counts is not None or settings.count_bits or not artifact.verified:
             bits = settings.count_bits
@@ -276,8 +296,8 @@ class _Run:
         """T_K, before anything is popped: a run that has no time for it has none for a claim."""
         self._interrupts.hold()
         try:
-            terms = self._terms
-            self._tail = tail_lse(self._artifact, terms.truncate, self._is_over, terms.root.members)
+            terms = self.terms
+            self._tail = tail_lse(self.artifact, terms.truncate, self._is_over, terms.root.members)
         except Ended:
             if self._interrupts.pressed:
                 return Stop.INTERRUPTED

@@ -164,8 +164,8 @@ class State:
         off = self.slack < 0 or (tables.exact and self.slack > 0)
         if off or not self.complete or not self.sound:
             bound = "" if tables.exact else " or more"
-            due = f"the sum of distinct children of positive mass{bound}"
-            raise Rejected(Code.RACE_COUNT, f"race_count[{self.shown}]", due, self.count)
+            expected = f"the sum of distinct children of positive mass{bound}"
+            raise Rejected(Code.RACE_COUNT, f"race_count[{self.shown}]", expected, self.count)
 
 
 Edge: TypeAlias = "tuple[Any, ...]"

@@ -181,9 +181,9 @@ def receive(file: IO[bytes]) -> bytes:
         EOFError: there is none, or not all of it.
     """
     size = file.read(_SIZE)
-    due = int.from_bytes(size, "little")
-    message = file.read(due) if len(size) == _SIZE else b""
-    if len(size) < _SIZE or len(message) < due:
+    expected = int.from_bytes(size, "little")
+    message = file.read(expected) if len(size) == _SIZE else b""
+    if len(size) < _SIZE or len(message) < expected:
         raise EOFError
     return message
 

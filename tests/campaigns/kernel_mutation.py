@@ -118,6 +118,8 @@ def put_in_place(mutant: Mutant, code: CodeType) -> None:
     found: object = sys.modules[module_name(mutant)]
     for name in mutant.function.split("."):
         found, code = vars(found)[name], named_in(code, name)
+    if hasattr(found, "cache_clear"):
+        found.cache_clear()  # of what it said before it was changed
     found = getattr(found, "fget", None) or getattr(found, "__wrapped__", found)
     if not isinstance(found, FunctionType):
         raise SystemExit(f"no function: {mutant}")

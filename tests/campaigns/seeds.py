@@ -22,6 +22,8 @@ from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
 from tcc_runtime.terms.settings import Settings
+from tests.forgery.test_range_forgeries import RUNS as BUDGETED
+from tests.forgery.test_range_forgeries import forged_run, ranges
 from tests.oracle.build import build
 from tests.oracle.cores import at_most, call, depth, letters, make_core, random_core, uses
 from tests.oracle.network import build_network, build_relaxed
@@ -84,7 +86,8 @@ def artifacts() -> list[bytes]:
     rng = Random(1)
     drawn = (random_core(rng, 2) for _ in range(9))
     made += [build(data, found, tilt=0) for data, core in drawn if (found := plans(core, 2))]
-    return [*(data for data in made if data is not None), *ranged().values()]
+    private = [ranges(atoms=True)[0], ranges(adapted=True)[0]]
+    return [*(data for data in made if data is not None), *ranged().values(), *private]
 
 
 def raced() -> Mapping[str, CheckedArtifact]:
@@ -198,6 +201,11 @@ def ledgers(artifacts: Mapping[str, CheckedArtifact]) -> list[list[dict[str, Any
     return made
 
 
+def budgeted() -> list[tuple[CheckedArtifact, list[dict[str, Any]]]]:
+    """Runs that ask within caps, with their artifacts: atoms, adapters, margins, accounts."""
+    return [(checked, records) for checked, _, records in map(forged_run, BUDGETED)]
+
+
 _LONGER: Sequence[Mapping[str, Any]] = (
     {"race": "rest", "top": 60}, {"top": 40}, {"keys": "anchored", "top": 30},
     {"mode": "fallback", "top": 20}, {"race": "rest", "truncate": 3, "top": 20},
@@ -232,6 +240,10 @@ GRAMMARS: Sequence[bytes] = tuple(
             b'tool a { quotes same model m { price 1 epsilon 0.5 adapter "z" } }\n'
             b"rule r = a s\nrule s = (r | a)?\nplan = r\nlimit latency <= 3 s\n"
             b"limit epsilon <= 1\n"
+        ),
+        (
+            b"tool a { cost 0.1 .. 0.9\nmodel m { price 1 atom laplace(8, 1) times 2 }\n"
+            b'model n { epsilon 0.5 atom rdp(2, 0.1, 4, 0.25) adapter "z" } }\nplan = a\n'
         ),
     )
 )

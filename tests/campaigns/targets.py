@@ -229,10 +229,12 @@ def _framed(raw: bytes, columns: Mapping[str, tuple[str, tuple[int, ...], bytes]
 def ledger_target() -> Target:
     """Ledgers of small artifacts: bytes edited, records edited and chained again."""
     raced = seeds.raced()
-    runs = seeds.ledgers(raced)
+    budgeted = seeds.budgeted()
+    runs = [*seeds.ledgers(raced), *(records for _, records in budgeted)]
     known = [b"".join(chained(records, 0)) for records in runs] + seeds.kept("ledger")
     donors = [record for records in runs for record in records]
-    by_digest = {item.file.digest.hex().encode(): item for item in raced.values()}
+    artifacts = [*raced.values(), *(artifact for artifact, _ in budgeted)]
+    by_digest = {item.file.digest.hex().encode(): item for item in artifacts}
     relaxed, exact, default = raced["relaxed"], raced["exact"], raced["line"]
     closed = large_ledgers.closed_early(raced, seeds.RUNS)
     longer = [(run, b"".join(chained(run, 0))) for run in seeds.longer()]
@@ -406,6 +408,7 @@ def session_target() -> Target:
     """Ledgers of sessions over one small artifact."""
     known = sessions.known() + seeds.kept("session")
     donors = [record for name in sessions.NAMES for record in sessions.shape(name)]
+    donors += sessions.by_models()
     longer = sessions.longer()
     return Target(
         seeds=known,

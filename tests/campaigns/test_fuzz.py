@@ -126,6 +126,12 @@ def test_every_seed_and_every_file_of_the_corpus_has_a_coded_answer(name: str) -
     assert len(words) > 5
 
 
+def test_runs_within_caps_are_read_beside_their_artifacts() -> None:
+    read = TARGETS["ledger"]().read
+    answers = {read(b"".join(chained(records, 0))) for _, records in seeds.budgeted()}
+    assert answers == {"verdict 0"}
+
+
 def test_seeds_are_taken_apart() -> None:
     # What could not be taken apart would have its bytes edited, and never get past a digest.
     artifacts, ledgers = TARGETS["artifact"]().seeds, TARGETS["ledger"]().seeds

@@ -66,6 +66,69 @@ def test_a_plan_is_done_and_taken_up(tcc, shop, tmp_path: Path) -> None:
     assert ended.code == 2 and "expected a session that goes on, found its end" in ended.err
 
 
+DESK = """
+grammar desk version "1"
+tool find(by: email | phone) { cost 0.1 }
+tool answer {
+  model fast { price 1 latency 50 ms execute { price 2 latency 300 ms } }
+  model deep { price 9 latency 100 ms execute }
+}
+plan = find answer{3} find
+"""
+
+
+def test_models_make_calls_within_caps_and_an_account(tcc, tmp_path: Path) -> None:
+    grammar, artifact, tools = (tmp_path / name for name in ("s.tcg", "s.tcca", "tools.py"))
+    grammar.write_text(DESK)
+    tools.write_text("def find(by): pass\ndef answer(model): return {'by': model}\n")
+    assert tcc("compile", grammar, "-o", artifact).code == 0
+    ledger, account = tmp_path / "s.session", tmp_path / "account"
+    assert tcc("account", "create", account, "--price", "12").code == 0
+    told = ("exec", artifact, "--tools", tools, "--account", account)
+    ended = tcc(*told, "--ledger", ledger, "--price-cap", "7", "--json")
+    assert ended.code == 0 and ended.json["stop"] == "finished"
+    assert [call.get("model") for call in ended.json["calls"]] == [
+        None, "fast", "fast", "fast", None,
+    ]  # fmt: skip
+    budget = ended.json["budget"]
+    assert (budget["price_spent"], budget["left"]) == ("6", {"price": "1"})
+    held = tcc("validate", ledger, "--artifact", artifact, "--account", account)
+    assert held.code == 0 and "3 calls were made by the models named" in held.out
+    shown = tcc("session", "show", ledger, "--artifact", artifact)
+    assert "budget: price at most 7, account " in shown.out and "answer by fast: done" in shown.out
+    assert "took 2 cents" in shown.out
+    # The account has 6 left: two more by the cheapest model, then none that fits.
+    second = tcc(*told, "--ledger", tmp_path / "two", "--price-cap", "5")
+    assert second.code == 2 and "budget: R205: no model" in second.out + second.err
+    assert "4 cents (1 left)" in second.out
+    again = tcc(*told, "--ledger", tmp_path / "two", "--price-cap", "50")
+    assert again.code == 2 and "this ledger cannot be taken up: budget" in again.err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--price-cap", "-1"), "-1 is not in the range"),
+        (("--epsilon-cap", "x"), "--epsilon-cap"),
+        (("--delta", "2"), "above 0 and below 1"),
+        (("--margin", "1"), "--margin"),
+        (("--account", "nothing"), "does not exist"),
+    ],
+)
+def test_limits_that_are_none_are_bad_usage(tcc, tmp_path: Path, more, said: str) -> None:
+    (tmp_path / "s.tcg").write_text(DESK)
+    (tmp_path / "tools.py").write_text("def find(by): pass\ndef answer(model): pass\n")
+    ended = tcc("exec", tmp_path / "s.tcg", "--tools", tmp_path / "tools.py", *more)
+    assert ended.code == 2 and said in ended.err
+
+
+def test_a_limit_of_nothing_is_bad_usage(tcc, shop) -> None:
+    artifact, tools = shop
+    ended = tcc("exec", artifact, "--tools", tools, "--price-cap", "5")
+    assert ended.code == 2 and "--price-cap" in ended.err
+    assert "no cost is a range and no model makes calls" in ended.err
+
+
 def test_a_server_is_called(tcc, tmp_path: Path) -> None:
     grammar, log = tmp_path / "s.tcg", tmp_path / "log"
     grammar.write_text(TEXT)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import tcc as library
-from tcc.config import ConfigError, read_config
+from tcc.config_file import read_config
+from tcc.configuration import ConfigError
 from tests.cli.conftest import GRAMMARS, Tcc
 
 HEAD = 'grammar g version "1"\ntool a { cost 1 }\ntool b { cost 2 }\n'

@@ -12,7 +12,10 @@ from dataclasses import replace
 import pytest
 
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.fixed import digits_q64
 from tcc_runtime.artifact.load import load
+from tcc_runtime.ledger import lines
+from tcc_runtime.ledger import steps as rendering
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import LedgerFile, Memory
 from tcc_runtime.numbers.ladder import fits
@@ -311,18 +314,30 @@ def test_texts_and_signs_are_the_same():
 
 
 @pytest.mark.parametrize("told", [{"race": "rest"}, {"race": "coupled"}, {"keys": "anchored"}])
-def test_rare_ways_to_render_a_line_are_the_common_ones(told):
+def test_rare_ways_to_render_a_line_are_the_common_ones(told, monkeypatch):
     # No artifact draws a fraction on a tie, and few have thousands of contexts.
-    class Rare(Recorder):
-        def open(self, artifact, terms):
-            super().open(artifact, terms)
-            self._steps._tie, self._steps._most = 1, 3
+    def ledgers():
+        return [written(made(), seed=bytes(32), top=9, **told)[0] for made in (lettered, deep)]
 
-    for artifact in (lettered(), deep()):
-        sink = Memory()
-        settings = Settings(seed=bytes(32), top=9, **told)
-        search(artifact, settings, Rare(sink, started_ms=1_700_000_000_000))
-        assert bytes(sink.data) == written(artifact, seed=bytes(32), top=9, **told)[0]
+    def noted(value):
+        rare.append(value)
+        return digits_q64(value)
+
+    def cleared(kept):
+        rare.append(None)
+        dict.clear(kept)
+
+    common, rare = ledgers(), []
+    for module, name, other in (
+        (rendering, "TIE", 0),
+        (lines, "TIE", 0),
+        (lines, "digits_q64", noted),
+        (lines, "_MOST_CONTEXTS", 3),
+        (lines.Contexts, "clear", cleared),
+    ):
+        monkeypatch.setattr(module, name, other)
+    assert ledgers() == common
+    assert rare.count(None) > 9 and len(rare) > 2 * rare.count(None)
 
 
 def test_calls_of_weight_one_and_plans_of_no_call():

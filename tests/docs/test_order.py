@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from scripts.commands_page import page as commands_page
+from scripts.house_page import pages as house_pages
+from scripts.house_page import rooms
 
 from tcc.main import COMMANDS
 from tests.docs.pages import ROOT, links, pages
@@ -58,6 +61,24 @@ def test_the_readme_names_every_command() -> None:
 def test_the_page_of_the_command_line_is_that_of_the_commands() -> None:
     made = (DOCS / "commands.md").read_text("utf-8")
     assert made == commands_page(), "python scripts/commands_page.py docs/commands.md"
+
+
+def test_the_page_and_the_pictures_of_the_house_are_those_of_the_code() -> None:
+    for place, text in house_pages().items():
+        assert (DOCS / place).read_text("utf-8") == text, "python scripts/house_page.py docs"
+
+
+def test_rooms_that_import_each_other_have_no_floor(tmp_path: Path) -> None:
+    package = tmp_path / "p"
+    package.mkdir()
+    (package / "a.py").write_text("from p import b\n")
+    (package / "b.py").write_text('"""Does it. And more."""\n')
+    assert [(room.name, room.floor, room.purpose) for room in rooms(package)] == [
+        ("a", 1, ""), ("b", 0, "Does it"),
+    ]  # fmt: skip
+    (package / "b.py").write_text("def f() -> None:\n    import p.a\n")
+    with pytest.raises(ValueError, match="import each other"):
+        rooms(package)
 
 
 def test_every_option_says_what_it_does() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from tcc_certs.replay import validate
 from tests.forgery.mutants import Records
-from tests.forgery.test_range_forgeries import MODELS, forged_run
+from tests.forgery.test_range_forgeries import MODELS, SEED, forged_run, honest, ranges
 from tests.oracle_ledger.writer import chained, with_run_id
+from tests.runtime.ranged import Unreliable
 
 
 def at(records: Records, event: str, which: int = 0) -> int:
@@ -66,6 +69,47 @@ def test_a_model_is_not_refused_where_the_account_has_enough_for_it():
     forged[REFUSED]["account_left"] = {"price": str(most)}
     (found,) = validate(chained(forged), checked).findings
     assert found.expected == "too little for it"
+
+
+def test_a_model_is_not_refused_where_just_enough_is_left():
+    price = {model["name"]: model["price"] for model in MODELS}[RECORDS[REFUSED]["model_id"]]
+    assert findings("account refuses", REFUSED, account_left={"price": str(price)}) == LEFT
+    checked, _, records = forged_run("account refuses")
+    less = [*records[:REFUSED], {**records[REFUSED], "account_left": {"price": str(price - 1)}}]
+    found = validate(chained(less), checked).findings
+    assert [finding.code.value for finding in found] == ["D301"]  # it is as good up to there
+
+
+@pytest.mark.parametrize("name", ["price", "latency_ms", "epsilon"])
+def test_each_cap_of_an_account_is_held_to_what_was_drawn_of_it(name):
+    most = {"price": 40, "latency_ms": 4000, "epsilon": "0.5"}[name]
+    data, checked = ranges()
+    told = {"seed": SEED, "top": 4, "account": {name: most}}
+    records = honest(data, told, Unreliable(random.Random(name)))
+    assert validate(chained(records), checked).verdict == 0
+    assert records[0]["account"] == {"id": "0c" * 32, name: most}
+    for event in ("reserve", "refine"):
+        place = at(records, event, -1)
+        left = records[place]["account_left"]
+        for text in ("9" * 9, "-1") if event == "reserve" else ("9" * 9,):
+            forged = [*records[:place], {**records[place], "account_left": {name: text}}]
+            found = validate(chained(forged), checked).findings[0]
+            assert (found.code.value, found.line, found.field) == (
+                "L709", place + 1, "account_left",
+            )  # fmt: skip
+        assert left.keys() == {name}
+
+
+def test_an_epsilon_of_an_account_has_nine_places_at_most():
+    data, checked = ranges()
+    told = {"seed": SEED, "top": 4, "account": {"epsilon": "0.5"}}
+    records = honest(data, told, Unreliable(random.Random(1)))
+    head = with_run_id({**records[0], "account": {"id": "0c" * 32, "epsilon": "0.5000000001"}})
+    place = at(records, "reserve")
+    left = {**records[place], "account_left": {"epsilon": "0.1000000001"}}
+    for line, forged in ((1, [head, *records[1:]]), (place + 1, [*records[:place], left])):
+        found = validate(chained(forged), checked).findings[0]
+        assert (found.code.value, found.line, found.field) == ("L103", line, "epsilon")
 
 
 @pytest.mark.parametrize("left", [{}, {"price": "1", "epsilon": "0"}, {"latency_ms": "1"}, None])

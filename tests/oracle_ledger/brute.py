@@ -76,9 +76,7 @@ class Masses:
         return (
             all(_limit_holds(core, one, named) for one in limits if stop or not one.least)
             and all(
-                _require_holds(core, one, named)
-                for one in requires
-                if stop or one.order == "before"
+                _require_holds(core, one, named) for one in requires if stop or one.order != "after"
             )
             and all(_forbid_holds(core, one, named) for one in forbids)
         )

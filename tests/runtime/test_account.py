@@ -20,6 +20,7 @@ import pytest
 from tcc_certs.errors import Rejected
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.amounts import Amounts, Caps
+from tcc_runtime.account.rows import rows_of
 
 WORKER = Path(__file__).with_name("drawing_worker.py")
 PROCESSES, ROUNDS = 8, 16
@@ -228,6 +229,26 @@ def test_an_account_that_is_locked_for_too_long_says_so(tmp_path):
     other.execute("ROLLBACK")
     assert account.reserve("one", "run", Amounts()).granted
     other.close()
+
+
+def test_who_looks_at_an_account_keeps_nobody_from_drawing(tmp_path, monkeypatch):
+    account, other = (Account(tmp_path / "a", price=9, wait_ms=0) for _ in range(2))
+    for number in range(3):
+        assert account.reserve(f"{number}", "run", Amounts(1)).granted
+    drawn = []
+
+    def between(*told):
+        for row in rows_of(*told):
+            drawn.append(other.reserve(f"other {row.id}", "other", Amounts(1)).granted)
+            yield row
+
+    monkeypatch.setattr("tcc_runtime.account.account.rows_of", between)
+    # What comes meanwhile is not in it: it is the account of one moment.
+    found = account.statement()
+    assert drawn == [True] * 3 and (found.sums.held.price, found.numbers["held"]) == (3, 3)
+    assert len(account.reservations("run")) == 3 and len(drawn) == 6
+    monkeypatch.undo()
+    assert account.statement().sums.held.price == 6
 
 
 def refused_to_a_stranger(path: Path) -> str:

@@ -113,6 +113,28 @@ def test_no_run_leaves_a_cycle_of_what_it_made(told, recorded):
     assert found[0] == found[1] < 100
 
 
+@pytest.mark.parametrize("recorded", [True, False], ids=["ledger", "no ledger"])
+def test_the_first_look_after_a_run_goes_through_none_of_its_items(recorded):
+    opened, settings = artifact(), Settings(seed=bytes(32), top=1500)
+    search(opened, settings)  # its tables are made
+    gc.collect()
+    looked = []
+
+    def note(phase, _info):
+        if phase == "start":
+            looked.append(len(gc.get_objects(generation=0)))
+
+    gc.callbacks.append(note)
+    try:
+        run = search(opened, settings, Recorder(Memory(), started_ms=0) if recorded else None)
+        more = [[] for _ in range(1000)]  # so that there is one
+    finally:
+        gc.callbacks.remove(note)
+    assert len(run.plans) == 1500 and len(more) == 1000
+    # Two objects for each plan that was found; with the items it would be some 17,000.
+    assert 0 < looked[0] < 6000
+
+
 @pytest.mark.parametrize("told", MODES, ids=str)
 @pytest.mark.parametrize("shortcut", [None, FastReplay()], ids=["definition", "shortcut"])
 @pytest.mark.parametrize("forged", [False, True], ids=["honest", "forged"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from copy import copy
 from dataclasses import replace
 
 import pytest
@@ -18,18 +19,20 @@ from tcc_certs.race.digest import uuid7
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.item import LEFT
-from tcc_runtime.ledger.lines import _cut, node_id, stamp_of
+from tcc_runtime.ledger.lines import Contexts, _cut, node_id, stamp_of
 from tcc_runtime.ledger.open_line import open_line
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.records import open_record
 from tcc_runtime.ledger.sinks import HashOnly, LedgerFile, Memory
 from tcc_runtime.search import search
+from tcc_runtime.states import tables_of
 from tcc_runtime.terms.modes import terms_of
 from tcc_runtime.terms.settings import Settings
 from tests.oracle.cores import call, depth, make_core
 from tests.runtime.graphs import build, free_core, vec_core, vec_rows
 
 SETTINGS = Settings(seed=bytes(range(32)), race="coupled", top=12)
+FREE = [(True, []), *((True, [(a, q) for a in range(3)]) for q in range(6))]
 
 
 @pytest.fixture(scope="module")
@@ -284,19 +287,54 @@ def test_a_recorder_may_look_at_each_step_before_it_is_written(artifact):
     assert bytes(sink.data) == memory(artifact)
 
 
+def test_of_contexts_some_thousand_are_kept(artifact):
+    calls = tables_of(artifact, "R1", "1").call
+    kept, one = Contexts(), calls(0)
+    others = [replaced(one, f"t{number}") for number in range(100)]
+    for first in others:
+        for second in others:
+            assert kept.of((first, second, one)) == f'"{first.text} {second.text} {one.text}"'
+            assert len(kept[(second, first)]) < 2 and len(kept) <= 4096
+    one_place = kept[()]
+    for number in range(9999):
+        assert one_place[replaced(one, f"t{number}")] == f'"t{number}"'
+        assert kept[()] is one_place or len(kept) == 1
+
+
+def replaced(one, text):
+    """The same call under another text."""
+    other = copy(one)
+    other.text = text
+    return other
+
+
 def test_lines_wait_for_each_other_but_not_for_long(artifact):
-    class Counted(Memory):
-        groups = 0
+    class Grouped(Memory):
+        def __init__(self):
+            super().__init__()
+            self.groups = []
 
         def write(self, lines):
-            self.groups += 1
+            self.groups.append(lines.count(b"\n"))
             super().write(lines)
 
-    sink = Counted()
-    run = run_into(sink, artifact)
-    assert run.leaves + 3 <= sink.groups < sink.data.count(b"\n") - run.leaves
+    artifacts = {cost: load(build(free_core([cost] * 3, 6), FREE)) for cost in (0, 10**9)}
+    # In the last run hundreds of leaves are popped in a row.
+    for cost, mode, top, least in (
+        (10**9, None, 12, 1),
+        (10**9, None, 300, 4),
+        (0, "fallback", 9999, 10),
+    ):
+        sink, settings = Grouped(), replace(SETTINGS, top=top, mode=mode, tau="1000")
+        run_into(sink, artifacts[cost], settings)
+        first, root, *steps, last = sink.groups
+        assert (first, root, last) == (1, 1, 1)
+        # A leaf waits as a step does; the last one that goes in may have all children of a node.
+        assert len(steps) >= least and max(steps) < 192 + 2 + 4
+        assert sum(sink.groups) == sink.data.count(b"\n") > 192 * (least - 1)
     # One that is followed is told of a step when its records are written.
     sizes = []
     kept = Memory()
-    search(artifact, SETTINGS, Recorder(kept, started_ms=0), lambda _: sizes.append(len(kept.data)))
+    told = lambda _: sizes.append(len(kept.data))  # noqa: E731
+    run = search(artifact, SETTINGS, Recorder(kept, started_ms=0), told)
     assert len(set(sizes)) == len(sizes) >= run.expansions

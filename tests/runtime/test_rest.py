@@ -80,7 +80,7 @@ def test_draws_find_the_child_that_the_definition_names(size):
 class Shown:
     """A race of which only -ln t is asked."""
 
-    late = False
+    late, timed, clamping = False, True, True
 
     def __init__(self, log, bits=0):
         self._shown = log, bits

@@ -21,6 +21,7 @@ from tcc_runtime.artifact.constraints import (
     _require,
     _strictest,
 )
+from tcc_runtime.artifact.statements import AtMost
 from tests.oracle.observing import random_observing, tools_and_calls
 from tests.oracle.plans import Word, meets_all
 
@@ -41,10 +42,21 @@ def allows(constraints: Constraints, word: Word) -> bool:
     held = constraints.start
     for call in word:
         after = constraints.step(held, call)
+        assert constraints.after(held)[call] == after  # what is kept is what it would be
         if after is None:
             return False
         held = after
-    return constraints.may_stop(held)
+    stops = constraints.may_stop(held)
+    assert constraints.after(held).stopped() == (held if stops else None)
+    return stops
+
+
+def test_what_is_kept_for_a_run_is_bounded() -> None:
+    constraints = Constraints([AtMost([1] * 300, 10**6)], 300)
+    for total in range(1, 2000):
+        assert constraints.after(((0, total),))[7] == ((0, total + 1),)
+    # Of 300 calls each, so that no more than 2^16 are ever kept.
+    assert len(constraints._after) <= (1 << 16) // 300
 
 
 @pytest.mark.parametrize("block", range(4))

@@ -105,8 +105,8 @@ def canonical_atom(value: Json, path: str, code: Code) -> Atom:
         Rejected: `code`.
     """
     atom = read_atom(value, path, Codes(code, code))
-    due = atom_document(atom)
-    ensure(value == due, code, path, f"the canonical form {due}", value)
+    expected = atom_document(atom)
+    ensure(value == expected, code, path, f"the canonical form {expected}", value)
     return atom
 
 
@@ -169,8 +169,8 @@ def _points(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> At
     least, places = LEAST_ORDER
     top = points[-1][0]
     reaches: bool = top.numerator * 10**places >= least * 10**top.places
-    due = f"one of at least {format_decimal(least, places)} last"
-    ensure(reaches, codes.value, place, due, top.text)
+    expected = f"one of at least {format_decimal(least, places)} last"
+    ensure(reaches, codes.value, place, expected, top.text)
     return Points(points=tuple(points), times=times)
 
 

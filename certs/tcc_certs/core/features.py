@@ -29,7 +29,7 @@ def _is_new(tool: Tool) -> bool:
         bool(tool.opened)
         or tool.strict
         or tool.errors_failed
-        or any(model.atom is not None for model in tool.models)
+        or any(model.atom is not None or model.execute is not None for model in tool.models)
         or not is_bare(tool.name)
         or any(p.observed or p.optional or not is_bare(p.name) for p in parameters)
     )

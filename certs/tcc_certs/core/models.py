@@ -1,15 +1,15 @@
-"""The models of a tool: schema of the ways of asking what a call of it costs.
+"""The models of a tool: schema of the ways of asking what a call of it costs, and of making it.
 
 Normative text: docs/spec/core.md, section 2.  Cost: linear in the texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from tcc_certs.errors import Code
+from tcc_certs.errors import Code, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.schema import as_list, as_name, as_object, as_text, as_unsigned
 
@@ -17,16 +17,18 @@ if TYPE_CHECKING:
     from tcc_certs.core.atoms import Atom
 
 _SCHEMA = Code.CORE_SCHEMA
+_NUMBERS = ["epsilon", "latency_ms", "price"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A way of asking what a call of a tool costs, where that is a range.
+    """A way of asking what a call of a tool costs, where that is a range, or of making the call.
 
     Attributes:
         price: cents.  latency: milliseconds.  epsilon: nano.  Unsigned 64 bits.
         adapter: the name of the adapter that it runs with; empty where it names none.
         atom: the mechanism that it privatises what it looks at with; what it takes beside epsilon.
+        execute: the model with what making a call takes; None: it makes none.
     """
 
     name: str
@@ -35,6 +37,12 @@ class Model:
     epsilon: int
     adapter: str = ""
     atom: Atom | None = None
+    execute: Model | None = None
+
+
+def executing(models: Iterable[Model]) -> tuple[Model, ...]:
+    """The models that make calls, each with what that takes, in their order."""
+    return tuple([model.execute for model in models if model.execute is not None])
 
 
 def read_models(item: Mapping[str, Json], path: str) -> tuple[Model, ...]:
@@ -50,17 +58,30 @@ def read_models(item: Mapping[str, Json], path: str) -> tuple[Model, ...]:
 
 
 def _model(value: Json, path: str) -> Model:
-    numbers = ["epsilon", "latency_ms", "price"]
-    item = as_object(value, path, _SCHEMA, ["name", *numbers], ["adapter", "atom"])
-    adapter = as_text(item["adapter"], f"{path}.adapter", _SCHEMA) if "adapter" in item else ""
-    return Model(
+    named = ["adapter", "atom", "execute"]
+    item = as_object(value, path, _SCHEMA, ["name", *_NUMBERS], named)
+    model = Model(
         name=as_name(item["name"], f"{path}.name", _SCHEMA),
-        price=as_unsigned(item["price"], f"{path}.price", _SCHEMA),
-        latency=as_unsigned(item["latency_ms"], f"{path}.latency_ms", _SCHEMA),
-        epsilon=as_unsigned(item["epsilon"], f"{path}.epsilon", _SCHEMA),
-        adapter=adapter,
-        atom=_atom(item["atom"], f"{path}.atom") if "atom" in item else None,
+        adapter=as_text(item["adapter"], f"{path}.adapter", _SCHEMA) if "adapter" in item else "",
+        **_taken(item, path),
     )
+    if "execute" not in item:
+        return model
+    path = f"{path}.execute"
+    taken = _taken(as_object(item["execute"], path, _SCHEMA, _NUMBERS, ["atom"]), path)
+    # An atom is never lost: executing tells of what the model looks at as much as asking does.
+    lost = model.atom is not None and taken["atom"] is None
+    ensure(not lost, _SCHEMA, f"{path}.atom", "an atom, as the model has one", "none")
+    return replace(model, execute=replace(model, **taken))
+
+
+def _taken(item: Mapping[str, Json], path: str) -> dict[str, Any]:
+    return {
+        "price": as_unsigned(item["price"], f"{path}.price", _SCHEMA),
+        "latency": as_unsigned(item["latency_ms"], f"{path}.latency_ms", _SCHEMA),
+        "epsilon": as_unsigned(item["epsilon"], f"{path}.epsilon", _SCHEMA),
+        "atom": _atom(item["atom"], f"{path}.atom") if "atom" in item else None,
+    }
 
 
 def _atom(value: Json, path: str) -> Atom:

@@ -196,5 +196,5 @@ def check_shadows(
                 ensure(work <= 4 * MAX_CALLS, Code.LIMIT, "core.monitors", "fewer monitors", "more")
                 known[selection] = number.get(owned.selected(selection))
         there = (known[monitor.first], known[monitor.second]) in before
-        due = f"a require before of the calls of {monitor.text}"
-        ensure(there, _SCHEMA, f"core.monitors[{i}]", due, "none")
+        expected = f"a require before of the calls of {monitor.text}"
+        ensure(there, _SCHEMA, f"core.monitors[{i}]", expected, "none")

@@ -67,8 +67,8 @@ def check_core(
     if not checked.file.manifest.nondeterministic:
         return _Walk(checked, core, pairs, Budget(steps)).run()
     network = network_of(core, pairs, Budget(steps))
-    due, found = network.root.hex(), checked.file.manifest.root.hex()
-    require(due, found, Code.CORE_DERIVATIVES, "state_digest of the root")
+    expected, found = network.root.hex(), checked.file.manifest.root.hex()
+    require(expected, found, Code.CORE_DERIVATIVES, "state_digest of the root")
     return CoreReport(pairs=network.live, dead=network.dead)
 
 
@@ -178,8 +178,8 @@ class _Walk:
         return CoreReport(pairs=len(pairs), dead=cut.dead, cut=cut.live)
 
     def _lacking(self, q: int, at: int) -> Rejected:
-        due = "an edge: the core has a plan by a call that has none"
-        return Rejected(Code.CORE_NEXT_CALL, self._place(q, at), due, "no edge")
+        expected = "an edge: the core has a plan by a call that has none"
+        return Rejected(Code.CORE_NEXT_CALL, self._place(q, at), expected, "no edge")
 
     def _count(self, met: int, steps: int) -> None:
         self._budget.spend(steps)
@@ -191,9 +191,9 @@ class _Walk:
         return row
 
     def _stops_otherwise(self, q: int, residual: int, at: int) -> Rejected:
-        due = self._residuals.stops[residual]
+        expected = self._residuals.stops[residual]
         words = ("goes on", "may stop")
-        return Rejected(Code.CORE_ACCEPT, self._place(q, at), words[due], words[not due])
+        return Rejected(Code.CORE_ACCEPT, self._place(q, at), words[expected], words[not expected])
 
     def _superfluous(self, q: int, at: int, left: int, moves: Moves) -> Rejected:
         """The first letter, group by group, with an edge after which the core has no plan."""

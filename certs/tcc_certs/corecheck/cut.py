@@ -79,15 +79,15 @@ class Cut:
         self.dead = len(live) - self.live
         order = targets_first(self._edges, live)
         if len(order) < self.live:
-            due = "finitely many plans before the cut"
-            raise Rejected(Code.CORE_NEXT_CALL, "core", due, "a cycle")
+            expected = "finitely many plans before the cut"
+            raise Rejected(Code.CORE_NEXT_CALL, "core", expected, "a cycle")
         residuals = list(self._number)
         opened: set[int] = set()
         for number in order:
             choices = self._choices[number]
             if stops[number] or any(opened.issuperset(choice) for choice in choices):
                 opened.add(residuals[number])
-        return next((at for due, at in self._due.items() if opened.issuperset(due)), None)
+        return next((at for expected, at in self._due.items() if opened.issuperset(expected)), None)
 
     def _after(self, residual: int) -> Mapping[int, int]:
         """By letter the residual after it."""

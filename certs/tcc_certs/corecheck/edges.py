@@ -42,10 +42,10 @@ class Edges:
             targets.setdefault(self._letter_of[call], []).append(target)
         row: Row = {}
         for letter, found in targets.items():
-            due = self._sizes[letter]
-            if len(found) != due:
+            expected = self._sizes[letter]
+            if len(found) != expected:
                 like = next(call for call, _ in edges if self._letter_of[call] == letter)
-                text = f"{due} edges, for each call like {self._texts[like]}"
+                text = f"{expected} edges, for each call like {self._texts[like]}"
                 raise Rejected(Code.CORE_NEXT_CALL, f"state {q}", text, len(found))
-            row[letter] = (found[0],) if due == 1 else sorted(set(found))
+            row[letter] = (found[0],) if expected == 1 else sorted(set(found))
         return row

@@ -53,11 +53,12 @@ class Line(Mapping[str, Json]):
         body: what stands in the chain: the line without ``~``.
     """
 
-    __slots__ = ("_line", "_previous", "_reader", "_record", "body")
+    __slots__ = ("_line", "_number", "_previous", "_reader", "_record", "body")
 
     def __init__(self, reader: LedgerReader, line: bytes, body: bytes, previous: bytes) -> None:
         self._reader = reader
         self._line = line
+        self._number = reader.records
         self._previous = previous
         self._record: Record | None = None
         self.body = body
@@ -67,13 +68,14 @@ class Line(Mapping[str, Json]):
         """The record.
 
         Raises:
-            Rejected: L101 the line is not canonical; then the reader's prefix ends before it.
+            Rejected: L101 the line is not canonical; then the reader's prefix ends before it,
+                however often it is asked for.
         """
         if self._record is None:
             try:
-                self._record = parsed(self._line, self._reader.records)
+                self._record = parsed(self._line, self._number)
             except Rejected:
-                self._reader.records -= 1
+                self._reader.records = self._number - 1
                 self._reader.head = self._previous
                 raise
         return self._record

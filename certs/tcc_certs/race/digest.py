@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from hashlib import sha256
 
 from blake3 import blake3
 
@@ -51,6 +50,8 @@ def hkdf(ikm: bytes, salt: bytes, info: bytes) -> bytes:
 
 def _hmac(key: bytes, message: bytes) -> bytes:
     """HMAC-SHA256 (RFC 2104); a run makes two, which hashlib does in half of hmac's time."""
+    from hashlib import sha256  # here: it loads OpenSSL, and who compiles draws no race
+
     key = (key if len(key) <= 64 else sha256(key).digest()).ljust(64, b"\x00")
     return sha256(key.translate(_OUTER) + sha256(key.translate(_INNER) + message).digest()).digest()
 

@@ -2,7 +2,7 @@
 
 Normative text: docs/spec/race.md, section 19.  Every choice is one between exact rationals, made
 from what the ledger says before it; so it is derived again here, never taken from the ledger.
-Cost: a few products of integers for each model of a tool.
+Cost: a few products of integers for each model of a tool, and to order them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cmp_to_key
 from typing import TYPE_CHECKING
 
 from tcc_certs.core.model import Model
@@ -161,15 +162,21 @@ class Controller:
             tried: numbers of the models that the edge was asked by.
             width: of the edge's interval, above 0, nano-units.
         """
-        best: Choice | None = None
-        for number, model in enumerate(models):
-            choice = self._offer(tool, number, model, width)
-            fits = self._rule.caps.hold(self.spent.plus(choice.reserved))
-            if number in tried or not fits:
-                continue
-            if best is None or self._rank(choice, best):
-                best = choice
-        return best
+        ranked = self.ranked(tool, models, width)
+        return next((choice for choice in ranked if choice.number not in tried), None)
+
+    def ranked(self, tool: int, models: Sequence[Model], width: int) -> list[Choice]:
+        """The models that fit the caps, the best first."""
+        offers = [self._offer(tool, number, model, width) for number, model in enumerate(models)]
+        held = self._rule.caps.hold
+        fitting = [offer for offer in offers if held(self.spent.plus(offer.reserved))]
+        return sorted(fitting, key=cmp_to_key(self._order))
+
+    def _order(self, one: Choice, other: Choice) -> int:
+        """Below 0 where `one` comes first; of equal ones the earlier in the grammar does."""
+        if self._rank(one, other):
+            return -1
+        return 1 if self._rank(other, one) else one.number - other.number
 
     def settle(self, tool: int, choice: Choice, took: Amounts, width: int, gained: int) -> None:
         """Note what an ask took, and how much it raised the low cost of a `width`."""
@@ -202,7 +209,7 @@ class Controller:
         )
 
     def _rank(self, one: Choice, other: Choice) -> bool:
-        """Whether `one`, later in the grammar, is better than `other`."""
+        """Whether `one` is better than `other`."""
         burden, others = self._burden(one.reserved), self._burden(other.reserved)
         (gain, unit), (gained, others_unit) = one.raised, other.raised
         if 0 in (burden, others) and burden != others:

@@ -91,12 +91,16 @@ class Drawn:
         Args:
             spent: by the asks before.
         """
-        for name, amount in _takes(spent, took).items():
-            self._used[name] += amount
+        self.take(spent, took)
         left = self._left(record)
         self._bound(left, self._own(), record, line, findings)
         self.overdrawn = any(number < 0 for number in left.values())
         return _stated(record)
+
+    def take(self, spent: Amounts, took: Amounts) -> None:
+        """Count `took` as drawn, where the record does not say what is left."""
+        for name, amount in _takes(spent, took).items():
+            self._used[name] += amount
 
     def _name(self) -> str:
         number = self._wishes.to_bytes(8, "big")
@@ -115,9 +119,9 @@ class Drawn:
         """
         stated = record.get("account_left")
         left = stated if isinstance(stated, dict) else {}
-        due = sorted(self._account.caps)
-        ensure(sorted(left) == due, Code.RESERVATION, "account_left", due, sorted(left))
-        return {name: _number(name, left[name]) for name in due}
+        expected = sorted(self._account.caps)
+        ensure(sorted(left) == expected, Code.RESERVATION, "account_left", expected, sorted(left))
+        return {name: _number(name, left[name]) for name in expected}
 
     def _bound(
         self,
@@ -131,10 +135,10 @@ class Drawn:
         _hold(within, f"at most {_texts(own)}", record, line, findings)
 
 
-def _hold(holds: bool, due: str, record: Record, line: int, findings: Findings) -> None:
+def _hold(holds: bool, expected: str, record: Record, line: int, findings: Findings) -> None:
     if not holds:
         findings.add(
-            Code.RESERVATION, line, "account_left", due, record.get("account_left", "no field")
+            Code.RESERVATION, line, "account_left", expected, record.get("account_left", "no field")
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tcc_certs.errors import Code, ensure
+from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.ledger import Record
@@ -100,10 +100,10 @@ def read_header(record: Record) -> Header:
     Raises:
         Rejected: L103 a decimal or an atom that is not canonical.
     """
-    taken = _taken(record)
+    taken = taken_of(record, says=record["privacy_scope"] != RAW_INPUT)
     limits = record["run_limits"]
     cap = limits.get("max_expansions") if isinstance(limits, dict) else None
-    caps = _caps(limits)
+    caps = caps_of(limits)
     after = record.get("after")
     return Header(
         started_ms=size(record, "started_ms"),
@@ -132,7 +132,8 @@ def read_header(record: Record) -> Header:
     )
 
 
-def _caps(limits: Json) -> Caps:
+def caps_of(limits: Json) -> Caps:
+    """The caps on asking among the members of an object, their forms looked at."""
     caps = limits if isinstance(limits, dict) else {}
     price, latency, epsilon = (caps.get(name) for name in ("price_cap", "sla_ms", "epsilon_cap"))
     return Caps(
@@ -154,7 +155,15 @@ def nano(value: str, name: str) -> int:
     return number * scale
 
 
-def _taken(record: Record) -> Taken | None:
+def taken_of(record: Record, says: bool) -> Taken | None:
+    """The account of privacy that a record begins, with `delta` and `atoms`; None without a delta.
+
+    Args:
+        says: whether anything is stated of it.
+
+    Raises:
+        Rejected: L103 an atom that is none.
+    """
     if "delta" not in record:
         return None
     # Who counts no atoms has none of the accountant to trust, nor to load.
@@ -166,20 +175,30 @@ def _taken(record: Record) -> Taken | None:
     atoms = [
         canonical_atom(item, f"atoms[{i}]", Code.LEDGER_SCHEMA) for i, item in enumerate(items)
     ]
-    says = record["privacy_scope"] != RAW_INPUT
     return account(exact_delta(text(record, "delta")), atoms, says)
 
 
 def _rule(controller: Json | None, caps: Caps, taken: Taken | None) -> Rule | None:
     if not isinstance(controller, dict):
         return None
+    return rule_of(text(controller, "ask"), controller, caps, taken)
+
+
+def rule_of(ask: str, controller: Json, caps: Caps, taken: Taken | None) -> Rule:
+    """The rule that a controller's weights, and its margin where it has one, make.
+
+    Raises:
+        Rejected: L103 a decimal that is not canonical.
+    """
+    if not isinstance(controller, dict):
+        raise Rejected(Code.LEDGER_SCHEMA, "controller", "an object of weights", controller)
     price, latency, epsilon = (
         parse_decimal(text(controller, name), f"controller.{name}", Code.LEDGER_SCHEMA)
         for name in ("price_weight", "latency_weight", "epsilon_weight")
     )
     margin = "margin" in controller
     return Rule(
-        ask=text(controller, "ask"),
+        ask=ask,
         price_weight=price,
         latency_weight=latency,
         epsilon_weight=epsilon,

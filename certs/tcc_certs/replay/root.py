@@ -58,8 +58,8 @@ def root_of(artifact: CheckedArtifact, after: Sequence[str] = ()) -> Root:
         states = () if call is None else _led(rows, states, call)
         tally = None if tally is None or call is None else constraints.after(tally, call)
         if not states or call is None or tally is None:
-            due = f"a call that may follow the {len(calls)} before it"
-            raise Rejected(Code.LEDGER_HEADER, "after", due, text)
+            expected = f"a call that may follow the {len(calls)} before it"
+            raise Rejected(Code.LEDGER_HEADER, "after", expected, text)
         digest = child_context(digest, text.encode())
         calls.append(call)
     rank = max([rows.rank[q] for q in states])

@@ -95,10 +95,10 @@ def _check_weights(file: ArtifactFile, low: Sequence[int], weight: Sequence[int]
     residuals = []
     for i, cost in enumerate(low):
         if cost not in known:
-            due = call_weight(beta, cost, bits, tilt)
-            known[cost] = due, call_residual(beta, cost, due, bits)
-        due, residual = known[cost]
-        require(due, weight[i], Code.CALL_WEIGHT, f"call_weight[{i}]")
+            expected = call_weight(beta, cost, bits, tilt)
+            known[cost] = expected, call_residual(beta, cost, expected, bits)
+        expected, residual = known[cost]
+        require(expected, weight[i], Code.CALL_WEIGHT, f"call_weight[{i}]")
         fits = -(1 << 63) <= residual < 1 << 63
         ensure(fits, Code.BOUND_RANGE, f"residual of call {i}", "64 bits", residual)
         residuals.append(residual)

@@ -25,9 +25,9 @@ def check_leaf_ids(manifest: Manifest, core: Core) -> None:
     Raises:
         Rejected: C702.
     """
-    due = encode(root_document(core.name, core.version, core.limit_texts))
+    expected = encode(root_document(core.name, core.version, core.limit_texts))
     found = encode(manifest.root_document)
-    require(due.decode(), found.decode(), Code.ROOT_CONTEXT, "manifest.leaf_policy.root")
+    require(expected.decode(), found.decode(), Code.ROOT_CONTEXT, "manifest.leaf_policy.root")
 
 
 def check_source(manifest: Manifest, table: CallTable, core: Core) -> tuple[int, ...]:
@@ -90,5 +90,7 @@ def check_tools(column: bytes, tools: Json, owners: set[int]) -> None:
         Rejected: M303.
     """
     items = as_list(tools, "core.tools", Code.CORE_SCHEMA)
-    due = encode([tool for index, tool in enumerate(items) if index in owners])
-    ensure(due == column, Code.TOOL_TABLE, "tools", "the core's tools that own a call", "others")
+    expected = encode([tool for index, tool in enumerate(items) if index in owners])
+    ensure(
+        expected == column, Code.TOOL_TABLE, "tools", "the core's tools that own a call", "others"
+    )

@@ -43,8 +43,8 @@ def check_strict(
                 edge = first + groups.index(number)
                 call = core.calls[core_calls[automaton.edge_call[edge]]]
                 text = call_text(core.tools[call.tool], call.values, observed=False)
-                due = f"an edge for each of {answers.size[number]} answers to {text}"
-                raise Rejected(Code.STRICT_ANSWER, f"edge_call[{edge}]", due, found)
+                expected = f"an edge for each of {answers.size[number]} answers to {text}"
+                raise Rejected(Code.STRICT_ANSWER, f"edge_call[{edge}]", expected, found)
         first = last
 
 
@@ -57,6 +57,6 @@ def allowed_answers(manifest: Manifest, core: Core) -> Answers | None:
     answers = strict_answers(core)
     if answers is not None:
         loose = [name for name in manifest.critical if name in (NONDETERMINISTIC, RELAXED)]
-        due = "no strict tool beside these features"
-        ensure(not loose, Code.STRICT_FEATURE, "manifest.critical", due, ", ".join(loose))
+        expected = "no strict tool beside these features"
+        ensure(not loose, Code.STRICT_FEATURE, "manifest.critical", expected, ", ".join(loose))
     return answers

@@ -67,8 +67,10 @@ class Arguments:
         """The text of a value that is shown."""
         name = open_name(self._core.tools[tool].name, parameter.name)
         shown = (tool, parameter.name) in self._header.shown
-        due = "type and value, as it is shown" if shown else "a digest alone, as it is not shown"
-        ensure(shown == ("value" in members), Code.SESSION_OPEN, f"open: {name}", due, members)
+        expected = (
+            "type and value, as it is shown" if shown else "a digest alone, as it is not shown"
+        )
+        ensure(shown == ("value" in members), Code.SESSION_OPEN, f"open: {name}", expected, members)
         (self.shown if shown else self.hidden).add(name)
         if not shown:
             return None
@@ -87,17 +89,19 @@ class Arguments:
     def _check_digest(self, name: str, kind: bytes, data: bytes, found: str) -> None:
         place = f"open: {name}"
         if self._header.key is not None:
-            due = digest(self._header.key, kind, data).hex()
-            ensure(found == due, Code.SESSION_DIGEST, place, due, found)
+            expected = digest(self._header.key, kind, data).hex()
+            ensure(found == expected, Code.SESSION_DIGEST, place, expected, found)
         value = blake(kind + data)
-        due = self._digest_of.setdefault(value, found)
-        ensure(found == due, Code.SESSION_DIGEST, place, f"{due}, as before", found)
+        expected = self._digest_of.setdefault(value, found)
+        ensure(found == expected, Code.SESSION_DIGEST, place, f"{expected}, as before", found)
         other = self._value_of.setdefault(found, value)
         ensure(other == value, Code.SESSION_DIGEST, place, "a digest of its own", found)
 
 
 def _check_names(tool: Tool, given: Mapping[str, Json]) -> None:
-    due = {parameter.name for parameter in tool.opened}
+    expected = {parameter.name for parameter in tool.opened}
     needed = {parameter.name for parameter in tool.opened if not parameter.optional}
-    there = needed <= set(given) <= due
-    ensure(there, Code.SESSION_OPEN, "open", f"{sorted(needed)} of {sorted(due)}", sorted(given))
+    there = needed <= set(given) <= expected
+    ensure(
+        there, Code.SESSION_OPEN, "open", f"{sorted(needed)} of {sorted(expected)}", sorted(given)
+    )

@@ -68,17 +68,17 @@ def read_header(
     _compare(record, "root_state", manifest.root.hex(), findings)
     _compare(record, "monitors", [monitor.text for monitor in core.monitors], findings)
     if key is not None:
-        due, found = key_commitment(key).hex(), text(record, "key_commitment")
-        ensure(found == due, Code.SESSION_KEY, "key_commitment", due, found)
+        expected, found = key_commitment(key).hex(), text(record, "key_commitment")
+        ensure(found == expected, Code.SESSION_KEY, "key_commitment", expected, found)
     return Header(name=text(record, "session_id"), shown=_shown(record["arguments"], core), key=key)
 
 
 _CODES = {"session_id": Code.SESSION_ID, "monitors": Code.SESSION_MONITORS}
 
 
-def _compare(record: Record, name: str, due: Json, findings: Findings) -> None:
-    if record[name] != due:
-        findings.add(_CODES.get(name, Code.SESSION_HEADER), 1, name, due, record[name])
+def _compare(record: Record, name: str, expected: Json, findings: Findings) -> None:
+    if record[name] != expected:
+        findings.add(_CODES.get(name, Code.SESSION_HEADER), 1, name, expected, record[name])
 
 
 def _shown(arguments: Json, core: Core) -> frozenset[tuple[int, str]]:
@@ -91,8 +91,8 @@ def _shown(arguments: Json, core: Core) -> frozenset[tuple[int, str]]:
     listed = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
     found = [known[name] for name in listed if name in known]
     ordered = listed == sorted(set(listed)) and len(found) == len(listed)
-    due = "open parameters as tool.parameter, strictly increasing"
-    ensure(ordered, Code.SESSION_HEADER, "arguments", due, arguments)
+    expected = "open parameters as tool.parameter, strictly increasing"
+    ensure(ordered, Code.SESSION_HEADER, "arguments", expected, arguments)
     return frozenset(found)
 
 

@@ -77,6 +77,8 @@ _REQUIRED: Mapping[str, Mapping[str, Format]] = {
     },
     "call": {"kind": TEXT, "seq": SEQ, "call": TEXT, "open": OPEN, "states": STATES, "key": KEY},
     "outcome": {"kind": TEXT, "seq": SEQ, "outcome": OUTCOME, "ms": SIZE},
+    "budget": {"kind": TEXT},
+    "asked": {"kind": TEXT},
     "refusal": {"kind": TEXT, "tool": TEXT, "code": TEXT},
     "resolve": {"kind": TEXT, "seq": SEQ, "outcome": RESOLUTION},
     "end": {"kind": TEXT, "abandoned": BOOL},
@@ -85,6 +87,8 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "session": {},
     "call": {"ref": HEX},
     "outcome": {"observed": OBSERVED, "unforeseen": TRUE, "result": HEX},
+    "budget": {},
+    "asked": {},
     "refusal": {},
     "resolve": {"observed": OBSERVED},
     "end": {},
@@ -102,6 +106,12 @@ def check_record(record: Record, line: int) -> str:
     if not isinstance(kind, str) or kind not in _REQUIRED:
         raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: kind", KINDS, kind)
     required, optional = _REQUIRED[kind], _OPTIONAL[kind]
+    if kind in ("asked", "budget") or "execute" in record or "took" in record:
+        # What is said of models: a session without any has none of it to load.
+        from tcc_certs.session.execution_forms import FIELDS
+
+        needed, more = FIELDS.get(kind, ({}, {}))
+        required, optional = {**required, **needed}, {**optional, **more}
     for name, value in record.items():
         form = required.get(name) or optional.get(name)
         if form is None:

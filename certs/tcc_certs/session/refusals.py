@@ -23,6 +23,7 @@ REFUSALS: Mapping[Code, str] = {
     Code.MONITOR_FORBIDS: "a statement over open parameters forbids it",
     Code.STATEMENT_FORBIDS: "a statement that is left to the run forbids it",
     Code.MAY_NOT_FINISH: "no plan ends here",
+    Code.NO_MODEL: "no model that may make the call fits what is left of the budget",
     Code.MANY_STATES: "too many outcomes are unknown",
     Code.UNFORESEEN: "an answer came that no plan foresees: nothing further is allowed",
     Code.ENDED: "the session has ended",

@@ -19,9 +19,11 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.replay.findings import Findings
+from tcc_certs.session.answers import answer_of
 from tcc_certs.session.arguments import Arguments
 from tcc_certs.session.header import Header
 from tcc_certs.session.history import History, Outcome, Step
+from tcc_certs.session.makers import Makers
 from tcc_certs.session.monitors import Made
 from tcc_certs.session.refusals import RECORDED, UNKNOWN_TOOL
 from tcc_certs.session.states import Answer, Offer, Plans
@@ -63,6 +65,7 @@ class Session:
         pending: the call whose outcome is due; None where none is.
         unforeseen: whether an answer came that no plan goes on after.
         ended: whether it ended; abandoned: whether where no plan has to end.
+        makers: who makes the calls.
     """
 
     def __init__(self, plans: Plans, core: Core, header: Header, findings: Findings) -> None:
@@ -74,6 +77,7 @@ class Session:
         self.tally = Tally()
         self.pending: tuple[int, Offer, Made] | None = None
         self.unforeseen = self.ended = self.abandoned = False
+        self.makers = Makers(core, header.name, findings)
         self._offers = plans.offers
         self._tools = {tool.name for tool in core.tools}
         self._unknown: dict[int, Offer] = {}
@@ -102,13 +106,14 @@ class Session:
         if offer is None:
             raise Rejected(Code.SESSION_CALL, "call", "a call of the artifact", said)
         made = self.arguments.read(offer, record["open"])
-        due = self.history.plans.shown(self.history.held)
-        self._compare(Code.SESSION_STATES, line, "states", due, record["states"])
+        expected = self.history.plans.shown(self.history.held)
+        self._compare(Code.SESSION_STATES, line, "states", expected, record["states"])
         self._names(record, seq, line)
         refused = self.history.refuses(offer, made)
         if refused is not None:
             code, field, expected = _REFUSED[refused]
             raise Rejected(code, field, expected, self._why(refused, made, said))
+        self.makers.call(offer.tool, record, line)
         self.tally.calls += 1
         self.pending = seq, offer, made
 
@@ -126,12 +131,21 @@ class Session:
         else:
             stray = "unforeseen" in record
             ensure(not stray, Code.SESSION_OUTCOME, "unforeseen", "no field", outcome)
-            answer = self._answer(offer, outcome, record)
+            answer = answer_of(self.core, offer, outcome, record)
         done = outcome == "done" or "result" not in record
         ensure(done, Code.SESSION_OUTCOME, "result", "no field", outcome)
+        self.makers.outcome(record, line)
         self.pending = None
         self.tally.outcomes += 1
         self._settle(Step(seq=seq, offer=offer, made=made, certain=False), outcome, answer)
+
+    def budget(self, record: Record, line: int) -> None:
+        """What models that make calls may take from here on."""
+        self.makers.budget(record, self.pending is not None)
+
+    def asked(self, record: Record, line: int) -> None:
+        """What the asks of a search took."""
+        self.makers.asked(record, line, self.pending is not None)
 
     def resolve(self, record: Record, line: int) -> None:
         """The outcome of an unknown call is said later."""
@@ -142,7 +156,7 @@ class Session:
         if found is None:
             raise Rejected(Code.SESSION_RESOLVE, "seq", "a call whose outcome is unknown", seq)
         outcome = cast(Outcome, text(record, "outcome"))
-        answer = self._answer(found, outcome, record)
+        answer = answer_of(self.core, found, outcome, record)
         self.history.resolve(seq, outcome, answer)
         del self._unknown[seq]
         self.tally.unknown -= 1
@@ -156,8 +170,10 @@ class Session:
         recorded = code in RECORDED
         ensure(recorded, Code.SESSION_REFUSAL, "code", "a code of a call that is refused", code)
         known = tool in self._tools and code != Code.UNKNOWN_TOOL
-        due = f"a tool of the grammar, or {UNKNOWN_TOOL}"
-        ensure(known or tool == UNKNOWN_TOOL, Code.SESSION_REFUSAL, "tool", due, tool)
+        expected = f"a tool of the grammar, or {UNKNOWN_TOOL}"
+        ensure(known or tool == UNKNOWN_TOOL, Code.SESSION_REFUSAL, "tool", expected, tool)
+        if code == Code.NO_MODEL:
+            self.makers.check_refusal(tool)
         self.tally.refusals += 1
 
     def end(self, record: Record, line: int) -> None:
@@ -165,17 +181,18 @@ class Session:
         self._give_up()
         self.ended, self.abandoned = True, record["abandoned"] is True
         if not self.abandoned:
-            due = "states that are all the end of a plan"
+            expected = "states that are all the end of a plan"
             # After an answer that was unforeseen it holds nowhere alone, where no plan ends.
             finishes = self.history.plans.may_finish(self.history.held)
             shown = self.history.plans.shown(self.history.held)
-            ensure(finishes, Code.SESSION_FINISH, "abandoned", due, shown)
+            ensure(finishes, Code.SESSION_FINISH, "abandoned", expected, shown)
 
     def _give_up(self) -> None:
         """A call without a record of its outcome is one whose outcome is unknown."""
         if self.pending is not None:
             seq, offer, made = self.pending
             self.pending = None
+            self.makers.give_up()
             self._settle(Step(seq=seq, offer=offer, made=made, certain=False), "unknown", None)
 
     def _settle(self, step: Step, outcome: Outcome, answer: Answer | None) -> None:
@@ -192,29 +209,12 @@ class Session:
             self.tally.unknown += 1
         self.unforeseen = self.unforeseen or self.history.lost
 
-    def _answer(self, offer: Offer, outcome: Outcome, record: Record) -> Answer | None:
-        """The observed values of a call that was done, else None."""
-        if outcome != "done" or not offer.observed:
-            ensure("observed" not in record, Code.SESSION_OBSERVED, "observed", "no field", "one")
-            return () if outcome == "done" else None
-        found = record.get("observed")
-        given: Mapping[str, Json] = found if isinstance(found, dict) else {}
-        params = [self.core.tools[offer.tool].parameters[at] for at in offer.observed]
-        names = sorted(param.name for param in params)
-        ensure(sorted(given) == names, Code.SESSION_OBSERVED, "observed", names, sorted(given))
-        answer = []
-        for param in params:
-            value, values = given[param.name], param.values
-            ensure(value in values, Code.SESSION_OBSERVED, "observed", " or ".join(values), value)
-            answer.append(values.index(str(value)))
-        return tuple(answer)
-
     def _names(self, record: Record, seq: int, line: int) -> None:
         """The idempotency key and the caller's reference, each of one call alone."""
         key = text(record, "key")
         if self.header.key is not None:
-            due = call_key(self.header.key, self.header.name, seq).hex()
-            self._compare(Code.SESSION_CALL_KEY, line, "key", due, key)
+            expected = call_key(self.header.key, self.header.name, seq).hex()
+            self._compare(Code.SESSION_CALL_KEY, line, "key", expected, key)
         ensure(key not in self._keys, Code.SESSION_REPEATED, "key", "a key of its own", key)
         self._keys.add(key)
         if "ref" in record:
@@ -223,9 +223,9 @@ class Session:
             ensure(fresh, Code.SESSION_REPEATED, "ref", "a reference of its own", ref)
             self._references.add(ref)
 
-    def _compare(self, code: Code, line: int, name: str, due: Json, found: Json) -> None:
-        if found != due:
-            self.findings.add(code, line, name, due, found)
+    def _compare(self, code: Code, line: int, name: str, expected: Json, found: Json) -> None:
+        if found != expected:
+            self.findings.add(code, line, name, expected, found)
 
     def _why(self, refused: Code, made: Made, said: str) -> str:
         if refused is Code.MONITOR_FORBIDS:
@@ -236,6 +236,8 @@ class Session:
 
 
 _KINDS: Mapping[str, Callable[[Session, Record, int], None]] = {
+    "budget": Session.budget,
+    "asked": Session.asked,
     "call": Session.call,
     "outcome": Session.outcome,
     "resolve": Session.resolve,

@@ -6,7 +6,8 @@
     session     of this version; names this artifact, what follows from it, and the key if known
     call        none is open, nothing was unforeseen; its number, its text, its open arguments; the
                 states that it may be made at; keys of its own; plans, statements and monitors
-                allow it wherever the session may be
+                allow it wherever the session may be; the model that makes it, and the budget
+    budget      at most one, no call is open; asked: what a search took beside
     outcome     of the call that is open; observed values where there are any to observe
     resolve     of a call whose outcome is unknown: all is gone through again from there
     refusal     a tool of the grammar, a code of a refused call

@@ -109,6 +109,11 @@ def _asserted(session: Session) -> Iterator[str]:
         yield f"that {tally.resolved} outcomes said later are what they are said to be"
     if tally.refusals:
         yield f"that {tally.refusals} refusals were of these tools, for these reasons"
+    executions = session.makers.executions
+    if executions is not None and executions.made:
+        yield f"that {executions.made} calls were made by the models named, and took what is said"
+    if executions is not None and executions.asked_times:
+        yield f"what the asks of {executions.asked_times} searches took"
     for name in sorted(arguments.hidden):
         yield f"that values of {name} are of its type and within its limits: they are not shown"
     for monitor in session.core.monitors:

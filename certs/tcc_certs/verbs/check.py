@@ -10,7 +10,6 @@ from tcc_certs.report import VERDICTS, Report, check_artifact
 from tcc_certs.verbs.answer import Answer, regular
 
 VERB = "check"
-HELP = "verify the certificates of an artifact"
 
 
 def add(parser: ArgumentParser) -> None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tcc_certs.session import SessionValidation
 
 VERB = "validate"
-HELP = "replay a ledger against its artifact"
 _CHUNK = 1 << 20
 _OF_RUNS = ("seed", "opening_salt", "opening", "beacon", "nonce", "counts")
 _OF_SESSIONS = ("key",)

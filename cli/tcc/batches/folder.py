@@ -123,8 +123,8 @@ def begin(folder: Path, asked: Batch, *, started_ms: int | None, overwrite: bool
     _clear(folder, _UNFINISHED)
     if (folder / HEAD).exists():
         there = read(folder)
-        due = replace(asked, started_ms=there.started_ms if started_ms is None else started_ms)
-        _require_same(folder, due, there)
+        expected = replace(asked, started_ms=there.started_ms if started_ms is None else started_ms)
+        _require_same(folder, expected, there)
         return there
     if any(_PART.fullmatch(entry.name) for entry in os.scandir(folder)):
         what = f"the folder has parts, and no {HEAD}; name another folder, or replace (--overwrite)"
@@ -212,9 +212,9 @@ def _parsed(data: bytes) -> Batch:
     return found
 
 
-def _require_same(folder: Path, due: Batch, there: Batch) -> None:
+def _require_same(folder: Path, expected: Batch, there: Batch) -> None:
     for name in _NAMES:
-        here, asked = getattr(there, name), getattr(due, name)
+        here, asked = getattr(there, name), getattr(expected, name)
         if here != asked:
             what = (
                 f"the folder has another batch: its {name} is {here}, and not {asked}; "

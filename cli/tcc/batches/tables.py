@@ -91,9 +91,9 @@ def _require_columns(schema: Any, name: str) -> None:
             raise BatchError("TCC903", name, f"there is no setting {field.name[:40]!r}")
         if names.count(field.name) > 1:
             raise BatchError("TCC903", name, f"column {field.name!r} stands there twice")
-        due = _kinds(option)
-        if str(field.type) not in due:
-            what = f"column {field.name!r} is of {due[0]}, not of {str(field.type)[:60]}"
+        expected = _kinds(option)
+        if str(field.type) not in expected:
+            what = f"column {field.name!r} is of {expected[0]}, not of {str(field.type)[:60]}"
             raise BatchError("TCC903", name, what)
 
 

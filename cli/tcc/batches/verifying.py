@@ -218,8 +218,8 @@ class _Tally:
                     found=item.found,
                 )
             )
-        for name, due, there in differing:
-            self._find(claimed.number, claimed.file, name, due, there, DIFFERS)
+        for name, expected, there in differing:
+            self._find(claimed.number, claimed.file, name, expected, there, DIFFERS)
 
     def damaged(self, file: str, what: str, runs: int) -> None:
         """A part, or a line of results, that cannot be read on; `runs` were not."""
@@ -227,11 +227,11 @@ class _Tally:
         self._find(0, file, "part", "a part as it was written", what, DAMAGED)
 
     def _find(
-        self, run: int, file: str, field: str, due: str, found: str, code: str = DAMAGED
+        self, run: int, file: str, field: str, expected: str, found: str, code: str = DAMAGED
     ) -> None:
         self._keep(
             BatchFinding(
-                run=run, line=0, code=code, file=file, field=field, expected=due, found=found
+                run=run, line=0, code=code, file=file, field=field, expected=expected, found=found
             )
         )
 

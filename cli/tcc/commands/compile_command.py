@@ -15,6 +15,8 @@ from tcc.describe import describe, print_description
 from tcc.exits import CLEAN
 from tcc.files import same_file
 from tcc.given import STDIN, GivenPath, compile_given
+from tcc.loading import load as load_module
+from tcc.loading import without_threads
 from tcc.opening import json_option, options_of, show_or_exit
 from tcc.options import compile_options
 from tcc.output_formats import chosen, format_option
@@ -61,6 +63,9 @@ def command(
     if grammar is STDIN and output is None:
         raise click.UsageError("a grammar on standard input has no name: say where to, by -o")
     shown = chosen(output_format, as_json)
+    with without_threads():
+        load_module("tcc_compiler.pipeline")
+        load_module("tcc_runtime.fastcheck.kernel")
     config = config_of(given, grammar, output_format=shown)
     fill(given, config.compile)
     job = _Job(

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
-import inspect
 import json
 import shlex
-from asyncio import CancelledError
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tcc import screen
+from tcc.atoms import atoms_in, plain_delta
+from tcc.books import quotes_in
+from tcc.commands.account_command import account_in
+from tcc.commands.adapters_command import adapters_in
 from tcc.exits import CLEAN, DECLINED
 from tcc.files import same_file
 from tcc.opening import (
@@ -26,14 +26,24 @@ from tcc.opening import (
     refuse,
     trust_options,
 )
-from tcc.options import compile_options, taken
+from tcc.options import compile_options, flag, taken
 from tcc.run_options import DOING, doing_options
+from tcc.tool_files import tools_in
 from tcc_certs.errors import Rejected
-from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.errors import BindingError, LedgerError, ResumeError, SettingsError
+from tcc_certs.formats.decimals import format_decimal
+from tcc_runtime.asking.controller import Spending
+from tcc_runtime.errors import (
+    AnswerError,
+    BindingError,
+    LedgerError,
+    ResumeError,
+    SettingsError,
+)
 from tcc_runtime.executor.execute import Execution, execute
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.ledger.asks import spent_fields
+from tcc_runtime.terms.settings import DEFAULT_DELTA
 
 
 @click.command("exec")
@@ -64,6 +74,10 @@ from tcc_runtime.gate.refusals import Refused
     help="an MCP server over stdio, as the grammar names it; repeatable",
 )
 @click.option("--show", multiple=True, metavar="TOOL.PARAMETER", help="in the ledger; repeatable")
+@input_option("--quotes", "a book of quotes: what calls cost whose cost is a range")
+@input_option("--adapters", "the registry of adapters that models run with")
+@input_option("--account", "that asks and calls draw on, as others do: of `tcc account create`")
+@input_option("--atoms", "a list of atoms: what privatised the input before")
 @doing_options
 @trust_options
 @compile_options
@@ -81,6 +95,10 @@ def command(
     once: tuple[str, ...],
     servers: tuple[str, ...],
     show: tuple[str, ...],
+    quotes: Path | None,
+    adapters: Path | None,
+    account: Path | None,
+    atoms: Path | None,
     checked: bytes | None,
     no_verify: bool,
     as_json: bool,
@@ -88,11 +106,15 @@ def command(
 ) -> None:
     """Search ARTIFACT (or a grammar) for its best plan, and do it, call by call.
 
-    A session that was stopped goes on where it was. Exit code 0: the plan was done to its end. 2:
-    it was not, and the last line says why.
+    Where models may execute, one of them makes each call of their tools, within what the caps
+    leave. A session that was stopped goes on where it was. Exit code 0: the plan was done to its
+    end. 2: it was not, and the last line says why.
     """
     settings = taken(DOING, given)
-    inputs = [path for path in (tools, arguments) if path is not None]
+    if settings["delta"] is not None:
+        settings["delta"] = plain_delta(settings["delta"])
+    files = (tools, arguments, quotes, adapters, account, atoms)
+    inputs = [path for path in files if path is not None]
     options = options_of(given)
     opened = open_artifact(
         artifact, command="exec", options=options, read=inputs, checked=checked, no_verify=no_verify
@@ -100,8 +122,17 @@ def command(
     if ledger is not None and same_file(ledger, inputs):
         raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
     named = _servers(servers)
-    functions, source, resolve = _module(tools, opened)
+    functions, source, resolve = tools_in(tools, opened)
     source = source if arguments is None else _arguments(arguments)
+    quoter = None if quotes is None else quotes_in(quotes, opened)
+    if quoter is not None and quoter.names_atoms and settings["delta"] is None:
+        settings["delta"] = DEFAULT_DELTA
+    handed = {
+        "quoter": quoter,
+        "atoms": () if atoms is None else atoms_in(atoms),
+        "adapters": None if adapters is None else adapters_in(adapters),
+        "account": None if account is None else account_in(account),
+    }
     try:
         with Gate(opened, ledger=ledger, show=show) as gate:
             try:
@@ -115,6 +146,7 @@ def command(
                     resolve=resolve,
                     once=once,
                     servers=named,
+                    **handed,
                     **settings,
                 )
             except BaseException:
@@ -125,71 +157,21 @@ def command(
         raise click.ClickException(str(refusal)) from None
     except SettingsError as error:
         said = f"expected {error.expected}, found {error.found}"
-        raise click.BadParameter(said, param_hint=f"--{error.field.replace('_', '-')}") from None
-    except BindingError as error:
+        named_as = {option.name: flag(option) for option in DOING}
+        hint = named_as.get(error.field, f"--{error.field.replace('_', '-')}")
+        raise click.BadParameter(said, param_hint=hint) from None
+    except (AnswerError, BindingError) as error:
         raise click.ClickException(str(error)) from None
     except ResumeError as error:
         said = f"{ledger}: this ledger cannot be taken up: {error}"
         raise click.ClickException(said) from None
     except Rejected as refusal:
-        refuse(ledger or artifact, refusal)
+        about = {"K": account, "A": adapters}.get(refusal.code.value[0])
+        refuse(about or ledger or artifact, refusal)
     except LedgerError as error:
         raise click.ClickException(f"{error.path}: {error.cause.strerror}") from None
     _print(found, ledger, head, as_json)
     ctx.exit(CLEAN if found.finished else DECLINED)
-
-
-def _module(path: Path | None, artifact: Artifact) -> tuple[dict[str, Any] | None, Any, Any]:
-    """Tools, open arguments and `resolve` of a Python file."""
-    if path is None:
-        return None, None, None
-    spec = importlib.util.spec_from_file_location("tcc_exec_tools", path)
-    if spec is None or spec.loader is None:
-        raise click.BadParameter(f"{str(path)!r} is no Python file", param_hint="--tools")
-    module = importlib.util.module_from_spec(spec)
-    with _owners(str(path)):
-        spec.loader.exec_module(module)
-    found = getattr(module, "TOOLS", None)
-    if found is None:
-        names = [tool.name for tool in artifact.core.tools]
-        found = {name: getattr(module, name) for name in names if hasattr(module, name)}
-    if not isinstance(found, Mapping):
-        raise click.BadParameter("TOOLS is no mapping", param_hint="--tools")
-    source, resolve = getattr(module, "arguments", None), getattr(module, "resolve", None)
-    if callable(source):
-        source = _asked(source, f"{path}: arguments")
-    if resolve is not None and not callable(resolve):
-        raise click.BadParameter("`resolve` is nothing to call", param_hint="--tools")
-    return dict(found), source, None if resolve is None else _told(resolve, f"{path}: resolve")
-
-
-@contextmanager
-def _owners(where: str) -> Iterator[None]:
-    """The code of the file's owner, which may raise anything, and exit too."""
-    try:
-        yield
-    except (KeyboardInterrupt, GeneratorExit, CancelledError):
-        raise
-    except BaseException as error:  # noqa: BLE001 - see above
-        said = f"{where}: {type(error).__name__}: {error}"
-        raise click.ClickException(said) from None
-
-
-def _asked(source: Callable[[Any], Any], where: str) -> Callable[[Any], Any]:
-    async def ask(step: Any) -> Any:
-        with _owners(where):
-            found = source(step)
-            return await found if inspect.isawaitable(found) else found
-
-    return ask
-
-
-def _told(resolve: Callable[[Any], Any], where: str) -> Callable[[Any], Any]:
-    def tell(made: Any) -> Any:
-        with _owners(where):
-            return resolve(made)
-
-    return tell
 
 
 def _arguments(path: Path) -> dict[str, dict[str, Any]]:
@@ -223,6 +205,7 @@ def _print(found: Execution, ledger: Path | None, head: str, as_json: bool) -> N
             "call": made.call,
             "outcome": made.outcome,
             **({"observed": dict(made.observed)} if made.observed else {}),
+            **({"model": made.model} if made.model else {}),
         }
         for made in found.calls
     ]
@@ -231,14 +214,33 @@ def _print(found: Execution, ledger: Path | None, head: str, as_json: bool) -> N
         claims = [
             {"claim_type": str(run.claim_type), "after": list(run.after)} for run in found.runs
         ]
-        screen.print_json("exec", {**fields, "searches": claims})
+        budget = {} if found.spent is None else {"budget": _sums(found.spent, found.left)}
+        screen.print_json("exec", {**fields, "searches": claims, **budget})
         return
     for made in found.calls:
         told = ", ".join(f"{name}={value}" for name, value in made.observed.items())
-        screen.say(f"{made.seq:>3}. {made.call}: {made.outcome}{f' ({told})' if told else ''}")
+        by = f" by {made.model}" if made.model else ""
+        screen.say(f"{made.seq:>3}. {made.call}{by}: {made.outcome}{f' ({told})' if told else ''}")
+    if found.spent is not None:
+        screen.print_fields([("spent", _spent_text(found.spent, found.left))])
     if ledger is not None:
         screen.print_fields([("ledger", f"{ledger}, head {head}")])
     if found.finished:
         screen.good("finished: the plan was done to its end")
     else:
         screen.doubtful(f"{found.stop}: {found.reason}")
+
+
+def _sums(spent: Spending, left: Mapping[str, str]) -> dict[str, Any]:
+    return {**spent_fields(spent), "left": dict(left)}
+
+
+def _spent_text(spent: Spending, left: Mapping[str, str]) -> str:
+    amounts = (
+        ("price", f"{spent.price} cents"),
+        ("latency_ms", f"{spent.latency} ms"),
+        ("epsilon", f"epsilon {format_decimal(spent.epsilon_used, 9)}"),
+    )
+    return ", ".join(
+        [f"{text} ({left[name]} left)" if name in left else text for name, text in amounts]
+    )

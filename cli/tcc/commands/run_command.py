@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from tcc import screen
 from tcc.atoms import atoms_in, plain_delta
+from tcc.books import quotes_in
 from tcc.commands.account_command import account_in
 from tcc.commands.adapters_command import adapters_in
 from tcc.configured import config_of, config_options, fill
@@ -36,7 +37,6 @@ from tcc.run_options import RUNNING, run_options
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.asking.quote_book import QuoteBook, read_quotes
 from tcc_runtime.errors import AnswerError, LedgerError, ResumeError, SettingsError
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import HashOnly, LedgerFile
@@ -106,7 +106,7 @@ def command(
     opened = open_artifact(artifact, command="run", options=options, read=inputs, **trust)
     if ledger is not None and same_file(ledger, inputs):
         raise click.BadParameter(f"{str(ledger)!r} is what is run", param_hint="--ledger")
-    quoter = None if quotes is None else _book(quotes, opened)
+    quoter = None if quotes is None else quotes_in(quotes, opened)
     known = None if adapters is None else adapters_in(adapters)
     drawn_on = None if account is None else account_in(account)
     if quoter is not None and quoter.names_atoms and settings.delta is None:
@@ -172,15 +172,6 @@ def _settings(given: dict[str, Any], atoms: tuple[Atom, ...]) -> Settings:
         return Settings(count_bits=bits or 0, atoms=atoms, **chosen)
     except SettingsError as error:
         raise _bad_setting(error) from None
-
-
-def _book(path: Path, artifact: Artifact) -> QuoteBook:
-    try:
-        return read_quotes(path.read_bytes(), artifact)
-    except Rejected as refusal:
-        refuse(path, refusal)
-    except OSError as error:
-        raise click.ClickException(f"{path}: {error.strerror}") from None
 
 
 def _bad_setting(error: SettingsError) -> click.BadParameter:

@@ -145,10 +145,22 @@ def _line(event: Event) -> str:
         return f"     {event.seq} was {event.outcome}{told}: {way}"
     if event.kind == "end":
         return f"     end, {event.text}"
+    if event.kind in ("budget", "asked"):
+        return f"     {event.kind}: {event.text}{_took(event)}"
     opened = "; ".join(f"{name}: {value}" for name, value in event.opened.items())
     took = "" if event.ms is None else f", {event.ms} ms"
     given = f" [{opened}]" if opened else ""
-    return f"{event.seq:>4} {event.text}{given}: {event.outcome}{told}{took}: {way}"
+    by = f" by {event.model}" if event.model else ""
+    came = f"{event.outcome}{told}{took}{_took(event)}"
+    return f"{event.seq:>4} {event.text}{given}{by}: {came}: {way}"
+
+
+def _took(event: Event) -> str:
+    if not event.took:
+        return ""
+    units = (("price", "{} cents"), ("latency", "{} ms"), ("epsilon", "epsilon {}"))
+    parts = [unit.format(event.took[name]) for name, unit in units if name in event.took]
+    return f", took {', '.join(parts)}"
 
 
 def _states(states: Sequence[int]) -> str:

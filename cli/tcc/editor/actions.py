@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from lsprotocol import types
 
-from tcc.config import LINTS
+from tcc.config_file import LINTS
 from tcc.editor.diagnosing import Diagnosed, ends, front_of
 from tcc.editor.positions import Places
 from tcc.editor.texts import Document, Texts

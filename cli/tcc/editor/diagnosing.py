@@ -17,7 +17,8 @@ from lsprotocol import types
 from pygls import uris
 
 from tcc.compilation import check_for_use
-from tcc.config import Config, ConfigError, config_for
+from tcc.config import config_for
+from tcc.configuration import Config, ConfigError
 from tcc.editor.grammars import Budget, OutOfTime, grammar_of
 from tcc.editor.texts import Document, Texts
 from tcc.linting import Linted, lint_read

@@ -128,13 +128,17 @@ def _row(event: Event) -> tuple[object, ...]:
         return ("", call(event.text, wrong=True), "", why, "", path)
     if event.kind == "end":
         return ("", element("b", "end"), event.text, "", "", path)
+    if event.kind in ("budget", "asked"):
+        took = ", ".join([f"{name} {amount}" for name, amount in event.took.items()])
+        return ("", element("b", event.kind), event.text, took, "", "")
     outcome = badge(clip(event.outcome, 60), _MOODS.get(event.outcome, "doubtful"))
     came = [joined([" ", code(f"{name}={value}")]) for name, value in event.observed.items()]
     given = [element("div", code(f"{name}: {value}")) for name, value in event.opened.items()]
     if event.kind == "resolve":
         what: Html = joined([element("em", "told later: "), call(event.text)])
     else:
-        what = call(event.text)
+        by = [" by ", code(event.model)] if event.model else []
+        what = joined([call(event.text), *by])
     ms = "" if event.ms is None else event.ms
     return (event.seq or "", what, joined(given[:20]), joined([outcome, *came[:20]]), ms, path)
 

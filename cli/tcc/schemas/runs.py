@@ -70,16 +70,29 @@ _RUN = closed(
 )
 _CALL = closed(
     {"seq": WHOLE, "call": TEXT, "outcome": one_of("done", "failed", "unknown", "open")},
-    {"observed": by_name(TEXT)},
+    {"observed": by_name(TEXT), "model": TEXT},
 )
 _EXEC = closed(
     {
-        "stop": one_of("finished", "unknown", "unforeseen", "failed", "refused", "no_plan"),
+        "stop": one_of(
+            "finished", "unknown", "unforeseen", "failed", "refused", "budget", "no_plan"
+        ),
         "reason": TEXT,
         "calls": listed(_CALL),
         "ledger_head": HEX32,
         "searches": listed(closed({"claim_type": CLAIM, "after": TEXTS})),
-    }
+    },
+    {
+        "budget": closed(
+            {
+                "price_spent": DECIMAL,
+                "latency_ms": DECIMAL,
+                "epsilon_used": DECIMAL,
+                "left": by_name(DECIMAL),
+            },
+            STATED,
+        )
+    },
 )
 _CLAIM_OF_PAPER = closed(
     {

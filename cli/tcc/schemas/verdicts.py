@@ -77,7 +77,7 @@ _ADAPTER = closed(
 )
 _EVENT = closed(
     {
-        "kind": one_of("call", "refusal", "resolve", "end"),
+        "kind": one_of("call", "refusal", "resolve", "budget", "asked", "end"),
         "before": listed(INTEGER),
         "after": listed(INTEGER),
     },
@@ -89,6 +89,8 @@ _EVENT = closed(
         "why": TEXT,
         "opened": by_name(TEXT),
         "observed": by_name(TEXT),
+        "model": TEXT,
+        "took": by_name(DECIMAL),
     },
 )
 _TOLD = closed(

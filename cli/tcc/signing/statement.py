@@ -118,9 +118,9 @@ def read_statement(data: bytes) -> Statement:
     if is_deeper(found, _MOST_DEEP) or not _is_whole(found):
         raise SigningError("TCC855", "nested too deeply, or with a number that is no whole one")
     outer = _closed(found, "the statement", "_type", "predicate", "predicateType", "subject")
-    for name, due in (("_type", STATEMENT_TYPE), ("predicateType", PREDICATE_TYPE)):
-        if outer[name] != due:
-            raise SigningError("TCC855", f"{name}: expected {due}")
+    for name, expected in (("_type", STATEMENT_TYPE), ("predicateType", PREDICATE_TYPE)):
+        if outer[name] != expected:
+            raise SigningError("TCC855", f"{name}: expected {expected}")
     subjects, predicate = outer["subject"], outer["predicate"]
     if not isinstance(subjects, list) or len(subjects) != 1:
         raise SigningError("TCC855", "subject: a list of one is needed")

@@ -64,9 +64,9 @@ def _statement(data: bytes, key: PublicKey) -> Statement:
 def _check_file(statement: Statement, file: Path) -> None:
     there = digests_of_file(file)
     for name in ("sha256", "blake3"):
-        due, found = getattr(statement.digests, name), getattr(there, name)
-        if due != found:
-            raise SigningError("TCC856", f"{name}: expected {due[:80]}, found {found}")
+        expected, found = getattr(statement.digests, name), getattr(there, name)
+        if expected != found:
+            raise SigningError("TCC856", f"{name}: expected {expected[:80]}, found {found}")
 
 
 def _finding(error: SigningError, file: Path) -> Found:

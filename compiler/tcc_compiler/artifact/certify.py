@@ -8,7 +8,6 @@ Cost: for each state one BLAKE3 over its edges, and a sort.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -20,6 +19,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.formats.hashes import call_digest
 from tcc_compiler.artifact.call_edges import CallEdges
 from tcc_compiler.automata.table import Ints, Numbers, Table, portions
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources.guard import Guard
 
 # Rows of 32 bytes, held as four numbers each; only their bytes mean something.
@@ -31,7 +31,7 @@ _HEAD = 62
 _HEADS = (b"\x10\x00", b"\x10\x01")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class Numbering:
     """The states in the artifact's order.
 

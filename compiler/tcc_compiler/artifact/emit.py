@@ -6,7 +6,6 @@ Specification: docs/spec/artifact.md, sections 2 and 3.  Cost: linear in the fil
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,13 +23,14 @@ from tcc_compiler.automata.table import Ints, Table, portions, starts
 from tcc_compiler.counting.bounds import Bounds
 from tcc_compiler.counting.count import Counts, Weights
 from tcc_compiler.counting.digits import Limbs
+from tcc_compiler.frozen import frozen
 
 Column: TypeAlias = "bytes | memoryview"
 
 _PORTION = 1 << 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class Contents:
     """What an artifact is made of.
 

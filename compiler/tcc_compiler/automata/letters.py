@@ -10,15 +10,15 @@ Cost: linear in the calls and in the members of the patterns.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 
 from tcc_certs.core.expressions import walk
 from tcc_certs.core.model import CallSet, Core, ForbidNext, Limit, OneCall, members
 from tcc_compiler.automata.amounts import call_amounts
 from tcc_compiler.automata.answers import answers_of, possible_answers
+from tcc_compiler.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Letters:
     """The letters of a core, numbered by their first call.
 

@@ -8,13 +8,14 @@ Cost: one tuple for each state and one pair for each edge.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from tcc_compiler.frozen import frozen
 
 Edges: TypeAlias = "tuple[tuple[int, int], ...]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Machine:
     """An automaton with states 0 .. n-1, mostly deterministic.
 

@@ -10,7 +10,6 @@ for each question that is wide enough; past a bound the rest is not looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from tcc_certs.core.model import Core
@@ -18,12 +17,13 @@ from tcc_compiler.automata.answers import answers_of, possible_answers
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table
 from tcc_compiler.automata.unanswered import calls_on, ways
+from tcc_compiler.frozen import frozen
 
 MOST_PLACES: Final = 64
 _MOST_STEPS: Final = 1 << 22
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ManyAnswers:
     """A call that no gate lets be made after `way`.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,13 +24,14 @@ from tcc_compiler.automata.minimise import minimise
 from tcc_compiler.automata.table import Table
 from tcc_compiler.automata.trim import trim
 from tcc_compiler.automata.unanswered import unanswered, unanswered_text
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.refusal import Refused
 
 _NEVER = 1 << 31
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sisters:
     """The letters of strict tools in groups: those of one group stay or go together.
 
@@ -87,8 +87,8 @@ def _all_answered(table: Table, sisters: Sisters) -> bool:
     some = np.flatnonzero(group >= 0)
     row = np.repeat(np.arange(table.states), table.degree).take(some)
     keys, there = np.unique(row * len(sisters.size) + group.take(some), return_counts=True)
-    due = np.array(sisters.size, dtype=np.int64).take(keys % len(sisters.size))
-    return bool(np.array_equal(there, due))
+    expected = np.array(sisters.size, dtype=np.int64).take(keys % len(sisters.size))
+    return bool(np.array_equal(there, expected))
 
 
 def _cut(table: Table, sisters: Sisters, guard: Guard) -> Machine:

@@ -8,7 +8,7 @@ Cost: 8 bytes for each edge, 9 for each state.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcc_compiler.automata.machine import Machine
+from tcc_compiler.frozen import frozen
 
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
@@ -28,7 +29,7 @@ _FEW = 1 << 10
 _PORTION = 1 << 15
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class Table:
     """States 0 .. n-1, the start last; every other state is reached from it, and can finish.
 

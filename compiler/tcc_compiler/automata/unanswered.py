@@ -9,17 +9,17 @@ Cost: linear in the table; for each distinct row of letters linear in the calls 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tcc_certs.core.model import Core
 from tcc_compiler.automata.answers import answers_of, possible_answers
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table
+from tcc_compiler.frozen import frozen
 
 _MOST_CALLS = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unanswered:
     """A state, and a question that it allows although not every answer leads on.
 

@@ -6,7 +6,6 @@ Specification: docs/spec/artifact.md, C5.  Cost: one pass over the edges for eac
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,13 +14,14 @@ from tcc_compiler.automata.best_to_go import best_to_go, exact_array
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Table
 from tcc_compiler.counting.count import Weights
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.refusal import Refused
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class Bounds:
     """Per state: h in nano-units and g in Q31.32; `cost_max` is the greatest cost_high."""
 

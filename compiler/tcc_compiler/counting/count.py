@@ -8,7 +8,6 @@ Cost: one logarithm and one exponential for each distinct cost; then that of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,11 +17,12 @@ from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Table
 from tcc_compiler.counting.digits import Limbs
 from tcc_compiler.counting.sums import integer, rounded_sums, weighted_sums
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.refusal import Refused
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Weights:
     """The weights of the calls that stand on an edge.
 
@@ -37,7 +37,7 @@ class Weights:
     residual: dict[int, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class Counts:
     """Per state: the number of plans N, the race count m.
 

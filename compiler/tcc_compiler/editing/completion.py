@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tcc_certs.formats.names import written
 from tcc_compiler.editing.project import Project
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import source_of
 from tcc_compiler.language.syntax.automaton import Parser, Unexpected
@@ -29,7 +29,7 @@ _NO_WORDS = frozenset(("NAME", "NUMBER", "STRING", "_ARGS", "$END", *PUNCTUATION
 _VALUES = ("NAME", "NUMBER", "STRING")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Offer:
     """Something that may stand here: what it is, and its text."""
 

@@ -7,9 +7,9 @@ Normative text: docs/spec/language.md, section 4.  Cost: linear in the statement
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.expressions import Expression, Reference, postorder
 from tcc_compiler.language.ast.leaves import Pattern, Text, Value, Word
 from tcc_compiler.language.ast.statements import (
@@ -32,7 +32,7 @@ from tcc_compiler.language.spans import Region
 Kind: TypeAlias = Literal["tool", "rule", "parameter", "value", "state", "file"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Occurrence:
     """A name in a text.
 
@@ -57,7 +57,7 @@ def occurrences_of(statements: Sequence[Statement]) -> tuple[Occurrence, ...]:
     return tuple(found for statement in statements for found in reader.read(statement))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Reader:
     rules: frozenset[str]
 

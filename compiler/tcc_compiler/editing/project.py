@@ -6,10 +6,10 @@ Cost: that of parsing, within the time that the caller gives.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tcc_compiler.editing.occurrences import Kind, Occurrence, occurrences_of
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import Broken, GrammarStatement, Statement, ToolStatement
 from tcc_compiler.language.diagnostics import Diagnostic, Report
 from tcc_compiler.language.source import (
@@ -24,7 +24,7 @@ from tcc_compiler.language.syntax.tokens import split
 from tcc_compiler.resolve.files import Read, gather
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Project:
     """A grammar as it is written, errors and all.
 

@@ -7,13 +7,13 @@ one.  Cost: that of parsing the files twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tcc_certs.formats.names import MAX_NAME, RESERVED, is_identifier, written
 from tcc_certs.plain import hidden_in
 from tcc_compiler.editing.occurrences import Kind, Occurrence
 from tcc_compiler.editing.project import Project, changed
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import quote
 from tcc_compiler.language.source import Source
 
@@ -22,7 +22,7 @@ class NotRenamed(Exception):
     """Why a name cannot be changed, and what to do; a sentence for people."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Renaming:
     """The characters `start` to `end` of a source are to be `text`."""
 

@@ -7,12 +7,13 @@ takes from where things stood.  Cost: linear in the text between the tokens.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from tcc_compiler.frozen import frozen
 
 _COMMENT = re.compile(r"#[^\n]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Comment:
     """A comment on a line of its own.
 
@@ -25,7 +26,7 @@ class Comment:
     apart: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Gap:
     """What stands between two tokens, beside white space.
 

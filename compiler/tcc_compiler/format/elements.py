@@ -11,17 +11,18 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tcc_compiler.format.comments import NOTHING, Gap
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.syntax.lexemes import Lexeme
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Space:
     """What stands between two tokens that are never parted but by a comment."""
 
     flat: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Line:
     """What stands between two tokens that may be parted.
 
@@ -55,12 +56,12 @@ class Open:
     aligned: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Close:
     """The end of a group."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(kw_only=False, eq=False)
 class Break:
     """A place for a new line; with comments there is one."""
 

@@ -9,12 +9,12 @@ Cost: linear in the text.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tcc_compiler.format.comments import NOTHING, Gap, gap_of
 from tcc_compiler.format.elements import Elements
 from tcc_compiler.format.lines import lines_of
 from tcc_compiler.format.statements import put_statement
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic, Report
 from tcc_compiler.language.source import (
     MAX_SOURCE_BYTES,
@@ -40,7 +40,7 @@ class LayoutError(Exception):
     """The laid out text would not be the same grammar: a defect of this module."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Formatted:
     """A text and its canonical layout.
 

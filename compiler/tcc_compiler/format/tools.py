@@ -17,7 +17,7 @@ _END = Line(offset=-_INSIDE)
 _ATTRIBUTES = frozenset(
     ("COST", "PRICE", "LATENCY", "EPSILON", "DOC", "QUOTES", "STRICT", "ERRORS", "BIND", "MODEL")
 )
-_PARTS = frozenset(("PRICE", "LATENCY", "EPSILON", "ADAPTER"))
+_PARTS = frozenset(("PRICE", "LATENCY", "EPSILON", "ADAPTER", "ATOM", "EXECUTE"))
 _PARTED = frozenset(("WHEN", "_PIPE", "_DOTDOT", "PLUS", "MINUS", "STAR"))
 
 
@@ -113,21 +113,32 @@ def _put_block(made: Elements, opening: Lexeme, rest: Iterator[Lexeme]) -> None:
         before = token
 
 
-def _put_model(made: Elements, opening: Lexeme, rest: Iterator[Lexeme]) -> Lexeme:
+def _put_model(
+    made: Elements, opening: Lexeme, rest: Iterator[Lexeme], indent: int = _INSIDE - _MORE
+) -> Lexeme:
     """Take the parts of a model, with their braces; returns the one that ends them."""
     made.before(opening, SPACE)
-    made.open(fill=False, indent=_INSIDE - _MORE)
+    made.open(fill=False, indent=indent)
     made.put(opening)
     before = token = opening
     for token in rest:
         if token.type == "RBRACE":
             made.add(token, GLUE if before.type == "LBRACE" else _END)
             break
-        part = token.type in _PARTS
-        made.add(token, LINE if part else GLUE if before.type in ("PLUS", "MINUS") else SPACE)
+        if token.type == "LBRACE":
+            before = _put_model(made, token, rest, _INSIDE)
+            continue
+        made.add(token, LINE if token.type in _PARTS else _between_numbers(before, token))
         before = token
     made.close()
     return token
+
+
+def _between_numbers(before: Lexeme, token: Lexeme) -> Separator:
+    """Between two tokens of a part of a model."""
+    if before.type in ("PLUS", "MINUS", "LPAR") or token.type in ("LPAR", "RPAR", "_COMMA"):
+        return GLUE
+    return SPACE
 
 
 def _between_terms(before: Lexeme, token: Lexeme, sign: bool) -> Separator:

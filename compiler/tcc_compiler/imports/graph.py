@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from tcc_compiler.frozen import frozen
 
 MAX_NODES = 1 << 16
 MAX_EDGES = 1 << 18
@@ -27,7 +28,7 @@ class GraphRefused(Exception):
         super().__init__(f"{code}: {message}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Edge:
     """An edge between two nodes, by their keys."""
 
@@ -36,7 +37,7 @@ class Edge:
     attributes: Attributes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Graph:
     """A directed graph, parallel edges allowed.
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from tcc_certs.errors import Rejected
 from tcc_certs.values.numbers import canonical_number
+from tcc_compiler.frozen import frozen
 
 _ANNOTATIONS = frozenset(
     (
@@ -22,7 +23,7 @@ _ANNOTATIONS = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Domain:
     """What an argument may be.
 

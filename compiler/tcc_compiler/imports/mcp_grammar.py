@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tcc_certs.plain import escaped, is_plain
+from tcc_compiler.frozen import frozen
 from tcc_compiler.imports.mcp_domains import Domain, quoted
 from tcc_compiler.imports.mcp_schema import domain_of
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, RESERVED
@@ -40,7 +40,7 @@ _HEADER = """\
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Warned:
     """What the skeleton does not hold.
 
@@ -55,7 +55,7 @@ class Warned:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Skeleton:
     """The text of a grammar, and what it does not hold of the schemas."""
 
@@ -63,7 +63,7 @@ class Skeleton:
     warnings: tuple[Warned, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Parameter:
     name: str
     domain: Domain
@@ -74,7 +74,7 @@ class _Parameter:
         return self.domain.values + self.optional
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Tool:
     name: str
     doc: str

@@ -10,13 +10,13 @@ write) gives None.  Cost: linear in the pattern, which has at most 4,096 charact
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from tcc_certs.errors import Rejected
 from tcc_certs.plain import is_plain
 from tcc_certs.values.text_pattern import parse
 from tcc_certs.values.text_syntax import MAX_PATTERN, Ranges, complement, merged
+from tcc_compiler.frozen import frozen
 
 _LAST = 0x10FFFF
 _DEEPEST = 60
@@ -49,7 +49,7 @@ class _Other(Exception):
     """The expression says something that the dialect does not."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Piece:
     """A part of an alternative: text of the dialect, an anchor, or a group's alternatives."""
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tcc_certs.core.model import CallSet
 from tcc_certs.formats.codec import Json
+from tcc_compiler.frozen import frozen
 from tcc_compiler.imports.attributes import (
     WHOLE_FILE,
     GraphCall,
@@ -35,7 +35,7 @@ from tcc_compiler.resolve.versions import version_fault
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Machine:
     """A graph read as an automaton over calls.
 

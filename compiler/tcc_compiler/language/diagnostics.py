@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice, takewhile
 from typing import Literal, TypeAlias
 
 from tcc_certs.plain import escaped, is_plain
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region, Span
 
@@ -28,7 +28,7 @@ _WINDOW = 160
 _TAB = "    "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Note:
     """A further message, most often about a second place."""
 
@@ -36,7 +36,7 @@ class Note:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Diagnostic:
     """One finding about a grammar.
 

@@ -11,9 +11,9 @@ import re
 import stat
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.spans import Region, Span
 
 MAX_SOURCE_BYTES = 8 * 1024 * 1024
@@ -22,7 +22,7 @@ _WHAT_IS_READ = "a grammar is a text file; an artifact is opened by `tcc inspect
 _MARK = re.compile(r'"(?:[^"\\]|\\.)*"|#[^\n]*|[()]')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Source:
     """A text that was read.
 
@@ -83,7 +83,7 @@ def source_of(text: str, name: str, path: Path | None = None, folder: Path | Non
     return Source(name=name, text=text, path=path, starts=starts, folder=folder)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unreadable:
     """Why bytes are no source text: a diagnostic's code, message and hint, and its offset."""
 

@@ -6,8 +6,9 @@ diagnostic shows.  Lines and columns count from 1, columns in characters, ends a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from tcc_compiler.frozen import frozen
 
 
 class Region(NamedTuple):
@@ -22,7 +23,7 @@ class Region(NamedTuple):
         return Region(self.source, self.start, other.end)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Span:
     """A range of a file in lines and columns.
 

@@ -11,7 +11,7 @@ where tools are strict, of compiling for each statement that is not settled so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tcc_certs.core.model import Limit
 from tcc_compiler.automata.constraint.statements import constraints
@@ -19,6 +19,7 @@ from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.strict import sisters_of
 from tcc_compiler.automata.table import Table
 from tcc_compiler.automata.trim import trim
+from tcc_compiler.frozen import frozen
 from tcc_compiler.lint.keeping import breaking, furthest, keeps, meets, shortest
 from tcc_compiler.lint.near_misses import broken_alone
 from tcc_compiler.lint.plans import Automaton, Kept, Plans, same_plans
@@ -27,7 +28,7 @@ from tcc_compiler.resources.place import Statement
 from tcc_compiler.resources.refusal import Refused
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Idle:
     """A statement that never bites.
 
@@ -39,7 +40,7 @@ class Idle:
     reach: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Undecided:
     """A statement of which it is not known, and why."""
 
@@ -47,7 +48,7 @@ class Undecided:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Answer:
     """What was found of the statements, each list in the order of the text."""
 

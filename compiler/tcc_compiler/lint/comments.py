@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic, quote, suggest
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region, Span
@@ -22,7 +22,7 @@ _CODE = re.compile(r"[A-Za-z]+[0-9]+")
 _NEXT = re.compile(r"[ \t]*,?[ \t]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Allowance:
     """One code of one comment.
 

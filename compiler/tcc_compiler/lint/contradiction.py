@@ -9,8 +9,8 @@ each smaller set, within a bound.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import GoalStatement, PlanStatement
 from tcc_compiler.lint.plans import Kept, Plans
 from tcc_compiler.lint.statements import Stated
@@ -20,7 +20,7 @@ from tcc_compiler.resources.refusal import Refused
 _MOST_QUESTIONS = 2000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Contradiction:
     """Statements that leave no plan, in the order of the text.
 

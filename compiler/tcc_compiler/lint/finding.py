@@ -6,14 +6,14 @@ Specification: docs/lint.md.  Cost: that of the diagnostics.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
 from tcc_compiler.language.spans import Region
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Edit:
     """Characters `start` to `end` of the root file are to be `text`; an empty text takes them out.
 
@@ -27,7 +27,7 @@ class Edit:
     statement: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """One lint.
 

@@ -8,12 +8,12 @@ on states and time.  What was not decided within them is told.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tcc_certs.core.reader import core_of, decode_core
 from tcc_compiler.automata.table import Table
 from tcc_compiler.counting.count import used_calls
 from tcc_compiler.frontend import Frontend
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Source
 from tcc_compiler.lint.asked import unanswered_calls
@@ -32,7 +32,7 @@ from tcc_compiler.resources.timer import Timer
 OF_AUTOMATA = ("TCC701", "TCC703", "TCC704", "TCC705", "TCC706", "TCC712")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Lints:
     """What was found, before anything is allowed.
 

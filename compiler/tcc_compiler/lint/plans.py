@@ -8,7 +8,7 @@ Cost: that of compiling, for each set of statements.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from tcc_certs.core.model import Core, Limit
@@ -19,6 +19,7 @@ from tcc_compiler.automata.regular.explore import explore
 from tcc_compiler.automata.regular.joined_calls import join_calls
 from tcc_compiler.automata.strict import keep_strict
 from tcc_compiler.automata.table import Table, as_deterministic, as_machine, ranked
+from tcc_compiler.frozen import frozen
 from tcc_compiler.lint.statements import statements, with_parts
 from tcc_compiler.options import Options
 from tcc_compiler.resources.guard import Guard
@@ -31,7 +32,7 @@ Automaton: TypeAlias = Machine | Table
 _FREE_STATES = 20_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Kept:
     """What is applied to the plan expression.
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from tcc_certs.core.model import Core, Monitor
 from tcc_compiler.frontend import Frontend
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import ForbidStatement, LimitStatement, RequireStatement
 from tcc_compiler.language.spans import Region
 from tcc_compiler.resources.place import Statement, place_of
@@ -21,7 +22,7 @@ from tcc_compiler.resources.place import Statement, place_of
 Written: TypeAlias = LimitStatement | RequireStatement | ForbidStatement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class Stated:
     """A `limit`, `require` or `forbid`.
 

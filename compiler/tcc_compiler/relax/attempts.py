@@ -19,13 +19,14 @@ Specification: docs/spec/artifact.md, section 7.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tcc_certs.core.model import Core, Limit, Tool
 from tcc_certs.formats.manifest import MAX_ROUND_BITS, Relaxed
 from tcc_certs.formats.names import written
 from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.automata.letters import partition
+from tcc_compiler.frozen import frozen
 from tcc_compiler.options import Options
 from tcc_compiler.relax.names import may_relax, relaxed_of, relaxed_statements, without
 from tcc_compiler.resources.guard import Guard, Size
@@ -36,7 +37,7 @@ from tcc_compiler.resources.refusal import Refused
 GUARDED = ("TCC403", "TCC404", "TCC407")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Attempt:
     """How one attempt compiles.
 
@@ -53,7 +54,7 @@ class Attempt:
     round_counts: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NextAttempt:
     """The attempt after one that reached a limit, and the warning that belongs to it.
 

@@ -14,6 +14,7 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.leaves import Value, Word
 from tcc_compiler.language.ast.tools import Amount, Arithmetic, Condition
 from tcc_compiler.language.decimals import NANO, decimal_text, scaled
@@ -61,7 +62,7 @@ class Steps:
     left: int = MAX_STEPS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Clause:
     """An amount with its names resolved.
 

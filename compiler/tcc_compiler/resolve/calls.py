@@ -7,12 +7,13 @@ calls; a pattern costs the calls that it stands for, each distinct one once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import NamedTuple
 
 from tcc_certs.core.model import CallSet
 from tcc_certs.formats.names import written
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.resolve.amounts import Amounts
 from tcc_compiler.resolve.domains import Parameter
@@ -68,7 +69,7 @@ def text_bytes(tool: Tool) -> int:
     return total
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CallList:
     """The calls of a grammar.
 

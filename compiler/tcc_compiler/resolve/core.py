@@ -104,7 +104,7 @@ def _is_new_tool(tool: Tool) -> bool:
     return (
         bool(tool.opened)
         or not _NEW_EXTRAS.isdisjoint(tool.extras)
-        or any("atom" in model for model in models)
+        or any("atom" in model or "execute" in model for model in models)
         or any(parameter.optional or parameter.observed for parameter in tool.parameters)
         or not all(map(is_bare, names))
     )

@@ -7,10 +7,10 @@ be small enough.  Cost: linear in the values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from tcc_certs.formats.names import written
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.leaves import Number, Value
 from tcc_compiler.language.ast.statements import ToolStatement
 from tcc_compiler.language.ast.tools import Domain, ParameterDeclaration
@@ -23,7 +23,7 @@ MAX_CALLS = 1 << 16
 _LIST = "list other values: (k: 0.5 | 1 | 1.5)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Parameter:
     """A parameter with its values.
 

@@ -5,10 +5,10 @@ Normative text: docs/spec/language.md, section 10.  Cost: that of the patterns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tcc_certs.core.model import CallSet
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import ExampleStatement, ExpectStatement
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.spans import Span
@@ -25,7 +25,7 @@ _QUANTITIES: dict[str, Quantity] = {
 _COMPARISONS: dict[str, Comparison] = {"==": "==", "<=": "<=", ">=": ">="}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Example:
     """`accept`: at least one sequence that matches is a plan.  Otherwise: none is.
 
@@ -41,7 +41,7 @@ class Example:
     spans: tuple[Span, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Expect:
     """A comparison that must hold of the counted grammar.
 

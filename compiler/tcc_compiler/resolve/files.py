@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import Broken, Statement, ToolStatement, UseStatement
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import (
@@ -34,7 +34,7 @@ Read: TypeAlias = Callable[[Path, int], bytes | Unreadable]
 _SEEK = "the path is relative to the file with this `use`"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Gathered:
     """The statements of a grammar with those of the files that it uses.
 

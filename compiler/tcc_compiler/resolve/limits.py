@@ -7,11 +7,11 @@ Cost: constant each.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from tcc_certs.formats.codec import Json, large
 from tcc_certs.formats.names import written
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.leaves import Number
 from tcc_compiler.language.ast.statements import LimitStatement
 from tcc_compiler.language.decimals import NANO, decimal_text
@@ -25,7 +25,7 @@ MAX_LIMIT = (1 << 63) - 1
 _SMALL = "write a smaller number, or leave the limit out if it is never reached"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResolvedLimit:
     """A limit, resolved: `value` in calls, cents, milliseconds or nano-units.
 

@@ -1,4 +1,4 @@
-"""The models of a tool: ways of asking what a call of it costs, and what each takes.
+"""The models of a tool: ways of asking what a call of it costs, and of making it; what each takes.
 
 Normative text: docs/spec/language.md, section 6.  Cost: linear in their parts.
 """
@@ -6,23 +6,24 @@ Normative text: docs/spec/language.md, section 6.  Cost: linear in their parts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
-from tcc_certs.core.atoms import Codes, atom_document, read_atom
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json, large
 from tcc_compiler.language.ast.leaves import Number
-from tcc_compiler.language.ast.tools import Model, ModelAtom, ModelPart
+from tcc_compiler.language.ast.tools import Model, ModelAtom, ModelExecute, ModelPart
 from tcc_compiler.language.decimals import decimal_text
 from tcc_compiler.language.diagnostics import Report, quote, suggest
 from tcc_compiler.resolve.amounts import MILLISECONDS, in_unit
 
+Members: TypeAlias = "dict[str, Json]"
 # The numbers of each mechanism, in the order of their names here; `rdp` has pairs.
 _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "randomized_response": ("probability", "choices"),
     "gaussian": ("sigma", "sensitivity"),
     "laplace": ("scale", "sensitivity"),
 }
-_CODES = Codes(Code.ATOMS, Code.ATOM_VALUE)
+_MEMBER = {"price": "price", "latency": "latency_ms", "epsilon": "epsilon"}
 
 
 def models_of(models: Sequence[Model], report: Report) -> list[Json] | None:
@@ -39,41 +40,60 @@ def models_of(models: Sequence[Model], report: Report) -> list[Json] | None:
                 notes=[("first defined here", known.name.region)],
             )  # fmt: skip
             sound = False
-        parts = _parts(model, report)
-        sound &= parts is not None
-        objects.append({"name": model.name.text, **(parts or {})})
+        members = _members(model, report)
+        sound &= members is not None
+        objects.append({"name": model.name.text, **(members or {})})
     return objects if sound else None
 
 
-def _parts(model: Model, report: Report) -> Mapping[str, Json] | None:
-    numbers = {"price": 0, "latency": 0, "epsilon": 0}
-    members: dict[str, Json] = {}
+def _members(model: Model, report: Report) -> Members | None:
+    """What asking takes, the adapter and what executing takes; None after an error.
+
+    What `execute` does not name is as the model has it, wherever in the model that stands.
+    """
+    asking = [part for part in model.parts if not isinstance(part, ModelExecute)]
+    executing = [part for part in model.parts if isinstance(part, ModelExecute)]
+    once = _are_single(model.parts, report)
+    taken = _taken(asking, dict.fromkeys(_MEMBER.values(), 0), report)
+    adapter = [part.text.value for part in asking if isinstance(part, ModelPart) and part.text]
+    if not once or taken is None:
+        return None
+    named: Members = {"adapter": adapter[0]} if adapter else {}
+    if not executing:
+        return {**taken, **named}
+    parts = executing[0].parts
+    execute = _taken(parts, taken, report) if _are_single(parts, report) else None
+    return None if execute is None else {**taken, **named, "execute": execute}
+
+
+def _are_single(parts: Sequence[ModelPart | ModelAtom | ModelExecute], report: Report) -> bool:
     seen: set[str] = set()
     sound = True
-    for part in model.parts:
+    for part in parts:
         if part.kind in seen:
             message = f"a second '{part.kind}' in this model"
             report.error("TCC310", part.region, message, "take one of them away")
             sound = False
         seen.add(part.kind)
+    return sound
+
+
+def _taken(
+    parts: Sequence[ModelPart | ModelAtom], less: Mapping[str, Json], report: Report
+) -> Members | None:
+    """What the parts say that a model takes, over what holds without them; None after an error."""
+    members: Members = dict(less)
+    sound = True
+    for part in parts:
         if isinstance(part, ModelAtom):
             atom = _atom(part, report)
             sound &= atom is not None
             members["atom"] = atom or {}
-        elif part.number is None:
-            members["adapter"] = "" if part.text is None else part.text.value
-        else:
+        elif part.number is not None:
             number = _amount(part, part.number, report)
             sound &= number is not None
-            numbers[part.kind] = number or 0
-    if not sound:
-        return None
-    return {
-        "price": large(numbers["price"]),
-        "latency_ms": large(numbers["latency"]),
-        "epsilon": large(numbers["epsilon"]),
-        **members,
-    }
+            members[_MEMBER[part.kind]] = large(number or 0)
+    return members if sound else None
 
 
 def _amount(part: ModelPart, number: Number, report: Report) -> int | None:
@@ -107,8 +127,11 @@ def _atom(part: ModelAtom, report: Report) -> Mapping[str, Json] | None:
         members.update(zip(names, texts, strict=True))
     if part.times is not None:
         members["times"] = decimal_text(part.times.value)
+    from tcc_certs.core.atoms import Codes, atom_document, read_atom  # here: few models have atoms
+
     try:
-        return atom_document(read_atom(members, "atom", _CODES))
+        codes = Codes(Code.ATOMS, Code.ATOM_VALUE)
+        return atom_document(read_atom(members, "atom", codes))
     except Rejected as refusal:
         message = f"{refusal.path.removeprefix('atom.')} has to be {refusal.expected}"
         hint = "docs/privacy.md says what each number may be"

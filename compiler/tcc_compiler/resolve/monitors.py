@@ -7,16 +7,16 @@ Cost: constant each.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from tcc_certs.formats.codec import Json, large
 from tcc_certs.formats.names import written
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resolve.calls import Selection, selection_text
 from tcc_compiler.resolve.tools import Tool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OrderMonitor:
     """``require`` or ``forbid`` between calls that agree in some parameters.
 
@@ -33,7 +33,7 @@ class OrderMonitor:
     same: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SumMonitor:
     """``limit sum(tool.parameter) <= value``, a canonical decimal."""
 
@@ -42,7 +42,7 @@ class SumMonitor:
     value: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class UsesMonitor:
     """``limit uses(of) per parameter <= value``."""
 

@@ -7,9 +7,9 @@ not reported as unknown.  Cost: linear in the patterns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tcc_certs.formats.names import written
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.expressions import Reference
 from tcc_compiler.language.ast.leaves import Pattern, Word
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
@@ -38,7 +38,7 @@ def _other_parameter(tool: Tool, name: Word) -> str:
     return suggest(name.text, places) or _known("it has", places)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Scope:
     """What names mean.
 

@@ -6,10 +6,10 @@ Normative text: docs/spec/language.md, section 4.  Cost: linear in the statement
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from tcc_certs.plain import hidden_in
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import (
     Broken,
     CurrencyStatement,
@@ -43,7 +43,7 @@ _S = TypeVar(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Program:
     """A grammar's statements by kind.
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tcc_certs.core.model import CallSet
 from tcc_certs.formats.codec import Json
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.spans import Region
 from tcc_compiler.resolve.calls import CallList
 from tcc_compiler.resolve.limits import ResolvedLimit
 from tcc_compiler.resolve.monitors import Monitor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Resolved:
     """A grammar in which every name is replaced by what it stands for.
 

@@ -7,9 +7,9 @@ all the errors of a grammar are reported together.  Cost: linear in the statemen
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tcc_certs.core.model import CallSet
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import GoalStatement, GrammarStatement, StartStatement
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.spans import Region
@@ -49,7 +49,7 @@ from tcc_compiler.resolve.tools import Tool, tool_of
 from tcc_compiler.resources.place import forbid_place, require_place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Checked:
     """The statements other than rules and plan, resolved; incomplete where there was an error."""
 

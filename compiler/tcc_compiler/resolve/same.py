@@ -6,16 +6,16 @@ Normative text: docs/spec/language.md, section 7.  Cost: linear in the pairs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.leaves import Word
 from tcc_compiler.language.ast.statements import Pair
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.resolve.tools import Tool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Side:
     """A parameter that `same`, `per` or `sum` names.
 
@@ -31,7 +31,7 @@ class Side:
     observed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Same:
     """The pairs of a statement, each of two listed parameters or of two open ones.
 

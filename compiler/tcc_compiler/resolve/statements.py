@@ -8,9 +8,10 @@ for the automaton.  Cost: linear in the statements that come out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tcc_certs.values.types import JsonType
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.leaves import Pattern, Word
 from tcc_compiler.language.ast.statements import ForbidStatement, LimitStatement, RequireStatement
 from tcc_compiler.language.spans import Region
@@ -24,7 +25,7 @@ from tcc_compiler.resolve.sums import adds_up, sum_of_open
 from tcc_compiler.resolve.tools import Tool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Stated:
     """The statements, each with its region; one that was written out stands there many times.
 

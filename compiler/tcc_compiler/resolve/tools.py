@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.values.types import OpenParameter
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.statements import ToolStatement
 from tcc_compiler.language.ast.tools import (
     Amount,
@@ -33,7 +34,7 @@ from tcc_compiler.resolve.opened import opened_of
 _TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tool:
     """A tool, resolved.
 

@@ -8,8 +8,7 @@ Cost: one comparison for each report.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tcc_compiler.frozen import frozen
 from tcc_compiler.options import Options
 from tcc_compiler.resources.place import Statement, place_of
 from tcc_compiler.resources.refusal import Refused
@@ -24,7 +23,7 @@ _MANY_SETS_PER_POSITION = 256
 _HINT = "make the grammar smaller, add `limit depth <= N`, or raise --max-states"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Size:
     """States before and after a statement was applied."""
 

@@ -13,7 +13,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from tcc_experiments.pipeline.errors import Code, PipelineError, bring
+from tcc_experiments.pipeline.codes import Code
+from tcc_experiments.pipeline.errors import PipelineError, bring
 
 LONGEST = 200  # characters
 _DUE = "numbers, parentheses and + - * / **"
@@ -24,8 +25,8 @@ def calculate(expression: str) -> float:
     """The value of an expression.
 
     Raises:
-        PipelineError: P301, it is too long; P302, there is something else in it than arithmetic;
-            P303, it has no finite real value.
+        PipelineError: X301, it is too long; X302, there is something else in it than arithmetic;
+            X303, it has no finite real value.
         MissingExtra: simpleeval is not installed.
     """
     if len(expression) > LONGEST:

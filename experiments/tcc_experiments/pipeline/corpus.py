@@ -16,7 +16,8 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from tcc_experiments.pipeline.errors import Code, PipelineError
+from tcc_experiments.pipeline.codes import Code
+from tcc_experiments.pipeline.errors import PipelineError
 from tcc_experiments.pipeline.texts import Text
 
 MOST_PASSAGES = 20
@@ -58,7 +59,7 @@ class Corpus:
         digest: what the file's BLAKE3 has to be, hex; None takes any.
 
     Raises:
-        PipelineError: P101, there is no such file; P102, it is another one or no corpus.
+        PipelineError: X101, there is no such file; X102, it is another one or no corpus.
     """
 
     def __init__(self, path: Path, digest: str | None = None) -> None:
@@ -86,7 +87,7 @@ class Corpus:
             shelf: look there alone; None looks everywhere.
 
         Raises:
-            PipelineError: P201, the query has no words, is too long, or k is out of range; P102.
+            PipelineError: X201, the query has no words, is too long, or k is out of range; X102.
         """
         if len(query) > LONGEST_QUERY or not 1 <= k <= MOST_PASSAGES:
             due = f"at most {LONGEST_QUERY} characters, and k from 1 to {MOST_PASSAGES}"

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tcc_experiments.pipeline.calculator import calculate
+from tcc_experiments.pipeline.codes import Code
 from tcc_experiments.pipeline.corpus import Corpus
-from tcc_experiments.pipeline.errors import Code, PipelineError
+from tcc_experiments.pipeline.errors import PipelineError
 from tcc_experiments.pipeline.summary import summarise
 from tcc_experiments.pipeline.texts import CATEGORIES
 
@@ -27,7 +28,7 @@ class Desk:
         """Names the shelf that the question is about, as far as it is told.
 
         Raises:
-            PipelineError: P401, there is no such shelf.
+            PipelineError: X401, there is no such shelf.
         """
         if shelf not in CATEGORIES:
             raise PipelineError(Code.CATEGORY, "shelf", f"one of {', '.join(CATEGORIES)}", shelf)
@@ -38,7 +39,7 @@ class Desk:
         """The k best passages for a query, of the shelf or of everywhere; there may be none.
 
         Raises:
-            PipelineError: P201, the query is none; P102, the corpus was changed; P401, the shelf
+            PipelineError: X201, the query is none; X102, the corpus was changed; X401, the shelf
                 was not named.
         """
         if scope not in ("shelf", "everywhere") or (scope == "shelf" and self._shelf is None):
@@ -53,7 +54,7 @@ class Desk:
         """The number of each quantity of the question; `reads` says which passages were handed in.
 
         Raises:
-            PipelineError: P202, P203.
+            PipelineError: X202, X203.
         """
         if reads not in ("latest", "all"):
             raise PipelineError(Code.PASSAGES, "reads", "latest or all", reads)
@@ -63,7 +64,7 @@ class Desk:
         """The value of an arithmetic expression.
 
         Raises:
-            PipelineError: P301 to P303.
+            PipelineError: X301 to X303.
         """
         return {"value": calculate(expression)}
 

@@ -1,4 +1,4 @@
-"""What goes wrong in the pipeline: a code, the place, what was due and what was there.
+"""What goes wrong in the pipeline: a code, the place, what was expected and what was there.
 
 Text: docs/pipeline.md, the table of codes.  Cost: none.
 """
@@ -6,28 +6,14 @@ Text: docs/pipeline.md, the table of codes.  Cost: none.
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from tcc_experiments.pipeline.codes import Code
+
 _SHOWN = 120
 _EXTRA = ("langgraph", "mcp", "opendp", "scipy", "simpleeval", "sklearn")
-
-
-class Code(StrEnum):
-    """Codes of the pipeline."""
-
-    CORPUS_MISSING = "P101"
-    CORPUS_ALTERED = "P102"
-    QUERY = "P201"
-    QUESTION = "P202"
-    PASSAGES = "P203"
-    TOO_LONG = "P301"
-    NOT_ARITHMETIC = "P302"
-    NO_VALUE = "P303"
-    CATEGORY = "P401"
-    RECORD = "P402"
 
 
 class PipelineError(ValueError):
@@ -36,7 +22,7 @@ class PipelineError(ValueError):
     Args:
         code: which kind of fault.
         place: where: a file, or the name of an argument.
-        expected: what is due there.
+        expected: what may be there.
         found: what was there; cut to some characters.
     """
 

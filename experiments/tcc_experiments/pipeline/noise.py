@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tcc_experiments.pipeline.errors import Code, PipelineError, bring
+from tcc_experiments.pipeline.codes import Code
+from tcc_experiments.pipeline.errors import PipelineError, bring
 from tcc_experiments.pipeline.texts import CATEGORIES
 
 PROBABILITY = "0.8"
@@ -31,7 +32,7 @@ def privatised(category: str) -> str:
     """A category in the place of the true one, drawn anew each time.
 
     Raises:
-        PipelineError: P401, it is none of the three: OpenDP would take it for any.
+        PipelineError: X401, it is none of the three: OpenDP would take it for any.
         MissingExtra: OpenDP is not installed.
     """
     if category not in CATEGORIES:
@@ -56,7 +57,7 @@ def read_record(path: Path) -> dict[str, str]:
     """The noisy categories of an earlier run, by question.
 
     Raises:
-        PipelineError: P402, the file is no record.
+        PipelineError: X402, the file is no record.
         OSError: it cannot be read.
     """
     if not path.is_file() or path.stat().st_size > _MOST_BYTES:

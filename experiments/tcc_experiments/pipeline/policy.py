@@ -20,7 +20,7 @@ class Policy:
     """The open arguments for one question, from what the calls before gave back.
 
     Raises:
-        PipelineError: P202, the question is none.
+        PipelineError: X202, the question is none.
     """
 
     def __init__(self, question: str) -> None:

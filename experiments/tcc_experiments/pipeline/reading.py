@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tcc_experiments.pipeline.errors import Code, PipelineError
+from tcc_experiments.pipeline.codes import Code
+from tcc_experiments.pipeline.errors import PipelineError
 
 LONGEST_QUESTION = 400  # characters
 MOST_QUANTITIES = 6
@@ -50,7 +51,7 @@ def read_question(text: str) -> Asked:
     """What a question asks.
 
     Raises:
-        PipelineError: P202, it is empty, too long or names too many quantities.
+        PipelineError: X202, it is empty, too long or names too many quantities.
     """
     if not text.strip() or len(text) > LONGEST_QUESTION:
         due = f"1 to {LONGEST_QUESTION} characters"

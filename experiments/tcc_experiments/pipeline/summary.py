@@ -14,8 +14,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tcc_experiments.pipeline.codes import Code
 from tcc_experiments.pipeline.corpus import query_words
-from tcc_experiments.pipeline.errors import Code, PipelineError
+from tcc_experiments.pipeline.errors import PipelineError
 from tcc_experiments.pipeline.reading import read_question
 
 MOST_PASSAGES = 80
@@ -51,7 +52,7 @@ def summarise(question: str, passages: Sequence[Mapping[str, object]]) -> dict[s
         ``number`` and ``sentence``; ``missing``: the other quantities.
 
     Raises:
-        PipelineError: P202, P203: the question, or the passages, are no such thing.
+        PipelineError: X202, X203: the question, or the passages, are no such thing.
     """
     asked = read_question(question)
     said = [one for passage in _passages(passages) for one in _numbers(*passage)]

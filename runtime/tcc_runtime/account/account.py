@@ -116,13 +116,15 @@ class Account:
         if not must_exist and not self.path.exists():
             name, stands = os.urandom(32).hex(), LEASE_MS if lease is None else lease
             make(self.path, lambda database: insert_account(database, name, stands, asked))
-        with self._transaction() as database:
+        with self._transaction(reading=True) as database:
             found = read_sums(database)
         self.id, self.caps = found.id, found.caps
-        for field, due, cap in zip(NAMES, asked, found.caps, strict=True):
-            require(cap if due is None else due, cap, Code.ACCOUNT_CAPS, f"{path}: {field}")
-        due = found.lease_ms if lease is None else lease
-        require(due, found.lease_ms, Code.ACCOUNT_CAPS, f"{path}: lease_ms")
+        for field, expected, cap in zip(NAMES, asked, found.caps, strict=True):
+            require(
+                cap if expected is None else expected, cap, Code.ACCOUNT_CAPS, f"{path}: {field}"
+            )
+        expected = found.lease_ms if lease is None else lease
+        require(expected, found.lease_ms, Code.ACCOUNT_CAPS, f"{path}: lease_ms")
 
     def __reduce__(self) -> tuple[Callable[[str, int], Account], tuple[str, int]]:
         if self._clock is not None:
@@ -191,8 +193,8 @@ class Account:
         """
         with self._transaction() as database:
             self._sweep(database)
-            due = "a reservation whose question was put"
-            row = _of_state(database, reservation, ("asking", "lapsed"), due)
+            expected = "a reservation whose question was put"
+            row = _of_state(database, reservation, ("asking", "lapsed"), expected)
             _move(database, row, "settled", took)
             return read_sums(database).left
 
@@ -218,6 +220,8 @@ class Account:
         spent = held = Amounts()
         with self._transaction() as database:
             self._sweep(database)
+        # All of them take a while to read, in which others may draw.
+        with self._transaction(reading=True) as database:
             sums = read_sums(database)
             for row in rows_of(database):
                 numbers[row.state] += 1
@@ -226,24 +230,24 @@ class Account:
                     held = held.plus(counts)
                 elif row.state != "returned":
                     spent = spent.plus(counts)
-        for name, due, found in (("spent", spent, sums.spent), ("held", held, sums.held)):
-            require(tuple(due), tuple(found), Code.ACCOUNT_FORM, f"{self.path}: {name}")
+        for name, expected, found in (("spent", spent, sums.spent), ("held", held, sums.held)):
+            require(tuple(expected), tuple(found), Code.ACCOUNT_FORM, f"{self.path}: {name}")
         return Statement(sums=sums, numbers={state: numbers[state] for state in STATES})
 
     def reservations(self, run: str) -> list[Reservation]:
         """Those of one run, every attempt of each."""
-        with self._transaction() as database:
+        with self._transaction(reading=True) as database:
             return list(rows_of(database, "WHERE run = ? ORDER BY id, attempt", (run,)))
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, *, reading: bool = False) -> Iterator[sqlite3.Connection]:
         with self._lock:
             if self._connection is None or self._owner != os.getpid():
                 # A connection is of the process that made it; what a fork has copied is let alone.
                 _LEFT_ALONE.append(self._connection)
                 self._connection = connect(self.path, self._wait_ms)
                 self._owner = os.getpid()
-            with transaction(self._connection, self.path):
+            with transaction(self._connection, self.path, self._wait_ms, reading=reading):
                 yield self._connection
 
     def _sweep(self, database: sqlite3.Connection) -> int:
@@ -262,12 +266,12 @@ def _again(path: str, wait_ms: int) -> Account:
 
 
 def _of_state(
-    database: sqlite3.Connection, name: str, states: tuple[str, ...], due: str
+    database: sqlite3.Connection, name: str, states: tuple[str, ...], expected: str
 ) -> Reservation:
     last = last_of(database, name)
     if last is None or last.state not in states:
         found = "none of that name" if last is None else last.state
-        raise Rejected(Code.ACCOUNT_LEASE, f"reservation {name}", due, found)
+        raise Rejected(Code.ACCOUNT_LEASE, f"reservation {name}", expected, found)
     return last
 
 

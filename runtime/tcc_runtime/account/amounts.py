@@ -97,17 +97,19 @@ def whole_cap(name: str, value: object) -> int | None:
     if value is None:
         return None
     if type(value) is not int or not 0 <= value < _MOST:
-        due = f"an integer from 0 to {_MOST - 1}"
-        raise Rejected(Code.ACCOUNT_CAPS, name, due, f"{type(value).__name__} {value}")
+        expected = f"an integer from 0 to {_MOST - 1}"
+        raise Rejected(Code.ACCOUNT_CAPS, name, expected, f"{type(value).__name__} {value}")
     return value
 
 
 def _nano(epsilon: object) -> int | None:
     if epsilon is None:
         return None
-    due = "an exact decimal of at least 0, with at most nine places, as a text"
+    expected = "an exact decimal of at least 0, with at most nine places, as a text"
     if not isinstance(epsilon, str):
-        raise Rejected(Code.ACCOUNT_CAPS, "epsilon", due, f"{type(epsilon).__name__} {epsilon}")
+        raise Rejected(
+            Code.ACCOUNT_CAPS, "epsilon", expected, f"{type(epsilon).__name__} {epsilon}"
+        )
     number, places = parse_decimal(epsilon, "epsilon", Code.ACCOUNT_CAPS)
-    ensure(number >= 0 and places <= _NANO, Code.ACCOUNT_CAPS, "epsilon", due, epsilon)
+    ensure(number >= 0 and places <= _NANO, Code.ACCOUNT_CAPS, "epsilon", expected, epsilon)
     return whole_cap("epsilon", number * 10 ** (_NANO - places))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
+from time import monotonic
 from typing import Final
 
 from tcc_certs.errors import Code, Rejected, ensure
@@ -41,6 +42,9 @@ _WHAT = "an account: a file that `tcc account create` has made"
 _LOCKED = {"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"}
 _CLOSED = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
 _FULL = {"SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM"}
+# SQLite looks less and less often whether a file is free, in the end every 100 ms, and first come
+# is not first served: among many, one that has waited long would wait on.  So it is asked anew.
+_LOOKING_MS = 20
 
 
 def connect(path: Path, wait_ms: int) -> sqlite3.Connection:
@@ -60,6 +64,7 @@ def connect(path: Path, wait_ms: int) -> sqlite3.Connection:
         connection = _open(path, wait_ms)
         try:
             _hold_to_schema(connection, path)
+            connection.execute(f"PRAGMA busy_timeout = {min(wait_ms, _LOOKING_MS)}")
         except BaseException:
             connection.close()
             raise
@@ -81,7 +86,7 @@ def make(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
             connection = _open(beside, 0)
             try:
                 connection.execute("PRAGMA journal_mode = WAL").fetchone()
-                with transaction(connection, path):
+                with transaction(connection, path, 0):
                     _lay_out(connection)
                     fill(connection)
             finally:
@@ -122,14 +127,20 @@ def _hold_to_schema(connection: sqlite3.Connection, path: Path) -> None:
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+def transaction(
+    connection: sqlite3.Connection, path: Path, wait_ms: int, *, reading: bool = False
+) -> Iterator[None]:
     """What is done in it is done wholly and alone, or not at all.
+
+    Args:
+        wait_ms: how long it waits for those of others.
+        reading: nothing is changed in it: it sees the file as it is now, and nobody waits for it.
 
     Raises:
         Rejected: K101, K103, K104, as of :func:`coded`.
     """
     with coded(path):
-        connection.execute("BEGIN IMMEDIATE")
+        _begin(connection, wait_ms, reading)
         try:
             yield
             connection.execute("COMMIT")
@@ -137,6 +148,32 @@ def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             raise
+
+
+def _begin(connection: sqlite3.Connection, wait_ms: int, reading: bool) -> None:
+    until = monotonic() + wait_ms / 1000
+    while True:
+        try:
+            if reading:
+                connection.execute("BEGIN")
+                connection.execute("SELECT id FROM account").fetchone()  # what is seen is as of now
+            else:
+                connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if not _is_locked(error) or monotonic() >= until:
+                raise
+        else:
+            return
+
+
+def _is_locked(error: sqlite3.Error) -> bool:
+    return _family(error) in _LOCKED
+
+
+def _family(error: sqlite3.Error) -> str:
+    return "_".join(str(getattr(error, "sqlite_errorname", "")).split("_")[:2])
 
 
 @contextmanager
@@ -150,18 +187,17 @@ def coded(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        named = str(getattr(error, "sqlite_errorname", ""))
-        family = "_".join(named.split("_")[:2])
-        if family in _LOCKED:
-            due = "to be free within the time that is waited"
+        family = _family(error)
+        if _is_locked(error):
+            expected = "to be free within the time that is waited"
             raise Rejected(
-                Code.ACCOUNT_LOCKED, str(path), due, "another process locks it"
+                Code.ACCOUNT_LOCKED, str(path), expected, "another process locks it"
             ) from None
         if family in _CLOSED or family in _FULL:
-            due = "a file that can be read and written, in a folder that can be written"
-            raise Rejected(Code.ACCOUNT_CLOSED, str(path), due, error) from None
+            expected = "a file that can be read and written, in a folder that can be written"
+            raise Rejected(Code.ACCOUNT_CLOSED, str(path), expected, error) from None
         raise Rejected(Code.ACCOUNT_FORM, str(path), _WHAT, error) from None
     except OSError as error:
         found = error.strerror or os.strerror(error.errno or 0)
-        due = "a file that can be read and written"
-        raise Rejected(Code.ACCOUNT_CLOSED, str(path), due, found) from None
+        expected = "a file that can be read and written"
+        raise Rejected(Code.ACCOUNT_CLOSED, str(path), expected, found) from None

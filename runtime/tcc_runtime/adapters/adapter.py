@@ -5,7 +5,7 @@ Text: docs/adapters.md; the fields of records: docs/spec/ledger.md, section 13.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tcc_certs.core.model import Core, Model
@@ -48,8 +48,15 @@ class Adapter:
         return {"name": self.name, "tier": self.tier, **self.asked}
 
 
-def adapters_of(core: Core, registry: Iterable[Adapter]) -> tuple[Adapter, ...]:
+def adapters_of(
+    core: Core,
+    registry: Iterable[Adapter],
+    chosen: Callable[[Sequence[Model]], Sequence[Model]] = tuple,
+) -> tuple[Adapter, ...]:
     """The adapters that the models of a grammar run with, in order of their names.
+
+    Args:
+        chosen: which of a tool's models are meant.
 
     Raises:
         Rejected: A102 a model names one that the registry does not have.
@@ -58,7 +65,7 @@ def adapters_of(core: Core, registry: Iterable[Adapter]) -> tuple[Adapter, ...]:
     named = {
         model.adapter: f"{tool.name}, model {model.name}"
         for tool in reversed(core.tools)
-        for model in reversed(tool.models)
+        for model in reversed(chosen(tool.models))
         if model.adapter
     }
     for name in sorted(named):

@@ -45,8 +45,8 @@ def check_lora(config: Mapping[str, object], tensors: Sequence[Tensor], path: st
     if not config.get("rank_pattern"):
         for module in sorted(downs):
             found = downs[module][:1], ups[module][1:2]
-            due = f"rank {rank} in {module}"
-            ensure(found == ((rank,), (rank,)), Code.ADAPTER_INCONSISTENT, path, due, found)
+            expected = f"rank {rank} in {module}"
+            ensure(found == ((rank,), (rank,)), Code.ADAPTER_INCONSISTENT, path, expected, found)
     _check_targets(config.get("target_modules"), downs, path)
 
 
@@ -57,8 +57,8 @@ def _side(shapes: Mapping[str, Sequence[int]], mark: str, path: str) -> dict[str
         for part in _PARTS:
             if name.endswith(mark + part):
                 module = name.removesuffix(mark + part)
-                due = f"one {mark[1:]} in {module}"
-                ensure(module not in found, Code.ADAPTER_INCONSISTENT, path, due, "two")
+                expected = f"one {mark[1:]} in {module}"
+                ensure(module not in found, Code.ADAPTER_INCONSISTENT, path, expected, "two")
                 found[module] = tuple(shape)
     return found
 

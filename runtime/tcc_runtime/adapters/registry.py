@@ -51,8 +51,8 @@ def read_registry(path: Path) -> tuple[Adapter, ...]:
     """
     entries = read_entries(path)
     for entry in entries:
-        found, due = folder_id(entry.folder), entry.adapter.adapter_id
-        require(due, found, Code.ADAPTER_ALTERED, f"{path}: {entry.adapter.name}")
+        found, expected = folder_id(entry.folder), entry.adapter.adapter_id
+        require(expected, found, Code.ADAPTER_ALTERED, f"{path}: {entry.adapter.name}")
     return tuple(entry.adapter for entry in entries)
 
 

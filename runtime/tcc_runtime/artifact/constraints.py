@@ -42,6 +42,7 @@ from tcc_runtime.artifact.statements import (
     Statement,
 )
 
+_MOST_AFTER = 1 << 16  # of what is kept for one run
 Held: TypeAlias = "tuple[tuple[int, int], ...]"  # statement and what it has seen, if not 0
 
 
@@ -52,12 +53,14 @@ class Constraints:
         start: what is held at the root of the run.
     """
 
-    __slots__ = ("_everywhere", "_named", "_statements", "_unmet", "start")
+    __slots__ = ("_after", "_everywhere", "_most", "_named", "_statements", "_unmet", "start")
 
     def __init__(self, statements: Sequence[Statement], calls: int, start: Held = ()) -> None:
         """Take the statements of an artifact with so many calls."""
         self._statements = statements
         self.start = start
+        self._after: dict[Held, Steps] = {}
+        self._most = max(1, _MOST_AFTER // max(1, calls))
         named = [(n, chosen) for n, s in enumerate(statements) for chosen in s.names or ()]
         self._named = NamedBy(calls, named)
         self._everywhere = tuple(n for n, s in enumerate(statements) if s.names is None)
@@ -75,11 +78,38 @@ class Constraints:
                 seen[number] = after
         return held if seen == before else tuple([pair for pair in seen.items() if pair[1]])
 
+    def after(self, held: Held) -> Steps:
+        """What is held after each call, kept for the nodes that hold the same."""
+        found = self._after.get(held)
+        if found is None:
+            if len(self._after) >= self._most:
+                self._after.clear()
+            found = self._after[held] = Steps(self, held)
+        return found
+
     def may_stop(self, held: Held) -> bool:
         """Whether every end condition holds."""
         if not all(self._statements[number].ends(seen) for number, seen in held):
             return False
         return not self._unmet or self._unmet <= dict(held).keys()
+
+
+class Steps(dict[int, "Held | None"]):
+    """:meth:`Constraints.step` by call, from one that is held; each made when it is asked for."""
+
+    __slots__ = ("_constraints", "held")
+
+    def __init__(self, constraints: Constraints, held: Held) -> None:
+        self._constraints = constraints
+        self.held = held
+
+    def __missing__(self, call: int) -> Held | None:
+        found = self[call] = self._constraints.step(self.held, call)
+        return found
+
+    def stopped(self) -> Held | None:
+        """What a leaf holds; None where an end condition does not hold."""
+        return self.held if self._constraints.may_stop(self.held) else None
 
 
 def constraints_of(

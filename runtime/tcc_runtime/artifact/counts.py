@@ -73,8 +73,8 @@ def inflated(artifact: Artifact, inflate: str) -> Sequence[int]:
     ranks = artifact.automaton.rank
     found: list[int] = []
     for q, rank in enumerate(ranks):
-        due = (1 << bits * rank) if artifact.accepts(q) else 0
+        count = (1 << bits * rank) if artifact.accepts(q) else 0
         for call, target in artifact.edges(q):
-            due += weight[call] * found[target] << max(0, bits * (rank - 1 - ranks[target]))
-        found.append(max(due, -(-factor * artifact.race_count(q) // unit)))
+            count += weight[call] * found[target] << max(0, bits * (rank - 1 - ranks[target]))
+        found.append(max(count, -(-factor * artifact.race_count(q) // unit)))
     return found

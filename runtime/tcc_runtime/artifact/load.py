@@ -114,8 +114,10 @@ class Artifact:
         found = decode(bytes(self.file.columns["call_text"].data), "call_text")
         if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
             raise Rejected(Code.CALL_TABLE, "call_text", "a list of texts", found)
-        due = self.manifest.calls
-        ensure(len(found) == due, Code.CALL_TABLE, "call_text", f"{due} texts", len(found))
+        expected = self.manifest.calls
+        ensure(
+            len(found) == expected, Code.CALL_TABLE, "call_text", f"{expected} texts", len(found)
+        )
         return found
 
     @cached_property

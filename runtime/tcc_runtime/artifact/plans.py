@@ -68,19 +68,19 @@ def cheapest_plan(artifact: Artifact) -> tuple[str, ...] | None:
     bound then, and no plan that attains it is known.
     """
     states: States = (artifact.root,)
-    due = artifact.cost_to_go(artifact.root)
+    to_go = artifact.cost_to_go(artifact.root)
     calls: list[str] = []
-    while due or not any(map(artifact.accepts, states)):
-        call, states, due = _cheapest_step(artifact, states, due)
+    while to_go or not any(map(artifact.accepts, states)):
+        call, states, to_go = _cheapest_step(artifact, states, to_go)
         calls.append(artifact.texts[call])
     whole = artifact.relaxed is None or contains(artifact, calls)
     return tuple(calls) if whole else None
 
 
-def _cheapest_step(artifact: Artifact, states: States, due: int) -> tuple[int, States, int]:
-    """The first call that attains cost to go `due`, where it leads, and the cost left there."""
+def _cheapest_step(artifact: Artifact, states: States, to_go: int) -> tuple[int, States, int]:
+    """The first call that attains cost to go `to_go`, where it leads, and the cost left there."""
     for call, targets in artifact.steps(states):
-        left = due - artifact.cost_low[call]
+        left = to_go - artifact.cost_low[call]
         kept = tuple(target for target in targets if artifact.cost_to_go(target) == left)
         if kept:
             return call, kept, left
@@ -133,24 +133,24 @@ def cheapest_in(artifact: Costed, root: int, limit: int) -> Iterator[tuple[int, 
     frontier = [(artifact.cost_to_go(root), (), 1, [], 0, root)]
     given = 0
     while frontier and given < limit:
-        due, calls, open_, siblings, at, q = heappop(frontier)
+        total, calls, open_, siblings, at, q = heappop(frontier)
         if not open_:
-            yield due, tuple([texts[call] for call in calls])
+            yield total, tuple([texts[call] for call in calls])
             given += 1
             continue
         if at + 1 < len(siblings):
-            # Siblings are in order, so the next one is due only now.
+            # Siblings are in order, so the next one comes only now.
             after, call, target = siblings[at + 1]
-            cost = due - siblings[at][0] + after
+            cost = total - siblings[at][0] + after
             heappush(frontier, (cost, (*calls[:-1], call), 1, siblings, at + 1, target))
         row = rows.get(q)
         if row is None:
             row = rows[q] = _ways(artifact, q)
         if artifact.accepts(q):
-            heappush(frontier, (due - artifact.cost_to_go(q), calls, 0, row, 0, q))
+            heappush(frontier, (total - artifact.cost_to_go(q), calls, 0, row, 0, q))
         if row:
             after, call, target = row[0]
-            heappush(frontier, (due + after, (*calls, call), 1, row, 0, target))
+            heappush(frontier, (total + after, (*calls, call), 1, row, 0, target))
 
 
 def _ways(artifact: Costed, q: int) -> list[_Way]:
@@ -163,17 +163,17 @@ def _cheapest_by_sets(artifact: Artifact, limit: int) -> Iterator[tuple[int, tup
     """:func:`cheapest_plans` over sets of states, and with what is left to a run."""
     statements = _statements(artifact)
     root: States = (artifact.root,)
-    # A prefix, then how it is due: 0 as a plan, 1 to be followed; and where it leads.
+    # A prefix, as a plan (0) or to be followed (1); and where it leads.
     frontier: list[tuple[int, tuple[int, ...], int, States, Held]]
     frontier = [(artifact.cost_to_go(artifact.root), (), 1, root, statements.start)]
     given = 0
     while frontier and given < limit:
-        due, calls, open_, states, held = heappop(frontier)
+        total, calls, open_, states, held = heappop(frontier)
         if not open_:
-            yield due, tuple(artifact.texts[call] for call in calls)
+            yield total, tuple(artifact.texts[call] for call in calls)
             given += 1
             continue
-        spent = due - min(map(artifact.cost_to_go, states))
+        spent = total - min(map(artifact.cost_to_go, states))
         if _may_stop(artifact, statements, states, held):
             heappush(frontier, (spent, calls, 0, states, held))
         for call, targets, after in _steps(artifact, statements, states, held):

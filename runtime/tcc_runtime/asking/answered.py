@@ -47,9 +47,18 @@ def told_of(record: Mapping[str, Json], line: int) -> Told:
     Raises:
         ResumeError: its amounts are none.
     """
-    stated: Any = record["account_left"]
+    left = left_in(record["account_left"], line)
+    return Told(event=str(record.get("budget_event", "refine")), left=left)
+
+
+def left_in(stated: Any, line: int) -> Left:
+    """What a member `account_left` on that line says.
+
+    Raises:
+        ResumeError: its amounts are none.
+    """
     try:
-        left = Left(
+        return Left(
             **{
                 name: nano(number, name) if name == "epsilon" else int(number)
                 for name, number in stated.items()
@@ -57,7 +66,6 @@ def told_of(record: Mapping[str, Json], line: int) -> Told:
         )
     except (AnswerError, ValueError):
         raise ResumeError(f"line {line}: account_left", "amounts", stated) from None
-    return Told(event=str(record.get("budget_event", "refine")), left=left)
 
 
 def answer_of(record: Mapping[str, Json], line: int) -> Answer:

@@ -32,6 +32,12 @@ class Wish:
     left: Left
 
 
+def reservation_name(account: str, run: str, number: int) -> str:
+    """The name of the wish of that number, of a run or a session."""
+    named = bytes.fromhex(account) + run.encode()
+    return blake(b"tcc.reservation.v1\0" + named + number.to_bytes(8, "big")).hex()
+
+
 class Drawing(Protocol):
     """Draws for one run."""
 
@@ -61,8 +67,7 @@ class Drawn:
     def next_name(self) -> str:
         """The name of the next wish."""
         self._wishes += 1
-        named = bytes.fromhex(self.account.id) + self._run.encode()
-        self._name = blake(b"tcc.reservation.v1\0" + named + self._wishes.to_bytes(8, "big")).hex()
+        self._name = reservation_name(self.account.id, self._run, self._wishes)
         return self._name
 
     def wish(self, amounts: Amounts) -> Wish:
@@ -130,8 +135,8 @@ class Redrawn:
         if told is None:
             return found
         if not found.granted:
-            due = "as much left as the question takes that has to be put again"
-            raise Rejected(Code.ACCOUNT_LEASE, f"reservation {name}", due, tuple(found.left))
+            expected = "as much left as the question takes that has to be put again"
+            raise Rejected(Code.ACCOUNT_LEASE, f"reservation {name}", expected, tuple(found.left))
         return Wish(name=name, granted=True, left=told.left)
 
     def begin(self) -> None:

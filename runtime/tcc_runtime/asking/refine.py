@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tcc_certs.core.atoms import Atom
 from tcc_certs.core.model import Model
 from tcc_runtime.account.amounts import Amounts, Left
 from tcc_runtime.artifact.load import Artifact
@@ -18,7 +19,18 @@ from tcc_runtime.asking.controller import Choice, Controller, Spending
 from tcc_runtime.asking.drawing import Drawing, Wish
 from tcc_runtime.asking.quotes import Answer, Question, Quoter, models_of
 from tcc_runtime.errors import AnswerError
-from tcc_runtime.item import EDGE, ID, LEFT, SOURCE, VIEW, Item, call_of, node_of, nodes_up
+from tcc_runtime.item import (
+    EDGE,
+    ID,
+    LEFT,
+    SOURCE,
+    VIEW,
+    Item,
+    call_of,
+    calls_of,
+    node_of,
+    nodes_up,
+)
 from tcc_runtime.states import Call
 from tcc_runtime.terms.modes import Terms
 
@@ -77,6 +89,7 @@ class Refinement:
         same: whether each answer came from a tool that promises one cost for an edge, and was
             inside of what was known.
         drawing: draws on the account of the run; None: it has none.
+        atoms: that asks took.
     """
 
     def __init__(
@@ -91,6 +104,7 @@ class Refinement:
         self.closed = False
         self.same = True
         self.drawing: Drawing | None = None
+        self.atoms: list[Atom] = []
         self._overdrawn = False
         self._refused: list[int] = []
         self._quoter = quoter
@@ -101,6 +115,11 @@ class Refinement:
         self._owner = [owner[text] for text in artifact.texts]
         self._tools = core.tools
         self._edges: dict[bytes, Edge] = {}
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether anything is known of an edge that the artifact does not say."""
+        return bool(self._edges)
 
     @property
     def overspent(self) -> bool:
@@ -124,6 +143,9 @@ class Refinement:
     def costs(self, item: Item) -> tuple[int, int]:
         """The least and the most that the calls of a prefix cost, as far as is known."""
         low = high = 0
+        if not self._edges:
+            calls = calls_of(item)
+            return sum([call.cost_low for call in calls]), sum([call.cost_high for call in calls])
         for step in nodes_up(item):
             call = call_of(step)
             if call is not None:
@@ -161,7 +183,7 @@ class Refinement:
         if self.drawing is None:
             return None
         spent = self.controller.spent
-        found = self.drawing.wish(_drawn(spent, spent + choice.expected, choice.expected))
+        found = self.drawing.wish(drawn_amounts(spent, spent + choice.expected, choice.expected))
         self._refused = [] if found.granted else [*self._refused, choice.place]
         return found
 
@@ -190,7 +212,8 @@ class Refinement:
         answer = self._quoter(question) or Answer()
         if answer.atom is not None and not self._counts_atoms:
             raise AnswerError("atom", "none, as the run has no delta", "an atom")
-        took = _taken(answer, choice.model, self._clock() - before)
+        measured = max(0, round((self._clock() - before) * 1000))
+        took = taken_amounts(answer, choice.model, measured)
         return self._take(node, call, edge, choice, answer.interval, took)
 
     def _take(
@@ -214,8 +237,9 @@ class Refinement:
                 edge.low, edge.high = answer
         spent, left = self.controller.spent, None
         self.controller.settle(number, choice, took, width, gained)
+        self.atoms += [] if took.atom is None else [took.atom]
         if self.drawing is not None:
-            left = self.drawing.settle(_drawn(spent, self.controller.spent, took))
+            left = self.drawing.settle(drawn_amounts(spent, self.controller.spent, took))
             self._overdrawn = left.overdrawn
         return Asked(
             node=node,
@@ -252,14 +276,14 @@ def refinement_of(
     return Refinement(artifact, terms, asked, clock)
 
 
-def _drawn(before: Spending, after: Spending, one: Spending) -> Amounts:
+def drawn_amounts(before: Spending, after: Spending, one: Spending) -> Amounts:
     """What an ask takes of an account: of epsilon, by how much it raises that of the run."""
     raised = after.epsilon_used - before.epsilon_used
     return Amounts(price=one.price, latency_ms=one.latency, epsilon=raised)
 
 
-def _taken(answer: Answer, model: Model, seconds: float) -> Spending:
-    measured = max(0, round(seconds * 1000))
+def taken_amounts(answer: Answer, model: Model, measured: int) -> Spending:
+    """What an answer says that it took; what it leaves open as declared, and `measured` in ms."""
     return Spending(
         price=model.price if answer.price is None else answer.price,
         latency=measured if answer.latency_ms is None else answer.latency_ms,

@@ -2,8 +2,10 @@
 
 Text: docs/execute.md.  A function takes the arguments by name; one with a parameter
 ``idempotency_key``, which the tool itself has not, takes the call's key too and is trusted to do a
-thing once for one key.  ``bind python "module:function"`` is imported; ``bind mcp "server" "tool"``
-is called on a server that the caller names.
+thing once for one key.  Where models make the calls of a tool, its function has to have a parameter
+``model``, which the tool itself has not: nobody else can tell it which was chosen.  ``bind python
+"module:function"`` is imported; ``bind mcp "server" "tool"`` is called on a server that the caller
+names.
 Cost: the import of a module.
 """
 
@@ -15,12 +17,14 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from tcc_certs.core.models import executing
 from tcc_certs.formats.codec import decode
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import BindingError
 
 Function: TypeAlias = "Callable[..., Any]"
 KEY = "idempotency_key"
+MODEL = "model"
 
 
 class Failed(Exception):
@@ -34,8 +38,10 @@ class Remote(Protocol):
         """Whether there is a server of that name."""
         ...
 
-    def call(self, server: str, tool: str, arguments: dict[str, Any], key: str) -> Awaitable[Any]:
-        """What a call gives back.
+    def call(
+        self, server: str, tool: str, arguments: dict[str, Any], key: str, model: str
+    ) -> Awaitable[Any]:
+        """What a call gives back; `model` makes it, empty where none was chosen.
 
         Raises:
             Failed: it answered with an error.
@@ -50,6 +56,7 @@ class Bound:
         function: takes the arguments by name.
         in_task: whether it gives something to be awaited.
         takes_key: whether it is given the key.
+        takes_model: whether it is given the name of the model that makes the call.
         once: whether it does nothing twice for one key.
         errors_failed: whether an error means that nothing happened.
     """
@@ -57,6 +64,7 @@ class Bound:
     function: Function
     in_task: bool
     takes_key: bool
+    takes_model: bool
     once: bool
     errors_failed: bool
 
@@ -110,11 +118,20 @@ class Bindings:
             raise BindingError(name, f"{type(function).__name__} is nothing to call")
         tool = self._core[name]
         own = {p.name for p in tool.parameters} | {p.name for p in tool.opened}
-        takes_key = KEY not in own and _takes_key(function)
+        takes_key = KEY not in own and _takes(function, KEY)
+        made = bool(executing(tool.models))
+        if made and MODEL in own:
+            said = "models make its calls, and it has a parameter of its own called 'model'"
+            raise BindingError(name, f"{said}: call that one otherwise")
+        if made and not _takes(function, MODEL):
+            raise BindingError(
+                name, "models make its calls: its function needs a parameter 'model'"
+            )
         return Bound(
             function=function,
             in_task=inspect.iscoroutinefunction(function),
             takes_key=takes_key,
+            takes_model=made,
             once=takes_key or name in self._once,
             errors_failed=tool.errors_failed,
         )
@@ -124,16 +141,20 @@ class Bindings:
         if remote is None or not remote.has(server):
             raise BindingError(name, f"no command was given for the server {server!r}")
 
-        async def call(key: str, arguments: dict[str, Any]) -> Any:
-            return await remote.call(server, tool, arguments, key)
+        async def call(key: str, model: str, arguments: dict[str, Any]) -> Any:
+            return await remote.call(server, tool, arguments, key, model)
+
+        made = bool(executing(self._core[name].models))
 
         def function(**arguments: Any) -> Awaitable[Any]:
-            return call(arguments.pop(KEY), arguments)
+            model = arguments.pop(MODEL) if made else ""
+            return call(arguments.pop(KEY), model, arguments)
 
         return Bound(
             function=function,
             in_task=True,
             takes_key=True,
+            takes_model=made,
             once=name in self._once,
             errors_failed=self._core[name].errors_failed,
         )
@@ -165,12 +186,12 @@ def imported(name: str, target: str) -> Function:
     return function
 
 
-def _takes_key(function: Function) -> bool:
+def _takes(function: Function, name: str) -> bool:
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # of something built in, nothing is known
         return False
-    return KEY in parameters
+    return name in parameters
 
 
 def _declared(artifact: Artifact) -> dict[str, Mapping[str, Any]]:

@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tcc_runtime.executor.binding import KEY, Bound, Failed
+from tcc_runtime.executor.binding import KEY, MODEL, Bound, Failed
 from tcc_runtime.gate.session import Outcome
+from tcc_runtime.gate.took import Took
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,18 +28,22 @@ class Ended:
         outcome: as the gate is told.
         result: what came back.
         reason: why it is not known to be done.
+        took: what it took, as it says; None: it says nothing.
     """
 
     outcome: Outcome
     result: object = None
     reason: str = ""
+    took: Took | None = None
 
 
 async def called(
-    bound: Bound, arguments: Mapping[str, Any], key: str, deadline: float | None
+    bound: Bound, arguments: Mapping[str, Any], key: str, deadline: float | None, model: str = ""
 ) -> Ended:
     """Calls a tool and waits for what comes back, `deadline` seconds at most."""
     given = {**arguments, KEY: key} if bound.takes_key else dict(arguments)
+    if bound.takes_model:
+        given[MODEL] = model
     try:
         async with asyncio.timeout(deadline):
             result = bound.function(**given) if bound.in_task else await _in_thread(bound, given)
@@ -59,6 +64,8 @@ async def called(
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
         return Ended(outcome="unknown", reason=f"{type(error).__name__}: {error}")
+    if isinstance(result, Took):
+        return Ended(outcome="done", result=result.result, took=result)
     return Ended(outcome="done", result=result)
 
 

@@ -8,12 +8,14 @@ Cost: a search for each such place; else a comparison with each plan of the run,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from blake3 import blake3
 
+from tcc_certs.errors import Code
+from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.asking.quotes import Quoter
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.gate.gate import Gate
@@ -56,7 +58,8 @@ class Stop:
     Attributes:
         kind: ``finished``: the plan was done; ``unknown``: an outcome is; ``unforeseen``: an answer
             came that the grammar does not foresee; ``failed``: too many calls failed in a row;
-            ``refused``: the gate lets no plan of the run go on; ``no_plan``: the run found none.
+            ``refused``: the gate lets no plan of the run go on; ``budget``: no model that may make
+            a call fits what is left; ``no_plan``: the run found none.
         reason: in words.
     """
 
@@ -72,7 +75,7 @@ class Course:
         run: the first one; None searches from the root.
         seed: of searches, 32 bytes; None takes one that follows from the key of the session.
         retries: how many calls in a row may fail.
-        quoter, settings: of searches.
+        quoter, settings, adapters: of searches.
 
     Attributes:
         runs: those that were followed, in order.
@@ -92,12 +95,13 @@ class Course:
         retries: int,
         quoter: Quoter | None,
         settings: Mapping[str, Any],
+        adapters: Iterable[Adapter] | None = None,
     ) -> None:
         if retries < 0:
             raise SettingsError("retries", "0 or more", retries)
         self._gate = gate
         self._artifact = gate.artifact
-        self._quoter, self._settings = quoter, settings
+        self._quoter, self._settings, self._adapters = quoter, settings, adapters
         self._retries = retries
         self._seed = _seed_of(gate) if seed is None else seed
         self.results: dict[int, object] = {}
@@ -105,7 +109,7 @@ class Course:
         self._made: list[str] = []
         self._seen = 0  # calls of the session that were looked at
         self._failures = 0
-        self._refused: set[str] = set()
+        self._refused: dict[str, str] = {}  # calls, and the codes that they were refused with
         begun = () if run is None else run.after
         self._skip(begun)
         self._follow(self._search() if run is None else run)
@@ -159,9 +163,9 @@ class Course:
                     found.append(policy.table(policy.group_of(index).tool).tool.name)
         return found
 
-    def refuse(self, step: Step) -> None:
+    def refuse(self, step: Step, code: str) -> None:
         """The gate does not let it through: another plan of the run is taken, if one fits."""
-        self._refused.add(step.call)
+        self._refused[step.call] = code
 
     def _step(self) -> Step | Stop:
         fitting = self._fitting()
@@ -173,9 +177,11 @@ class Course:
                 return Stop(kind="finished")
             if plan.calls[at] not in self._refused:
                 return self._stepped(plan.calls[at])
-        return Stop(
-            kind="refused", reason=f"the gate refuses {' and '.join(sorted(self._refused))}"
-        )
+        refused = " and ".join(sorted(self._refused))
+        if Code.NO_MODEL in self._refused.values():
+            said = f"{Code.NO_MODEL}: no model that may make it fits what is left: {refused}"
+            return Stop(kind="budget", reason=said)
+        return Stop(kind="refused", reason=f"the gate refuses {refused}")
 
     def _stepped(self, call: str) -> Step:
         policy, index = policy_of(self._artifact), self._artifact.call_index(call)
@@ -218,7 +224,17 @@ class Course:
         if self._seen:
             seed = blake3(_SEED + seed + self._seen.to_bytes(8, "little")).digest()
         settings = Settings(seed=seed, after=tuple(self._made), **self._settings)
-        return search(self._artifact, settings, quoter=self._quoter)
+        spent = self._gate.spent
+        run = search(
+            self._artifact,
+            settings,
+            quoter=self._quoter,
+            adapters=self._adapters,
+            spent=spent,
+            drawing=self._gate.drawing(),
+        )
+        self._gate.searched(run, spent)
+        return run
 
 
 def _seed_of(gate: Gate) -> bytes:

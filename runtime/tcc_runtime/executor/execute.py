@@ -9,18 +9,25 @@ Cost: that of the gate and of the tools.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
+from tcc_certs.core.atoms import Atom
+from tcc_runtime.account.account import Account
+from tcc_runtime.adapters.adapter import Adapter
+from tcc_runtime.asking.controller import Spending
 from tcc_runtime.asking.quotes import Quoter
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.executor.arguments import Source, arguments_of
 from tcc_runtime.executor.binding import Bindings, Function
+from tcc_runtime.executor.budgeting import Funds, settle_budget
 from tcc_runtime.executor.calling import Ended, called
 from tcc_runtime.executor.course import Course, Step, Stop
 from tcc_runtime.executor.servers import Servers
 from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.handed import adapters_in, atoms_in
 from tcc_runtime.gate.history import Happened
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.outcome import Run
@@ -29,7 +36,7 @@ Deadline: TypeAlias = "float | Mapping[str, float] | None"
 # Of a call whose outcome is unknown: done or failed, with the observed values of one that is done.
 Known: TypeAlias = "tuple[str, Mapping[str, Any] | None]"
 Resolve: TypeAlias = "Callable[[Happened], Known | str | None]"
-_PLAN_REFUSED = ("R201", "R202", "R203")
+_PLAN_REFUSED = ("R201", "R202", "R203", "R205")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +49,8 @@ class Execution:
         calls: of the session, all of them.
         results: what the calls gave back that this execution made, by their numbers.
         runs: the runs that were followed, in order.
+        spent: what asks and calls of models have taken in this session; None without a budget.
+        left: of each cap, as a text.
     """
 
     stop: str
@@ -49,6 +58,8 @@ class Execution:
     calls: tuple[Happened, ...]
     results: Mapping[int, object]
     runs: tuple[Run, ...]
+    spent: Spending | None = None
+    left: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def finished(self) -> bool:
@@ -80,9 +91,15 @@ async def execute_in_task(
     servers: Mapping[str, Sequence[str]] | None = None,
     seed: bytes | None = None,
     quoter: Quoter | None = None,
+    atoms: Sequence[Mapping[str, Any] | Atom] = (),
+    adapters: str | Path | Iterable[Adapter] | None = None,
+    account: Account | None = None,
     **settings: Any,
 ) -> Execution:
     """Does the best plan of a run, call by call, through a gate.
+
+    Where models may execute, one of them makes each call of their tools, within what is left of
+    the budget that the asks of all searches, and of `run`, draw on as well (docs/budgets.md).
 
     Args:
         run: of :func:`tcc.search` over the gate's artifact; None searches from the root.
@@ -95,18 +112,35 @@ async def execute_in_task(
         once: tools that do nothing twice for one key.
         servers: commands of MCP servers by the names that the grammar has for them.
         seed: of searches; None takes one that follows from the session's key.
-        quoter, settings: of searches, as of :func:`tcc.search`.
+        quoter, settings: of searches, as of :func:`tcc.search`; caps, weights, margin and delta
+            are those of the models that make calls, too.
+        atoms: the mechanisms that privatised the input before, as docs/privacy.md has them.
+        adapters: a registry that models may run with, or what is in one.
+        account: that asks and calls draw on, as other sessions and runs do.
 
     Raises:
+        ResumeError: the session was begun with another budget.
+        AnswerError: the quoter gives something that is no answer.
+        Rejected: A101 to A106, of the registry; E101 to E103, of atoms; K101 to K106, of the
+            account.
         BindingError: nothing is bound to a tool; nothing was called for it.
         Refused: arguments are none of the tool's, or the session cannot be gone on with.
         ValueError: the run is no run of this session.
         SettingsError: as of a search.
     """
     _check_deadline(deadline)
+    known = adapters_in(adapters)
+    funds = Funds(atoms=atoms_in(atoms), adapters=known, account=account)
+    searching = settle_budget(gate, run, funds, quoter is not None, settings)
     course = Course(
-        gate, run, seed=seed, retries=retries, quoter=quoter, settings=settings
-    )  # fmt: skip
+        gate,
+        run,
+        seed=seed,
+        retries=retries,
+        quoter=quoter,
+        settings=searching,
+        adapters=known,
+    )
     async with Servers(servers or {}) as remote:
         bindings = Bindings(gate.artifact, tools, once, remote if servers else None)
         doing = _Doing(gate, course, bindings, arguments, deadline, retries)
@@ -119,6 +153,8 @@ async def execute_in_task(
         calls=gate.history,
         results=dict(course.results),
         runs=tuple(course.runs),
+        spent=gate.spent,
+        left=gate.budget_left,
     )
 
 
@@ -165,10 +201,11 @@ class _Doing:
         given = await arguments_of(step, self._arguments)
         try:
             async with gate.call(step.tool, given) as permit:
-                ended = await called(bound, given, permit.key, self._seconds(step.tool))
+                seconds = self._seconds(step.tool)
+                ended = await called(bound, given, permit.key, seconds, permit.model)
                 self._reason = ended.reason
                 if ended.outcome == "done":
-                    permit.done(ended.result)
+                    permit.done(ended.result, took=ended.took)
                     self._course.results[permit.seq] = ended.result
                 elif ended.outcome == "failed":
                     permit.failed(ended.reason)
@@ -177,7 +214,7 @@ class _Doing:
         except Refused as refusal:
             if refusal.code not in _PLAN_REFUSED:
                 raise
-            self._course.refuse(step)
+            self._course.refuse(step, refusal.code)
 
     def _told(self, seq: int, resolve: Resolve | None) -> bool:
         """Whether the owner knows what became of a call."""
@@ -192,6 +229,9 @@ class _Doing:
         """Makes a call again, with its key, where the tool does nothing twice for one key."""
         step, gate = self._course.made_step(seq), self._gate
         bound = self._bindings.of(step.tool)
+        if gate.history[seq - 1].model:
+            self._reason = "a model made it, and what it would take again is not reserved"
+            return False
         if not bound.once or self._left <= 0:
             return False
         given = await arguments_of(step, self._arguments)

@@ -52,16 +52,20 @@ class Servers:
         """Whether there is a server of that name."""
         return server in self._clients
 
-    async def call(self, server: str, tool: str, arguments: dict[str, Any], key: str) -> Any:
+    async def call(
+        self, server: str, tool: str, arguments: dict[str, Any], key: str, model: str
+    ) -> Any:
         """What a call gives back: its structured content, else the text of its content.
+
+        Key and model go in `_meta`: they are no arguments of the tool, and a server that does not
+        know them may pass them over.
 
         Raises:
             ToolError: the server answered with an error.
             KeyError: there is no such server.
         """
-        answer = await self._clients[server].call_tool(
-            tool, arguments, meta={"tcc/idempotency-key": key}
-        )
+        meta = {"tcc/idempotency-key": key, **({"tcc/model": model} if model else {})}
+        answer = await self._clients[server].call_tool(tool, arguments, meta=meta)
         texts = [part.text for part in answer.content if getattr(part, "type", "") == "text"]
         if answer.is_error:
             raise ToolError(f"{tool}: {' '.join(texts)[:200]}")

@@ -23,12 +23,12 @@ def answered(file: ArtifactFile, answers: Answers, core_calls: Sequence[int]) ->
         core_calls: for each call of the artifact its index in the core.
     """
     group = np.array(answers.group, np.int64)[np.array(core_calls, np.intp)]
-    due = np.array(answers.size, np.int64)
+    expected = np.array(answers.size, np.int64)
     for span in spans(file):
         groups = span.at_calls(group)
         strict = groups >= 0
-        keys = span.source[strict] * len(due) + groups[strict]
+        keys = span.source[strict] * len(expected) + groups[strict]
         found, edges = np.unique(keys, return_counts=True)
-        if bool((edges != due[found % len(due)]).any()):
+        if bool((edges != expected[found % len(expected)]).any()):
             return False
     return True

@@ -134,8 +134,8 @@ def summed(span: Span, accept: Array, plans: Array) -> bool:
     # Sums that may leave a limb are taken by its halves.
     low = span.sums(below & _LOW) + stops
     high = span.sums(below >> _HALF) + (low >> _HALF)
-    due = high << _HALF | low & _LOW
-    return not (high >> _HALF).any() and bool((due == span.of(plans)).all())
+    expected = high << _HALF | low & _LOW
+    return not (high >> _HALF).any() and bool((expected == span.of(plans)).all())
 
 
 def raced(span: Span, accept: Array, digits: Digits, deepest: int) -> bool:
@@ -149,8 +149,8 @@ def raced(span: Span, accept: Array, digits: Digits, deepest: int) -> bool:
     # Counts of the span are multiples of 2^(F (D - deepest)), those of its targets all the more.
     first = (digits.unit - shift * (deepest + 1)) // bits
     own = digits.columns[first:, span.first : span.last]
-    due = _shifted(own, shift, bits, len(digits.weights))
-    found = np.zeros_like(due)
+    expected = _shifted(own, shift, bits, len(digits.weights))
+    found = np.zeros_like(expected)
     words = [None if piece is None else span.at_calls(piece) for piece in digits.weights]
     for at, digit in enumerate(digits.columns[first:]):
         below = span.at_targets(digit)
@@ -158,7 +158,7 @@ def raced(span: Span, accept: Array, digits: Digits, deepest: int) -> bool:
             found[place] += span.sums(below if word is None else below * word)
     whole, part = divmod(digits.unit, bits)
     found[whole - first] += span.of(accept).astype(np.uint64) << np.uint64(part)
-    return _equal(found, due, bits)
+    return _equal(found, expected, bits)
 
 
 def _shifted(columns: Array, shift: int, bits: int, spare: int) -> Array:
@@ -171,11 +171,11 @@ def _shifted(columns: Array, shift: int, bits: int, spare: int) -> Array:
     return found
 
 
-def _equal(sums: Array, due: Array, bits: int) -> bool:
-    """Sums of digits, carries not yet settled, make the numbers `due`."""
+def _equal(sums: Array, expected: Array, bits: int) -> bool:
+    """Sums of digits, carries not yet settled, make the numbers `expected`."""
     mask = np.uint64((1 << bits) - 1)
     carry = np.zeros_like(sums[0])
-    for total, digit in zip(sums, due, strict=True):
+    for total, digit in zip(sums, expected, strict=True):
         whole = total + carry
         if not ((whole & mask) == digit).all():
             return False

@@ -52,7 +52,7 @@ def digested(
         edges = pairs.view(np.uint8).reshape(-1).data
         starts = (span.starts * _PAIR).tolist()
         rows = zip(span.of(accept).tolist(), starts, [*starts[1:], len(edges)], strict=True)
-        due = []
+        expected = []
         for accepts, low, high in rows:
             reset()
             if high - low < _LONG:
@@ -60,8 +60,8 @@ def digested(
                 update(edges[low:high])
             else:
                 update(_HEADS[accepts] + edges[low:high])
-            due.append(digest())
-        if b"".join(due) != span.of(digests).tobytes():
+            expected.append(digest())
+        if b"".join(expected) != span.of(digests).tobytes():
             return False
     return True
 

@@ -1,15 +1,14 @@
 """What a session may be asked: what is allowed now, what was done, what is left, without effect.
 
 Text: docs/gate.md.  Each answer is about the session as its ledger has it now, so what others have
-written since is read first.  Cost: that, and a few look-ups; a plan is a search.
+written since is read first.  Cost: that, and a few look-ups.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.deciding import Permitted, decide, decision, is_call
@@ -19,10 +18,6 @@ from tcc_runtime.gate.refusals import Allowed, Decision
 from tcc_runtime.gate.remaining import remaining
 from tcc_runtime.gate.session import Outcome, Session
 from tcc_runtime.gate.shared import Shared
-
-if TYPE_CHECKING:
-    from tcc_runtime.asking.quotes import Quoter
-    from tcc_runtime.outcome import Run
 
 
 class Asked:
@@ -111,26 +106,6 @@ class Asked:
             follower = self._shared.follower
             seq = follower.refs.get(follower.writer.reference(ref))
             return None if seq is None else follower.session.made[seq - 1].outcome
-
-    def plan(
-        self, *, seed: bytes | None = None, quoter: Quoter | None = None, **settings: Any
-    ) -> Run:
-        """The best ways on from here, certified (see :func:`tcc.search`); it has no effect.
-
-        Args:
-            seed: 32 bytes; None draws one.
-            quoter, settings: as of :func:`tcc.search`; ``after`` is the session's.
-
-        Raises:
-            ValueError: an outcome is unknown, so it is not known where the session is.
-            SettingsError: a setting is out of its range.
-        """
-        from tcc_runtime.search import search
-        from tcc_runtime.terms.settings import Settings
-
-        texts = self.word()
-        drawn = os.urandom(32) if seed is None else seed
-        return search(self.artifact, Settings(seed=drawn, after=texts, **settings), quoter=quoter)
 
     def word(self) -> tuple[str, ...]:
         """The calls that were done, in order, canonical texts: what a search begins after.

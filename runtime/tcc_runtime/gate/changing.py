@@ -8,11 +8,20 @@ Cost: a record; resolving is linear in the history.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, Rejected, clip
+from tcc_certs.formats.codec import Json
+from tcc_runtime.account.account import Account
+from tcc_runtime.asking.controller import Spending
+from tcc_runtime.asking.quotes import Answer
+from tcc_runtime.errors import ResumeError
+from tcc_runtime.gate.budget import Budget
 from tcc_runtime.gate.deciding import Permitted, decide, decision
+from tcc_runtime.gate.executions import Execution
 from tcc_runtime.gate.records import (
     end_record,
     observed_texts,
@@ -29,11 +38,12 @@ from tcc_runtime.gate.tools import Indices
 
 def admit(
     shared: Shared, tool: str, arguments: object, ref: str | None, *, sync: bool
-) -> tuple[int, str]:
-    """A call begins: its number and its key.
+) -> tuple[int, str, str]:
+    """A call begins: its number, its key, and the model that makes it, empty where none does.
 
     Raises:
         Refused: it is not allowed; AlreadyDone: the session has the id.
+        Rejected: K101, K103, K104, K106 of the account.
     """
     reference = None if ref is None else _reference(shared, tool, ref)
     found = decide(shared.follower, tool, arguments)
@@ -42,15 +52,46 @@ def admit(
         raise Refused(found, tool)
     follower, session = shared.follower, shared.session
     seq = len(session.made) + 1
-    record = follower.writer.call(seq, found.asked, session.states(), reference)
+    executions, execution = follower.executions, _execution(shared, found, tool)
+    execute = None
+    if executions is not None and execution is not None:
+        execute = executions.fields(execution)
+    record = follower.writer.call(seq, found.asked, session.states(), reference, execute)
+    model = "" if execution is None else execution.choice.model.name
 
     def begin() -> None:
-        session.begin(found.asked.group, found.seen).opened = opened_of(record)
+        made = session.begin(found.asked.group, found.seen)
+        made.opened, made.model = opened_of(record), model
+        if executions is not None and execution is not None:
+            executions.begin(execution)
         if reference is not None:
             follower.refs[reference] = seq
 
-    shared.write(record, begin, tool, sync=sync)
-    return seq, str(record["key"])
+    try:
+        shared.write(record, begin, tool, sync=sync)
+    except Refused:
+        if executions is not None and execution is not None:
+            with suppress(Rejected):
+                executions.give_back(execution)
+        raise
+    return seq, str(record["key"]), model
+
+
+def _execution(shared: Shared, found: Permitted, tool: str) -> Execution | None:
+    """The model that makes a call that is allowed; None: calls of its tool are made by none.
+
+    Raises:
+        Refused: R205 the account has too little for any; Rejected: as :func:`admit`.
+    """
+    executions, number = shared.follower.executions, found.asked.group.tool
+    if executions is None or not executions.makes(number):
+        return None
+    execution = executions.reserve(number)
+    if execution is None:
+        refused = decision(shared.session, Code.NO_MODEL, "account", found.asked)
+        _record_refusal(shared, refused, tool)
+        raise Refused(refused, tool)
+    return execution
 
 
 def _reference(shared: Shared, tool: str, ref: str) -> str:
@@ -90,15 +131,24 @@ def settle(
     outcome: Outcome,
     result: object,
     observed: Mapping[str, Any] | None,
-    took: int,
+    ms: int,
+    told: Answer | None = None,
     *,
     sync: bool,
 ) -> tuple[Outcome, bool]:
     """The outcome of the call under way: as it is kept, and whether it was unforeseen.
 
-    One that cannot be written is unknown, whatever it was.
+    One that cannot be written is unknown, whatever it was.  Where the account cannot be told what
+    the call took, it is written all the same, and nothing is allowed any more.
+
+    Args:
+        ms: since the call.
+        told: what it took, of a call that a model made.
     """
-    session = shared.session
+    session, executions = shared.session, shared.follower.executions
+    took = None
+    if executions is not None and executions.pending is not None:
+        took = executions.took(told, ms)
     table = session.policy.table(session.made[-1].group.tool)
     indices: Indices | None = None
     if outcome == "done":
@@ -107,19 +157,68 @@ def settle(
     record = outcome_record(
         len(session.made),
         outcome,
-        took,
+        ms,
         observed_texts(table, indices),
         unforeseen,
         shared.follower.writer.result(result),
+        None if took is None else _drawn(shared, took),
     )
 
     def then() -> None:
+        if executions is not None and took is not None:
+            executions.settle(took, outcome == "done")
         session.settle(outcome, indices, unforeseen)
 
     if not shared.try_to_write(record, then, sync=sync):
         session.settle("unknown", None, False)
         return "unknown", False
     return outcome, session.unforeseen
+
+
+def _drawn(shared: Shared, took: Spending) -> Mapping[str, Json] | None:
+    """What the record of an outcome says of what a model took; the account is told."""
+    executions, left = shared.follower.executions, None
+    if executions is None:
+        return None
+    try:
+        left = executions.draw(took)
+    except Rejected as error:
+        shared.fail_after(error)
+    return executions.took_fields(took, left)
+
+
+def begin_budget(shared: Shared, budget: Budget, account: Account | None) -> bool:
+    """Models make calls from here on, within a budget; whether it is a new one.
+
+    Raises:
+        ResumeError: the session has another one.
+        Refused: R303, R306.
+    """
+    follower = shared.follower
+    if shared.session.ended:
+        shared.refuse(Code.ENDED)
+    record, known = budget.record(), follower.executions
+    if known is None:
+        shared.write(record, lambda: follower.begin_budget(budget))
+    elif known.budget.record() != record:
+        raise ResumeError("budget", known.budget.record(), record)
+    if follower.executions is not None:
+        follower.executions.account = account
+    return known is None
+
+
+def note_search(shared: Shared, took: Spending, atoms: Sequence[Atom]) -> None:
+    """Asks of a search took so much.
+
+    Raises:
+        Refused: R303, R306.
+    """
+    executions = shared.follower.executions
+    if shared.session.ended:
+        shared.refuse(Code.ENDED)
+    if executions is not None:
+        record = executions.asked_record(took, atoms)
+        shared.write(record, lambda: executions.asked(took, atoms))
 
 
 def resolve(shared: Shared, seq: int, outcome: Outcome, observed: Mapping[str, Any] | None) -> None:

@@ -43,9 +43,12 @@ def decide(follower: Follower, tool: object, arguments: object) -> Permitted | D
         return decision(session, asked[0], clip(asked[1], 80))
     seen = seen_of(session.policy, follower.writer, asked)
     refused = session.refusal(asked.group, seen)
-    if refused is None:
-        return Permitted(asked=asked, seen=seen)
-    return decision(session, refused[0], refused[1], asked)
+    if refused is not None:
+        return decision(session, refused[0], refused[1], asked)
+    executions, tool = follower.executions, asked.group.tool
+    if executions is not None and executions.makes(tool) and executions.choice(tool) is None:
+        return decision(session, Code.NO_MODEL, "budget", asked)
+    return Permitted(asked=asked, seen=seen)
 
 
 def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bool:
@@ -57,12 +60,12 @@ def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bo
     asked, made = table.read(arguments), session.made[seq - 1]
     if not isinstance(asked, Asked) or asked.group != made.group:
         return False
-    due = {given[0]: follower.writer.digest(given).hex() for given in asked.opened}
+    expected = {given[0]: follower.writer.digest(given).hex() for given in asked.opened}
     found = {
         name: item.get("digest") if isinstance(item, dict) else None
         for name, item in made.opened.items()
     }
-    return due == found
+    return expected == found
 
 
 def decision(

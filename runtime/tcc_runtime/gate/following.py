@@ -14,6 +14,8 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.session.records import check_record
 from tcc_runtime.errors import ResumeError
+from tcc_runtime.gate.budget import Budget, budget_in
+from tcc_runtime.gate.executions import Execution, Executions, asked_in
 from tcc_runtime.gate.monitors import Seen, amount
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.records import Writer, opened_of, session_record
@@ -34,6 +36,7 @@ class Follower:
         writer: of the records that this session writes.
         key: of its digests.
         session_id: of its first record.
+        executions: the calls that models make; None where no budget says who.
     """
 
     def __init__(self, policy: Policy, key: bytes) -> None:
@@ -44,12 +47,17 @@ class Follower:
         self._policy = policy
         self.key = key
         self.session_id = ""
+        self.executions: Executions | None = None
         self._line = 0
 
     def open(self, shown: tuple[str, ...], session_id: str) -> None:
         """The session shows these open parameters, and has this name."""
         self.shown, self.session_id = shown, session_id
         self.writer = Writer(self.key, shown, session_id)
+
+    def begin_budget(self, budget: Budget) -> None:
+        """From here on models make calls."""
+        self.executions = Executions(self._policy.core, budget, self.session_id)
 
     def apply(self, record: Record, line: int) -> None:
         """Follow one record.
@@ -70,6 +78,10 @@ class Follower:
             self._outcome(record)
         elif kind == "resolve":
             self._resolve(record)
+        elif kind == "budget":
+            self._budget(record)
+        elif kind == "asked":
+            self._asked(record)
         elif kind == "end":
             self._end(record)
         elif kind == "session":
@@ -85,10 +97,10 @@ class Follower:
         if not 0 <= started < 1 << 48:
             raise self._error("started_ms", "0 .. 2^48 - 1", started)
         nonce = self._read(record, "nonce", str)
-        due = session_record(self._policy, self.key, started, nonce, self.shown)
-        for name in sorted({*due, *record}):
-            if due.get(name) != record.get(name):
-                raise self._error(name, due.get(name), record.get(name))
+        expected = session_record(self._policy, self.key, started, nonce, self.shown)
+        for name in sorted({*expected, *record}):
+            if expected.get(name) != record.get(name):
+                raise self._error(name, expected.get(name), record.get(name))
 
     def _call(self, record: Record) -> None:
         session = self.session
@@ -105,9 +117,40 @@ class Follower:
         refused = session.refusal(group, seen)
         if refused is not None:
             raise self._error("call", "a call that is allowed", f"{refused[0].value} {text}")
-        session.begin(group, seen).opened = opened_of(record)
+        execution = self._execution(group.tool, record)
+        made = session.begin(group, seen)
+        made.opened = opened_of(record)
+        if self.executions is not None and execution is not None:
+            self.executions.begin(execution)
+            made.model = execution.choice.model.name
         if "ref" in record:
             self.refs[self._read(record, "ref", str)] = len(session.made)
+
+    def _execution(self, tool: int, record: Record) -> Execution | None:
+        """Who makes a call of a tool, as its record says."""
+        executions = self.executions
+        makes = executions is not None and executions.makes(tool)
+        if makes != ("execute" in record):
+            due = "the model that makes it" if makes else "no model"
+            raise self._error("execute", due, record.get("execute"))
+        if executions is None or not makes:
+            return None
+        return executions.told(tool, self._read(record, "execute", dict), self._line)
+
+    def _budget(self, record: Record) -> None:
+        if self.executions is not None or self.session.under_way:
+            raise self._error("kind", "one budget, with no call under way", "budget")
+        self.begin_budget(budget_in(record, self._line))
+
+    def _asked(self, record: Record) -> None:
+        executions = self.executions
+        if executions is None or self.session.under_way:
+            raise self._error("kind", "a budget before, and no call under way", "asked")
+        took, atoms = asked_in(record, self._line)
+        due = executions.asked_record(took, atoms)
+        if due != record:
+            raise self._error("asked", due, record)
+        executions.asked(took, atoms)
 
     def _seen(self, group: Group, opened: Mapping[str, Json]) -> Seen | None:
         monitors, table = self._policy.monitors, self._policy.table(group.tool)
@@ -149,6 +192,12 @@ class Follower:
         observed = None
         if outcome == "done" and not unforeseen:
             observed = self._observed(table, record)
+        executions = self.executions
+        if executions is not None and executions.pending is not None:
+            took = executions.told_took(self._read(record, "took", dict), self._line)
+            executions.settle(took, outcome == "done")
+        elif "took" in record:
+            raise self._error("took", "no field: no model made this call", record["took"])
         session.settle(outcome, observed, unforeseen)
 
     def _observed(self, table: ToolTable, record: Record) -> Indices:
@@ -183,9 +232,9 @@ class Follower:
             raise self._error("abandoned", True, False)
         self.session.ended = True
 
-    def _require(self, name: str, due: Json, record: Record) -> None:
-        if record.get(name) != due:
-            raise self._error(name, due, record.get(name))
+    def _require(self, name: str, expected: Json, record: Record) -> None:
+        if record.get(name) != expected:
+            raise self._error(name, expected, record.get(name))
 
     def _read(self, record: Mapping[str, Json], name: str, kind: type[_Kind]) -> _Kind:
         value = record.get(name)
@@ -193,8 +242,8 @@ class Follower:
             raise self._error(name, kind.__name__, value)
         return value
 
-    def _error(self, name: str, due: object, found: object) -> ResumeError:
-        return ResumeError(f"line {self._line}: {name}", due, found)
+    def _error(self, name: str, expected: object, found: object) -> ResumeError:
+        return ResumeError(f"line {self._line}: {name}", expected, found)
 
 
 def listed_value(table: ToolTable, group: Group, name: str) -> bytes | None:

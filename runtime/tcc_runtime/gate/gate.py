@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import LedgerError, ResumeError
-from tcc_runtime.gate.asked import Asked
+from tcc_runtime.gate.budgeted import Budgeted
 from tcc_runtime.gate.changing import admit, finish, resolve, settle
 from tcc_runtime.gate.journal import InMemory, now_ms
 from tcc_runtime.gate.keys import given_key, given_nonce
@@ -28,10 +28,11 @@ from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session import Outcome
 from tcc_runtime.gate.shared import Shared
+from tcc_runtime.gate.took import Took
 from tcc_runtime.gate.turns import Ticket
 
 
-class Gate(Asked):
+class Gate(Budgeted):
     """Holds one session of an agent to an artifact.
 
     Args:
@@ -238,10 +239,10 @@ class Gate(Asked):
             raise
 
     def _admit(self, permit: Permit, ticket: Ticket, *, sync: bool) -> None:
-        seq, key = admit(self._shared, permit.tool, permit.arguments, permit.ref, sync=sync)
+        seq, key, model = admit(self._shared, permit.tool, permit.arguments, permit.ref, sync=sync)
         self._shared.pending = ticket
         self._began = self._shared.clock()
-        permit.admitted(seq, key, ticket)
+        permit.admitted(seq, key, ticket, model)
 
     def settle(
         self,
@@ -250,12 +251,14 @@ class Gate(Asked):
         result: object = None,
         observed: Mapping[str, Any] | None = None,
         reason: str = "",
+        told: Took | None = None,
         *,
         sync: bool,
     ) -> tuple[Outcome, bool]:
         """The outcome of that turn's call: as it is kept, and whether it was unforeseen.
 
         Raises:
+            SettingsError: an atom is told where none are counted.
             OverError: it is over, or was told already; nothing is told of another call.
         """
         shared = self._shared
@@ -263,7 +266,8 @@ class Gate(Asked):
             if shared.pending is not ticket or not shared.session.under_way:
                 raise OverError("the call is over, or its outcome was told already")
             took = max(0, shared.clock() - self._began)
-            kept = settle(shared, outcome, result, observed, took, sync=sync)
+            answer = None if told is None else told.answer
+            kept = settle(shared, outcome, result, observed, took, answer, sync=sync)
         self._outcome = kept[0], reason, kept[1]
         return kept
 

@@ -22,6 +22,7 @@ class Happened:
         outcome: ``done``, ``failed``, ``unknown``; ``open`` while it is under way.
         observed: the values that came back, as texts of the grammar.
         unforeseen: something else came back.
+        model: that made it; empty where none was chosen.
     """
 
     seq: int
@@ -29,6 +30,7 @@ class Happened:
     outcome: str
     observed: Mapping[str, str]
     unforeseen: bool
+    model: str = ""
 
 
 def history(session: Session) -> tuple[Happened, ...]:
@@ -47,4 +49,5 @@ def _happened(session: Session, at: int) -> Happened:
         outcome="open" if under_way else made.outcome,
         observed={name: str(text) for name, text in told.items()},
         unforeseen=made.unforeseen,
+        model=made.model,
     )

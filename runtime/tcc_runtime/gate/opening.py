@@ -39,5 +39,5 @@ def shown_of(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
     if foreign:
         raise SettingsError("show", "open parameters as tool.parameter", foreign[0])
     added = policy.monitors.added.items()
-    due = {shown_name(tools[tool].name, name) for tool, names in added for name in names}
-    return tuple(sorted({*show, *due}))
+    expected = {shown_name(tools[tool].name, name) for tool, names in added for name in names}
+    return tuple(sorted({*show, *expected}))

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.session import Outcome
+from tcc_runtime.gate.took import Took
 from tcc_runtime.gate.turns import Ticket
 
 
@@ -36,6 +37,7 @@ class Door(Protocol):
         result: object = None,
         observed: Mapping[str, Any] | None = None,
         reason: str = "",
+        took: Took | None = None,
         *,
         sync: bool,
     ) -> tuple[Outcome, bool]:
@@ -59,11 +61,12 @@ class Permit:
         tool, arguments, ref: of the call.
         outcome: ``done``, ``failed`` or ``unknown`` as the ledger has it; None before.
         unforeseen: an answer came that the grammar does not foresee; nothing further is allowed.
+        model: that makes the call, chosen where the block is entered; empty where none does.
     """
 
     __slots__ = (
-        "_gate", "_in_task", "_key", "_seq", "_ticket", "arguments", "outcome", "ref", "tool",
-        "unforeseen",
+        "_gate", "_in_task", "_key", "_seq", "_ticket", "arguments", "model", "outcome", "ref",
+        "tool", "unforeseen",
     )  # fmt: skip
 
     def __init__(
@@ -76,6 +79,7 @@ class Permit:
         self.ref = ref
         self.outcome: Outcome | None = None
         self.unforeseen = False
+        self.model = ""
         self._seq = 0
         self._key = ""
         self._ticket: Ticket | None = None
@@ -92,22 +96,28 @@ class Permit:
         self._require(self._seq > 0, "the block was not entered")
         return self._key
 
-    def done(self, result: object = None, observed: Mapping[str, Any] | None = None) -> None:
+    def done(
+        self,
+        result: object = None,
+        observed: Mapping[str, Any] | None = None,
+        took: Took | None = None,
+    ) -> None:
         """The call was made.
 
         Args:
             result: what came back; the ledger has a digest of it.
             observed: the observed values; else members of `result` of those names.
+            took: what the call of a model took; None: what it declares, and the time since.
         """
-        self._settle("done", result, observed)
+        self._settle("done", result, observed, took=took)
 
-    def failed(self, reason: str = "") -> None:
+    def failed(self, reason: str = "", took: Took | None = None) -> None:
         """The call is known not to have happened; `reason` is for logs, not for the ledger."""
-        self._settle("failed", reason=reason)
+        self._settle("failed", reason=reason, took=took)
 
-    def unknown(self, reason: str = "") -> None:
+    def unknown(self, reason: str = "", took: Took | None = None) -> None:
         """Nobody knows whether the call happened; `reason` as of :meth:`failed`."""
-        self._settle("unknown", reason=reason)
+        self._settle("unknown", reason=reason, took=took)
 
     def _settle(
         self,
@@ -115,18 +125,19 @@ class Permit:
         result: object = None,
         observed: Mapping[str, Any] | None = None,
         reason: str = "",
+        took: Took | None = None,
     ) -> None:
         ticket = self._ticket
         if ticket is None:
             raise OverError(f"{self.tool}: the block is not entered, or is left")
         self._require(self.outcome is None, "the outcome was told already")
         sync = not self._in_task
-        told = self._gate.settle(ticket, outcome, result, observed, reason, sync=sync)
+        told = self._gate.settle(ticket, outcome, result, observed, reason, took, sync=sync)
         self.outcome, self.unforeseen = told
 
-    def admitted(self, seq: int, key: str, ticket: Ticket) -> None:
+    def admitted(self, seq: int, key: str, ticket: Ticket, model: str = "") -> None:
         """The gate lets it through."""
-        self._seq, self._key, self._ticket = seq, key, ticket
+        self._seq, self._key, self._ticket, self.model = seq, key, ticket, model
 
     def __enter__(self) -> Permit:
         self._require(self._seq == 0, "a permit is for one call")

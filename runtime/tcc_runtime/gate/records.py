@@ -81,9 +81,14 @@ class Writer:
         return digest(self._key, given[1], given[2])
 
     def call(
-        self, seq: int, asked: Asked, states: Sequence[int], reference: str | None
+        self,
+        seq: int,
+        asked: Asked,
+        states: Sequence[int],
+        reference: str | None,
+        execute: Mapping[str, Json] | None = None,
     ) -> dict[str, Json]:
-        """`call`."""
+        """`call`; `execute` says which model makes it."""
         record: dict[str, Json] = {
             "kind": "call",
             "seq": seq,
@@ -92,7 +97,9 @@ class Writer:
             "states": list(states),
             "key": self.call_key(seq),
         }
-        return record if reference is None else {**record, "ref": reference}
+        if reference is not None:
+            record["ref"] = reference
+        return record if execute is None else {**record, "execute": execute}
 
     def _opened(self, table: ToolTable, given: Given) -> Mapping[str, Json]:
         name, kind, data = given
@@ -118,8 +125,9 @@ def outcome_record(
     observed: Mapping[str, Json] | None,
     unforeseen: bool,
     result: str | None,
+    took: Mapping[str, Json] | None = None,
 ) -> dict[str, Json]:
-    """`outcome`."""
+    """`outcome`; `took` is what the model took that made the call."""
     record: dict[str, Json] = {"kind": "outcome", "seq": seq, "outcome": outcome, "ms": ms}
     if unforeseen:
         record["unforeseen"] = True
@@ -127,7 +135,7 @@ def outcome_record(
         record["observed"] = observed
     if result is not None:
         record["result"] = result
-    return record
+    return record if took is None else {**record, "took": took}
 
 
 def refusal_record(tool: str, code: str) -> dict[str, Json]:

@@ -33,6 +33,8 @@ class Event:
         opened: open arguments: the value where it is shown, else the start of its digest.
         observed: the values that came back.
         before, after: the states that the session may have been in.
+        model: that made a call; empty where none was chosen.
+        took: what its call, or a search, took: price, latency and epsilon.
     """
 
     kind: str
@@ -45,6 +47,8 @@ class Event:
     observed: Mapping[str, str]
     before: Sequence[int]
     after: Sequence[int]
+    model: str = ""
+    took: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +124,10 @@ class _Teller:
             self._outcome(record)
         elif kind == "resolve":
             self._resolve(record)
+        elif kind == "budget":
+            self._add("budget", None, _terms(record), "")
+        elif kind == "asked":
+            self._add("asked", None, "a search asked what calls cost", "", took=_took(record))
         elif kind == "refusal":
             code = str(record["code"])
             why = next((text for known, text in REFUSALS.items() if known == code), "")
@@ -133,7 +141,7 @@ class _Teller:
     def leave_open(self) -> None:
         """A call without an outcome is unknown."""
         if self._call is not None:
-            self._settle("unknown", "open", None, None, False, {})
+            self._settle("unknown", "open", None, None, False, {}, {})
 
     def _outcome(self, record: Record) -> None:
         outcome = _outcome_of(record)
@@ -142,7 +150,8 @@ class _Teller:
         indices = self._indices(made, told) if outcome == "done" and not unforeseen else None
         ms = record["ms"]
         shown = f"{outcome}, unforeseen" if unforeseen else str(outcome)
-        self._settle(outcome, shown, ms if isinstance(ms, int) else None, indices, unforeseen, told)
+        after = ms if isinstance(ms, int) else None
+        self._settle(outcome, shown, after, indices, unforeseen, told, _took(record.get("took")))
 
     def _settle(
         self,
@@ -152,13 +161,14 @@ class _Teller:
         indices: Indices | None,
         unforeseen: bool,
         told: Mapping[str, str],
+        took: Mapping[str, str],
     ) -> None:
         if self._call is None:
             return
         record, before = self._call
         self._call = None
         self.session.settle(outcome, indices, unforeseen)
-        seq, opened = record["seq"], record["open"]
+        seq, opened, execute = record["seq"], record["open"], record.get("execute")
         self._add(
             "call",
             seq if isinstance(seq, int) else None,
@@ -168,6 +178,8 @@ class _Teller:
             before=before,
             opened=_shown(opened),
             observed=told,
+            model=str(execute["model_id"]) if isinstance(execute, dict) else "",
+            took=took,
         )
 
     def _resolve(self, record: Record) -> None:
@@ -195,6 +207,8 @@ class _Teller:
         before: Sequence[int] | None = None,
         opened: Mapping[str, str] | None = None,
         observed: Mapping[str, str] | None = None,
+        model: str = "",
+        took: Mapping[str, str] | None = None,
     ) -> None:
         states = self.session.states()
         event = Event(
@@ -208,6 +222,8 @@ class _Teller:
             observed=observed or {},
             before=states if before is None else before,
             after=states,
+            model=model,
+            took=took or {},
         )
         self.events.append(event)
 
@@ -229,3 +245,17 @@ def _shown(opened: Json) -> Mapping[str, str]:
         digest = f"#{str(members.get('digest', ''))[:12]}"
         found[name] = str(members.get("value", digest))
     return found
+
+
+def _took(value: Json | None) -> Mapping[str, str]:
+    members = value if isinstance(value, dict) else {}
+    return {name: str(members[name]) for name in ("price", "latency", "epsilon") if name in members}
+
+
+def _terms(record: Record) -> str:
+    """The caps of a budget."""
+    named = {"price_cap": "price", "sla_ms": "latency", "epsilon_cap": "epsilon"}
+    caps = [f"{shown} at most {record[name]}" for name, shown in named.items() if name in record]
+    account = record.get("account")
+    drawn = [f"account {account['id']}"] if isinstance(account, dict) else []
+    return ", ".join([*caps, *drawn]) or "no caps"

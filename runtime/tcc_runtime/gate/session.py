@@ -34,6 +34,7 @@ class Made:
         observed: the indices of the observed values; None unless it is done.
         unforeseen: an answer came that is none of the tool's.
         opened: what the ledger has of its open arguments.
+        model: that makes it; empty where none does.
     """
 
     group: Group
@@ -42,6 +43,7 @@ class Made:
     observed: Indices | None = None
     unforeseen: bool = False
     opened: Mapping[str, Json] = field(default_factory=dict)
+    model: str = ""
 
 
 class Session:

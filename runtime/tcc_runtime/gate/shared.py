@@ -64,6 +64,7 @@ class Shared:
         self.journal = journal
         self.durable = durable
         self._fault: Exception | None = None
+        self._later: Exception | None = None  # why nothing is allowed behind the next record
         self._between = False  # a record is being written that the session does not know yet
         self._pid = os.getpid()
         self._begun_by = 0  # the process that began the session; 0 where it was there
@@ -239,8 +240,19 @@ class Shared:
         session = follower.session
         if session.under_way:
             seq = len(session.made)
-            record = outcome_record(seq, "unknown", 0, None, False, None)
-            self._keep(record, lambda: session.settle("unknown", None, False), sync=True)
+            executions = follower.executions
+            took, fields = None, None
+            if executions is not None and executions.pending is not None:
+                took = executions.pending.choice.expected
+                fields = executions.took_fields(took, None)
+            record = outcome_record(seq, "unknown", 0, None, False, None, fields)
+
+            def then() -> None:
+                if executions is not None and took is not None:
+                    executions.settle(took, False)
+                session.settle("unknown", None, False)
+
+            self._keep(record, then, sync=True)
 
     def look(self) -> Decision | None:
         """What others have written since, without the lock; why nothing can be said, if so."""
@@ -300,10 +312,15 @@ class Shared:
             self.sync()
         then()
         self._between = False
+        self._fault = self._fault or self._later
 
     def fail(self, error: Exception) -> None:
         """From here on nothing is allowed."""
         self._fault = self._fault or error
+
+    def fail_after(self, error: Exception) -> None:
+        """The next record is written, and then nothing is allowed."""
+        self._later = self._later or error
 
     def _trouble(self) -> Exception | None:
         """Why nothing may be written any more."""

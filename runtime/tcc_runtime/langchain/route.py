@@ -130,7 +130,7 @@ class Route:
                 return Stop(kind="unknown", reason=f"call {seq}, {self.gate.history[seq - 1].call}")
         found = course.next()
         if isinstance(found, Step) and found.call == refused:
-            course.refuse(found)
+            course.refuse(found, "")
             found = course.next()
         for tool in course.tools():
             if tool not in self.tools:

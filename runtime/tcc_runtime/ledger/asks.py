@@ -13,7 +13,7 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import divide_nearest, format_decimal
 from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN, format_q32
 from tcc_certs.privacy.spending import Taken
-from tcc_runtime.account.amounts import Amounts, Left
+from tcc_runtime.account.amounts import Amounts, Caps, Left
 from tcc_runtime.adapters.adapter import adapter_of
 from tcc_runtime.asking.controller import Choice, Spending
 from tcc_runtime.asking.drawing import Wish
@@ -162,20 +162,27 @@ def spent_fields(spent: Spending) -> Mapping[str, Json]:
 
 def left_field(left: Left | None) -> Mapping[str, Json]:
     """What is left of the caps of an account."""
-    if left is None:
-        return {}
-    return {"account_left": {name: _amount(name, number) for name, number in left.capped()}}
+    return {} if left is None else {"account_left": left_texts(left)}
+
+
+def left_texts(left: Left) -> Mapping[str, Json]:
+    """What is left of each cap, by the name of what it is a cap of."""
+    return {name: _amount(name, number) for name, number in left.capped()}
 
 
 def account_field(terms: Terms) -> Mapping[str, Json]:
     """The member `account` of `open`, where the run draws on one."""
     if terms.account is None:
         return {}
-    name, caps = terms.account
+    return {"account": account_member(*terms.account)}
+
+
+def account_member(name: str, caps: Caps) -> Mapping[str, Json]:
+    """An account as records name it, by its identity and its caps."""
     shown: dict[str, Json] = {"id": name}
     for cap, number in caps.left(Amounts()).capped():
         shown[cap] = _amount(cap, number) if cap == "epsilon" else number
-    return {"account": shown}
+    return shown
 
 
 def _amount(name: str, number: int) -> str:
@@ -202,8 +209,11 @@ def controller_field(terms: Terms) -> Mapping[str, Json]:
     """The member `controller` of `open`, where costs are ranges."""
     if terms.ask is None:
         return {}
+    return {"controller": {"ask": terms.ask, **weights(terms.settings)}}
+
+
+def weights(settings: Settings) -> Mapping[str, Json]:
+    """What a controller weighs by, and its margin where it has one."""
     names = ("price_weight", "latency_weight", "epsilon_weight")
-    weights = {name: getattr(terms.settings, name) for name in names}
-    margin = terms.settings.margin
-    raised = {} if margin is None else {"margin": margin}
-    return {"controller": {"ask": terms.ask, **weights, **raised}}
+    found = {name: getattr(settings, name) for name in names}
+    return found if settings.margin is None else {**found, "margin": settings.margin}

@@ -7,18 +7,23 @@ bytes.  Cost: the formatting of a few numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from json.encoder import encode_basestring
 
 from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.fixed import digits_q64
 from tcc_runtime.guards import Guard
+from tcc_runtime.states import Call
 
 _REPR_BYTES = 48
-_MOST_CONTEXTS = 1 << 12
+_MOST_CONTEXTS = _MOST_NUMBERS = 1 << 12
 VARIANT = {f"{digit:x}": "89ab"[digit & 3] for digit in range(16)}
-_DIGITS = 10**20
-_HALF = 1 << 63
-_FRACTION = (1 << 64) - 1
-_TIE = (1 << 43) - 1  # only a fraction that is a multiple of 2^43 may stand between two texts
+# 10^20 / 2^64 is 5^20 / 2^44; only a multiple of 2^43 may stand between two texts.
+DROP = 44
+FIVES = 5**20
+HALF = 1 << DROP - 1
+TIE = HALF - 1
+PLAIN = 22  # as many digits, a sign among them, need no leading 0
 
 
 class Marks:
@@ -40,26 +45,65 @@ class Marks:
         return found
 
 
-class Contexts(dict[str, str]):
-    """`ctx_repr`, with its quotes, by the last calls of a prefix; the latest few thousand."""
+class Contexts(dict[tuple[Call, ...], "Following"]):
+    """`ctx_repr`, with its quotes, by the last calls of a prefix: those before the last, and it.
 
-    def __missing__(self, calls: str) -> str:
-        if len(self) >= _MOST_CONTEXTS:
+    Some thousand entries at most, whatever the run; then it begins anew.
+    """
+
+    __slots__ = ("_size",)
+
+    def __init__(self) -> None:
+        self._size = 0
+
+    def __missing__(self, before: tuple[Call, ...]) -> Following:
+        self.grow()
+        found = self[before] = Following(self, before)
+        return found
+
+    def grow(self) -> None:
+        """Another entry is going to be kept, here or in one of these."""
+        self._size += 1
+        if self._size > _MOST_CONTEXTS:
+            self._size = 1
             self.clear()
-        found = self[calls] = encode_basestring(_cut(calls.encode()))
+
+    def of(self, calls: tuple[Call, ...]) -> str:
+        """`ctx_repr` of a prefix with these last calls."""
+        return self[calls[:-1]][calls[-1]] if calls else '""'
+
+
+class Following(dict[Call, str]):
+    """`ctx_repr` of the prefixes that go on with one call, by that call."""
+
+    __slots__ = ("_before", "_contexts")
+
+    def __init__(self, contexts: Contexts, before: tuple[Call, ...]) -> None:
+        self._contexts = contexts
+        self._before = before
+
+    def __missing__(self, call: Call) -> str:
+        self._contexts.grow()
+        text = " ".join([call.text for call in (*self._before, call)])
+        found = self[call] = encode_basestring(_cut(text.encode()))
         return found
 
 
 def q64_text(value: int) -> str:
     """Q64.64 text; tcc_certs.formats.fixed.format_q64 is the definition."""
-    product = abs(value) * _DIGITS + _HALF
-    if value & _TIE:
-        digits = str(product >> 64).zfill(21)
-    else:
-        # A tie goes to the even one.
-        even = product & _FRACTION == 0
-        digits = str((product >> 64) & ~even).zfill(21)
-    return f"{'-' if value < 0 else ''}{digits[:-20]}.{digits[-20:]}"
+    digits = str(value * FIVES + HALF >> DROP)
+    if len(digits) < PLAIN or not value & TIE:
+        digits = rare_digits(digits, value)
+    return f"{digits[:-20]}.{digits[-20:]}"
+
+
+def rare_digits(digits: str, value: int) -> str:
+    """The digits of a number that is small, or may stand between two texts."""
+    return digits.zfill(21 + (value < 0)) if value & TIE else digits_q64(value)
+
+
+# The digits of a key without noise, which many nodes have.
+digits_again = lru_cache(maxsize=_MOST_NUMBERS)(digits_q64)
 
 
 def stamp_of(started_ms: int) -> str:

@@ -127,14 +127,17 @@ class Recorder:
     def step(self, step: Step, descent: Descent | None) -> None:
         """Writes `expand` or `draw`, the `node` of every child, and what is left; not at once."""
         self._waiting.append((step, descent))
-        self._size += 2 + len(step[3])
-        if self._size >= _MOST_LINES:
-            self.flush()
+        self._grow(2 + len(step[3]))
 
     def leaf(self, leaf: Item, word: int, incumbent: int | None) -> None:
-        """Writes `leaf`: U_P is `word`, B* after it `incumbent`."""
-        self.flush()
-        self._append(self._steps.leaf(self._current, leaf, word, incumbent))
+        """Writes `leaf`: U_P is `word`, B* after it `incumbent`; not at once."""
+        self._waiting.append((leaf, word, incumbent))
+        self._grow(1)
+
+    def _grow(self, lines: int) -> None:
+        self._size += lines
+        if self._size >= _MOST_LINES:
+            self.flush()
 
     def flush(self) -> None:
         """Writes what waits.

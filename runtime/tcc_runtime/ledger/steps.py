@@ -26,18 +26,28 @@ from tcc_runtime.item import (
     step_of,
 )
 from tcc_runtime.ledger.lines import (
+    DROP,
+    FIVES,
+    HALF,
+    PLAIN,
+    TIE,
     VARIANT,
     Contexts,
     Marks,
     clamp_members,
+    digits_again,
     member,
     node_id,
     q64_text,
+    rare_digits,
 )
 from tcc_runtime.ledger.records import descent_members
 from tcc_runtime.races.race import Race, Step, clamps
+from tcc_runtime.states import Call
 
-Waiting: TypeAlias = "tuple[Step, Descent | None]"
+# A step and what it did to Phi; or a leaf, U_P and B* after it.
+Waiting: TypeAlias = "tuple[Step, Descent | None] | tuple[Item, int, int | None]"
+_STOP = '"call":"stop",'
 
 
 class StepLines:
@@ -68,61 +78,78 @@ class StepLines:
         ).encode()
 
     def lines(self, race: Race, steps: list[Waiting]) -> list[bytes]:
-        """The lines of some steps of one race; one loop, as most of a line's cost is in calls."""
+        """The lines of some steps of one race, and of the leaves that were popped between them.
+
+        One loop, and numbers put into the lines by it: much of a line's cost is in calls.
+        """
         lines: list[bytes] = []
-        stamp, late, shown = self._stamp, race.late, race.shown
-        contexts, single = self._contexts, self._single
-        known: Item | None = None  # the node whose node_id and last two calls these are:
-        name = before = ""
-        for step, descent in steps:
+        add, stamp, contexts, single = lines.append, self._stamp, self._contexts, self._single
+        late, timed, shown = race.late, race.timed, race.shown
+        looks, bounds = timed or race.clamping, not timed and not late
+        known: Item | None = None  # the node whose node_id and last calls these are:
+        name = ""
+        calls: tuple[Call, ...] = ()
+        for told in steps:
+            if len(told) == 3:
+                add(self._leaf(race, *told))
+                continue
+            step, descent = told
             item, drawn, winner, children, rest, dead = step
             node = item if item[3] is None else node_of(item)
             # The child that was rendered last is mostly the one that is popped next.
             if known is None or node[1] is not known[1]:
-                known, name, before = node, node_id(stamp, node[1].hex()), _calls(node, 2)
-            parent, edge = name, None
+                name, calls = node_id(stamp, node[1].hex()), _calls(node)
             if winner is None or dead or late or descent is not None or item is not node:
-                lines.append(self._popped(race, step, descent, parent))
+                add(self._popped(race, step, descent, name))
             else:
-                lines.append(
-                    f'{{"W":"{drawn}","kind":"expand","node_id":"{parent}","winner":"{winner}"}}'.encode()
-                )
-            pushed: Item | None = None
-            for pushed in children:
-                word, edge, view, text = pushed[7], pushed[6], pushed[2], pushed[1].hex()
+                line = f'{{"W":"{drawn}","kind":"expand","node_id":"{name}","winner":"{winner}"}}'
+                add(line.encode())
+            known, parent, before = node, name, calls[-2:]
+            following = contexts[before]
+            for known in children:
+                order, ident, view, _, _, place, edge, word = known[:8]
                 own = "" if word is None or word < 0 else f'"U":"{word}",'
-                log, bits = shown(pushed)
-                key, claim, guards = -pushed[0], "", ""
-                if bits:
-                    claim, guards = self._clamped(race, pushed)
-                arrived = "" if late or log is None else f'"neg_log_t":"{q64_text(log)}",'
-                if view is None:
-                    calls, counted, placed, named = _calls(node, 3), single, "", '"call":"stop",'
+                claim = guards = arrived = ""
+                if looks:
+                    log, bits = shown(known)
+                    if bits:
+                        claim, guards = self._clamped(race, known)
+                    if timed and log is not None:
+                        digits = str(log * FIVES + HALF >> DROP)
+                        if len(digits) < PLAIN or not log & TIE:
+                            digits = rare_digits(digits, log)
+                        arrived = f'"neg_log_t":"{digits[:-20]}.{digits[-20:]}",'
+                if bounds:
+                    key = digits_again(-order)
                 else:
-                    call, state = edge[2], view.state
-                    calls = f"{before} {call.text}" if before else call.text
-                    counted, placed, named = state.counted, state.placed, call.named
+                    key = str(HALF - order * FIVES >> DROP)
+                    if len(key) < PLAIN or not order & TIE:
+                        key = rare_digits(key, -order)
+                call, text = edge[2], ident.hex()
+                if call is None:
+                    context, counted, placed, named = contexts.of(calls), single, "", _STOP
+                else:
+                    state, context, named = view.state, following[call], call.named
+                    counted, placed = state.counted, state.placed
                 name = f"{stamp}{text[13:16]}-{VARIANT[text[16]]}{text[17:20]}-{text[20:32]}"
-                lines.append(
-                    f'{{{counted}{own}{named}{claim}"ctx_digest":"{text}","ctx_repr":{contexts[calls]},'
-                    f'{guards}"key_raw":"{q64_text(key)}","kind":"node",{arrived}"node_id":"{name}",'
-                    f'"parent_id":"{parent}"{placed},"tie_token":{pushed[5]}}}'.encode()
+                line = (
+                    f'{{{counted}{own}{named}{claim}"ctx_digest":"{text}","ctx_repr":{context},'
+                    f'{guards}"key_raw":"{key[:-20]}.{key[-20:]}","kind":"node",{arrived}'
+                    f'"node_id":"{name}","parent_id":"{parent}"{placed},"tie_token":{place}}}'
                 )
+                add(line.encode())
             if rest is not None:
-                lines.append(self._left(race, rest, parent))
-            if pushed is not None:
-                known = pushed
-            if edge is not None and edge[2] is not None:
-                last = node[6]
-                before = edge[2].text if last is None else f"{last[2].text} {edge[2].text}"
+                add(self._left(race, rest, parent))
+            if known is not node and call is not None:
+                calls = *before, call
         return lines
 
-    def leaf(self, race: Race, leaf: Item, word: int, incumbent: int | None) -> bytes:
+    def _leaf(self, race: Race, leaf: Item, word: int, incumbent: int | None) -> bytes:
         """`leaf`: U_P is `word`, B* after it `incumbent`."""
         own = claim = guards = arrived = ""
         if race.late:
             own, arrived = _word(leaf), _arrived(race.shown(leaf)[0])
-            if clamps(race, leaf, popped=True):
+            if race.clamping and clamps(race, leaf, popped=True):
                 claim, guards = clamp_members(self._marks)
         best = "" if incumbent is None else f'"incumbent":"{q64_text(incumbent)}",'
         name = node_id(self._stamp, leaf[ID].hex())
@@ -134,10 +161,14 @@ class StepLines:
     def _left(self, race: Race, rest: Item, name: str) -> bytes:
         """`rest`: what a draw has left."""
         log, bits = race.shown(rest)
+        order, left = rest[0], rest[3]
         claim, guards = self._clamped(race, rest) if bits else ("", "")
+        key = str(HALF - order * FIVES >> DROP)
+        if len(key) < PLAIN or not order & TIE:
+            key = rare_digits(key, -order)
         return (
-            f'{{"U":"{rest[7]}",{claim}{guards}"key_raw":"{q64_text(-rest[0])}","kind":"rest",'
-            f'{_arrived(log)}"node_id":"{name}","step":{step_of(rest[3])}}}'
+            f'{{"U":"{rest[7]}",{claim}{guards}"key_raw":"{key[:-20]}.{key[-20:]}","kind":"rest",'
+            f'{_arrived(log)}"node_id":"{name}","step":{1 if type(left) is int else left.step}}}'
         ).encode()
 
     def _popped(self, race: Race, step: Step, descent: Descent | None, name: str) -> bytes:
@@ -156,8 +187,10 @@ class StepLines:
         fired, lowers = [], False
         if race.late and item[SOURCE] is not None:
             own, arrived = _word(item), _arrived(race.shown(item)[0])
-            if clamps(race, item, popped=True):
+            if race.clamping and clamps(race, item, popped=True):
                 fired, lowers = [Guard.CLAMP], True
+        if descent is None and not fired:
+            return f'{{{own}{word}{end}"kind":"expand",{arrived}"node_id":"{name}"{won}}}'.encode()
         phi = {}
         if descent is not None:
             phi = descent_members(descent)
@@ -186,11 +219,11 @@ def _arrived(log: int | None) -> str:
     return "" if log is None else f'"neg_log_t":"{q64_text(log)}",'
 
 
-def _calls(node: Item, most: int) -> str:
-    """The last calls of a prefix, at most `most`, one space between."""
-    calls: list[str] = []
+def _calls(node: Item) -> tuple[Call, ...]:
+    """The last three calls of a prefix, or fewer."""
+    calls: list[Call] = []
     step: Item | None = node
-    while step is not None and step[EDGE] is not None and len(calls) < most:
-        calls.append(step[EDGE][2].text)
+    while step is not None and step[EDGE] is not None and len(calls) < 3:
+        calls.append(step[EDGE][2])
         step = above(step)
-    return " ".join(reversed(calls))
+    return tuple(reversed(calls))

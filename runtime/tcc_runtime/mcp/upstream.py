@@ -151,7 +151,7 @@ class Upstream:
         Raises:
             ServerError: there is none in time, or the server is gone.
         """
-        due = self.request(method, params)
+        expected = self.request(method, params)
         until = time.monotonic() + self._seconds
         while True:
             left = until - time.monotonic()
@@ -160,7 +160,7 @@ class Upstream:
             if not ready([self.pipe], left):
                 continue
             for line in self.pipe.read():
-                answer = self._taken(line, due)
+                answer = self._taken(line, expected)
                 if answer is not None:
                     return answer
             if self.pipe.ended:
@@ -170,7 +170,7 @@ class Upstream:
         if isinstance(message, Request):
             self.refuse(message)
 
-    def _taken(self, line: bytes | None, due: int) -> Answer | None:
+    def _taken(self, line: bytes | None, expected: int) -> Answer | None:
         """The answer that is waited for, if this is it; what is no message is noise."""
         if line is None:
             raise ServerError("the server sent a line that is too long")
@@ -180,7 +180,7 @@ class Upstream:
             if line.lstrip()[:1] in (b"{", b"["):
                 raise ServerError(f"the server sent a line that is refused: {error}") from None
             return None
-        if isinstance(message, Answer) and message.identity == due:
+        if isinstance(message, Answer) and message.identity == expected:
             return message
         self.aside(message)
         return None

@@ -7,6 +7,7 @@ Cost: two logarithms for a drawn arrival; a winner some products and sums.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 from typing import Any, Final, TypeAlias
 
@@ -36,7 +37,7 @@ _TIME_UNITS = 1 << 76  # a time is within 2^-84, in units of 2^-160
 _REALS = Reals(160)
 _FLOORS = 1 << 12  # that much the scores of a path's calls, each rounded down, may add up to
 _ALONE = rate(1, 0)  # of a leaf
-_STOP: Final[Edge] = (b"\x02", b"", None, None, 1 << 62, -1, 0, 0, 0, *_ALONE)
+_STOP: Final[Edge] = (b"\x02", b"", None, None, 1 << 62, -1, 0, 0, 0, *_ALONE, 0)
 
 
 class FixedView(View):
@@ -95,6 +96,7 @@ class Fixed(Rung):
 
     width = 0.0
     named = True
+    clamping = False
 
     def __init__(self, tables: Tables, error: int, path: Path) -> None:
         self._views = _views_of(tables)
@@ -109,14 +111,18 @@ class Fixed(Rung):
         return self._views.view(state)
 
     def edge(self, view: View, place: int) -> Edge:
-        """Then factor, shift, ln w, -beta cost, and of the target the residual and the rate."""
+        """Then factor, shift, ln w, -beta cost, and of the target the residual and the rate.
+
+        The last is what a winner's key adds to that of its source: score and residual, less ln w.
+        """
         found = _STOP
         if place < len(view.state.edges):
             call, to = view.state.edges[place]
             target = self._views.view(to)
             numbers = self._views.call(call)
             rates = target.lift, target.inverse, target.scale
-            found = b"\x01", call.raw, call, target, *numbers, *rates
+            step = numbers[3] + target.lift - numbers[2]
+            found = b"\x01", call.raw, call, target, *numbers, *rates, step
         view.edges[place] = found
         return found
 
@@ -174,6 +180,27 @@ class Fixed(Rung):
         if low < shown & PART < high and low < key & PART < high:
             return item
         return self._open(item)
+
+    def bounded(
+        self,
+        source: Item,
+        places: Iterable[int],
+        edges: Iterable[Edge],
+        idents: Iterable[bytes],
+        held: Iterable[Held | None],
+    ) -> list[Item]:
+        """A sum for the key, and two for when it is to be made again; no t."""
+        log, score, low, high = source[11], source[12], self._low, self._high
+        base = HALF - log + score
+        found: list[Item] = []
+        for place, edge, ident, kept in zip(places, edges, idents, held, strict=False):
+            key = base + edge[11]
+            item = (
+                -(key >> DROP), ident, edge[3], None, source, place, edge, None, kept,
+                0, 0, log + edge[6], score + edge[7],
+            )  # fmt: skip
+            found.append(item if low < key & PART < high else self._open(item))
+        return found
 
     def lost(
         self, source: Item, edge: Edge, ident: bytes, place: int, word: int, held: Held | None

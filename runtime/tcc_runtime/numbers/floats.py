@@ -100,6 +100,7 @@ class Floats(Rung):
     """
 
     named = False
+    clamping = False
 
     def __init__(self, tables: Tables, most_cost: float, margin: float, path: Path) -> None:
         found = tables.views.get("floats")

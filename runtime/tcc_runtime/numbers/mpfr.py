@@ -84,6 +84,7 @@ class Mpfr(Rung):
 
     width = 0.0
     named = True
+    clamping = True
 
     def __init__(self, tables: Tables, bits: int, path: Path) -> None:
         self._views = views = _views_of(tables, bits)

@@ -75,8 +75,8 @@ class Path:
             rung, kept = self._rung(at)
             calls: list[Call] = []
             arrival, before = self._reached(item, calls, rung, kept)
-            due = before + sum([c.cost_low for c in calls]) if cost is None else cost
-            found = rung.published(arrival, calls, due, residual)
+            expected = before + sum([c.cost_low for c in calls]) if cost is None else cost
+            found = rung.published(arrival, calls, expected, residual)
             if found is not None:
                 return found
         raise Undecided("the last precision does not decide a rounding")

@@ -5,6 +5,7 @@ Text: docs/spec/race.md, section 7.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -41,10 +42,12 @@ class Rung(Protocol):
     Attributes:
         width: how far above its order an item's exact one may be, where that is a float.
         named: whether what is left of a node needs its id; else D and the step stand for it.
+        clamping: whether a number that it publishes may have to be clamped.
     """
 
     width: float
     named: bool
+    clamping: bool
 
     def view(self, state: State) -> View:
         """A state with this rung's numbers."""
@@ -92,6 +95,18 @@ class Rung(Protocol):
         self, source: Item, edge: Edge, ident: bytes, place: int, word: int, held: Held | None
     ) -> Item:
         """A child with t = w t(source) + E / n."""
+
+    def bounded(
+        self,
+        source: Item,
+        places: Iterable[int],
+        edges: Iterable[Edge],
+        idents: Iterable[bytes],
+        held: Iterable[Held | None],
+    ) -> list[Item]:
+        """Children with the key that t = w t(source) gives each, whose own t is not drawn yet."""
+        rows = zip(places, edges, idents, held, strict=False)
+        return [self.won(source, edge, ident, at, None, kept) for at, edge, ident, kept in rows]
 
     def after(self, source: Item, ident: bytes, left: Left | int, word: int, rate: Any) -> Item:
         """What a draw from `source` has left of its node: T' = T + E / rate."""

@@ -140,13 +140,13 @@ class _Product:
     def _first(self, of: Callable[[int], int], adds: Sequence[int]) -> Plan:
         """The first plan in call order whose sum is the least."""
         calls: list[str] = []
-        pair, due = self._root, of(self._root)
-        while due or not self._stops(pair):
+        pair, cost = self._root, of(self._root)
+        while cost or not self._stops(pair):
             call, pair = next(
                 (call, target)
                 for call, target in self._rows.get(pair) or self._edges(pair)
-                if self._below(target) and adds[call] + of(target) == due
+                if self._below(target) and adds[call] + of(target) == cost
             )
             calls.append(self._one.texts[call])
-            due -= adds[call]
+            cost -= adds[call]
         return tuple(calls)

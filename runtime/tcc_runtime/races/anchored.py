@@ -18,7 +18,7 @@ from tcc_runtime.artifact.root import Root
 from tcc_runtime.item import EDGE, HELD, ID, ORDER, PLACE, SOURCE, VIEW, WON, WORD, Item
 from tcc_runtime.numbers.rung import Rung
 from tcc_runtime.races.coupled import Coupled
-from tcc_runtime.races.race import Step, Uniforms, held_after
+from tcc_runtime.races.race import Step, Uniforms, children_of
 from tcc_runtime.states import Tables
 
 _WINS, _OWN, _LEAF = bytes((WINNER,)), bytes((RESIDUAL,)), bytes((PER_LEAF,))
@@ -32,6 +32,7 @@ class Anchored(Coupled):
     """
 
     late = True
+    timed = False
 
     def __init__(
         self,
@@ -53,9 +54,14 @@ class Anchored(Coupled):
         if not view.opened:
             view.open()
         drawn, winner = self._drawn(item)
-        children = self._children(item, ident, winner)
-        places = [child[PLACE] for child in children]
-        won = winner if winner in places else None
+        places, edges, held = children_of(self._numbers, self._constraints, view, item[HELD])
+        names = self._digests([edge[0] + ident + edge[1] for edge in edges])
+        children = self._numbers.bounded(item, places, edges, names, held)
+        won = None
+        if winner in places:
+            won, at = winner, places.index(winner)
+            child = children[at]
+            children[at] = self._numbers.won(item, edges[at], names[at], winner, WON, child[HELD])
         return item, drawn, won, children, None, not children
 
     def settle(self, leaf: Item) -> Item:
@@ -66,20 +72,6 @@ class Anchored(Coupled):
         """The word of the winner and its place."""
         drawn = self._word(_WINS + item[ID])
         return drawn, bisect_right(item[VIEW].bounds, 2 * drawn + 1)
-
-    def _children(self, item: Item, ident: bytes, winner: int) -> list[Item]:
-        view, held, constraints = item[VIEW], item[HELD], self._constraints
-        edge_of, won, digest = self._numbers.edge, self._numbers.won, self._digest
-        children, kept = [], held
-        for place, found in enumerate(view.edges):
-            edge = found or edge_of(view, place)
-            if constraints is not None:
-                kept = held_after(constraints, held, edge)
-                if kept is None:
-                    continue
-            name = digest(edge[0] + ident + edge[1])
-            children.append(won(item, edge, name, place, WON if place == winner else None, kept))
-        return children
 
     def _realised(self, item: Item) -> Item:
         """The arrival that a finalized child is pushed with; a winner has it."""

@@ -32,6 +32,7 @@ class Coupled:
     """
 
     late = False
+    timed = True
 
     def __init__(
         self,
@@ -45,9 +46,9 @@ class Coupled:
         self._tables = tables
         self._root = root_of(tables.artifact) if root is None else root
         self._numbers = numbers
-        self._word, self._digest = uniforms.word, uniforms.digest
+        self._word, self._digest, self._digests = uniforms.word, uniforms.digest, uniforms.digests
         self._constraints = constraints
-        self.shown = numbers.shown
+        self.shown, self.clamping = numbers.shown, numbers.clamping
 
     def root(self) -> Item:
         """The root, with the first arrival: t = E / n.
@@ -69,7 +70,8 @@ class Coupled:
         if not view.opened:
             view.open()
         numbers, word, digest = self._numbers, self._word, self._digest
-        make, won, lost, constraints = numbers.edge, numbers.won, numbers.lost, self._constraints
+        make, won, lost = numbers.edge, numbers.won, numbers.lost
+        steps = None if self._constraints is None else self._constraints.after(held)
         drawn = word(_WINS + ident)
         place = bisect_right(view.bounds, 2 * drawn + 1)
         winner = place if place < view.size else None
@@ -79,8 +81,8 @@ class Coupled:
             place += 1
             if edge is None:
                 edge = make(view, place)
-            if constraints is not None:
-                kept = held_after(constraints, held, edge)
+            if steps is not None:
+                kept = held_after(steps, edge)
                 if kept is None:
                     winner = None if place == winner else winner
                     continue

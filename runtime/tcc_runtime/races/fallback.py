@@ -22,13 +22,15 @@ from tcc_runtime.numbers.arrivals import DROP, FRACTION, HALF, PART, later, rate
 from tcc_runtime.numbers.floats import ident_of
 from tcc_runtime.numbers.reals import Reals, clamped
 from tcc_runtime.numbers.rung import KEY_CLAMP, Precision, Rung
-from tcc_runtime.races.race import Step, Uniforms, held_after
-from tcc_runtime.states import Edge, Tables, View
+from tcc_runtime.races.race import Step, Uniforms, children_of
+from tcc_runtime.states import Tables, View
 
 # After the common members: the cost of the prefix in nano-units; what was clamped.
 COST, CLAMP = 9, 10
 _LEAF: Final = bytes((PER_LEAF,))
 _WORDS: Final = (1 << 64) - 1
+_MOST_BOUNDS: Final = 1 << 12
+_GUMBEL, _ROOM = 46, 60  # G is less in size; G / tau may take so many bits
 _ALONE: Final = rate(1, 0)
 
 
@@ -45,6 +47,7 @@ class Fallback:
     """
 
     late = False
+    timed = False
 
     def __init__(
         self,
@@ -61,14 +64,17 @@ class Fallback:
         self._tables = tables
         self._root = root_of(tables.artifact) if root is None else root
         self._numbers = numbers
-        self._word, self._digest = uniforms.word, uniforms.digest
+        self._word, self._digests = uniforms.word, uniforms.digests
         self._constraints = constraints
         numerator, places = parse_decimal(tau, "tau", Code.LEDGER_SCHEMA)
         self._tau: int = numerator
         self._tau_unit: int = 10**places
         self._precision = precision
+        self._bounds = _Bounds(tables)
         self._error = precision.error * self._tau_unit // numerator + 2 + precision.error
         self._tries = not exact and self._error < HALF
+        # Where the first rungs were allowed, beta times any cost is small; so is G unless tau is.
+        self.clamping = exact or _GUMBEL * self._tau_unit >= numerator << _ROOM
 
     def root(self) -> Item:
         """The root, by its bound."""
@@ -119,28 +125,25 @@ class Fallback:
         return self._item(item[ID], item[VIEW], item[LEFT:WORD], item[WORD], item[HELD], cost)
 
     def _children(self, item: Item, ident: bytes, drawn: frozenset[int]) -> list[Item]:
-        view, held, numbers = item[VIEW], item[HELD], self._numbers
+        view, spent, bounds = item[VIEW], item[COST], self._bounds
         if not view.opened:
             view.open()
-        children, kept = [], held
-        for place, found in enumerate(view.edges):
-            edge = found or numbers.edge(view, place)
+        rows = children_of(self._numbers, self._constraints, view, item[HELD])
+        names = self._digests([edge[0] + ident + edge[1] for edge in rows[1]])
+        children: list[Item] = []
+        for name, place, edge, held in zip(names, *rows, strict=False):
+            call, to = edge[2], edge[3]
             if place in drawn:
                 continue
-            if self._constraints is not None:
-                kept = held_after(self._constraints, held, edge)
-                if kept is None:
-                    continue
-            children.append(self._child(item, ident, edge, place, kept))
+            if call is None:
+                word = self._word(_LEAF + name)
+                common = None, item, place, edge
+                children.append(self._item(name, None, common, word, held, spent))
+                continue
+            cost = spent + call.cost_low
+            order, clamp = bounds[cost + to.state.cost_to_go]
+            children.append((order, name, to, None, item, place, edge, None, held, cost, clamp))
         return children
-
-    def _child(self, item: Item, ident: bytes, edge: Edge, place: int, held: Held | None) -> Item:
-        name, call = self._digest(edge[0] + ident + edge[1]), edge[2]
-        if call is None:
-            word, cost = self._word(_LEAF + name), item[COST]
-        else:
-            word, cost = None, item[COST] + call.cost_low
-        return self._item(name, edge[3], (None, item, place, edge), word, held, cost)
 
     def _item(
         self,
@@ -151,16 +154,12 @@ class Fallback:
         held: Held | None,
         cost: int,
     ) -> Item:
-        """An item with its bound, or its value: rounded once, then clamped."""
+        """An item with its bound, or its value."""
         if view is None:
-            exact = 0 if word is None else self._scored(word, cost)
+            order, clamp = _published(0 if word is None else self._scored(word, cost))
         else:
-            unit = self._tables.unit
-            exact, rest = divmod(-self._tables.beta * (cost + view.state.cost_to_go) << 64, unit)
-            if 2 * rest > unit or (2 * rest == unit and exact & 1):  # ties go to the even one
-                exact += 1
-        key = exact if Q64_MIN <= exact <= Q64_MAX else clamped(exact)
-        return -key, ident, view, *common, word, held, cost, KEY_CLAMP * (key != exact)
+            order, clamp = self._bounds[cost + view.state.cost_to_go]
+        return order, ident, view, *common, word, held, cost, clamp
 
     def _scored(self, word: int, cost: int) -> int:
         """G / tau - beta cost - ln E, rounded; not clamped."""
@@ -181,6 +180,32 @@ class Fallback:
         score = ((-self._tables.beta * cost) << reals.shift) // self._tables.unit
         value = score + gumbel * self._tau_unit // self._tau - arrival
         return reals.nearest(value, error, error + 1)
+
+
+class _Bounds(dict[int, tuple[int, int]]):
+    """The key by what a plan costs at least, as an item has it; many nodes have one."""
+
+    __slots__ = ("_beta", "_unit")
+
+    def __init__(self, tables: Tables) -> None:
+        self._beta, self._unit = tables.beta, tables.unit
+
+    def __missing__(self, cost: int) -> tuple[int, int]:
+        if len(self) >= _MOST_BOUNDS:
+            self.clear()
+        unit = self._unit
+        exact, rest = divmod(-self._beta * cost << 64, unit)
+        if 2 * rest > unit or (2 * rest == unit and exact & 1):  # ties go to the even one
+            exact += 1
+        found = self[cost] = _published(exact)
+        return found
+
+
+def _published(exact: int) -> tuple[int, int]:
+    """Minus a number held within its range, and whether it had to be."""
+    if Q64_MIN <= exact <= Q64_MAX:
+        return -exact, 0
+    return -clamped(exact), KEY_CLAMP
 
 
 def decided(attempt: Callable[[Reals], int], precision: Precision) -> int:

@@ -5,15 +5,16 @@ Text: docs/spec/race.md, sections 2, 5 and 12.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from typing import Protocol, TypeAlias
 
 from blake3 import blake3
 
-from tcc_runtime.artifact.constraints import Constraints, Held
+from tcc_runtime.artifact.constraints import Constraints, Held, Steps
 from tcc_runtime.item import SOURCE, VIEW, Item
-from tcc_runtime.numbers.rung import KEY_CLAMP, SHOWN_CLAMP
-from tcc_runtime.states import Edge
+from tcc_runtime.numbers.rung import KEY_CLAMP, SHOWN_CLAMP, Rung
+from tcc_runtime.states import Edge, View
 
 # What was popped; the word and the place that were drawn from it, None where none is drawn or a
 # phantom won; the children that are pushed; what is left; whether no child of the node was pushed,
@@ -21,6 +22,7 @@ from tcc_runtime.states import Edge
 Step: TypeAlias = "tuple[Item, int | None, int | None, Sequence[Item], Item | None, bool]"
 Word: TypeAlias = Callable[[bytes], int]
 Digest: TypeAlias = Callable[[bytes], bytes]
+Digests: TypeAlias = Callable[[Iterable[bytes]], list[bytes]]
 
 
 class Race(Protocol):
@@ -28,10 +30,16 @@ class Race(Protocol):
 
     Attributes:
         late: whether an item other than the root is realised when it is popped.
+        timed: whether -ln t of an item other than the root is published when it is pushed.
+        clamping: whether a published number may have to be clamped.
         shown: of an item, -ln t as it is published, None where there is none; and what was clamped.
     """
 
     late: bool
+    timed: bool
+
+    @property
+    def clamping(self) -> bool: ...
 
     @property
     def shown(self) -> Callable[[Item], tuple[int | None, int]]: ...
@@ -69,13 +77,16 @@ class Uniforms:
     Attributes:
         word: x of a purpose and an id, in one.
         digest: BLAKE3.
+        digests: BLAKE3 of each of some texts.
     """
 
-    __slots__ = ("digest", "word")
+    __slots__ = ("digest", "digests", "word")
 
     def __init__(self, key: bytes) -> None:
         self.word: Word = _words(key)
-        self.digest: Digest = _digests()
+        self.digest: Digest
+        self.digests: Digests
+        self.digest, self.digests = _digests()
 
 
 def _words(key: bytes) -> Word:
@@ -90,7 +101,7 @@ def _words(key: bytes) -> Word:
     return word
 
 
-def _digests() -> Digest:
+def _digests() -> tuple[Digest, Digests]:
     hasher = blake3()
     reset, update, finish = hasher.reset, hasher.update, hasher.digest
 
@@ -100,15 +111,35 @@ def _digests() -> Digest:
         found: bytes = finish()
         return found
 
-    return digest
+    def digests(texts: Iterable[bytes]) -> list[bytes]:
+        found = []
+        for text in texts:
+            reset()
+            update(text)
+            found.append(finish())
+        return found
+
+    return digest, digests
 
 
-def held_after(constraints: Constraints, held: Held, edge: Edge) -> Held | None:
+def held_after(steps: Steps, edge: Edge) -> Held | None:
     """What is held at a child; None where a statement forbids it."""
     call = edge[2]
-    if call is None:
-        return held if constraints.may_stop(held) else None
-    return constraints.step(held, call.index)
+    return steps.stopped() if call is None else steps[call.index]
+
+
+def children_of(
+    numbers: Rung, constraints: Constraints | None, view: View, held: Held | None
+) -> tuple[Sequence[int], Sequence[Edge], Iterable[Held | None]]:
+    """The children of an opened view that are not forbidden: places, edges, and what is held."""
+    make = numbers.edge
+    edges = [edge or make(view, place) for place, edge in enumerate(view.edges)]
+    if constraints is None or held is None:
+        return range(view.size), edges, repeat(held)
+    steps = constraints.after(held)
+    after = [held_after(steps, edge) for edge in edges]
+    places = [place for place, kept in enumerate(after) if kept is not None]
+    return places, [edges[place] for place in places], [after[place] for place in places]
 
 
 def clamps(race: Race, item: Item, popped: bool) -> bool:

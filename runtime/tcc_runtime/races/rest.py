@@ -51,7 +51,7 @@ class Rest(Coupled):
         if edge is not None:
             held = item[8]
             if self._constraints is not None:
-                held = held_after(self._constraints, held, edge)
+                held = held_after(self._constraints.after(held), edge)
             if held is not None or self._constraints is None:
                 name, winner = self._digest(edge[0] + ident + edge[1]), place
                 children = (self._won(item, edge, name, place, WON, held),)
@@ -93,7 +93,7 @@ class Rest(Coupled):
         """The child that won; None where a statement forbids it."""
         held = item[HELD]
         if self._constraints is not None:
-            held = held_after(self._constraints, held, edge)
+            held = held_after(self._constraints.after(held), edge)
             if held is None:
                 return None
         name = self._digest(edge[0] + ident + edge[1])

@@ -190,18 +190,20 @@ def _require_literal(artifact: Artifact, mode: Mode, keys: Keys, truncate: int |
 def _require_writable(artifact: Artifact, settings: Settings) -> None:
     written = written_bytes(artifact, settings.inflate)
     if written > MOST_WRITTEN:
-        due = f"race counts of at most {MOST_WRITTEN} bytes when a run writes them out: compile "
-        due += "with a coarser --tilt, or with fewer calls in a plan (`limit depth`)"
-        raise Rejected(Code.LIMIT, "race_exponent", due, f"{written} bytes")
+        expected = (
+            f"race counts of at most {MOST_WRITTEN} bytes when a run writes them out: compile "
+        )
+        expected += "with a coarser --tilt, or with fewer calls in a plan (`limit depth`)"
+        raise Rejected(Code.LIMIT, "race_exponent", expected, f"{written} bytes")
 
 
 def _require_weighable(artifact: Artifact, truncate: int, root: Root) -> None:
     cut = cut_of(artifact, truncate, root.members)
     if not cut.fits:
-        due = (
+        expected = (
             f"no cut, or one nearer to 0 or {root.rank}, as its tail takes over {cut.allowed} steps"
         )
-        raise SettingsError("truncate", due, f"{truncate}, which takes {cut.steps}")
+        raise SettingsError("truncate", expected, f"{truncate}, which takes {cut.steps}")
 
 
 def _require_no_race(settings: Settings) -> None:

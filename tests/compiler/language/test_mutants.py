@@ -19,6 +19,7 @@ PIECES = (
     *("\n", "\r", " ", '"x"', '"\\', "goal", "limit uses(", "(k=", "cost", "latency 5"),
     *("use", "-0", "1" * 30, "; ", "~", "each ", "same ", " same k", " per k", "gives (r: 1)"),
     *("sum(", "text", "integer 1..2", "max 5", "strict ", "errors mean failed", 'currency "x"'),
+    *("execute", "execute { price 1 ", "model m {", "atom laplace(1, 1)"),
     '"\\u0000"',
 )  # fmt: skip
 

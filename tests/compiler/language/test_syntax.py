@@ -188,6 +188,22 @@ def test_the_words_of_an_atom_are_names_elsewhere() -> None:
     assert [(m["name"], m["atom"].get("times", 1)) for m in models] == [("times", 2), ("atom", 1)]
 
 
+def test_execute_is_a_name_elsewhere() -> None:
+    text = HEAD + (
+        "tool execute(execute: execute | run) : execute -> run {\n"
+        "  cost 1 when execute = execute\n"
+        "  model execute { execute price 1 execute_ { } }\n"
+        "}\n"
+        "start execute goal run\n"
+        "rule execute_all = execute(execute=execute)\n"
+        "plan = execute_all\n"
+    )
+    found = core(text.replace("execute_ { }", ""))
+    (tool,) = found["tools"]
+    assert (tool["name"], tool["in"], tool["models"][0]["name"]) == ("execute",) * 3
+    assert tool["models"][0]["execute"]["price"] == 1
+
+
 NAMED = (
     HEAD + "tool a(; p: text) tool each(; p: text, same: text) tool same(; p: text, same: text)\n"
 )

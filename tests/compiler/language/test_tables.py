@@ -28,6 +28,7 @@ tool d(; j: json max 5) gives (ok: yes | no) : x -> y { strict errors mean faile
 tool e(k: 1..8) { cost 1 + 2 * (k - -3) when k = 1 | 2 cost 0.5 .. 1.5 price 2 latency 80 ms }
 tool f { epsilon 0.1 quotes same doc "d" bind mcp "s" "t" bind python "m:f" cost "a b" }
 tool h { model m { price 1 latency 2 s epsilon 0.5 adapter "x" } model n { } }
+tool i { model m { execute } model n { execute { price 1 latency 2 s atom laplace(1, 2) } } }
 rule r = a b? (c | d)* & any - e+ f{3} g{1,} h{1,2} () "q r"(k=1|2, l=x)
 plan = a
 limit depth <= 3 limit uses(a(k=1)) >= 2 limit uses(a) per k <= 1 limit sum(a.b) <= 5

@@ -166,6 +166,47 @@ def test_two_atoms_of_one_model_are_an_error() -> None:
     assert [code for code, *_ in codes(HEAD + statement)] == ["TCC310"]
 
 
+def test_what_a_model_takes_to_execute_is_what_asking_takes_but_for_what_differs() -> None:
+    model = "tool a { cost 0 .. 1 model m { %s price 1 latency 50 ms epsilon 0.5 } }"
+    asking = {"price": 1, "latency_ms": 50, "epsilon": 500_000_000}
+    noise = {"mechanism": "laplace", "scale": "2", "sensitivity": "1"}
+    for text, due in (
+        ("execute", asking),
+        ("execute { }", asking),
+        ("execute { price 2 latency 3 s }", {**asking, "price": 2, "latency_ms": 3000}),
+        ("execute { epsilon 0 }", {**asking, "epsilon": 0}),
+        ("execute { atom laplace(2, 1) }", {**asking, "atom": noise}),
+        ("atom laplace(2, 1) execute { price 2 }", {**asking, "price": 2, "atom": noise}),
+    ):
+        found = core(HEAD + model % text)
+        (made,) = found["tools"][0]["models"]
+        assert made["execute"] == due, text
+        assert found["version"] == [1, 1]
+        assert {name: made[name] for name in asking} == asking
+
+
+def test_a_model_without_execute_makes_no_call() -> None:
+    (made,) = core(HEAD + "tool a { model m { price 1 } }")["tools"][0]["models"]
+    assert "execute" not in made
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "column"),
+    [
+        ("execute execute", "TCC310", 28),
+        ("execute { price 1 price 2 }", "TCC310", 38),
+        ("execute { price 0.5 }", "TCC306", 36),
+        ("execute { price -1 }", "TCC308", 36),
+        ('execute { adapter "x" }', "TCC101", 30),
+        ("execute { execute }", "TCC101", 30),
+        ("execute { atom laplas(1, 1) }", "TCC322", 35),
+    ],
+)
+def test_what_is_no_execute_is_an_error_at_its_place(text: str, code: str, column: int) -> None:
+    found = codes(HEAD + f"tool a {{ model m {{ {text} }} }}\n")
+    assert found == [(code, 2, column)]
+
+
 def test_rules_that_the_plan_does_not_reach_are_left_out() -> None:
     found = core(TOOLS + "rule r = s? a rule s = b r? rule t = c plan = r")
     assert [name for name, _ in found["rules"]] == ["r", "s"]

@@ -56,7 +56,7 @@ def test_a_record_that_is_none_is_told(tcc: Any, tmp_path: Path) -> None:
     record = tmp_path / "record.json"
     record.write_text('{"units-01": "attic"}')
     ended = tcc("demo", "pipeline", "--out", tmp_path / "out", "--categories", record)
-    assert ended.code == 2 and "P402" in ended.err and "units-01" in ended.err
+    assert ended.code == 2 and "X402" in ended.err and "units-01" in ended.err
 
 
 @pytest.mark.parametrize("name", ["opendp", "simpleeval", "sklearn", "scipy"])

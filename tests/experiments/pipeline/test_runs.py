@@ -129,10 +129,10 @@ def test_a_record_of_categories_that_is_none_is_refused(tmp_path: Path, text: st
     path.write_text(text)
     with pytest.raises(PipelineError) as error:
         read_record(path)
-    assert error.value.code == "P402"
+    assert error.value.code == "X402"
     with pytest.raises(PipelineError) as error:
         privatised("attic")
-    assert error.value.code == "P401"
+    assert error.value.code == "X401"
 
 
 def test_there_are_at_least_sixty_questions_with_answers_from_the_tables() -> None:

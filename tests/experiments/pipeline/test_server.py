@@ -73,7 +73,7 @@ def test_a_gate_holds_the_desk_to_its_grammar(
         numbers = [fact["number"] for fact in facts.structured_content["facts"]]
         # A tool's refusal is a failure that is known: the gate lets the next call come.
         hostile = await call("calculate", expression="9**9**9")
-        assert hostile.is_error and "P303 expression" in hostile.content[0].text
+        assert hostile.is_error and "X303 expression" in hostile.content[0].text
         value = await call("calculate", expression=f"{numbers[0]} * {numbers[1]}")
         assert value.structured_content["value"] == pytest.approx(96485.33212)
 
@@ -112,6 +112,6 @@ def test_an_agent_may_plan_over_the_grammar(artifact: Path) -> None:
 
 def test_another_corpus_is_not_served(tcc: Any, corpus: Corpus, tmp_path: Path) -> None:
     ended = tcc("demo", "desk", corpus.path, "--digest", "00" * 32)
-    assert ended.code == 2 and "P102" in ended.err and corpus.digest in ended.err
+    assert ended.code == 2 and "X102" in ended.err and corpus.digest in ended.err
     ended = tcc("demo", "desk", tmp_path / "none.db")
-    assert ended.code == 2 and "P101" in ended.err
+    assert ended.code == 2 and "X101" in ended.err

@@ -10,16 +10,16 @@ Cost: constant for each constraint and limit at each new (state, letter).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from tcc_certs.core.model import Core
 from tcc_compiler.automata.constraint.product import Constraint
 from tcc_compiler.automata.constraint.statements import constraints
 from tcc_compiler.automata.letters import Letters, letter_amounts
+from tcc_compiler.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sum:
     """A limit: what each letter adds, and the bound; `least` for ``>=``."""
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tcc_compiler.automata.machine import Machine
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources.guard import Guard
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NegativeCycle:
     """States and letters of a cycle whose weight is below zero."""
 

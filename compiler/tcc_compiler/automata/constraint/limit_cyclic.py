@@ -10,10 +10,10 @@ Source: potentials as in Johnson, Efficient algorithms for shortest paths in spa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from tcc_compiler.automata.machine import Edges, Machine, components
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources.guard import Guard
 
 # (state, number) -> the representative of all numbers with the same words, None for no word.
@@ -21,7 +21,7 @@ Settle: TypeAlias = "Callable[[int, int], int | None]"
 Accepts: TypeAlias = "Callable[[int, int], bool]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Weighed:
     """A trimmed machine with a weight on every edge and on every stop, none negative.
 

@@ -8,14 +8,14 @@ Cost: edges of the machine times states of the constraint, at most.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tcc_compiler.automata.machine import Edges, Machine
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources.guard import Guard
 from tcc_compiler.resources.place import Statement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Constraint:
     """A deterministic automaton over letters; its states are integers.
 

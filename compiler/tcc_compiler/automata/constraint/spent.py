@@ -12,13 +12,13 @@ Cost: a shift and an `or` for each edge, over as many words as the sums take.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 
 from tcc_compiler.automata.table import Exact, Ints, Numbers, Table, starts
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources.guard import Guard
 
 _MAX_SUM_BITS = 1 << 14
@@ -35,7 +35,7 @@ _Row: TypeAlias = "list[tuple[int, int]]"
 Locate: TypeAlias = "Callable[[Numbers, Exact], Ints]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pairs:
     """The pairs (state, spent) that occur, by state, then by what is spent.
 

@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tcc_compiler.automata.machine import Edges, Machine
 from tcc_compiler.automata.regular.network import Network
 from tcc_compiler.automata.regular.partial import Partials
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources.guard import Guard
 
 _ROOM = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Driver:
     """A bound that every plan meets: the sum of its letters' weights, each at least 0.
 

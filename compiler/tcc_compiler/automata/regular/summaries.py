@@ -11,11 +11,11 @@ Source: Bar-Hillel, Perles and Shamir, On formal properties of simple phrase str
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from tcc_compiler.automata.regular.network import Network
 from tcc_compiler.automata.regular.nodes import Kind, Nodes
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources.guard import Guard
 
 # A node of the table, or the operand sets of a `&` or `-` (see Network.operands).
@@ -24,7 +24,7 @@ Ask: TypeAlias = "tuple[Unit, int]"
 Item: TypeAlias = "tuple[Unit, int, int, int]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Way:
     """One way to make an item: a letter or none, then the words of other items."""
 

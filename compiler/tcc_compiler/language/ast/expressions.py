@@ -6,14 +6,14 @@ a tree is the number of times its operators change; no tree is higher than the l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.leaves import Number, Pattern
 from tcc_compiler.language.spans import Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class NoCall:
     """``()``, the empty sequence."""
 
@@ -21,7 +21,7 @@ class NoCall:
     height: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class AnyCall:
     """``any``."""
 
@@ -29,7 +29,7 @@ class AnyCall:
     height: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Reference:
     """A tool pattern or a rule."""
 
@@ -38,7 +38,7 @@ class Reference:
     height: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Many:
     """Two operands or more of one operator; none of them has the same operator on top."""
 
@@ -48,7 +48,7 @@ class Many:
     height: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Minus:
     """The base without what the others derive; the base is no Minus."""
 
@@ -58,7 +58,7 @@ class Minus:
     height: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Repeated:
     """``body`` at least `low` times and at most `high`; None is without end."""
 

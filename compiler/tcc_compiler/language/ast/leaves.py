@@ -5,13 +5,13 @@ Normative text: docs/spec/language.md, sections 2 and 4.  Every part has its reg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.spans import Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Word:
     """A name: the text that it is, which may stand in quotes.
 
@@ -24,7 +24,7 @@ class Word:
     quoted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Text:
     """The characters that a string literal stands for."""
 
@@ -32,7 +32,7 @@ class Text:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Number:
     """A number with its sign, exact."""
 
@@ -40,7 +40,7 @@ class Number:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Value:
     """A value of a parameter: its canonical text, and its number where it is one.
 
@@ -54,7 +54,7 @@ class Value:
     quoted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Argument:
     """``parameter = value | value`` of a pattern."""
 
@@ -62,7 +62,7 @@ class Argument:
     values: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Pattern:
     """A name, perhaps with arguments: a tool pattern, or in an expression the name of a rule."""
 

@@ -5,16 +5,16 @@ Normative text: docs/spec/language.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.expressions import Expression
 from tcc_compiler.language.ast.leaves import Number, Pattern, Text, Word
 from tcc_compiler.language.ast.tools import Attribute, OpenDeclaration, ParameterDeclaration
 from tcc_compiler.language.spans import Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class GrammarStatement:
     """``grammar NAME version "V"``."""
 
@@ -23,7 +23,7 @@ class GrammarStatement:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class CurrencyStatement:
     """``currency "label"``."""
 
@@ -31,7 +31,7 @@ class CurrencyStatement:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class UseStatement:
     """``use "file"``."""
 
@@ -39,7 +39,7 @@ class UseStatement:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ToolStatement:
     """``tool NAME(listed; opened) gives (observed) : takes -> gives { attributes }``."""
 
@@ -52,7 +52,7 @@ class ToolStatement:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RuleStatement:
     """``rule NAME = body``."""
 
@@ -61,7 +61,7 @@ class RuleStatement:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class PlanStatement:
     """``plan = body``."""
 
@@ -69,7 +69,7 @@ class PlanStatement:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class StartStatement:
     """``start STATE``."""
 
@@ -77,7 +77,7 @@ class StartStatement:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class GoalStatement:
     """``goal S1 | S2``."""
 
@@ -85,7 +85,7 @@ class GoalStatement:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class LimitStatement:
     """``limit KIND <= number``; `pattern` for uses, `unit` for latency.
 
@@ -104,7 +104,7 @@ class LimitStatement:
     total: tuple[Word, Word] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Pair:
     """A pair of ``same``: a parameter of the first pattern, and one of the second."""
 
@@ -112,7 +112,7 @@ class Pair:
     second: Word
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RequireStatement:
     """``require A before B``, ``before each B`` (order ``each``) or ``after B``."""
 
@@ -123,7 +123,7 @@ class RequireStatement:
     same: tuple[Pair, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ForbidStatement:
     """``forbid P1 P2 ..`` (order ``next``), ``forbid A with B`` or ``forbid A before B``."""
 
@@ -133,7 +133,7 @@ class ForbidStatement:
     same: tuple[Pair, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ExampleStatement:
     """``accept ..`` or ``reject ..``; no pattern stands for the empty plan."""
 
@@ -142,7 +142,7 @@ class ExampleStatement:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ExpectStatement:
     """``expect WHAT OP number``."""
 
@@ -152,7 +152,7 @@ class ExpectStatement:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Broken:
     """A statement with an error in it: its first word, and the names that it would have defined."""
 

@@ -5,15 +5,15 @@ Normative text: docs/spec/language.md.  Every part has its region.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.leaves import Number, Text, Value, Word
 from tcc_compiler.language.spans import Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Arithmetic:
     """An arithmetic expression in postfix order.
 
@@ -27,7 +27,7 @@ class Arithmetic:
     height: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Condition:
     """``when parameter = value | value``."""
 
@@ -35,7 +35,7 @@ class Condition:
     values: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Amount:
     """``cost``, ``price``, ``latency`` or ``epsilon`` of a tool; `high` only of a cost interval."""
 
@@ -47,7 +47,7 @@ class Amount:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Doc:
     """``doc "text"``."""
 
@@ -55,28 +55,28 @@ class Doc:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Quotes:
     """``quotes same``."""
 
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Strict:
     """``strict``."""
 
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Errors:
     """``errors mean failed``."""
 
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class BindMcp:
     """``bind mcp "server" "tool"``."""
 
@@ -85,7 +85,7 @@ class BindMcp:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class BindPython:
     """``bind python "module:function"``."""
 
@@ -93,7 +93,7 @@ class BindPython:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ModelPart:
     """A member of a model: a number with its unit, or the text of ``adapter``."""
 
@@ -104,7 +104,7 @@ class ModelPart:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ModelAtom:
     """``atom laplace(2, 1) times 3``: the mechanism that a model privatises with."""
 
@@ -115,19 +115,28 @@ class ModelAtom:
     kind: str = "atom"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
+class ModelExecute:
+    """``execute``, or ``execute { .. }`` with what differs from what asking takes."""
+
+    parts: tuple[ModelPart | ModelAtom, ...]
+    region: Region
+    kind: str = "execute"
+
+
+@frozen(kw_only=False)
 class Model:
     """``model NAME { .. }``."""
 
     name: Word
-    parts: tuple[ModelPart | ModelAtom, ...]
+    parts: tuple[ModelPart | ModelAtom | ModelExecute, ...]
     region: Region
 
 
 Attribute: TypeAlias = Amount | Doc | Quotes | Strict | Errors | BindMcp | BindPython | Model
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Domain:
     """The values of a parameter: listed, or the ends of an integer range."""
 
@@ -136,7 +145,7 @@ class Domain:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ParameterDeclaration:
     """``name: domain``, or ``name?: domain``."""
 
@@ -145,7 +154,7 @@ class ParameterDeclaration:
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TypePart:
     """What limits a type: ``min n``, ``max n``, ``~ "pattern"`` or ``LOW .. HIGH``.
 
@@ -160,7 +169,7 @@ class TypePart:
     region: Region
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OpenDeclaration:
     """``name: type``, or ``name?: type``, behind the semicolon."""
 
@@ -170,7 +179,7 @@ class OpenDeclaration:
     parts: tuple[TypePart, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Parameters:
     """What stands in the parentheses of a tool.
 

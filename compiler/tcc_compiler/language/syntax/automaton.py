@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.syntax.build import Builder
 from tcc_compiler.language.syntax.lexemes import Lexeme
 
@@ -25,7 +25,7 @@ class Unexpected(Exception):
     """A token cannot stand where it stands."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Rule:
     """What a reduction does.
 
@@ -65,7 +65,7 @@ class _Rule:
         return children if self.act is None else self.act(*children)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Tables:
     """The automaton.
 

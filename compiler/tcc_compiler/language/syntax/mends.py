@@ -7,8 +7,8 @@ statement looks like.  Normative text: docs/spec/language.md, section 9.  Cost: 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.syntax.lexemes import Lexeme
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, TYPES
 
@@ -40,7 +40,7 @@ _AMOUNT_WORDS = ("COST", "PRICE", "EPSILON", "LATENCY")
 _IN_EXPRESSIONS = ("PLAN", "RULE")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Stuck:
     """Where the reading of a statement stopped.
 

@@ -24,7 +24,7 @@ _KEYWORDS = {word: word.upper() for word in RESERVED}
 _OPERANDS = frozenset(("NAME", "NUMBER", "RPAR"))
 # Behind one of these, inside the braces of a tool, no name can stand.
 _ATTRIBUTE_ENDS = frozenset(
-    (*_OPERANDS, "STRING", "UNIT", "LBRACE", "RBRACE", "SAME", "STRICT", "FAILED")
+    (*_OPERANDS, "STRING", "UNIT", "LBRACE", "RBRACE", "SAME", "STRICT", "FAILED", "EXECUTE")
 )
 _PATTERN_ENDS = frozenset(("NAME", "STRING", "RPAR"))
 # What follows a word or a '(', with white space or comments between.
@@ -109,7 +109,7 @@ class Place:
         return self.braces > 0 and before in _ATTRIBUTE_ENDS
 
     def is_model_part(self, before: str, _end: int) -> bool:
-        """``atom``: where a part of a model begins."""
+        """``atom``, ``execute``: where a part of a model begins."""
         return self.braces > 1 and not self.parens and before in _ATTRIBUTE_ENDS
 
     def is_times(self, before: str, _end: int) -> bool:
@@ -169,6 +169,7 @@ _LOCAL: Mapping[str, Callable[[Place, str, int], bool]] = {
     "strict": Place.is_attribute,
     "errors": Place.is_attribute,
     "atom": Place.is_model_part,
+    "execute": Place.is_model_part,
     "times": Place.is_times,
     "gives": Place.is_gives,
     **dict.fromkeys(TYPES, Place.is_type),

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report, cut, quote
 from tcc_compiler.language.spans import Region
 from tcc_compiler.language.syntax.lexemes import Lexeme, lexeme
@@ -39,7 +39,7 @@ _SPLIT = "split the grammar: `use` takes tools from other files"
 _STARTS = frozenset(word.upper() for word in OPENERS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Chunk:
     """The tokens of one statement, its keyword first.
 

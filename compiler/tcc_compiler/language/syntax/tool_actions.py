@@ -19,6 +19,7 @@ from tcc_compiler.language.ast.tools import (
     Errors,
     Model,
     ModelAtom,
+    ModelExecute,
     ModelPart,
     OpenDeclaration,
     ParameterDeclaration,
@@ -109,6 +110,10 @@ class ToolActions:
         *numbers, close, times = rest
         end = close.region if times is None else times.region
         return ModelAtom(mechanism, tuple(numbers), times, word.region.to(end))
+
+    def model_execute(self, word: Lexeme, _open: Lexeme | None, *rest: Any) -> ModelExecute:
+        *parts, close = rest
+        return ModelExecute(tuple(parts), word.region.to((close or word).region))
 
     def times(self, _word: Lexeme, number: Number) -> Number:
         return number

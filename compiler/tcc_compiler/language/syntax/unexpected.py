@@ -110,11 +110,11 @@ def _is_unclosed(stuck: Stuck, token: Lexeme) -> bool:
     """Whether the innermost bracket was to be closed before this token."""
     if not stuck.opened:
         return False
-    due = _CLOSING[stuck.opened[-1].type]
+    closing = _CLOSING[stuck.opened[-1].type]
     if token.type in ("RPAR", "RBRACE"):
-        return token.type != due
+        return token.type != closing
     ends = token.type in _ENDS_PARENS.get(stuck.keyword, ())
-    return due == "RPAR" and due in stuck.expected and ends
+    return closing == "RPAR" and closing in stuck.expected and ends
 
 
 def _report_open(stuck: Stuck, found: str, before: Region, report: Report) -> None:

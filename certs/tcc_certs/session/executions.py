@@ -1,0 +1,225 @@
+"""Which model makes a call of a session, and what models have taken of its budget.
+
+Normative text: docs/spec/session.md, section 8.  The choice is that of the controller of asks: an
+execution is an ask about a width of 2, of which a call that was done gains 1.  Choice, expected
+amounts, sums and what is left are derived; what a call or a search took is taken from the ledger.
+Cost: the controller's choice for each call, and for each model that an account had too little for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tcc_certs.core.model import Tool
+from tcc_certs.core.models import executing
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.ledger import Record
+from tcc_certs.formats.ledger_schema import text
+from tcc_certs.replay.adapters import adapter_fields
+from tcc_certs.replay.amounts import spent_fields
+from tcc_certs.replay.budgets import Amounts, Caps, Choice, Controller
+from tcc_certs.replay.drawn import Drawn
+from tcc_certs.replay.findings import Findings
+from tcc_certs.replay.header import nano
+from tcc_certs.session.budget import Budget
+
+if TYPE_CHECKING:
+    from tcc_certs.core.atoms import Atom
+
+WIDTH = 2
+_MODEL, _AMOUNT, _ACCOUNT = Code.SESSION_MODEL, Code.SESSION_AMOUNT, Code.SESSION_RESERVATION
+_NONE = "no member"
+
+
+class Executions:
+    """The calls that models make in one session, and what asks of searches took beside.
+
+    Attributes:
+        made: how many calls; asked_times: how many searches took something.
+    """
+
+    def __init__(self, budget: Budget, tools: tuple[Tool, ...], findings: Findings) -> None:
+        self.made = self.asked_times = 0
+        self._budget = budget
+        self._findings = findings
+        self._controller = Controller(budget.rule)
+        self._models = [executing(tool.models) for tool in tools]
+        self._drawn = None if budget.account is None else Drawn(budget.account)
+        self._pending: tuple[int, Choice] | None = None
+
+    def call(self, tool: int, found: Json | None, line: int) -> None:
+        """A call of `tool`, whose record says `found` of the model that makes it.
+
+        Raises:
+            Rejected: S402 another model is chosen, or none fits; S404 it says something of an
+                account that there is not; L709 as of a run.
+        """
+        models = self._models[tool]
+        if not models:
+            ensure(found is None, _MODEL, "execute", "no field: no model makes this call", found)
+            return
+        if not isinstance(found, dict):
+            raise Rejected(_MODEL, "execute", "the model that makes the call", "no field")
+        ranked = self._controller.ranked(tool, models, WIDTH)
+        spent, refused = self._controller.spent, self._refused(ranked, found, line)
+        if refused == len(ranked):
+            raise Rejected(_MODEL, "execute", "no call: no model fits", found["model_id"])
+        choice = ranked[refused]
+        named = choice.model.name
+        ensure(found["model_id"] == named, _MODEL, "execute.model_id", named, found["model_id"])
+        expected = {
+            "model_id": named,
+            **adapter_fields(self._budget.adapters, choice.model),
+            **_amounts(choice.reserved),
+            **self._sums(spent.plus(choice.reserved)),
+            **({"refused": found["refused"]} if refused else {}),
+        }
+        if self._drawn is not None:
+            wish = {"account_left": found.get("account_left", {})}
+            expected |= self._drawn.wish(spent, choice.reserved, wish, line, self._findings)
+        self._compare("execute", expected, found, line)
+        self.made += 1
+        self._pending = tool, choice
+
+    def outcome(self, found: Json | None, done: bool, line: int) -> None:
+        """The outcome of the last call, whose record says `found` of what it took.
+
+        Raises:
+            Rejected: S402 it says nothing, or of a call that no model made; its atom is none; L103
+                an amount of more than nine places.
+        """
+        if self._pending is None:
+            ensure(found is None, _MODEL, "took", "no field: no model made this call", found)
+            return
+        if not isinstance(found, dict):
+            raise Rejected(_MODEL, "took", "what the call took", "no field")
+        choice, spent = self._pending[1], self._controller.spent
+        took = _read_amounts(found, self._atom(found, choice))
+        self._settle(took, int(done))
+        expected = {**_amounts(took), **self._sums(self._controller.spent)}
+        if took.atom is not None:
+            expected["atom"] = found["atom"]  # one that was read has the one form that it has
+        if self._drawn is not None and "account_left" in found:
+            expected |= self._drawn.settled(spent, took, found, line, self._findings)
+        elif self._drawn is not None:
+            self._drawn.take(spent, took)
+        self._compare("took", expected, found, line)
+
+    def give_up(self) -> None:
+        """The last call has no record of its outcome: it took all that was expected."""
+        if self._pending is not None:
+            reserved, spent = self._pending[1].reserved, self._controller.spent
+            self._settle(reserved, 0)
+            if self._drawn is not None:
+                self._drawn.take(spent, reserved)
+
+    def asked(self, record: Record, line: int) -> None:
+        """What the asks of a search took.
+
+        Raises:
+            Rejected: L103 an amount of more than nine places, or an atom that is none; S403 atoms
+                where none are counted.
+        """
+        spent, listed = self._controller.spent, record.get("atoms", ())
+        spent = spent.plus(_read_amounts(record, None))
+        for i, item in enumerate(listed if isinstance(listed, list) else ()):
+            spent = spent.plus(Amounts(atom=self._counted(item, f"atoms[{i}]", _AMOUNT)))
+        self._controller.spent = spent
+        self.asked_times += 1
+        expected = {name: record[name] for name in ("kind", *_READ, "atoms") if name in record}
+        self._compare("", {**expected, **self._sums(spent)}, record, line)
+
+    def makes(self, tool: int) -> bool:
+        """Whether models make the calls of a tool."""
+        return bool(self._models[tool])
+
+    def _settle(self, took: Amounts, gained: int) -> None:
+        if self._pending is not None:
+            tool, choice = self._pending
+            self._controller.settle(tool, choice, took, WIDTH, gained)
+            self._pending = None
+
+    def _refused(self, ranked: Sequence[Choice], found: Mapping[str, Json], line: int) -> int:
+        """How many models the account had too little for: the best ones, in their order."""
+        listed = found.get("refused", ())
+        items = listed if isinstance(listed, list) else []
+        for number, item in enumerate(items):
+            if self._drawn is None or not isinstance(item, dict):
+                raise Rejected(_ACCOUNT, "execute.refused", "no member, without an account", item)
+            named, left = item["model_id"], number < len(ranked)
+            expected = ranked[number].model.name if left else "no more"
+            ensure(left and named == expected, _MODEL, "execute.refused", expected, named)
+            wish = {"budget_event": "refused", "account_left": item["account_left"]}
+            spent, reserved = self._controller.spent, ranked[number].reserved
+            self._drawn.wish(spent, reserved, wish, line, self._findings)
+        return len(items)
+
+    def _atom(self, found: Mapping[str, Json], choice: Choice) -> Atom | None:
+        if "atom" not in found:
+            carries = choice.model.atom is not None
+            ensure(not carries, _MODEL, "took.atom", "one, as its model carries one", "none")
+            return None
+        return self._counted(found["atom"], "took.atom", _MODEL)
+
+    def _counted(self, item: Json, place: str, code: Code) -> Atom:
+        counted = self._budget.rule.taken is not None
+        ensure(counted, code, place, "no atom, as there is no delta", item)
+        from tcc_certs.core.atoms import canonical_atom
+
+        return canonical_atom(item, place, Code.LEDGER_SCHEMA)
+
+    def _sums(self, spent: Amounts) -> Mapping[str, Json]:
+        return {**spent_fields(spent), "left": left_of(self._budget.rule.caps, spent)}
+
+    def _compare(
+        self, what: str, expected: Mapping[str, Json], found: Mapping[str, Json], line: int
+    ) -> None:
+        for name in sorted({*expected, *found}):
+            wanted, there = expected.get(name, _NONE), found.get(name, _NONE)
+            if wanted != there:
+                place = f"{what}.{name}" if what else name
+                self._findings.add(_code_of(name), line, place, wanted, there)
+
+
+_READ = ("price", "latency", "epsilon")
+_OF_MODEL = ("model_id", "adapter_id", "dp_cert_id", "eps_train", "delta_train", "atom")
+
+
+def _code_of(name: str) -> Code:
+    if name in _OF_MODEL:
+        return _MODEL
+    return _ACCOUNT if name in ("reservation", "account_left", "refused") else _AMOUNT
+
+
+def _amounts(amounts: Amounts) -> dict[str, Json]:
+    return {
+        "price": str(amounts.price),
+        "latency": str(amounts.latency),
+        "epsilon": format_decimal(amounts.epsilon, 9),
+    }
+
+
+def _read_amounts(found: Mapping[str, Json], atom: Atom | None) -> Amounts:
+    return Amounts(
+        price=int(text(found, "price")),
+        latency=int(text(found, "latency")),
+        epsilon=nano(text(found, "epsilon"), "epsilon"),
+        atom=atom,
+    )
+
+
+def left_of(caps: Caps, spent: Amounts) -> dict[str, Json]:
+    """What is left of each cap that there is, below 0 where it is exceeded."""
+    pairs = (
+        ("price", caps.price, spent.price, 0),
+        ("latency_ms", caps.latency, spent.latency, 0),
+        ("epsilon", caps.epsilon, spent.used, 9),
+    )
+    return {
+        name: format_decimal(cap - used, places)
+        for name, cap, used, places in pairs
+        if cap is not None
+    }

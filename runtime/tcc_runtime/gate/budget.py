@@ -1,0 +1,140 @@
+"""The budget of a session: what models that make calls may take, and what they are chosen by.
+
+Text: docs/spec/session.md, section 8.  Cost: nothing to speak of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tcc_certs.core.atoms import Atom, atom_document, canonical_atom
+from tcc_certs.core.model import Core
+from tcc_certs.core.models import executing
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.codec import Json
+from tcc_certs.privacy.spending import Taken, account, exact_delta
+from tcc_runtime.account.amounts import Amounts, Caps
+from tcc_runtime.adapters.adapter import Adapter, adapters_of
+from tcc_runtime.asking.controller import Spending
+from tcc_runtime.errors import ResumeError, SettingsError
+from tcc_runtime.ledger.asks import account_member, cap_fields, weights
+from tcc_runtime.terms.settings import DEFAULT_DELTA, Settings
+
+_TOLD: Final = ("price_cap", "sla_ms", "epsilon_cap", "delta")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """A budget.
+
+    Attributes:
+        settings: caps, weights, margin, delta and the atoms that privatised the input.
+        adapters: of the models that make calls, in order of their names.
+        account: identity and caps of the one that is drawn on; None: none is.
+    """
+
+    settings: Settings
+    adapters: tuple[Adapter, ...] = ()
+    account: tuple[str, Caps] | None = None
+
+    @property
+    def taken(self) -> Taken | None:
+        """The account of privacy that it begins with; None where no atoms are counted."""
+        delta = self.settings.delta
+        return None if delta is None else account(exact_delta(delta), self.settings.atoms, True)
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What searches of the session are told."""
+        names = (*_TOLD, "price_weight", "latency_weight", "epsilon_weight", "margin", "atoms")
+        return {name: getattr(self.settings, name) for name in names}
+
+    @property
+    def caps(self) -> Caps:
+        """The caps."""
+        told = self.settings
+        return Caps(told.price_cap, told.sla_ms, told.nano_epsilon_cap)
+
+    def record(self) -> dict[str, Json]:
+        """`budget`."""
+        record: dict[str, Json] = {
+            "kind": "budget",
+            "controller": weights(self.settings),
+            **cap_fields(self.settings),
+        }
+        if self.settings.delta is not None:
+            record["delta"] = exact_delta(self.settings.delta).text
+        if self.settings.atoms:
+            record["atoms"] = [atom_document(atom) for atom in self.settings.atoms]
+        if self.adapters:
+            record["adapters"] = [adapter.listed for adapter in self.adapters]
+        if self.account is not None:
+            record["account"] = account_member(*self.account)
+        return record
+
+
+def used(spent: Spending) -> Amounts:
+    """What was spent, as caps are held against it."""
+    return Amounts(spent.price, spent.latency, spent.epsilon_used)
+
+
+def budget_of(
+    core: Core,
+    told: Mapping[str, Any],
+    atoms: Sequence[Atom],
+    registry: Iterable[Adapter] | None,
+    drawn_on: tuple[str, Caps] | None,
+) -> Budget:
+    """A budget over the models of a grammar.
+
+    Args:
+        told: settings by name.
+        registry: None: nothing is said of adapters.
+
+    Raises:
+        SettingsError: a setting is out of its range.
+        Rejected: A102 a model that makes calls names an adapter that the registry does not have.
+    """
+    settings = Settings(seed=bytes(32), atoms=tuple(atoms), **told)
+    models = [model for tool in core.tools for model in (*tool.models, *executing(tool.models))]
+    if settings.delta is None and (atoms or any(model.atom for model in models)):
+        settings = Settings(seed=bytes(32), atoms=tuple(atoms), **{**told, "delta": DEFAULT_DELTA})
+    return Budget(
+        settings=settings,
+        adapters=() if registry is None else adapters_of(core, registry, executing),
+        account=drawn_on,
+    )
+
+
+def budget_in(record: Mapping[str, Any], line: int) -> Budget:
+    """The budget of a record whose fields have their form.
+
+    Raises:
+        ResumeError: it is none that this version writes.
+    """
+    told = {name: record[name] for name in _TOLD if name in record}
+    try:
+        atoms = [
+            canonical_atom(item, "atoms", Code.LEDGER_SCHEMA) for item in record.get("atoms", ())
+        ]
+        named = dict(record.get("account", {}))
+        epsilon = named.get("epsilon")
+        caps = Caps(
+            named.get("price"),
+            named.get("latency_ms"),
+            None
+            if epsilon is None
+            else Settings(seed=bytes(32), epsilon_cap=epsilon).nano_epsilon_cap,
+        )
+        return Budget(
+            settings=Settings(seed=bytes(32), atoms=tuple(atoms), **told, **record["controller"]),
+            adapters=tuple(Adapter(**item) for item in record.get("adapters", ())),
+            account=(str(named["id"]), caps) if named else None,
+        )
+    except SettingsError as error:
+        raise ResumeError(f"line {line}: {error.field}", error.expected, error.found) from None
+    except Rejected as refusal:
+        place = f"line {line}: {refusal.path}"
+        raise ResumeError(place, refusal.expected, refusal.found) from None
