@@ -76,7 +76,5 @@ class Unopened(Frontier):
             else:
                 units[node] = what.unit
                 masses[node] = masses.get(node, 0) + what.mass
-        total += sum([share_of(node.weight, masses[node], units[node]) for node in masses])
-        return total + sum(
-            [share_of(omegas[at], what.mass, what.unit) for at, what in left.items()]
-        )
+        total += sum([share_of(at.weight, masses[at], units[at]) for at in masses])
+        return total + sum([share_of(omegas[i], left[i].mass, left[i].unit) for i in left])
