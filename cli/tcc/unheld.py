@@ -26,9 +26,10 @@ def unheld(found: Found, findings: Findings, summary: str) -> Found:
     if not findings.items:
         return found
     items = (*found.findings, *findings.items)
-    verdict = INVALID if findings.verdict == INVALID else findings.verdict
-    fields: dict[str, object] = {"verdict": verdict, "findings": items}
-    fields["summary"] = f"invalid: {summary}"
+    # All of them may decline: there was more to compare than a reader takes.
+    word = "invalid" if findings.verdict == INVALID else "declined"
+    fields: dict[str, object] = {"verdict": findings.verdict, "findings": items}
+    fields["summary"] = f"{word}: {summary}"
     # A session's claim says by itself whether it is upheld.
     fields |= {"claim_upheld": False} if hasattr(found, "kappa") else {"claim_type": "NoClaim"}
     return replace(found, **fields)  # type: ignore[arg-type]  # fields of either

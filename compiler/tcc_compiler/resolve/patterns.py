@@ -13,8 +13,8 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast.expressions import Reference
 from tcc_compiler.language.ast.leaves import Pattern, Word
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
-from tcc_compiler.resolve.amounts import values_of
 from tcc_compiler.resolve.calls import Selection
+from tcc_compiler.resolve.conditions import values_of
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.tools import Tool
 

@@ -112,7 +112,8 @@ def check_value(option: Option, value: Any) -> None:
         _hold(holds, option, option.range, value)
     else:
         most = _MOST_SECONDS if option.kind is float else _MOST_SIZE
-        _hold(option.holds(value) and value <= most, option, option.range, value)
+        expected = f"at most {int(most)}" if value > most else option.range
+        _hold(option.holds(value) and value <= most, option, expected, value)
 
 
 def _hold(holds: bool, option: Option, expected: str, found: object) -> None:

@@ -33,6 +33,8 @@ _FORMS: Mapping[str, str] = {
 _ATTRIBUTES = (
     '`cost 0.5`, `price 2`, `latency 80 ms`, `epsilon 0.1`, `doc ".."` or `cost 2 when k = 10`'
 )
+_OF_MODELS = '`price 2`, `latency 80 ms`, `epsilon 0.1`, `adapter "name"` or `atom laplace(8, 1)`'
+_OF_EXECUTE = "`price 2`, `latency 80 ms`, `epsilon 0.1` or `atom laplace(8, 1)`"
 _SECONDS = ("sec", "secs", "second", "seconds")
 _MILLISECONDS = ("msec", "msecs", "millis", "milliseconds", "millisecond")
 _MINUTES = ("m", "min", "mins", "minute", "minutes", "h", "hour", "hours")
@@ -83,7 +85,12 @@ class Stuck:
     @property
     def in_block(self) -> bool:
         """Whether the braces of a tool are open."""
-        return self.keyword == "TOOL" and any(token.type == "LBRACE" for token in self.opened)
+        return self.keyword == "TOOL" and self.braces > 0
+
+    @property
+    def braces(self) -> int:
+        """How many are open: of a tool, within them of a model, within them of `execute`."""
+        return sum(token.type == "LBRACE" for token in self.opened)
 
 
 def hint_for(stuck: Stuck) -> str:
@@ -93,7 +100,9 @@ def hint_for(stuck: Stuck) -> str:
         if found is not None:
             return found
     if stuck.in_block:
-        return f"an attribute reads as {_ATTRIBUTES}"
+        forms = (_ATTRIBUTES, _OF_MODELS, _OF_EXECUTE)
+        what = "an attribute" if stuck.braces == 1 else "a part of a model"
+        return f"{what} reads as {forms[min(stuck.braces, 3) - 1]}"
     keyword = stuck.keyword.lower()
     article = "an" if keyword[0] in "aeiou" else "a"
     return f"{article} `{keyword}` statement reads as {_FORMS[stuck.keyword]}"
