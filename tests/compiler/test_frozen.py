@@ -31,7 +31,7 @@ def point(decorate: Decorator) -> Any:
 
         x: int
         y: tuple[int, ...] = ()
-        seen: list[int] = field(default_factory=list, compare=False, repr=False)
+        seen: list[int] = field(default_factory=lambda: [0], compare=False, repr=False)
         unit: str = field(default="m", metadata={"about": "of both"})
 
         @property

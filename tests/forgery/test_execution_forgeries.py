@@ -238,7 +238,9 @@ def test_a_model_is_there_exactly_where_one_makes_the_call() -> None:
 def test_a_model_that_the_rule_would_not_choose_ends_it_there() -> None:
     execute = next(one["execute"] for one in session()[0] if "execute" in one)
     for name in ("deep", "slow", "quote"):
-        found = judged(changed("call", 0, execute={**execute, "model_id": name}))
+        # What else it says is of that model, and not gone into.
+        other = {**execute, "model_id": name, "price": "6", "price_spent": "7"}
+        found = judged(changed("call", 0, execute=other))
         (finding,) = found.findings
         assert (finding.code, finding.field) == ("S402", "execute.model_id")
         assert (finding.expected, finding.found, found.verdict) == ("fast", name, 1)
