@@ -123,16 +123,16 @@ class Settings:
     )
     price_cap: int | None = field(
         default=None,
-        metadata={"about": "most cents that asking may take", "least": 0, "asking": True},
+        metadata={"about": "most cents that models may take", "least": 0, "asking": True},
     )
     sla_ms: int | None = field(
         default=None,
-        metadata={"about": "most milliseconds that asking may take", "least": 0, "asking": True},
+        metadata={"about": "most milliseconds that models may take", "least": 0, "asking": True},
     )
     epsilon_cap: str | None = field(
         default=None,
         metadata={
-            "about": "most epsilon that asking may take, a decimal",
+            "about": "most epsilon that models may take, a decimal",
             "least": 0,
             "places": _NANO_PLACES,
             "asking": True,
