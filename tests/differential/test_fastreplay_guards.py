@@ -125,8 +125,31 @@ def test_a_leaf_whose_uniform_an_estimate_leaves_open_has_the_definitions(monkey
 def test_what_is_left_of_a_node_and_left_open_has_the_definitions_numbers(monkeypatch):
     data = artifact(3)
     _, ledger = recorded(data, 1, top=5, race="rest")
-    monkeypatch.setattr(pushed, "spread", lambda time, loss: 1 << 32)
+    monkeypatch.setattr(pushed, "slack", lambda estimate: 1 << 36)
     found, kinds = looked_into(ledger, data)
     assert found == by_definition(ledger, data)
     assert found.verdict == 0
     assert kinds == ["open", "node", "close"]
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+def test_a_number_left_open_leaves_the_errors_of_the_others_as_they_are(race, monkeypatch):
+    wide = 1 << 28  # leaves some roundings open, and most of them not
+    exact, pushes = [], []
+    estimated = pushed.estimated
+    monkeypatch.setattr(pushed, "slack", lambda estimate: wide)
+    monkeypatch.setattr(
+        pushed, "estimated", lambda arrival: exact.append(estimated(arrival)) or exact[-1]
+    )
+    push = pushed.heappush
+    monkeypatch.setattr(
+        pushed, "heappush", lambda heap, entry: pushes.append(entry) or push(heap, entry)
+    )
+    for number in range(8):
+        data = artifact(number)
+        for salt in range(4):
+            _, ledger = recorded(data, salt, top=8, race=race)
+            assert validate(ledger, data) == by_definition(ledger, data)
+    errors = [entry[6] for entry in pushes if entry[5:] not in exact]
+    assert set(errors) == {wide}
+    assert min(len(exact), len(errors)) > 20

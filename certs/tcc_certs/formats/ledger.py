@@ -10,7 +10,8 @@ Cost: one JSON parse, one JSON write and one hash a line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 from blake3 import blake3
@@ -190,6 +191,11 @@ def split_lines(chunks: Iterable[bytes], reader: LedgerReader) -> Iterator[bytes
     Raises:
         Rejected: D201 a line of more than MAX_LINE_BYTES.
     """
+    return chain.from_iterable(_split(chunks, reader))
+
+
+def _split(chunks: Iterable[bytes], reader: LedgerReader) -> Iterator[Sequence[bytes]]:
+    """The same, as many lines at a time as end in one piece."""
     pieces: list[bytes] = []  # of the current line
     size = number = 0  # its bytes, and how many lines were before it
     for chunk in chunks:
@@ -202,7 +208,7 @@ def split_lines(chunks: Iterable[bytes], reader: LedgerReader) -> Iterator[bytes
                 lines[0] = b"".join(pieces)
                 pieces = [lines.pop()]
                 size = len(pieces[0])
-                yield from lines
+                yield lines
                 number += len(lines)
     reader.tail = b"".join(pieces)
 

@@ -124,17 +124,18 @@ def _child(
     key: int, digest: bytes, parent: Item, child: Child, x: int | None, estimate: Estimate
 ) -> Item:
     position, _, _, step, place = child
-    states, before = place.states, parent.exact
+    text, _, weight, _, share, _, _, cost_low, cost_high, _ = step
+    states, before = place[0], parent.exact
     return Item(  # by position, which takes a third of the time
         digest,
         parent,
-        step.text,
+        text,
         states,
         parent.depth if states is None else parent.depth + 1,
-        parent.cost_low + step.cost_low,
-        parent.cost_high + step.cost_high,
-        step.weight,
-        parent.weight * step.share % PRIME,
+        parent.cost_low + cost_low,
+        parent.cost_high + cost_high,
+        weight,
+        parent.weight * share % PRIME,
         position,
         x is None,
         (),

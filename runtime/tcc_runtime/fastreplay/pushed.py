@@ -14,7 +14,7 @@ from heapq import heappush
 from blake3 import blake3
 
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, digits_q64, format_q64
+from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, digits_q64
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.race.arrivals import WORD, Arrival
 from tcc_certs.race.digest import RESIDUAL, REST_ARRIVAL, Uniforms, rest_place, uuid7
@@ -28,7 +28,6 @@ from tcc_runtime.fastreplay.estimates import (
     Estimate,
     estimated,
     slack,
-    spread,
 )
 from tcc_runtime.fastreplay.items import Entry, Item, arrival_of, settled
 from tcc_runtime.fastreplay.logarithm import UNIT_BITS, log_of, times_log_two
@@ -176,9 +175,11 @@ class Pushes:
                 if line != f'{text},"~":"{link.hex()}"}}'.encode():
                     break
                 head = link
-                if exact is not None:
-                    time, loss, minus_log, error = estimated(exact)
-                heappush(heap, (-key, digest, node, child, x, time, loss, minus_log, error))
+                if exact is None:
+                    entry = -key, digest, node, child, x, time, loss, minus_log, error
+                else:
+                    entry = -key, digest, node, child, x, *estimated(exact)
+                heappush(heap, entry)
                 done += 1
             else:
                 line = None  # the lines or the children are at their end
@@ -211,60 +212,115 @@ class Pushes:
             return arrival, 0, Q64_MAX + 1
         return arrival, published.neg_log_t, published.key
 
-    def winner(
-        self, node: Item, estimate: Estimate, base: int, row: Row, lines: Iterator[bytes]
-    ) -> bool:
-        """Takes a line for the child that a draw gave; whether it has the expected bytes.
+    def drawn(
+        self,
+        node: Item,
+        estimate: Estimate,
+        base: int,
+        ahead: int,
+        rest: Remainder,
+        lines: Iterator[bytes],
+    ) -> int:
+        """Takes a line for the child that a draw gave and one for what it left, where there are.
 
-        As :meth:`children` of one row that won.
+        As :meth:`children`; in one piece, as nearly all lines of the rest race go through it.
+
+        Args:
+            estimate: of the arrival of the draw.
+            base: -beta * C of the node in units, rounded down.
+            ahead: what M of the node is above that.
+            rest: what is left; the child is in it.
+
+        Returns:
+            how many of these lines had the expected bytes.
 
         Raises:
             Rejected: as the reader.
         """
-        self.line = next(lines, None)
-        child, suffix, share, _, lean, lift, opening, middle, closing = row
-        plain, inner = self.plain, node.digest
-        plain.reset()
-        plain.update(b"\x02" + inner if suffix is None else b"\x01" + inner + suffix)
-        digest = plain.digest()
-        minus_log, error = estimate[2] + lean, estimate[3] + WON + KEYED
-        exact, low, key = self._rounded(
-            node, child, None, minus_log, minus_log + base + lift, error
-        )
-        h, name, calls = digest.hex(), self.name(inner), self.texts.below(node, suffix is None)
-        self._won = digest, self._name(h)
-        text = (
-            f'{opening}{middle}{h}{calls[suffix]}{format_q64(key)}","kind":"node",'
-            f'"neg_log_t":"{format_q64(low)}","node_id":"{self._won[1]}",'
-            f'"parent_id":"{name}{closing}'
-        )
-        if not (Q64_MIN <= key <= Q64_MAX and self.meets(text)):
-            return False
-        time, loss = share * estimate[0] >> UNIT_BITS, slack(estimate)
-        if exact is not None:
-            time, loss, minus_log, error = estimated(exact)
-        self.ahead = (-key, digest, node, child, None, time, loss, minus_log, error)
-        self._count((row,))
-        return True
-
-    def _rounded(
-        self,
-        node: Item,
-        born: Child | Remainder,
-        x: int | None,
-        minus_log: int,
-        key: int,
-        error: int,
-    ) -> tuple[Arrival | None, int, int]:
-        """-ln t and the key, in units and less than `error` off, each rounded once.
-
-        Returns:
-            as :meth:`_exactly`, which is asked where a rounding is open; else None and both.
-        """
-        low, key, most = minus_log + _HALF, key + _HALF, _ULP - error
-        if error <= low & _BELOW <= most and error <= key & _BELOW <= most:
-            return None, low >> _ROUND, key >> _ROUND
-        return self._exactly(node, born, x)
+        reader, plain = self.reader, self.plain
+        context, tau, loss, done = node.digest, estimate[0], slack(estimate), 0
+        name = self.name(context)
+        for row in rest.row:
+            self.line = line = next(lines, None)
+            child, suffix, share, _, lean, lift, opening, middle, closing = row
+            plain.reset()
+            plain.update(b"\x02" + context if suffix is None else b"\x01" + context + suffix)
+            digest = plain.digest()
+            minus_log, error = estimate[2] + lean, estimate[3] + WON + KEYED
+            low = minus_log + _HALF
+            key = low + base + lift
+            most = _ULP - error
+            exact = None
+            if error <= low & _BELOW <= most and error <= key & _BELOW <= most:
+                low >>= _ROUND
+                key >>= _ROUND
+            else:
+                exact, low, key = self._exactly(node, child, None)
+            if not Q64_MIN <= key <= Q64_MAX:
+                return done
+            h, k, n = digest.hex(), digits_q64(key), digits_q64(low)
+            below = f"{self.stamp}{h[13:16]}-{_VARIANT[h[16]]}{h[17:20]}-{h[20:32]}"
+            text = (
+                f"{opening}{middle}{h}{self.texts.below(node, suffix is None)[suffix]}"
+                f'{k[:-20]}.{k[-20:]}","kind":"node","neg_log_t":"{n[:-20]}.{n[-20:]}",'
+                f'"node_id":"{below}","parent_id":"{name}{closing}'
+            )
+            plain.reset()
+            plain.update(reader.head + f"{text}}}".encode())
+            link = plain.digest()
+            if line != f'{text},"~":"{link.hex()}"}}'.encode():
+                return done
+            reader.head = link
+            reader.records += 1
+            self._won = digest, below
+            numbers = (share * tau >> UNIT_BITS, loss, minus_log, error)
+            if exact is not None:
+                numbers = estimated(exact)
+            self.ahead = (-key, digest, node, child, None, *numbers)
+            self._count(rest.row)
+            done = 1
+        if rest.number_left:
+            self.line = line = next(lines, None)
+            place = rest_place(context, rest.number)
+            keyed = self._keyed
+            keyed.reset()
+            keyed.update(_REST + place)
+            x = int.from_bytes(keyed.digest(8), "little")
+            time = (rest.share * tau >> UNIT_BITS) + _WHOLE - log_of(_LAST - 2 * x)
+            minus_log, bits = rest.level - log_of(time), time.bit_length()
+            # As in :meth:`children`.
+            error = (loss << (FULL - bits if bits < FULL else 1)) + LOGS + KEYED
+            low = minus_log + _HALF
+            key = low + base + ahead
+            most = _ULP - error
+            exact = None
+            if error <= low & _BELOW <= most and error <= key & _BELOW <= most:
+                low >>= _ROUND
+                key >>= _ROUND
+            else:
+                exact, low, key = self._exactly(node, rest, x)
+            if not Q64_MIN <= key <= Q64_MAX:
+                return done
+            k, n = digits_q64(key), digits_q64(low)
+            text = (
+                f'{{"U":"{x}","key_raw":"{k[:-20]}.{k[-20:]}","kind":"rest",'
+                f'"neg_log_t":"{n[:-20]}.{n[-20:]}","node_id":"{name}","step":{rest.number}'
+            )
+            plain.reset()
+            plain.update(reader.head + f"{text}}}".encode())
+            link = plain.digest()
+            if line != f'{text},"~":"{link.hex()}"}}'.encode():
+                return done
+            reader.head = link
+            reader.records += 1
+            plain.reset()
+            plain.update(_LEFT + place)
+            numbers = time, loss, minus_log, error
+            if exact is not None:
+                numbers = estimated(exact)
+            heappush(self._heap, (-key, plain.digest(), node, rest, x, *numbers))
+            done += 1
+        return done
 
     def _count(self, rows: Sequence[Row]) -> None:
         run = self._run
@@ -273,44 +329,3 @@ class Pushes:
         if not run.kappa.passed(len(rows)):
             for row in rows:
                 run.kappa.note_beside(row[0].place.states)
-
-    def rest(
-        self,
-        node: Item,
-        estimate: Estimate,
-        bound: int,
-        rest: Remainder,
-        lines: Iterator[bytes],
-    ) -> bool:
-        """Takes a line for what is left of a node's children; whether it has the expected bytes.
-
-        Args:
-            estimate: of the arrival of the draw before.
-            bound: M of the node in units, less than KEYED above or below it.
-
-        Raises:
-            Rejected: as the reader.
-        """
-        self.line = next(lines, None)
-        step, keyed, plain = rest.number, self._keyed, self.plain
-        place = rest_place(node.digest, step)
-        keyed.reset()
-        keyed.update(_REST + place)
-        x = int.from_bytes(keyed.digest(8), "little")
-        loss = slack(estimate)
-        time = (rest.share * estimate[0] >> UNIT_BITS) + _WHOLE - log_of(_LAST - 2 * x)
-        minus_log, error = rest.level - log_of(time), spread(time, loss) + KEYED
-        exact, low, key = self._rounded(node, rest, x, minus_log, minus_log + bound, error)
-        text = (
-            f'{{"U":"{x}","key_raw":"{format_q64(key)}","kind":"rest",'
-            f'"neg_log_t":"{format_q64(low)}","node_id":"{self.name(node.digest)}","step":{step}'
-        )
-        if not (Q64_MIN <= key <= Q64_MAX and self.meets(text)):
-            return False
-        if exact is not None:
-            time, loss, minus_log, error = estimated(exact)
-        plain.reset()
-        plain.update(_LEFT + place)
-        digest = plain.digest()
-        heappush(self._heap, (-key, digest, node, rest, x, time, loss, minus_log, error))
-        return True

@@ -218,22 +218,22 @@ class _Reading:
         lines: Iterator[bytes],
     ) -> bool:
         """The child that was drawn, and what is left."""
-        run, pushes, base = self._run, self._pushes, self._tables.score(node.cost_low)
+        run = self._run
         lost = table.children.phantom if place is None else 0
         if not rest.number_left:
             lost += rest.mass
         if lost:
             run.outside += share_of(node.weight, lost, rest.unit)
-        if place is not None and not pushes.winner(node, estimate, base, rest.row[0], lines):
-            left = left_of(node, rest)
+        base = self._tables.score(node.cost_low)
+        done = self._pushes.drawn(node, estimate, base, table.ahead, rest, lines)
+        if done == len(rest.row) + (rest.number_left > 0):
+            return True
+        left = left_of(node, rest)
+        if place is not None and not done:
             slot = slot_at(run.language, run.constraints, node, left, place)
             run.resume(settled(node), place, (slot,), left if rest.number_left else None)
-            return False
-        if not rest.number_left:
-            return True
-        if pushes.rest(node, estimate, base + table.ahead, rest, lines):
-            return True
-        run.resume(settled(node), place, (), left_of(node, rest))
+        else:
+            run.resume(settled(node), place, (), left)
         return False
 
 
