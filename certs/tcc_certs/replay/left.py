@@ -144,7 +144,6 @@ class Left(NamedTuple):
         taken: the children that were drawn; the one object of the node, as only its last item is
             ever in a frontier.
         mass: mass(R), in the units of the children's masses.
-        phantom: whether the phantom mass is in R.
         barren: whether no child of the node has been pushed.
     """
 
@@ -153,7 +152,6 @@ class Left(NamedTuple):
     children: Children
     taken: Taken
     mass: int
-    phantom: bool = True
     barren: bool = True
 
     @property
@@ -189,7 +187,6 @@ class Left(NamedTuple):
             self.children,
             self.taken,
             self.mass - gone,
-            self.phantom and place is not None,
             self.barren and barren,
         )
 

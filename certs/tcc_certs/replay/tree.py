@@ -68,11 +68,6 @@ class Node:
     left: Left | None = None
     word: int | None = None
 
-    @property
-    def internal(self) -> bool:
-        """Whether its pop is an expansion."""
-        return self.states is not None and self.left is None
-
     def calls(self, most: int | None = None) -> list[str]:
         """The calls of the prefix, or of the plan at a leaf; the last `most` of them."""
         calls: list[str] = []

@@ -24,6 +24,7 @@ from tcc_runtime.fastreplay.prefix_texts import PrefixTexts
 from tcc_runtime.fastreplay.rows import Child, Place, Remainder, Row, Step
 
 _ONE_LEVEL = times_log_two(UNIT_BITS)
+_MOST_SCORES = 1 << 12
 
 
 class StateTable:
@@ -120,6 +121,7 @@ class Tables:
         self._places: dict[int, Place] = {}
         self._steps: dict[int, Step] = {}
         self._by_beta = score(language.beta, 1)
+        self._scores: dict[int, int] = {}
         self._name = "Nub" if language.upper else "N"
         bits = self._bits = language.fraction_bits
         self._stop = Step(
@@ -130,8 +132,13 @@ class Tables:
 
     def score(self, cost: int) -> int:
         """-beta * cost, rounded down."""
-        numerator, denominator = self._by_beta
-        return (numerator * cost << UNIT_BITS) // denominator
+        found = self._scores.get(cost)
+        if found is None:
+            if len(self._scores) >= _MOST_SCORES:
+                self._scores.clear()
+            numerator, denominator = self._by_beta
+            found = self._scores[cost] = (numerator * cost << UNIT_BITS) // denominator
+        return found
 
     def at(self, state: int) -> StateTable:
         """The children of a node at `state`."""
