@@ -259,7 +259,7 @@ class Tables:
         trusted: whether every certificate of the artifact is said to hold.
         exact: whether a count has to be the sum of the masses, not a bound of it.
         beta, unit: a cost in nano-units times beta, over unit, is beta times the cost.
-        views: what the rungs have made of them, by the name of the rung.
+        views: what rungs and races have made of them, by the name of who did.
     """
 
     def __init__(self, artifact: Artifact, recipe: str, inflate: str = "1") -> None:

@@ -158,4 +158,4 @@ def left_of(node: Node, rest: Remainder) -> Left:
     taken, drawn = Taken(len(rest.children.running)), rest.drawn
     if drawn is not None:
         taken.take(drawn, rest.children.mass(drawn))
-    return Left(node.digest, 1, rest.children, taken, rest.mass, drawn is not None, drawn is None)
+    return Left(node.digest, 1, rest.children, taken, rest.mass, drawn is None)

@@ -7,7 +7,6 @@ bytes.  Cost: the formatting of a few numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from json.encoder import encode_basestring
 
 from tcc_certs.formats.codec import Json, encode
@@ -102,8 +101,17 @@ def rare_digits(digits: str, value: int) -> str:
     return digits.zfill(21 + (value < 0)) if value & TIE else digits_q64(value)
 
 
-# The digits of a key without noise, which many nodes have.
-digits_again = lru_cache(maxsize=_MOST_NUMBERS)(digits_q64)
+class KeyDigits(dict[int, str]):
+    """The digits of keys without noise, which many nodes have, by minus the key."""
+
+    def __missing__(self, order: int) -> str:
+        if len(self) >= _MOST_NUMBERS:
+            self.clear()
+        found = self[order] = digits_q64(-order)
+        return found
+
+
+key_digits = KeyDigits()
 
 
 def stamp_of(started_ms: int) -> str:

@@ -21,7 +21,6 @@ from tcc_runtime.item import (
     VIEW,
     WORD,
     Item,
-    above,
     node_of,
     step_of,
 )
@@ -35,7 +34,7 @@ from tcc_runtime.ledger.lines import (
     Contexts,
     Marks,
     clamp_members,
-    digits_again,
+    key_digits,
     member,
     node_id,
     q64_text,
@@ -120,7 +119,7 @@ class StepLines:
                             digits = rare_digits(digits, log)
                         arrived = f'"neg_log_t":"{digits[:-20]}.{digits[-20:]}",'
                 if bounds:
-                    key = digits_again(-order)
+                    key = key_digits[order]
                 else:
                     key = str(HALF - order * FIVES >> DROP)
                     if len(key) < PLAIN or not order & TIE:
@@ -221,9 +220,10 @@ def _arrived(log: int | None) -> str:
 
 def _calls(node: Item) -> tuple[Call, ...]:
     """The last three calls of a prefix, or fewer."""
-    calls: list[Call] = []
-    step: Item | None = node
-    while step is not None and step[EDGE] is not None and len(calls) < 3:
-        calls.append(step[EDGE][2])
-        step = above(step)
-    return tuple(reversed(calls))
+    calls: tuple[Call, ...] = ()
+    while (edge := node[EDGE]) is not None:
+        calls = edge[2], *calls
+        if len(calls) == 3:
+            break
+        node = node_of(node[SOURCE])
+    return calls

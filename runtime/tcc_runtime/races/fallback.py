@@ -70,7 +70,7 @@ class Fallback:
         self._tau: int = numerator
         self._tau_unit: int = 10**places
         self._precision = precision
-        self._bounds = _Bounds(tables)
+        self._bounds = _bounds_of(tables)
         self._error = precision.error * self._tau_unit // numerator + 2 + precision.error
         self._tries = not exact and self._error < HALF
         # Where the first rungs were allowed, beta times any cost is small; so is G unless tau is.
@@ -199,6 +199,14 @@ class _Bounds(dict[int, tuple[int, int]]):
             exact += 1
         found = self[cost] = _published(exact)
         return found
+
+
+def _bounds_of(tables: Tables) -> _Bounds:
+    """Those of all runs over these tables."""
+    found = tables.views.get("fallback")
+    if not isinstance(found, _Bounds):
+        found = tables.views["fallback"] = _Bounds(tables)
+    return found
 
 
 def _published(exact: int) -> tuple[int, int]:

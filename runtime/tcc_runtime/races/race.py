@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
 from blake3 import blake3
 
@@ -132,8 +132,11 @@ def children_of(
     numbers: Rung, constraints: Constraints | None, view: View, held: Held | None
 ) -> tuple[Sequence[int], Sequence[Edge], Iterable[Held | None]]:
     """The children of an opened view that are not forbidden: places, edges, and what is held."""
-    make = numbers.edge
-    edges = [edge or make(view, place) for place, edge in enumerate(view.edges)]
+    if not all(view.edges):
+        for place, edge in enumerate(view.edges):
+            if edge is None:
+                numbers.edge(view, place)
+    edges = cast("list[Edge]", view.edges)
     if constraints is None or held is None:
         return range(view.size), edges, repeat(held)
     steps = constraints.after(held)
