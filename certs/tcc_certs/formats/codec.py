@@ -131,8 +131,11 @@ def _check_values(value: Json, path: str, ascii_keys: bool) -> None:
     todo: list[list[Json]] = [[value]]
     while todo:
         items = todo.pop()
-        if None in items:
+        kinds = set(map(type, items))
+        if type(None) in kinds:
             raise Rejected(Code.JSON_VALUE, path, "no null", "null")
+        if kinds.isdisjoint((list, dict)):
+            continue
         for item in items:
             if isinstance(item, list):
                 todo.append(item)

@@ -10,8 +10,10 @@ Cost: one JSON parse, one JSON write and one hash a line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from io import BytesIO
 from itertools import chain
+from operator import itemgetter
 from typing import TypeAlias
 
 from blake3 import blake3
@@ -28,6 +30,7 @@ _KIND = re.compile(rb'"kind":"([a-z]+)"')
 FIRST_HEAD = bytes(32)
 _LINK_FORM = b',"~":"%b"}'
 _LINK_BYTES = len(_LINK_FORM % bytes(64))
+_without_lf = itemgetter(slice(None, -1))
 _PIECE = 1 << 16  # what is split into lines at one time; more than that is a long line
 
 
@@ -194,23 +197,25 @@ def split_lines(chunks: Iterable[bytes], reader: LedgerReader) -> Iterator[bytes
     return chain.from_iterable(_split(chunks, reader))
 
 
-def _split(chunks: Iterable[bytes], reader: LedgerReader) -> Iterator[Sequence[bytes]]:
+def _split(chunks: Iterable[bytes], reader: LedgerReader) -> Iterator[Iterable[bytes]]:
     """The same, as many lines at a time as end in one piece."""
-    pieces: list[bytes] = []  # of the current line
+    begun: list[bytes] = []  # pieces of the current line
     size = number = 0  # its bytes, and how many lines were before it
     for chunk in chunks:
         for start in range(0, len(chunk), _PIECE):
-            lines = chunk[start : start + _PIECE].split(b"\n")
-            size += len(lines[0])
-            _check_size(size + (len(lines) > 1), number)
-            pieces.append(lines[0])
-            if len(lines) > 1:
-                lines[0] = b"".join(pieces)
-                pieces = [lines.pop()]
-                size = len(pieces[0])
-                yield lines
+            piece = chunk[start : start + _PIECE]
+            end = piece.rfind(b"\n") + 1
+            _check_size(size + (piece.find(b"\n") + 1 or len(piece)), number)
+            if end:
+                begun.append(piece[:end])
+                lines = BytesIO(b"".join(begun)).readlines()
+                begun = []
+                size = 0
+                yield map(_without_lf, lines)
                 number += len(lines)
-    reader.tail = b"".join(pieces)
+            begun.append(piece[end:])
+            size += len(piece) - end
+    reader.tail = b"".join(begun)
 
 
 def _check_size(size: int, before: int) -> None:

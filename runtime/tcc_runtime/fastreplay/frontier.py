@@ -10,10 +10,8 @@ from collections.abc import Iterable
 
 from tcc_certs.replay.frontier import Frontier
 from tcc_certs.replay.language import Language
-from tcc_certs.replay.shares import share_of
 from tcc_certs.replay.tree import Node, share
-from tcc_runtime.fastreplay.items import Entry, Item, entered, opened, settled
-from tcc_runtime.fastreplay.rows import Remainder
+from tcc_runtime.fastreplay.items import Entry, entered, opened, settled
 
 
 class Unopened(Frontier):
@@ -62,19 +60,9 @@ class Unopened(Frontier):
     def covered(self, language: Language) -> int:
         """See :class:`tcc_certs.replay.frontier.Frontier`."""
         total = 0
-        units: dict[Item, int] = {}  # of a popped item
-        masses: dict[Item, int] = {}  # of its children, in these units
-        left: dict[int, Remainder] = {}  # by its id, as nodes at one state share what is left
-        omegas: dict[int, int] = {}  # of all nodes of which the same is left
         for entry in self.entries:
-            node = entry[2]
             if len(entry) == 3:
-                total += share(language, node)
-            elif isinstance(what := entry[3], Remainder):
-                left[id(what)] = what
-                omegas[id(what)] = omegas.get(id(what), 0) + node.weight
+                total += share(language, entry[2])
             else:
-                units[node] = what.unit
-                masses[node] = masses.get(node, 0) + what.mass
-        total += sum([share_of(at.weight, masses[at], units[at]) for at in masses])
-        return total + sum([share_of(omegas[i], left[i].mass, left[i].unit) for i in left])
+                total += entry[2].weight * entry[3].part
+        return total

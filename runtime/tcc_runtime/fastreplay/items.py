@@ -58,12 +58,13 @@ def opened(entry: Entry) -> Item:
     """The item of an entry of the frontier."""
     if len(entry) == 3:
         return entry[2]
-    key, digest, parent, what, x = entry[:5]
-    estimate = entry[5:]
+    key, digest, parent, what, x, *_ = entry
     if isinstance(what, Child):
-        return _child(-key, digest, parent, what, x, estimate)
-    item = _item(parent, digest, -key, left_of(parent, what))
-    item.estimate, item.born, item.x, item.source = estimate, what, x, parent
+        item = _child(digest, parent, what, x)
+    else:
+        item = _item(parent, digest, 0, left_of(parent, what))
+    item.key, item.born, item.x, item.source = -key, what, x, parent
+    item.estimate = entry[5:]
     return item
 
 
@@ -94,7 +95,7 @@ def settled(item: Item) -> Item:
 def arrival_of(before: Arrival | None, born: Child | Remainder, x: int | None) -> Arrival:
     """The arrival of what was pushed; `before` is that of what was popped."""
     if isinstance(born, Remainder):
-        return Arrival(before, 1, 0, x, born.mass, born.unit)
+        return Arrival(before, 1, 0, x, born.mass, born.children.unit)
     call, place = born.step, born.place
     return Arrival(before, call.weight, call.fraction_bits, x, place.race_count, place.unit)
 
@@ -120,18 +121,18 @@ def _item(node: Node, digest: bytes, key: int, left: Left | None) -> Item:
     )
 
 
-def _child(
-    key: int, digest: bytes, parent: Item, child: Child, x: int | None, estimate: Estimate
-) -> Item:
-    position, _, _, step, place = child
-    text, _, weight, _, share, _, _, cost_low, cost_high, _ = step
-    states, before = place[0], parent.exact
+def _child(digest: bytes, parent: Item, child: Child, x: int | None) -> Item:
+    position, _, _, (text, _, weight, _, share, _, _, cost_low, cost_high, _), place = child
+    states, exact, depth = place[0], parent.exact, parent.depth
+    if states is not None:
+        depth += 1
+        exact = None if exact is None else states[0]
     return Item(  # by position, which takes a third of the time
         digest,
         parent,
         text,
         states,
-        parent.depth if states is None else parent.depth + 1,
+        depth,
         parent.cost_low + cost_low,
         parent.cost_high + cost_high,
         weight,
@@ -139,15 +140,7 @@ def _child(
         position,
         x is None,
         (),
-        before if before is None or states is None else states[0],
-        key,
-        None,
-        None,
-        None,
-        estimate,
-        child,
-        x,
-        parent,
+        exact,
     )
 
 

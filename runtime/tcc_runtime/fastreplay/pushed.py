@@ -72,6 +72,8 @@ class Pushes:
         self._keyed = key.hasher
         self.stamp = uuid7(run.header.started_ms, bytes(32))[:15]
         self._named = self._won = b"", ""  # of the node that was popped; of its winner
+        self._kappa_known = run.kappa.passed(0)
+        self._passed = self._leaves = 0  # that the run has not been told of
         self.texts = texts
 
     def meets(self, text: str) -> bool:
@@ -91,6 +93,14 @@ class Pushes:
         if self.ahead is not None:
             heappush(self._heap, self.ahead)
             self.ahead = None
+
+    def tell(self) -> None:
+        """Tells the run how many nodes were passed."""
+        run = self._run
+        run.nodes += self._passed
+        run.leaf_nodes += self._leaves
+        run.kappa.passed(self._passed)
+        self._passed = self._leaves = 0
 
     def name(self, digest: bytes) -> str:
         """The UUID of a node with this digest; see :func:`tcc_certs.race.digest.uuid7`."""
@@ -187,7 +197,11 @@ class Pushes:
             self.line = line
             reader.head = head
             reader.records += done
-            self._count(rows[:done])
+            self._passed += done
+            self._leaves += done > 0 and rows[done - 1][1] is None
+            if not self._kappa_known:
+                for row in rows[:done]:
+                    self._run.kappa.note_beside(row[0].place.states)
         return done
 
     def _exactly(
@@ -215,6 +229,7 @@ class Pushes:
     def drawn(
         self,
         node: Item,
+        name: str,
         estimate: Estimate,
         base: int,
         ahead: int,
@@ -226,6 +241,7 @@ class Pushes:
         As :meth:`children`; in one piece, as nearly all lines of the rest race go through it.
 
         Args:
+            name: UUID of the node.
             estimate: of the arrival of the draw.
             base: -beta * C of the node in units, rounded down.
             ahead: what M of the node is above that.
@@ -238,15 +254,15 @@ class Pushes:
             Rejected: as the reader.
         """
         reader, plain = self.reader, self.plain
-        context, tau, loss, done = node.digest, estimate[0], slack(estimate), 0
-        name = self.name(context)
-        for row in rest.row:
+        tau, _, neg, won_error = estimate
+        context, loss, done = node.digest, slack(estimate), 0
+        number, _, row, _, number_left, _, rest_share, rest_level, _, _ = rest
+        for child, suffix, share, _, lean, lift, opening, middle, closing in row:
             self.line = line = next(lines, None)
-            child, suffix, share, _, lean, lift, opening, middle, closing = row
             plain.reset()
             plain.update(b"\x02" + context if suffix is None else b"\x01" + context + suffix)
             digest = plain.digest()
-            minus_log, error = estimate[2] + lean, estimate[3] + WON + KEYED
+            minus_log, error = neg + lean, won_error + (WON + KEYED)
             low = minus_log + _HALF
             key = low + base + lift
             most = _ULP - error
@@ -273,21 +289,26 @@ class Pushes:
             reader.head = link
             reader.records += 1
             self._won = digest, below
-            numbers = (share * tau >> UNIT_BITS, loss, minus_log, error)
-            if exact is not None:
-                numbers = estimated(exact)
-            self.ahead = (-key, digest, node, child, None, *numbers)
-            self._count(rest.row)
+            if exact is None:
+                time = share * tau >> UNIT_BITS
+                self.ahead = -key, digest, node, child, None, time, loss, minus_log, error
+            else:
+                self.ahead = -key, digest, node, child, None, *estimated(exact)
+            self._passed += 1
+            if suffix is None:
+                self._leaves += 1
+            if not self._kappa_known:
+                self._run.kappa.note_beside(child.place.states)
             done = 1
-        if rest.number_left:
+        if number_left:
             self.line = line = next(lines, None)
-            place = rest_place(context, rest.number)
+            place = rest_place(context, number)
             keyed = self._keyed
             keyed.reset()
             keyed.update(_REST + place)
             x = int.from_bytes(keyed.digest(8), "little")
-            time = (rest.share * tau >> UNIT_BITS) + _WHOLE - log_of(_LAST - 2 * x)
-            minus_log, bits = rest.level - log_of(time), time.bit_length()
+            time = (rest_share * tau >> UNIT_BITS) + _WHOLE - log_of(_LAST - 2 * x)
+            minus_log, bits = rest_level - log_of(time), time.bit_length()
             # As in :meth:`children`.
             error = (loss << (FULL - bits if bits < FULL else 1)) + LOGS + KEYED
             low = minus_log + _HALF
@@ -304,7 +325,7 @@ class Pushes:
             k, n = digits_q64(key), digits_q64(low)
             text = (
                 f'{{"U":"{x}","key_raw":"{k[:-20]}.{k[-20:]}","kind":"rest",'
-                f'"neg_log_t":"{n[:-20]}.{n[-20:]}","node_id":"{name}","step":{rest.number}'
+                f'"neg_log_t":"{n[:-20]}.{n[-20:]}","node_id":"{name}","step":{number}'
             )
             plain.reset()
             plain.update(reader.head + f"{text}}}".encode())
@@ -315,17 +336,11 @@ class Pushes:
             reader.records += 1
             plain.reset()
             plain.update(_LEFT + place)
-            numbers = time, loss, minus_log, error
-            if exact is not None:
-                numbers = estimated(exact)
-            heappush(self._heap, (-key, plain.digest(), node, rest, x, *numbers))
+            digest = plain.digest()
+            if exact is None:
+                entry = -key, digest, node, rest, x, time, loss, minus_log, error
+            else:
+                entry = -key, digest, node, rest, x, *estimated(exact)
+            heappush(self._heap, entry)
             done += 1
         return done
-
-    def _count(self, rows: Sequence[Row]) -> None:
-        run = self._run
-        run.nodes += len(rows)
-        run.leaf_nodes += bool(rows) and rows[-1][1] is None
-        if not run.kappa.passed(len(rows)):
-            for row in rows:
-                run.kappa.note_beside(row[0].place.states)

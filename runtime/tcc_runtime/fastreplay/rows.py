@@ -60,11 +60,18 @@ class Place(NamedTuple):
 
 
 class Child(NamedTuple):
-    """A child: its index among the children, and its mass in units of 2^-unit."""
+    """A child of a node.
+
+    Attributes:
+        position: its index among the children.
+        mass: in units of the children's masses.
+        part: the residue of it that a node of weight 1 has (:mod:`tcc_certs.replay.shares`).
+        step, place: what leads to it, and where.
+    """
 
     position: int
     mass: int
-    unit: int
+    part: int
     step: Step
     place: Place
 
@@ -84,8 +91,7 @@ class Remainder(NamedTuple):
         children: of the node.
         number_left: how many children; where none is, no record tells of R, and what is left of
             the mass is lost.
-        mass, share, level: as of a child, of mass(R); level 0 where nothing is left.
-        unit: of the mass.
+        mass, share, level, part: as of a child, of mass(R); level 0 where nothing is left.
         left: R; None after a first draw, which `drawn` tells of any node at its state.
     """
 
@@ -97,5 +103,5 @@ class Remainder(NamedTuple):
     mass: int
     share: int
     level: int
-    unit: int
+    part: int
     left: Left | None

@@ -97,18 +97,21 @@ class _Reading:
             self._pass(lines)
         finally:
             self._pushes.settle()
+            self._pushes.tell()
         return self._pushes.line
 
     def _pass(self, lines: Iterator[bytes]) -> None:
         """Passes lines as long as that goes; the next one is the line of the pushes then."""
         pushes, heap, best, goes = self._pushes, self._heap, self._run.best, True
         while goes:
-            pushes.line = next(lines, None)
-            if pushes.ahead is not None and heap and heap[0] < pushes.ahead:
+            pushes.line = line = next(lines, None)
+            top = pushes.ahead
+            if top is None or (heap and heap[0] < top):
                 pushes.settle()
-            if pushes.line is None or not (heap or pushes.ahead):
+                top = heap[0] if heap else None
+            if line is None or top is None:
                 return
-            top, incumbent = pushes.ahead or heap[0], best.incumbent
+            incumbent = best.incumbent
             if incumbent is not None and -top[0] <= incumbent:
                 return
             node = opened(top)
@@ -150,12 +153,13 @@ class _Reading:
         run, estimate, table = self._run, _usable(node), self._tables.at(state)
         if self._held and not expands(run.header, table.bits, run.expansions):
             return False
-        x = self._key(WINNER, node.digest)
-        place: int | None = bisect_right(table.bounds, 2 * x + 1)
-        if place == len(table.bounds):
-            place = None
-        if not table.bounds or estimate is None:
+        bounds = table.bounds
+        if not bounds or estimate is None:
             return False
+        x = self._key(WINNER, node.digest)
+        place: int | None = bisect_right(bounds, 2 * x + 1)
+        if place == len(bounds):
+            place = None
         name = self._pushes.name(node.digest)
         winner = PHANTOM if place is None else place
         text = f'{{"W":"{x}","kind":"expand","node_id":"{name}","winner":"{winner}"'
@@ -164,7 +168,7 @@ class _Reading:
         self._pop()
         run.expansions += 1
         if self._one_by_one:
-            return self._drawn(node, estimate, table, table.without(place), place, lines)
+            return self._drawn(node, name, estimate, table, table.without(place), place, lines)
         if phantom := table.children.phantom:
             run.outside += share_of(node.weight, phantom, table.children.unit)
         return self._coupled(node, estimate, table, place, lines)
@@ -204,13 +208,13 @@ class _Reading:
         self._pop()
         after = left.without(place, place is None)
         node = drawn_from(item, left)
-        return self._drawn(
-            node, estimate, table, table.after(after, place, left.mass), place, lines
-        )
+        rest = table.after(after, place, left.mass)
+        return self._drawn(node, name, estimate, table, rest, place, lines)
 
     def _drawn(
         self,
         node: Item,
+        name: str,
         estimate: Estimate,
         table: StateTable,
         rest: Remainder,
@@ -223,9 +227,9 @@ class _Reading:
         if not rest.number_left:
             lost += rest.mass
         if lost:
-            run.outside += share_of(node.weight, lost, rest.unit)
+            run.outside += share_of(node.weight, lost, table.children.unit)
         base = self._tables.score(node.cost_low)
-        done = self._pushes.drawn(node, estimate, base, table.ahead, rest, lines)
+        done = self._pushes.drawn(node, name, estimate, base, table.ahead, rest, lines)
         if done == len(rest.row) + (rest.number_left > 0):
             return True
         left = left_of(node, rest)
@@ -239,8 +243,9 @@ class _Reading:
 
 def _usable(item: Item) -> Estimate | None:
     """The estimate of an item, made again where its error has grown; None: the definition's."""
-    if usable(item.estimate):
-        return item.estimate
+    estimate = item.estimate
+    if usable(estimate):
+        return estimate
     arrival = settled(item).arrival
     if arrival is not None:
         item.estimate = estimated(arrival)

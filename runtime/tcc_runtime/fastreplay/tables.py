@@ -100,7 +100,8 @@ class StateTable:
         share = (mass << UNIT_BITS) // before
         if number_left:
             level = log_of_any(mass) + _ONE_LEVEL - times_log_two(unit)
-        return Remainder(number, drawn, row, children, number_left, mass, share, level, unit, left)
+        part = share_of(1, mass, unit)
+        return Remainder(number, drawn, row, children, number_left, mass, share, level, part, left)
 
 
 class Tables:
@@ -166,7 +167,7 @@ class Tables:
             step = self._steps.get(call) or self._step(call)
             place = self._places.get(state) or self._place(state)
         _, _, _, level, ahead, opening, closing = place
-        child = Child(position, mass, children.unit, step, place)
+        child = Child(position, mass, share_of(1, mass, children.unit), step, place)
         closing = f"{closing}{position}"
         lift, suffix, lean, middle = step.low + ahead, step.suffix, step.lean, step.middle
         return child, suffix, share, level, lean, lift, opening, middle, closing
