@@ -14,7 +14,9 @@ from tcc_certs.formats.decimals import divide_nearest
 Q64_MIN, Q64_MAX = -(1 << 127), (1 << 127) - 1
 Q32_MIN, Q32_MAX = -(1 << 63), (1 << 63) - 1
 
-_DIGITS, _HALF, _FRACTION = 10**20, 1 << 63, (1 << 64) - 1
+# value * 10^20 / 2^64 is value * 5^20 / 2^44.
+_FIVES, _DROP = 5**20, 44
+_HALF, _FRACTION = 1 << _DROP - 1, (1 << _DROP) - 1
 
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,39})\.([0-9]{1,20})")
 
@@ -28,8 +30,8 @@ def format_q(value: int, bits: int, digits: int) -> str:
 
 def digits_q64(value: int) -> str:
     """:func:`format_q64` without its point, which stands before the last 20 of these."""
-    product = value * _DIGITS + _HALF
-    scaled = product >> 64
+    product = value * _FIVES + _HALF
+    scaled = product >> _DROP
     if not product & _FRACTION:
         scaled &= -2  # a tie, and it goes to the even one
     text = str(scaled)

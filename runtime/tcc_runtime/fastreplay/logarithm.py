@@ -11,15 +11,15 @@ Error analysis.  Let v be the argument, scaled exactly to m in [1, 2) by a power
   and m (R - 1/middle) is at most 2 * 2^-13; m R is exact and within 2^-9 + 2^-12 of 1.
 - The second has a factor of 20 fractional bits for each m R up to its seventeenth bit, made in the
   same way.  So the product of all three, exact too, is 1 + e with abs(e) < 2^-18 + 2^-20.
-- d is e rounded down to units.  In ln(1 + e) = e - e^2 (1/2 - e (1/3 - e/4)) + rest the rest is
-  below abs(e)^5 / 5 * 1.01 < 2^-91 = 32 units.  The bracket is computed in 2^-60 with three
-  roundings, off by less than 2^-58 in all, times e^2 < 2^-35: below 2^-93 = 8 units.  Rounding e
-  to d moves ln(1 + e) by less than 1.1 units, d * d rounded down by less than 1 times 0.51, the
-  last product by 1.
+- d is e rounded down to units.  In ln(1 + e) = e - s the s is e^2 (1/2 - e (1/3 - e/4)) and a rest
+  below abs(e)^5 / 5 * 1.01 < 2^-91 = 32 units.  s is below 2^-36 * 0.79, and is computed in double
+  precision: e^2 and the two products have five relative errors of at most 2^-53 between them, the
+  bracket's own are below a hundredth of that.  So it is off by less than 2^-36 * 0.79 * 5.1 * 2^-53
+  < 517 units, and cut to a whole one by 1.  Rounding e to d moves ln(1 + e) by less than 1.1 units.
 - Each table has -ln of its factor, and the multiples of ln 2, rounded down from 32 bits more: off
   by less than 1.1 units each.
 
-In all less than 32 + 8 + 2.6 + 3.3 < 46 units: LOG_ERROR is 64.
+In all less than 32 + 517 + 1 + 1.1 + 3.3 < 555 units: LOG_ERROR is 1024.
 
 Source: reduction by two tables and a short series: Muller, Elementary Functions, chapter 4.
 Cost: about 1 us; an entry of a table 3 us when it is first met, of at most 256 and 580.
@@ -33,7 +33,7 @@ from tcc_certs.race.numbers import log_enclosure, log_two
 
 UNIT_BITS = 96
 ONE = 1 << UNIT_BITS
-LOG_ERROR = 64
+LOG_ERROR = 1024
 MAX_BITS = 110  # of an argument
 
 _FIRST_BITS, _SECOND_BITS = 8, 17  # what a table looks at, after the point
@@ -41,9 +41,8 @@ _FIRST_PLACES, _SECOND_PLACES = 12, 20  # of the factors
 _TO_FIRST = MAX_BITS - 1 - _FIRST_BITS
 _TO_SECOND = MAX_BITS - 1 + _FIRST_PLACES - _SECOND_BITS
 _TO_UNITS = MAX_BITS - 1 + _FIRST_PLACES + _SECOND_PLACES - UNIT_BITS
-_SHORT = 60  # fractional bits of the bracket
-_DROP = UNIT_BITS - _SHORT
-_HALF, _THIRD = 1 << _SHORT - 1, (1 << _SHORT) // 3
+_UNIT = 2.0**-UNIT_BITS
+_HALVES, _THIRDS, _QUARTERS = 2.0**95, 2.0**96 / 3, 2.0**94  # in units
 _EXTRA = 32
 
 Entry: TypeAlias = "tuple[int, int]"  # the factor, and -ln of it in units
@@ -89,9 +88,9 @@ def log_of(value: int) -> int:
     value *= factor
     factor, second = _second[value >> _TO_SECOND]
     d = (value * factor >> _TO_UNITS) - ONE
-    e = d >> _DROP
-    bracket = _HALF - (e * (_THIRD - (e >> 2)) >> _SHORT)
-    return _powers[bits] + first + second + d - ((d * d >> UNIT_BITS) * bracket >> _SHORT)
+    e = d * _UNIT
+    s = int(e * e * (_HALVES - e * (_THIRDS - e * _QUARTERS)))
+    return _powers[bits] + first + second + d - s
 
 
 def log_of_any(value: int) -> int:
