@@ -39,6 +39,7 @@ Estimate: TypeAlias = "tuple[int, int, int, int]"
 WON = LOG_ERROR + 2  # what f grows by from a node to the winner
 KEYED = 2  # what M of a child is off by: two summands, each rounded down
 _MADE = LOG_ERROR + 4
+_GREATEST, _WIDEST = 1 << MAX_BITS - 2, 1 << 40
 LOGS = 2 * LOG_ERROR + 5
 FULL = UNIT_BITS + 2
 
@@ -56,7 +57,7 @@ def spread(tau: int, error: int) -> int:
 
 def usable(estimate: Estimate) -> bool:
     """Whether the children's numbers stay within what the analysis and the logarithm allow."""
-    return estimate[0] >> MAX_BITS - 2 == 0 and estimate[1] >> 40 == 0
+    return estimate[0] < _GREATEST and estimate[1] < _WIDEST
 
 
 def estimated(arrival: Arrival) -> Estimate:

@@ -38,6 +38,8 @@ MAX_BITS = 110  # of an argument
 
 _FIRST_BITS, _SECOND_BITS = 8, 17  # what a table looks at, after the point
 _FIRST_PLACES, _SECOND_PLACES = 12, 20  # of the factors
+_NEAR = 1 << _SECOND_BITS - 8  # m R is within 2^-8 of 1
+_LEAST = (1 << _SECOND_BITS) - _NEAR
 _TO_FIRST = MAX_BITS - 1 - _FIRST_BITS
 _TO_SECOND = MAX_BITS - 1 + _FIRST_PLACES - _SECOND_BITS
 _TO_UNITS = MAX_BITS - 1 + _FIRST_PLACES + _SECOND_PLACES - UNIT_BITS
@@ -48,25 +50,28 @@ _EXTRA = 32
 Entry: TypeAlias = "tuple[int, int]"  # the factor, and -ln of it in units
 
 
-class _Factors(dict[int, Entry]):
-    """A table that fills as it is used: for the leading bits of a number near 1 its factor."""
-
-    def __init__(self, bits: int, places: int) -> None:
-        super().__init__()
-        self._bits = bits
-        self._places = places
-
-    def __missing__(self, leading: int) -> Entry:
-        # The middle of the numbers with these leading bits is (2 leading + 1) / 2^(bits + 1).
-        twice = 2 * leading + 1
-        factor = ((2 << self._places + self._bits + 1) // twice + 1) >> 1
-        low, _ = log_enclosure(1 << self._places, factor, UNIT_BITS + _EXTRA)
-        entry = self[leading] = (factor, low >> _EXTRA)
-        return entry
+def _factor(leading: int, bits: int, places: int) -> Entry:
+    """The factor for numbers near 1 with these leading bits, so many after the point."""
+    # Their middle is (2 leading + 1) / 2^(bits + 1).
+    twice = 2 * leading + 1
+    factor = ((2 << places + bits + 1) // twice + 1) >> 1
+    low, _ = log_enclosure(1 << places, factor, UNIT_BITS + _EXTRA)
+    return factor, low >> _EXTRA
 
 
-_first = _Factors(_FIRST_BITS, _FIRST_PLACES)
-_second = _Factors(_SECOND_BITS, _SECOND_PLACES)
+# Each table fills as it is used.
+_first: list[Entry | None] = [None] * (2 << _FIRST_BITS)
+_second: list[Entry | None] = [None] * (2 * _NEAR)
+
+
+def _first_factor(leading: int) -> Entry:
+    found = _first[leading] = _factor(leading, _FIRST_BITS, _FIRST_PLACES)
+    return found
+
+
+def _second_factor(place: int) -> Entry:
+    found = _second[place] = _factor(place + _LEAST, _SECOND_BITS, _SECOND_PLACES)
+    return found
 
 
 _two, _ = log_two(UNIT_BITS + 2 * _EXTRA)
@@ -84,9 +89,11 @@ def log_of(value: int) -> int:
     """ln(value) in units, off by less than LOG_ERROR; 0 < `value` < 2^MAX_BITS."""
     bits = value.bit_length()
     value <<= MAX_BITS - bits
-    factor, first = _first[value >> _TO_FIRST]
+    leading = value >> _TO_FIRST
+    factor, first = _first[leading] or _first_factor(leading)
     value *= factor
-    factor, second = _second[value >> _TO_SECOND]
+    place = (value >> _TO_SECOND) - _LEAST
+    factor, second = _second[place] or _second_factor(place)
     d = (value * factor >> _TO_UNITS) - ONE
     e = d * _UNIT
     s = int(e * e * (_HALVES - e * (_THIRDS - e * _QUARTERS)))

@@ -17,7 +17,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, digits_q64
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.race.arrivals import WORD, Arrival
-from tcc_certs.race.digest import RESIDUAL, REST_ARRIVAL, Uniforms, rest_place, uuid7
+from tcc_certs.race.digest import RESIDUAL, REST_ARRIVAL, Uniforms, uuid7
 from tcc_certs.race.published import publish
 from tcc_certs.replay.run import Run
 from tcc_runtime.fastreplay.estimates import (
@@ -50,7 +50,7 @@ class Pushes:
         line: the last that was taken; None: there was none.
         ahead: an item that is not in the heap yet, as it is nearly always the next to be popped.
         reader: whose head the next link follows from.
-        plain: an unkeyed hasher in any state.
+        plain, keyed: an unkeyed hasher in any state, and the run's keyed one.
         stamp: what every UUID of the run starts with.
         texts: of prefixes.
     """
@@ -69,7 +69,7 @@ class Pushes:
         self._run = run
         self._heap = heap
         self.plain = blake3()
-        self._keyed = key.hasher
+        self.keyed = key.hasher
         self.stamp = uuid7(run.header.started_ms, bytes(32))[:15]
         self._named = self._won = b"", ""  # of the node that was popped; of its winner
         self._kappa_known = run.kappa.passed(0)
@@ -133,7 +133,7 @@ class Pushes:
         Raises:
             Rejected: as the reader.
         """
-        reader, heap, plain, keyed = self.reader, self._heap, self.plain, self._keyed
+        reader, heap, plain, keyed = self.reader, self._heap, self.plain, self.keyed
         name = self.name(node.digest)
         stamp, texts = self.stamp, self.texts.below(node, rows[-1][1] is None)
         tau, loss, neg, won_error = estimate[0], slack(estimate), estimate[2], estimate[3] + WON
@@ -256,7 +256,7 @@ class Pushes:
         reader, plain = self.reader, self.plain
         tau, _, neg, won_error = estimate
         context, loss, done = node.digest, slack(estimate), 0
-        number, _, row, _, number_left, _, rest_share, rest_level, _, _ = rest
+        number, _, row, _, number_left, _, rest_share, rest_level, *_ = rest
         for child, suffix, share, _, lean, lift, opening, middle, closing in row:
             self.line = line = next(lines, None)
             plain.reset()
@@ -302,8 +302,8 @@ class Pushes:
             done = 1
         if number_left:
             self.line = line = next(lines, None)
-            place = rest_place(context, number)
-            keyed = self._keyed
+            place = context + number.to_bytes(4, "little")  # as in rest_place
+            keyed = self.keyed
             keyed.reset()
             keyed.update(_REST + place)
             x = int.from_bytes(keyed.digest(8), "little")

@@ -92,6 +92,7 @@ class Remainder(NamedTuple):
         number_left: how many children; where none is, no record tells of R, and what is left of
             the mass is lost.
         mass, share, level, part: as of a child, of mass(R); level 0 where nothing is left.
+        lost: the part of what the draw has lost: a drawn phantom mass, and R without children.
         left: R; None after a first draw, which `drawn` tells of any node at its state.
     """
 
@@ -104,4 +105,5 @@ class Remainder(NamedTuple):
     share: int
     level: int
     part: int
+    lost: int
     left: Left | None

@@ -33,7 +33,7 @@ from tcc_certs.replay.draws import slot_at
 from tcc_certs.replay.expansion import PHANTOM
 from tcc_certs.replay.left import Left
 from tcc_certs.replay.run import Run
-from tcc_certs.replay.shares import share_of
+from tcc_certs.replay.shares import PRIME, share_of
 from tcc_certs.replay.tree import share, slots
 from tcc_certs.replay.turn import expands
 from tcc_runtime.fastreplay.estimates import Estimate, estimated, usable
@@ -44,6 +44,7 @@ from tcc_runtime.fastreplay.pushed import Pushes
 from tcc_runtime.fastreplay.rows import Remainder
 from tcc_runtime.fastreplay.tables import StateTable, Tables, tables_of
 
+_WINNER = bytes((WINNER,))
 _POINT = 128  # fractional bits of e^-t
 
 
@@ -150,20 +151,25 @@ class _Reading:
         return True
 
     def _expand(self, node: Item, state: int, lines: Iterator[bytes]) -> bool:
-        run, estimate, table = self._run, _usable(node), self._tables.at(state)
+        run, table = self._run, self._tables.at(state)
+        estimate = node.estimate if usable(node.estimate) else _nearer(node)
         if self._held and not expands(run.header, table.bits, run.expansions):
             return False
         bounds = table.bounds
         if not bounds or estimate is None:
             return False
-        x = self._key(WINNER, node.digest)
+        pushes = self._pushes
+        keyed = pushes.keyed
+        keyed.reset()
+        keyed.update(_WINNER + node.digest)
+        x = int.from_bytes(keyed.digest(8), "little")
         place: int | None = bisect_right(bounds, 2 * x + 1)
         if place == len(bounds):
             place = None
-        name = self._pushes.name(node.digest)
+        name = pushes.name(node.digest)
         winner = PHANTOM if place is None else place
         text = f'{{"W":"{x}","kind":"expand","node_id":"{name}","winner":"{winner}"'
-        if not self._pushes.meets(text):
+        if not pushes.meets(text):
             return False
         self._pop()
         run.expansions += 1
@@ -193,7 +199,8 @@ class _Reading:
 
     def _draw(self, item: Item, left: Left, state: int, lines: Iterator[bytes]) -> bool:
         """The ``draw`` of an item of the rest race, and what it pushes."""
-        estimate, table = _usable(item), self._tables.at(state)
+        table = self._tables.at(state)
+        estimate = item.estimate if usable(item.estimate) else _nearer(item)
         if estimate is None:
             return False
         x = self._key(REST_WINNER, rest_place(left.context, left.step))
@@ -223,11 +230,8 @@ class _Reading:
     ) -> bool:
         """The child that was drawn, and what is left."""
         run = self._run
-        lost = table.children.phantom if place is None else 0
-        if not rest.number_left:
-            lost += rest.mass
-        if lost:
-            run.outside += share_of(node.weight, lost, table.children.unit)
+        if rest.lost:
+            run.outside += node.weight * rest.lost % PRIME
         base = self._tables.score(node.cost_low)
         done = self._pushes.drawn(node, name, estimate, base, table.ahead, rest, lines)
         if done == len(rest.row) + (rest.number_left > 0):
@@ -241,11 +245,8 @@ class _Reading:
         return False
 
 
-def _usable(item: Item) -> Estimate | None:
-    """The estimate of an item, made again where its error has grown; None: the definition's."""
-    estimate = item.estimate
-    if usable(estimate):
-        return estimate
+def _nearer(item: Item) -> Estimate | None:
+    """The estimate of an item whose error has grown, made again; None: it is the definition's."""
     arrival = settled(item).arrival
     if arrival is not None:
         item.estimate = estimated(arrival)

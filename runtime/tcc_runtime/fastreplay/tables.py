@@ -100,8 +100,14 @@ class StateTable:
         share = (mass << UNIT_BITS) // before
         if number_left:
             level = log_of_any(mass) + _ONE_LEVEL - times_log_two(unit)
-        part = share_of(1, mass, unit)
-        return Remainder(number, drawn, row, children, number_left, mass, share, level, part, left)
+        part, lost = share_of(1, mass, unit), 0
+        if drawn is None:
+            lost = share_of(1, children.phantom, unit)
+        if not number_left:
+            lost += part
+        return Remainder(
+            number, drawn, row, children, number_left, mass, share, level, part, lost, left
+        )
 
 
 class Tables:
