@@ -131,7 +131,7 @@ def test_a_rounding_that_estimates_leave_open_is_the_definitions(race, name, mon
 def test_where_no_estimate_is_near_enough_the_definition_pops(race, monkeypatch):
     data = artifact(3)
     _, ledger = recorded(data, 1, top=5, race=race)
-    monkeypatch.setattr(shortcut, "usable", lambda estimate: False)
+    monkeypatch.setattr(shortcut, "GREATEST", 0)
     found, kinds = looked_into(ledger, data)
     assert found == in_full(ledger, data)
     assert found.verdict == 0

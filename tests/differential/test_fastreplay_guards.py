@@ -99,7 +99,7 @@ def test_children_left_out_behind_a_recovery_are_missed(race):
 def test_numbers_that_are_not_near_enough_send_every_draw_the_other_way(monkeypatch):
     data = artifact(3)
     _, ledger = recorded(data, 1, top=5, race="rest")
-    monkeypatch.setattr(shortcut, "usable", lambda estimate: False)
+    monkeypatch.setattr(shortcut, "GREATEST", 0)
     found, kinds = looked_into(ledger, data)
     assert found.verdict == 0
     for kind in ("expand", "draw"):

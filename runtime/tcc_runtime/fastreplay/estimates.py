@@ -39,7 +39,8 @@ Estimate: TypeAlias = "tuple[int, int, int, int]"
 WON = LOG_ERROR + 2  # what f grows by from a node to the winner
 KEYED = 2  # what M of a child is off by: two summands, each rounded down
 _MADE = LOG_ERROR + 4
-_GREATEST, _WIDEST = 1 << MAX_BITS - 2, 1 << 40
+# A tau or an e of so much leaves what the analysis and the logarithm allow for the children.
+GREATEST, WIDEST = 1 << MAX_BITS - 2, 1 << 40
 LOGS = 2 * LOG_ERROR + 5
 FULL = UNIT_BITS + 2
 
@@ -53,11 +54,6 @@ def spread(tau: int, error: int) -> int:
     """The f of a child that did not win, or of what is left: from its tau, above 0, and its e."""
     bits = tau.bit_length()
     return (error << (FULL - bits if bits < FULL else 1)) + LOGS
-
-
-def usable(estimate: Estimate) -> bool:
-    """Whether the children's numbers stay within what the analysis and the logarithm allow."""
-    return estimate[0] < _GREATEST and estimate[1] < _WIDEST
 
 
 def estimated(arrival: Arrival) -> Estimate:

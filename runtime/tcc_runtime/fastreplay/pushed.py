@@ -40,6 +40,10 @@ _LAST = (1 << WORD + 1) - 1  # 1 - U = (_LAST - 2x) / 2^65
 _WHOLE = times_log_two(WORD + 1)  # E = _WHOLE - ln(_LAST - 2x), in units
 _RESIDUAL, _REST = bytes((RESIDUAL,)), bytes((REST_ARRIVAL,))
 _LEFT = b"\x03"  # as in tcc_certs.race.digest.rest_digest
+# Digits of a Q64.64 number are str(number * 5^20 / 2^44, rounded), but for what digits_q64 does of
+# a short text, and of a tie, which no number is with a one in its last 43 bits.
+_FIVES, _DROP, _PLAIN = 5**20, 44, 22
+_HALF_DIGIT, _TIE = 1 << _DROP - 1, (1 << _DROP - 1) - 1
 _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
@@ -172,7 +176,15 @@ class Pushes:
                     exact, low, key = self._exactly(node, child, x)
                 if not Q64_MIN <= key <= Q64_MAX:  # -ln t never comes near these ends
                     break
-                h, k, n = digest.hex(), digits_q64(key), digits_q64(low)
+                h = digest.hex()
+                k, n = (
+                    str(key * _FIVES + _HALF_DIGIT >> _DROP),
+                    str(low * _FIVES + _HALF_DIGIT >> _DROP),
+                )
+                if len(k) < _PLAIN or not key & _TIE:
+                    k = digits_q64(key)
+                if len(n) < _PLAIN or not low & _TIE:
+                    n = digits_q64(low)
                 text = (
                     f"{opening}{uniform}{middle}{h}{texts[suffix]}{k[:-20]}.{k[-20:]}"
                     f'","kind":"node","neg_log_t":"{n[:-20]}.{n[-20:]}","node_id":"{stamp}{h[13:16]}-'
@@ -274,7 +286,15 @@ class Pushes:
                 exact, low, key = self._exactly(node, child, None)
             if not Q64_MIN <= key <= Q64_MAX:
                 return done
-            h, k, n = digest.hex(), digits_q64(key), digits_q64(low)
+            h = digest.hex()
+            k, n = (
+                str(key * _FIVES + _HALF_DIGIT >> _DROP),
+                str(low * _FIVES + _HALF_DIGIT >> _DROP),
+            )
+            if len(k) < _PLAIN or not key & _TIE:
+                k = digits_q64(key)
+            if len(n) < _PLAIN or not low & _TIE:
+                n = digits_q64(low)
             below = f"{self.stamp}{h[13:16]}-{_VARIANT[h[16]]}{h[17:20]}-{h[20:32]}"
             text = (
                 f"{opening}{middle}{h}{self.texts.below(node, suffix is None)[suffix]}"
@@ -322,7 +342,14 @@ class Pushes:
                 exact, low, key = self._exactly(node, rest, x)
             if not Q64_MIN <= key <= Q64_MAX:
                 return done
-            k, n = digits_q64(key), digits_q64(low)
+            k, n = (
+                str(key * _FIVES + _HALF_DIGIT >> _DROP),
+                str(low * _FIVES + _HALF_DIGIT >> _DROP),
+            )
+            if len(k) < _PLAIN or not key & _TIE:
+                k = digits_q64(key)
+            if len(n) < _PLAIN or not low & _TIE:
+                n = digits_q64(low)
             text = (
                 f'{{"U":"{x}","key_raw":"{k[:-20]}.{k[-20:]}","kind":"rest",'
                 f'"neg_log_t":"{n[:-20]}.{n[-20:]}","node_id":"{name}","step":{number}'

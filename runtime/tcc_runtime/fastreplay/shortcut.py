@@ -36,7 +36,7 @@ from tcc_certs.replay.run import Run
 from tcc_certs.replay.shares import PRIME, share_of
 from tcc_certs.replay.tree import share, slots
 from tcc_certs.replay.turn import expands
-from tcc_runtime.fastreplay.estimates import Estimate, estimated, usable
+from tcc_runtime.fastreplay.estimates import GREATEST, WIDEST, Estimate, estimated
 from tcc_runtime.fastreplay.frontier import Unopened
 from tcc_runtime.fastreplay.items import Entry, Item, drawn_from, left_of, opened, settled
 from tcc_runtime.fastreplay.logarithm import UNIT_BITS
@@ -81,6 +81,7 @@ class _Reading:
         self._one_by_one = one_by_one
         self._key = key
         self._tables = tables
+        self._states = tables.states
         self._held = run.header.max_expansions is not None or run.header.count_bits > 0
         frontier = run.frontier
         if not isinstance(frontier, Unopened):
@@ -151,14 +152,18 @@ class _Reading:
         return True
 
     def _expand(self, node: Item, state: int, lines: Iterator[bytes]) -> bool:
-        run, table = self._run, self._tables.at(state)
-        estimate = node.estimate if usable(node.estimate) else _nearer(node)
+        run, pushes = self._run, self._pushes
+        table = self._states.get(state) or self._tables.at(state)
+        estimate = node.estimate
+        if estimate[0] >= GREATEST or estimate[1] >= WIDEST:
+            if not _made_again(node):
+                return False
+            estimate = node.estimate
         if self._held and not expands(run.header, table.bits, run.expansions):
             return False
         bounds = table.bounds
-        if not bounds or estimate is None:
+        if not bounds:
             return False
-        pushes = self._pushes
         keyed = pushes.keyed
         keyed.reset()
         keyed.update(_WINNER + node.digest)
@@ -200,9 +205,11 @@ class _Reading:
     def _draw(self, item: Item, left: Left, state: int, lines: Iterator[bytes]) -> bool:
         """The ``draw`` of an item of the rest race, and what it pushes."""
         table = self._tables.at(state)
-        estimate = item.estimate if usable(item.estimate) else _nearer(item)
-        if estimate is None:
-            return False
+        estimate = item.estimate
+        if estimate[0] >= GREATEST or estimate[1] >= WIDEST:
+            if not _made_again(item):
+                return False
+            estimate = item.estimate
         x = self._key(REST_WINNER, rest_place(left.context, left.step))
         place = left.winner(x)
         name = self._pushes.name(left.context)
@@ -245,12 +252,12 @@ class _Reading:
         return False
 
 
-def _nearer(item: Item) -> Estimate | None:
-    """The estimate of an item whose error has grown, made again; None: it is the definition's."""
+def _made_again(item: Item) -> bool:
+    """Makes an estimate anew whose error has grown; whether children's can be made of it now."""
     arrival = settled(item).arrival
     if arrival is not None:
         item.estimate = estimated(arrival)
-    return item.estimate if usable(item.estimate) else None
+    return item.estimate[0] < GREATEST and item.estimate[1] < WIDEST
 
 
 def _exact_leaf_uniform(leaf: Item) -> int | None:

@@ -116,6 +116,7 @@ class Tables:
     Attributes:
         language: what runs with these settings read of the artifact.
         texts: of prefixes.
+        states: those that are kept, for who asks without a call; :meth:`at` makes them.
     """
 
     def __init__(self, language: Language, recipe: str) -> None:
@@ -123,7 +124,7 @@ class Tables:
         self._listing = Listing(language)
         self._recipe = recipe
         self.texts = PrefixTexts()
-        self._found: dict[int, StateTable] = {}
+        self.states: dict[int, StateTable] = {}
         self._kept = 0
         self._places: dict[int, Place] = {}
         self._steps: dict[int, Step] = {}
@@ -149,16 +150,16 @@ class Tables:
 
     def at(self, state: int) -> StateTable:
         """The children of a node at `state`."""
-        found = self._found.get(state)
+        found = self.states.get(state)
         if found is None:
             if self._kept > MAX_KEPT:
-                self._found.clear()
+                self.states.clear()
                 self._places.clear()
                 self._kept = 0
             language, states = self.language, (state,)
             children = self._listing.children(states)
             found = StateTable(self, children, self._ahead(state), language.count_bits(states))
-            self._found[state] = found
+            self.states[state] = found
             self._kept += children.room
         return found
 
