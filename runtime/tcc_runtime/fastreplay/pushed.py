@@ -28,6 +28,7 @@ from tcc_runtime.fastreplay.estimates import (
     Estimate,
     estimated,
     slack,
+    spread,
 )
 from tcc_runtime.fastreplay.items import Entry, Item, arrival_of, settled
 from tcc_runtime.fastreplay.logarithm import UNIT_BITS, log_of, times_log_two
@@ -328,9 +329,7 @@ class Pushes:
             keyed.update(_REST + place)
             x = int.from_bytes(keyed.digest(8), "little")
             time = (rest_share * tau >> UNIT_BITS) + _WHOLE - log_of(_LAST - 2 * x)
-            minus_log, bits = rest_level - log_of(time), time.bit_length()
-            # As in :meth:`children`.
-            error = (loss << (FULL - bits if bits < FULL else 1)) + LOGS + KEYED
+            minus_log, error = rest_level - log_of(time), spread(time, loss) + KEYED
             low = minus_log + _HALF
             key = low + base + ahead
             most = _ULP - error
