@@ -30,19 +30,6 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-class Here(Executor):
-    """Calls functions where they are submitted: no process, no thread, one at a time."""
-
-    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Calls ``fn(*args, **kwargs)``; the future is done."""
-        future: Future[_T] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the future raises it
-            future.set_exception(error)
-        return future
-
-
 class Processes(Executor):
     """Calls importable functions in worker processes, one at a time in each.
 

@@ -17,7 +17,6 @@ from tcc_runtime.artifact.plans import (
     next_calls,
     plan_at,
     plans_by_depth,
-    uniform_plan,
     walk,
 )
 from tests.oracle.build import build as build_from_plans
@@ -120,23 +119,12 @@ def test_a_text_that_is_no_call_is_not_allowed(vec, text):
     assert walk(vec, [text]).position == 0
 
 
-def test_uniform_plans_are_uniform_and_follow_from_the_seed(vec):
-    drawn = [uniform_plan(vec, b"seed", n) for n in range(6000)]
-    assert drawn[:5] == [uniform_plan(vec, b"seed", n) for n in range(5)]
-    assert drawn[:5] != [uniform_plan(vec, b"other", n) for n in range(5)]
-    counts = Counter(drawn)
-    assert len(counts) == 12
-    # 11 degrees of freedom: 31.3 is exceeded once in a thousand; the draws are fixed.
-    assert sum((found - 500) ** 2 / 500 for found in counts.values()) < 31.3
-
-
 def test_deep_automata_need_no_deep_stack():
     deep = 3000
     rows = [(True, [])] + [(True, [(0, q), (1, q)]) for q in range(deep)]
     artifact = load(build(free_core([1, 2], deep), rows, tilt=0))
     assert len(cheapest_plan(artifact)) == 0
     assert len(plan_at(artifact, artifact.plans(artifact.root) - 1)) == deep
-    assert len(uniform_plan(artifact, b"x")) > deep - 100
     assert [len(plan) for plan in enumerate_plans(artifact, 3)] == [0, 1, 2]
     assert plans_by_depth(artifact)[:3] == [1, 2, 4]
 
@@ -188,8 +176,6 @@ def test_where_counts_are_bounds_plans_have_no_places():
     artifact = opened(vec_core(), vec_rows(), round_counts=5)
     with pytest.raises(ValueError, match="bounds"):
         plan_at(artifact, 0)
-    with pytest.raises(ValueError, match="bounds"):
-        uniform_plan(artifact, bytes(32))
 
 
 def test_the_cheapest_plans_are_those_of_the_whole_list(drawn):

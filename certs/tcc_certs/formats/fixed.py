@@ -69,8 +69,3 @@ def parse_q(text: str, bits: int, digits: int, path: str, code: Code) -> int:
 def parse_q64(text: str, path: str, code: Code) -> int:
     """The Q64.64 number that prints as `text`; see :func:`parse_q`."""
     return parse_q(text, 64, 20, path, code)
-
-
-def parse_q32(text: str, path: str, code: Code) -> int:
-    """The Q32.32 number that prints as `text`; see :func:`parse_q`."""
-    return parse_q(text, 32, 10, path, code)

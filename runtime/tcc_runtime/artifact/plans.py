@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Protocol, TypeAlias
 
-from blake3 import blake3
-
 from tcc_runtime.artifact.constraints import Constraints, Held, constraints_of
 from tcc_runtime.artifact.load import Artifact
 
@@ -288,21 +286,3 @@ def plan_at(artifact: Artifact, index: int) -> tuple[str, ...]:
             index -= below
         else:
             raise ValueError(f"the counts of state {q} do not add up")
-
-
-def uniform_plan(artifact: Artifact, seed: bytes, draw: int = 0) -> tuple[str, ...]:
-    """A plan drawn uniformly: the `draw`-th of the sequence that `seed` determines.
-
-    The index is exactly uniform: words of the least sufficient width are drawn until one is below
-    the number of plans.
-    """
-    total = artifact.plans(artifact.root)
-    bits = (total - 1).bit_length()
-    size = -(-bits // 8)
-    stream = blake3(b"tcc.sample.v1\x00" + seed + draw.to_bytes(8, "little"))
-    at = 0
-    while True:
-        word = int.from_bytes(stream.digest(size, seek=at), "little") & ((1 << bits) - 1)
-        if word < total:
-            return plan_at(artifact, word)
-        at += size
