@@ -42,6 +42,13 @@ REPLAYS: Suites = (
     ["forgery/test_every_field.py"],
     ["certs/replay", "forgery/test_rest_forgeries.py", "forgery/test_ledger_mode_forgeries.py"],
     ["forgery/test_range_forgeries.py", "forgery/test_after_close.py"],
+    [
+        "certs/test_numbers.py",
+        "certs/test_race.py",
+        "runtime/test_adapters.py",
+        "cli/test_privacy.py",
+    ],
+    ["forgery/test_privacy_forgeries.py", "forgery/test_account_forgeries.py"],
 )
 WHOLE = ("certs/test_upper.py", "certs/test_kernel.py")
 # By the beginning of a module's path: the tests that know it best, in suites, the quickest first.
