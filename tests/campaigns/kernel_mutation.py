@@ -47,6 +47,7 @@ REPLAYS: Suites = (
         "certs/test_race.py",
         "runtime/test_adapters.py",
         "cli/test_privacy.py",
+        "differential/test_after.py",
     ],
     ["forgery/test_privacy_forgeries.py", "forgery/test_account_forgeries.py"],
 )
