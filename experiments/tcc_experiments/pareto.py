@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tcc_certs.errors import Code
-from tcc_certs.formats.fixed import parse_q64
 from tcc_experiments.evidence import shown
 from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import compiled_file
 from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
+from tcc_experiments.q64 import q64_of
 from tcc_experiments.seeds import random_of, seed_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.asking.quotes import Answer, Question
@@ -75,9 +74,7 @@ def _values(artifact: Artifact, number: int) -> dict[tuple[str, ...], float]:
     settings = Settings(seed=seed_of("pareto", number), top=artifact.plans(artifact.root))
     run = shown(f"pareto/{number}/all", artifact, settings, quoter=answers(number)).run
     unit = 1 << 64
-    return {
-        plan.calls: parse_q64(plan.value, "value", Code.LEDGER_SCHEMA) / unit for plan in run.plans
-    }
+    return {plan.calls: q64_of(plan.value) / unit for plan in run.plans}
 
 
 def answers(number: int) -> Callable[[Question], Answer]:

@@ -26,9 +26,8 @@ from dataclasses import replace
 from functools import partial
 from math import exp, lgamma, log, log1p
 
-from tcc_certs.errors import Code
-from tcc_certs.formats.fixed import parse_q64
 from tcc_certs.replay import validate
+from tcc_experiments.q64 import q64_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import Memory
@@ -106,7 +105,7 @@ def given(run: Run) -> Leaves:
     """What the run found, as the oracle has it."""
     return [
         (
-            parse_q64(plan.value, "value", Code.LEDGER_SCHEMA),
+            q64_of(plan.value),
             bytes.fromhex(plan.leaf_id),
             plan.calls,
         )

@@ -10,11 +10,11 @@ from pathlib import Path
 import gmpy2
 import pytest
 
-from tcc_certs.errors import Code
-from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, format_q64, parse_q64
+from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, format_q64
 from tcc_certs.race.arrivals import Arrival, child_masses, neg_log, winner
 from tcc_certs.race.digest import child_context, leaf_digest, race_key, root_context, uniform
 from tcc_certs.race.published import leaf_uniform, publish
+from tcc_experiments.q64 import q64_of
 from tests.oracle_ledger.artifacts import drawn, vectors
 from tests.oracle_ledger.brute import leaf_values, rounded
 from tests.oracle_ledger.writer import reference_records
@@ -95,7 +95,7 @@ def test_random_runs_find_the_plans_that_a_listing_of_all_leaves_finds():
         top, recipe = rng.choice([1, 2, 5, 1000]), rng.choice(["r1", "r2"])
         close = reference_records(artifact, seed=seed, top=top, recipe=recipe, race=race)[-1]
         assert [tuple(plan["calls"]) for plan in close["plans"]] == [c for _, c in truth[:top]]
-        values = [parse_q64(plan["value"], "", Code.VALUE) for plan in close["plans"]]
+        values = [q64_of(plan["value"]) for plan in close["plans"]]
         assert values == [rounded(value) for value, _ in truth[:top]]
 
 

@@ -12,10 +12,9 @@ from collections import Counter
 
 import pytest
 
-from tcc_certs.errors import Code
-from tcc_certs.formats.fixed import parse_q64
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate
+from tcc_experiments.q64 import q64_of
 from tcc_runtime.artifact.load import load
 from tcc_runtime.fastreplay.shortcut import FastReplay
 from tcc_runtime.search import search
@@ -107,7 +106,7 @@ def test_the_plans_are_those_of_the_tree_below(race: str) -> None:
         )
         run = search(artifact, told)
         leaves = getattr(Oracle(tree, told.seed, races=(race, "coupled")).numbers, race)
-        found = [(parse_q64(p.value, "", Code.LEDGER_SCHEMA), p.calls) for p in run.plans]
+        found = [(q64_of(p.value), p.calls) for p in run.plans]
         assert found == [(value, calls) for value, _, calls in leaves]
 
 

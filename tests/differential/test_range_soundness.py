@@ -17,9 +17,8 @@ from math import exp
 
 import pytest
 
-from tcc_certs.errors import Code
-from tcc_certs.formats.fixed import parse_q64
 from tcc_certs.kernel import check
+from tcc_experiments.q64 import q64_of
 from tcc_runtime.artifact.load import load
 from tcc_runtime.asking.quotes import Answer
 from tcc_runtime.ledger.recorder import Recorder
@@ -101,7 +100,7 @@ def sound(number: int, race: str | None) -> int | None:
     if run.claim_type == "NoCert":
         return None
     plans = listed(data, seed, told, recorder.known)
-    inside = {plan.calls: parse_q64(plan.value, "V", Code.LEDGER_SCHEMA) for plan in run.plans}
+    inside = {plan.calls: q64_of(plan.value) for plan in run.plans}
     values = {plan: value for value, plan in plans}
     for plan, value in inside.items():
         assert abs(float(values[plan]) - value / Q64) < 1e-9, (number, plan)

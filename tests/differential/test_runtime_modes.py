@@ -9,9 +9,8 @@ from functools import lru_cache
 import pytest
 from blake3 import blake3
 
-from tcc_certs.errors import Code
-from tcc_certs.formats.fixed import parse_q64
 from tcc_certs.replay import validate
+from tcc_experiments.q64 import q64_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.search import search
@@ -24,7 +23,7 @@ KINDS = ["exact", "network", "rounded", "rounded network"]
 
 
 def q64(text: str) -> int:
-    return parse_q64(text, "", Code.LEDGER_SCHEMA)
+    return q64_of(text)
 
 
 @lru_cache(maxsize=256)

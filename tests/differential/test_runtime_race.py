@@ -8,8 +8,7 @@ from functools import lru_cache
 
 import pytest
 
-from tcc_certs.errors import Code
-from tcc_certs.formats.fixed import parse_q64
+from tcc_experiments.q64 import q64_of
 from tcc_runtime.artifact.load import load
 from tcc_runtime.artifact.plans import enumerate_plans
 from tcc_runtime.ledger.recorder import Recorder
@@ -49,7 +48,7 @@ def seed_of(number: int) -> bytes:
 
 
 def q64(text: str) -> int:
-    return parse_q64(text, "", Code.LEDGER_SCHEMA)
+    return q64_of(text)
 
 
 @pytest.mark.parametrize("tilt", [0, 4, 8])

@@ -30,7 +30,6 @@ JSON = st.recursive(
 
 
 @given(st.lists(st.binary(max_size=12)), st.integers(1, 8))
-@settings(deadline=None)
 def test_lines_do_not_depend_on_how_they_come(pieces: list[bytes], most: int) -> None:
     whole = b"".join(pieces)
     due = [
@@ -53,7 +52,6 @@ def test_a_line_without_end_is_not_kept() -> None:
 
 
 @given(JSON, st.integers(0, 2**40) | st.text(max_size=20))
-@settings(deadline=None)
 def test_a_result_comes_through_as_it_was(value: Any, identity: Any) -> None:
     text = json.dumps({"content": value, "isError": False}, ensure_ascii=False)
     if any(0xD800 <= ord(char) < 0xE000 for char in text):
@@ -68,7 +66,7 @@ def test_a_result_comes_through_as_it_was(value: Any, identity: Any) -> None:
 
 
 @given(st.binary(max_size=60))
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 def test_bytes_are_a_message_or_unreadable(data: bytes) -> None:
     for line in (
         data,

@@ -13,9 +13,9 @@ import pytest
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.artifact_writer import pack, pack_texts, write_artifact
-from tcc_certs.formats.fixed import parse_q64
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.formats.ledger_schema import check_record
+from tcc_experiments.q64 import q64_of
 from tcc_runtime.artifact.load import load
 from tcc_runtime.asking.quotes import Answer
 from tcc_runtime.errors import SettingsError
@@ -57,7 +57,7 @@ def recorded(artifact, on_expand=None, engine=QUICKEST, **options):
 
 
 def q64(text: str) -> int:
-    return parse_q64(text, "", Code.LEDGER_SCHEMA)
+    return q64_of(text)
 
 
 def test_all_plans_exhaust_the_frontier():

@@ -6,9 +6,6 @@ nearest, ties to even, at enough digits that reading it back to nearest is the i
 
 from __future__ import annotations
 
-import re
-
-from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.decimals import divide_nearest
 
 Q64_MIN, Q64_MAX = -(1 << 127), (1 << 127) - 1
@@ -17,8 +14,6 @@ Q32_MIN, Q32_MAX = -(1 << 63), (1 << 63) - 1
 # value * 10^20 / 2^64 is value * 5^20 / 2^44.
 _FIVES, _DROP = 5**20, 44
 _HALF, _FRACTION = 1 << _DROP - 1, (1 << _DROP) - 1
-
-_DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,39})\.([0-9]{1,20})")
 
 
 def format_q(value: int, bits: int, digits: int) -> str:
@@ -47,25 +42,3 @@ def format_q64(value: int) -> str:
 def format_q32(value: int) -> str:
     """Q32.32 text, 10 fractional digits."""
     return format_q(value, 32, 10)
-
-
-def parse_q(text: str, bits: int, digits: int, path: str, code: Code) -> int:
-    """The Q number that prints as `text`.
-
-    Raises:
-        Rejected: `code` where `text` is not what :func:`format_q` prints.
-    """
-    match = _DECIMAL.fullmatch(text)
-    if match is None or len(match[2]) != digits:
-        raise Rejected(code, path, f"a decimal with {digits} fractional digits", text)
-    scaled = int(match[1] + match[2])
-    value = divide_nearest(scaled << bits, 10**digits)
-    value = -value if text.startswith("-") else value
-    if format_q(value, bits, digits) != text:
-        raise Rejected(code, path, format_q(value, bits, digits), text)
-    return value
-
-
-def parse_q64(text: str, path: str, code: Code) -> int:
-    """The Q64.64 number that prints as `text`; see :func:`parse_q`."""
-    return parse_q(text, 64, 20, path, code)

@@ -10,10 +10,10 @@ from functools import cache
 import pytest
 
 from tcc_certs.errors import Code
-from tcc_certs.formats.fixed import parse_q64
 from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import validate
+from tcc_experiments.q64 import q64_of
 from tests.oracle.build import build
 from tests.oracle.cores import at_most, depth, letters, make_core
 from tests.oracle.plans import plans
@@ -98,10 +98,7 @@ def certified_runs_hold(rng: random.Random, artifacts: int, runs: int) -> int:
             assert found.claim_upheld
             truth = leaf_values(artifact, told["seed"], told.get("inflate", "1"), told["truncate"])
             best = [(rounded(value), list(calls)) for value, calls in truth[: told["top"]]]
-            said = [
-                (parse_q64(plan["value"], "", Code.VALUE), plan["calls"])
-                for plan in records[-1]["plans"]
-            ]
+            said = [(q64_of(plan["value"]), plan["calls"]) for plan in records[-1]["plans"]]
             assert said == best, told
             certified += 1
     return certified
