@@ -39,7 +39,7 @@ Place: TypeAlias = Callable[[Mutant, CodeType], None]  # puts the code in the pl
 
 REPLAYS: Suites = (
     ["certs/replay/test_validate.py", "certs/replay/test_checks.py"],
-    ["forgery/test_every_field.py"],
+    ["forgery/test_every_field.py", "forgery/test_header_forgeries.py"],
     ["certs/replay", "forgery/test_rest_forgeries.py", "forgery/test_ledger_mode_forgeries.py"],
     ["forgery/test_range_forgeries.py", "forgery/test_after_close.py"],
     [
