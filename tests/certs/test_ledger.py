@@ -270,3 +270,11 @@ def test_what_follows_the_last_line_may_be_as_long_as_a_line(monkeypatch):
         with pytest.raises(Rejected) as refusal:
             list(LedgerReader([line, longer]))
         assert (refusal.value.code, refusal.value.path) == ("D201", "line 2")
+
+
+def test_a_line_as_long_as_may_be_is_taken_with_others_behind_it(monkeypatch):
+    first, head = seal({"a": 1}, FIRST_HEAD)
+    second, _ = seal({"b": 2}, head)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", len(first))
+    assert list(LedgerReader([first + second])) == [{"a": 1}, {"b": 2}]
+    assert list(LedgerReader([first[:9], first[9:] + second])) == [{"a": 1}, {"b": 2}]

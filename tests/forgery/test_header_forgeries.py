@@ -1,4 +1,4 @@
-"""What `open` has to say of adapters, atoms and the margin: each rule of section 6, broken alone."""
+"""What `open` says of adapters, atoms and the margin: each rule of section 6, broken alone."""
 
 from __future__ import annotations
 
