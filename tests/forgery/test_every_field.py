@@ -48,6 +48,7 @@ CLAMPED = {
     "steep": {"top": 9, "alpha": "9" * 30},
     "outside": {"top": 9, "ask": "node"},
     "gain": {"top": 9, "ask": "node"},
+    "margin": {"top": 9, "ask": "node", "margin": "0.4"},
     "twice": {"top": 9},
 }
 NAMES = [
@@ -86,9 +87,9 @@ def honest(group: str, name: str) -> tuple[CheckedArtifact, Records]:
         return artifact, records
     if group == "dead ends":
         return dead_ends(), reference_records(dead_ends(), race=name, top=9)
-    data, artifact = heavy(HALF if name == "gain" else HEAVY)
+    data, artifact = heavy(HALF if name in ("gain", "margin") else HEAVY)
     quoter = Unreliable(random.Random(7), honest=name != "outside")
-    quoter = dearest if name in ("gain", "twice") else quoter
+    quoter = {"gain": dearest, "twice": dearest, "margin": cheapest}.get(name, quoter)
     return artifact, ranges.honest(data, {"seed": ranges.SEED, **CLAMPED[name]}, quoter)
 
 
@@ -107,6 +108,11 @@ def dead_ends() -> CheckedArtifact:
 def dearest(question: Question) -> Answer:
     """Every call costs the most that it may."""
     return Answer(low=question.high, high=question.high, latency_ms=1)
+
+
+def cheapest(question: Question) -> Answer:
+    """Every call costs the least that it may, so that what is not known outgrows what is."""
+    return Answer(low=question.low, high=question.low, latency_ms=1)
 
 
 @cache
