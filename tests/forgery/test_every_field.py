@@ -48,7 +48,7 @@ CLAMPED = {
     "steep": {"top": 9, "alpha": "9" * 30},
     "outside": {"top": 9, "ask": "node"},
     "gain": {"top": 9, "ask": "node"},
-    "margin": {"top": 9, "ask": "node", "margin": "0.4"},
+    "margin": {"top": 9, "ask": "node", "margin": "0.9"},
     "twice": {"top": 9},
 }
 NAMES = [
