@@ -160,3 +160,13 @@ def test_a_refused_model_is_not_asked_and_a_granted_one_is():
     swapped = [dict(record) for record in records]
     swapped[RESERVED] |= {"budget_event": "refused", "account_left": {"price": "0"}}
     assert validate(chained(swapped), checked).verdict == 1
+
+
+def test_without_an_account_nothing_is_refused():
+    checked, _, records = forged_run("account refuses")
+    own = ("account", "account_left", "reservation")
+    stripped = [{k: v for k, v in record.items() if k not in own} for record in records]
+    stripped[0] = with_run_id(stripped[0])
+    found = validate(chained(stripped), checked)
+    first = found.findings[0]
+    assert (found.verdict, first.line, first.field) == (1, REFUSED + 1, "budget_event")
