@@ -10,7 +10,7 @@ import pytest
 from tcc_certs.errors import Code
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate as by_definition
-from tcc_runtime.fastreplay import pushed, shortcut
+from tcc_runtime.fastreplay import estimates, pushed, shortcut
 from tests.differential.test_fastreplay import looked_into, validate
 from tests.differential.test_runtime_validator import artifact, recorded
 from tests.oracle_ledger.writer import chained, with_run_id
@@ -122,10 +122,16 @@ def test_a_leaf_whose_uniform_an_estimate_leaves_open_has_the_definitions(monkey
     assert len(asked) == sum(one["kind"] == "leaf" for one in records_of(ledger)) > 0
 
 
+def widened(monkeypatch, units: int) -> None:
+    """What is pushed is taken to be so many units less certain than its parent, or more."""
+    for module in (estimates, pushed):
+        monkeypatch.setattr(module, "SLACK", units)
+
+
 def test_what_is_left_of_a_node_and_left_open_has_the_definitions_numbers(monkeypatch):
     data = artifact(3)
     _, ledger = recorded(data, 1, top=5, race="rest")
-    monkeypatch.setattr(pushed, "slack", lambda estimate: 1 << 36)
+    widened(monkeypatch, 1 << 36)
     found, kinds = looked_into(ledger, data)
     assert found == by_definition(ledger, data)
     assert found.verdict == 0
@@ -135,9 +141,9 @@ def test_what_is_left_of_a_node_and_left_open_has_the_definitions_numbers(monkey
 @pytest.mark.parametrize("race", ["coupled", "rest"])
 def test_a_number_left_open_leaves_the_errors_of_the_others_as_they_are(race, monkeypatch):
     wide = 1 << 28  # leaves some roundings open, and most of them not
+    widened(monkeypatch, wide)
     exact, pushes = [], []
     estimated = pushed.estimated
-    monkeypatch.setattr(pushed, "slack", lambda estimate: wide)
     monkeypatch.setattr(
         pushed, "estimated", lambda arrival: exact.append(estimated(arrival)) or exact[-1]
     )
@@ -151,5 +157,5 @@ def test_a_number_left_open_leaves_the_errors_of_the_others_as_they_are(race, mo
             _, ledger = recorded(data, salt, top=8, race=race)
             assert validate(ledger, data) == by_definition(ledger, data)
     errors = [entry[6] for entry in pushes if entry[5:] not in exact]
-    assert set(errors) == {wide}
+    assert min(errors) >= wide
     assert min(len(exact), len(errors)) > 20

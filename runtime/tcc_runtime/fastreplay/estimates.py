@@ -38,7 +38,7 @@ Estimate: TypeAlias = "tuple[int, int, int, int]"
 
 WON = LOG_ERROR + 2  # what f grows by from a node to the winner
 KEYED = 2  # what M of a child is off by: two summands, each rounded down
-_MADE = LOG_ERROR + 4
+SLACK = LOG_ERROR + 5
 # A tau or an e of so much leaves what the analysis and the logarithm allow for the children.
 GREATEST, WIDEST = 1 << MAX_BITS - 2, 1 << 40
 LOGS = 2 * LOG_ERROR + 5
@@ -47,7 +47,7 @@ FULL = UNIT_BITS + 2
 
 def slack(estimate: Estimate) -> int:
     """The e of the children of a node with this estimate, or of what is left of it."""
-    return estimate[1] + (estimate[0] >> UNIT_BITS) + 1 + _MADE
+    return estimate[1] + (estimate[0] >> UNIT_BITS) + SLACK
 
 
 def spread(tau: int, error: int) -> int:

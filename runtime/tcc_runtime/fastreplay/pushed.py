@@ -24,6 +24,7 @@ from tcc_runtime.fastreplay.estimates import (
     FULL,
     KEYED,
     LOGS,
+    SLACK,
     WON,
     Estimate,
     estimated,
@@ -267,10 +268,11 @@ class Pushes:
             Rejected: as the reader.
         """
         reader, plain = self.reader, self.plain
-        tau, _, neg, won_error = estimate
-        context, loss, done = node.digest, slack(estimate), 0
+        tau, error, neg, won_error = estimate
+        context, loss, done = node.digest, error + (tau >> UNIT_BITS) + SLACK, 0  # its slack
         number, _, row, _, number_left, _, rest_share, rest_level, *_ = rest
-        for child, suffix, share, _, lean, lift, opening, middle, closing in row:
+        if row:
+            ((child, suffix, share, _, lean, lift, opening, middle, closing),) = row
             self.line = line = next(lines, None)
             plain.reset()
             plain.update(b"\x02" + context if suffix is None else b"\x01" + context + suffix)

@@ -176,7 +176,10 @@ class _Reading:
         text = f'{{"W":"{x}","kind":"expand","node_id":"{name}","winner":"{winner}"'
         if not pushes.meets(text):
             return False
-        self._pop()
+        if pushes.ahead is None:
+            heappop(self._heap)
+        else:
+            pushes.ahead = None
         run.expansions += 1
         if self._one_by_one:
             return self._drawn(node, name, estimate, table, table.without(place), place, lines)
