@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
 from tcc_runtime.terms.settings import Settings
+
+
+class Here(Executor):
+    """Calls functions where they are submitted: no process, no thread, one at a time."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Calls ``fn(*args, **kwargs)``; the future is done."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # whatever it is, the future raises it
+            future.set_exception(error)
+        return future
 
 
 def settings(count: int, first: int = 1, **more: Any) -> list[Settings]:

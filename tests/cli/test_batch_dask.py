@@ -17,8 +17,7 @@ import pytest
 import tcc as library
 from tcc.batches import cluster
 from tcc_runtime.pool import opening_of
-from tcc_runtime.workers import Here
-from tests.cli.batches import lines, parts, settings
+from tests.cli.batches import Here, lines, parts, settings
 from tests.cli.conftest import Tcc
 
 

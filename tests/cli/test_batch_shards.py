@@ -9,8 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from tcc.batches.shards import canonical, shards
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_runtime.errors import WorkerLost
 from tcc_runtime.terms.settings import Settings
-from tests.cli.batches import lines, parts, settings
+from tests.cli.batches import Here, lines, parts, settings
 from tests.cli.conftest import Tcc
 
 FORMATS = ["ndjson", "parquet"]
@@ -40,19 +39,6 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> library.Artifact:
     path = tmp_path_factory.mktemp("artifact") / "support.tcca"
     library.save(library.compile_file(grammar), path)
     return library.load(path)
-
-
-class Here(Executor):
-    """Calls functions where they are submitted: no process, no thread, one at a time."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Calls ``fn(*args, **kwargs)``; the future is done."""
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # whatever it is, the future raises it
-            future.set_exception(error)
-        return future
 
 
 def here(opened: library.Artifact, asked: Any, out: Path, **more: Any) -> library.BatchDone:

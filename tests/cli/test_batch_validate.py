@@ -12,8 +12,7 @@ import tcc as library
 from tcc.batches import ndjson_parts, parquet_parts
 from tcc.batches.rows import Row
 from tcc_certs.privacy.atoms_file import atoms_of
-from tcc_runtime.workers import Here
-from tests.cli.batches import lines, settings
+from tests.cli.batches import Here, lines, settings
 from tests.cli.conftest import Tcc
 
 FORMATS = ["ndjson", "parquet"]
