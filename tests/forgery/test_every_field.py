@@ -233,3 +233,11 @@ def test_a_record_that_is_left_out_is_found_where_it_was(group, name):
     for at in range(len(records) - 1):
         found = validate(chained([*records[:at], *records[at + 1 :]]), artifact)
         assert (found.verdict, found.findings[0].line) == (1, at + 1), records[at]
+
+
+def test_another_guard_than_the_one_that_fired_is_refused_by_the_rule_of_guards():
+    artifact, records = honest("clamped", "finalized")
+    place = next(at for at, record in enumerate(records) if record.get("guards") == ["NumClamp"])
+    forged = [*records[:place], {**records[place], "guards": ["AcyclicityFail"]}]
+    found = validate(chained([*forged, *records[place + 1 :]]), artifact)
+    assert (found.verdict, found.findings[0].code.name) == (1, "GUARD")

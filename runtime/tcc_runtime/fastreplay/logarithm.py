@@ -13,9 +13,10 @@ Error analysis.  Let v be the argument, scaled exactly to m in [1, 2) by a power
   same way.  So the product of all three, exact too, is 1 + e with abs(e) < 2^-18 + 2^-20.
 - d is e rounded down to units.  In ln(1 + e) = e - s the s is e^2 (1/2 - e (1/3 - e/4)) and a rest
   below abs(e)^5 / 5 * 1.01 < 2^-91 = 32 units.  s is below 2^-36 * 0.79, and is computed in double
-  precision: e^2 and the two products have five relative errors of at most 2^-53 between them, the
-  bracket's own are below a hundredth of that.  So it is off by less than 2^-36 * 0.79 * 5.1 * 2^-53
-  < 517 units, and cut to a whole one by 1.  Rounding e to d moves ln(1 + e) by less than 1.1 units.
+  precision: e in e^2 has two relative errors of at most 2^-53, the two products and the bracket's
+  subtraction have one each; all else in the bracket is below a hundredth of that.  So it is off by
+  less than 2^-36 * 0.79 * 5.1 * 2^-53 < 517 units, and cut to a whole one by 1.  Rounding e to d
+  moves ln(1 + e) by less than 1.1 units.
 - Each table has -ln of its factor, and the multiples of ln 2, rounded down from 32 bits more: off
   by less than 1.1 units each.
 
