@@ -93,7 +93,8 @@ class Tree:
         def run() -> bytes:
             sink = memory()
             search(artifact, chosen, recorder(sink, started_ms=0))
-            return bytes(sink.data)
+            ledger: bytes = sink.data
+            return ledger
 
         return run
 

@@ -72,7 +72,7 @@ def shown(
     sink = Memory()
     recorder = Recorder(sink, started_ms=0)
     run = searched(artifact, settings, recorder, quoter=quoter, adapters=adapters)
-    data = bytes(sink.data)
+    data = sink.data
     found = validate(data, _checked(artifact))
     if found.verdict or found.claim_type != run.claim_type:
         raise NotShown(f"{name}: {found.summary}")

@@ -80,7 +80,7 @@ def recorded(artifact: Artifact, settings: Settings) -> bytes:
     """The ledger of one run."""
     sink = Memory()
     search(artifact, settings, Recorder(sink, started_ms=0))
-    return bytes(sink.data)
+    return sink.data
 
 
 def _wanted(mode: str, appends: int) -> tuple[Artifact, Settings]:

@@ -21,6 +21,8 @@ from tcc_runtime.artifact.load import Artifact
 
 _MOST_STATES = 1 << 18
 _NANO_PLACES = 9
+DIGEST: Final = '"ctx_digest":"'
+PLACED: Final = '","tie_token":'
 
 
 class Call:
@@ -29,7 +31,7 @@ class Call:
     Attributes:
         index: its number in the artifact.
         text, raw: canonical text, and its UTF-8 bytes.
-        named: the member `call` of a node's record.
+        named: of the record of a node that it leads to, from the member `call` to the digest.
         cost_low, cost_high: nano-units.
         numerator: W; the weight is W / 2^F.
     """
@@ -40,7 +42,7 @@ class Call:
         self.index = index
         self.text: str = artifact.texts[index]
         self.raw = self.text.encode()
-        self.named = f'"call":{encode_basestring(self.text)},'
+        self.named = f'"call":{encode_basestring(self.text)},{DIGEST}'
         self.cost_low = artifact.cost_low[index]
         self.cost_high = artifact.cost_high[index]
         self.numerator = artifact.weight[index]
@@ -57,7 +59,8 @@ class State:
         residual: the residual part of M, Q31.32.
         cost_to_go: h, nano-units.
         plans: N, where it is below 2^64; else None.
-        counted, placed: the members `N` (or `Nub`) and `state` of a node's record.
+        counted, placed: of the record of a node here, its start with the member `N` (or `Nub`), and
+            from the end of the parent's id to the index.
         accepts: whether `stop` is a child.
         edges: (call, target), in call order; set by :meth:`open`.
         cumulative: running sums of the children's masses, `stop` last; set by :meth:`open`.
@@ -233,14 +236,14 @@ def _plans(tables: Tables, state: State) -> str | None:
 
 def _counted(tables: Tables, state: State) -> str:
     name = "N" if tables.artifact.manifest.counts == "exact" else "Nub"
-    return "" if state.plans is None else f'"{name}":"{state.plans}",'
+    return "{" if state.plans is None else f'{{"{name}":"{state.plans}",'
 
 
 _LATER: Final[dict[str, Callable[[Tables, State], object]]] = {
     "accepts": lambda tables, state: any(map(tables.artifact.accepts, state.members)),
     "cost_to_go": lambda tables, state: min(map(tables.artifact.cost_to_go, state.members)),
     "counted": _counted,
-    "placed": lambda tables, state: f',"state":{state.shown}',
+    "placed": lambda tables, state: f'","state":{state.shown}{PLACED[1:]}',
     "plans": _plans,
     "residual": lambda tables, state: max(map(tables.residual, state.members)),
     "shown": _shown,

@@ -194,7 +194,8 @@ SMALL = {"noise": "G - ln E", "branching": 2, "graph": 0, "seeds": 3}
 def test_a_run_whose_ledger_does_not_validate_ends_the_experiment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Memory, "write", lambda self, data: self.data.extend(data[:-2] + b"x\n"))
+    honest = Memory.write
+    monkeypatch.setattr(Memory, "write", lambda self, data: honest(self, data[:-2] + b"x\n"))
     fallback = replace(EXPERIMENTS["fallback"], parts=lambda size: [SMALL])
     with pytest.raises(NotShown):
         run([fallback], Size.QUICK, Store(tmp_path), 1, ledgers=tmp_path / "kept")

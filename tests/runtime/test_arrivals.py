@@ -17,6 +17,7 @@ from tcc_runtime.numbers.arrivals import (
     decided,
     later,
     log_of_ratio,
+    log_of_wait,
     rate,
 )
 from tcc_runtime.numbers.fixed import Fixed
@@ -54,6 +55,25 @@ def test_logarithms_of_weights_are_off_by_two():
         for numerator, bits in [(1, 0), (1, 64), (2**63 - 1, 64), (2**63 - 1, 1), (3, 2), (7, 63)]:
             true = (gmpy2.log(gmpy2.mpfr(numerator)) - bits * gmpy2.log(gmpy2.mpfr(2))) * 2**112
             assert abs(log_of_ratio(numerator, bits) - true) <= 2
+
+
+def test_small_waits_are_within_two_to_the_minus_100():
+    rng = random.Random(2)
+    greatest = int((1 - gmpy2.exp(-gmpy2.mpfr(2) ** -6)) * 2**64)
+    words = [greatest - 1, greatest, greatest + 1, 0, 1, *(rng.getrandbits(57) for _ in range(300))]
+    words += [rng.getrandbits(rng.randrange(1, 57)) for _ in range(300)]
+    with gmpy2.context(precision=FINE):
+        for word in words:
+            wait, bits = arrivals._small_wait(word)
+            true = true_time(1, 0, word)
+            assert abs(wait / gmpy2.mpfr(2) ** bits / true - 1) < gmpy2.mpfr(2) ** -100.5
+
+
+def test_the_logarithm_of_a_wait_is_that_of_an_arrival_at_rate_one():
+    rng = random.Random(3)
+    low = [rng.getrandbits(rng.randrange(1, 64)) for _ in range(500)]
+    for word in [*WORDS, *low, *(2**64 - 1 - word for word in low)]:
+        assert log_of_wait(word) == later(0, 0, word, *rate(1, 0))[2]
 
 
 @pytest.mark.parametrize("bits", [1, 5, 127, 128, 129, 1500])

@@ -32,10 +32,11 @@ def parse_decimal(text: str, path: str, code: Code) -> tuple[int, int]:
 
 def format_decimal(numerator: int, places: int) -> str:
     """The canonical text of ``numerator / 10**places``: the inverse of :func:`parse_decimal`."""
-    whole, part = divmod(abs(numerator), 10**places)
-    digits = f"{part:0{places}d}".rstrip("0") if places else ""
+    digits = str(abs(numerator)).zfill(places + 1)
+    point = len(digits) - places
+    part = digits[point:].rstrip("0")
     sign = "-" if numerator < 0 else ""
-    return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"
+    return f"{sign}{digits[:point]}.{part}" if part else f"{sign}{digits[:point]}"
 
 
 def nano_of(text: str) -> int | None:

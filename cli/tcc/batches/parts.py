@@ -145,4 +145,4 @@ def _rows(artifact: Artifact, batch: Batch, shard: Shard) -> Iterator[Row]:
                 "or make the batch without shards, where each ledger is a file"
             )
             raise BatchError("TCC809", f"run {number}", what)
-        yield row_of(number, run, bytes(sink.data))
+        yield row_of(number, run, sink.data)

@@ -160,7 +160,7 @@ def _recorded(found: Plans, settings: Settings, path: Path) -> tuple[Run, float]
     began = time.perf_counter()
     run = search(found.artifact, settings, Recorder(sink, started_ms=STARTED_MS))
     ended = time.perf_counter()
-    write_whole(path, bytes(sink.data))
+    write_whole(path, sink.data)
     return run, 1000 * (ended - began)
 
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring
 
 from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.fixed import digits_q64
+from tcc_certs.formats.fixed import digits_q64, format_q64
 from tcc_runtime.guards import Guard
 from tcc_runtime.states import Call
 
 _REPR_BYTES = 48
 _MOST_CONTEXTS = _MOST_NUMBERS = 1 << 12
-VARIANT = {f"{digit:x}": "89ab"[digit & 3] for digit in range(16)}
+VARIANT = {f"{digit:x}": "-" + "89ab"[digit & 3] for digit in range(16)}
 # 10^20 / 2^64 is 5^20 / 2^44; only a multiple of 2^43 may stand between two texts.
 DROP = 44
 FIVES = 5**20
@@ -101,17 +101,17 @@ def rare_digits(digits: str, value: int) -> str:
     return digits.zfill(21 + (value < 0)) if value & TIE else digits_q64(value)
 
 
-class KeyDigits(dict[int, str]):
-    """The digits of keys without noise, which many nodes have, by minus the key."""
+class KeyTexts(dict[int, str]):
+    """Keys without noise, which many nodes have, as Q64.64 text, by minus the key."""
 
     def __missing__(self, order: int) -> str:
         if len(self) >= _MOST_NUMBERS:
             self.clear()
-        found = self[order] = digits_q64(-order)
+        found = self[order] = format_q64(-order)
         return found
 
 
-key_digits = KeyDigits()
+key_texts = KeyTexts()
 
 
 def stamp_of(started_ms: int) -> str:
@@ -122,7 +122,7 @@ def stamp_of(started_ms: int) -> str:
 
 def node_id(stamp: str, text: str) -> str:
     """The UUIDv7 of a digest in hex; tcc_certs.race.digest.uuid7 is the definition."""
-    return f"{stamp}{text[13:16]}-{VARIANT[text[16]]}{text[17:20]}-{text[20:32]}"
+    return f"{stamp}{text[13:16]}{VARIANT[text[16]]}{text[17:20]}-{text[20:32]}"
 
 
 def member(name: str, members: Mapping[str, Json], *, before: bool = False) -> str:

@@ -99,7 +99,7 @@ class Recorder:
             raise ValueError("a recorder writes one ledger")
         self._settings = terms.settings
         self._marks = Marks(terms.claim is Claim.NONE)
-        single = '"N":"1",' if artifact.manifest.counts == "exact" else '"Nub":"1",'
+        single = '{"N":"1",' if artifact.manifest.counts == "exact" else '{"Nub":"1",'
         self._steps = StepLines(self._stamp, single, self._marks, _contexts_of(artifact))
         if terms.ask is not None:
             self._told = AskLines(artifact.manifest.beta, terms)

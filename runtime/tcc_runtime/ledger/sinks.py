@@ -57,19 +57,27 @@ class HashOnly:
 
 
 class Memory:
-    """Keeps the ledger's bytes in `data`."""
+    """Keeps the ledger's bytes, in the pieces that they come in until somebody wants the whole."""
 
-    __slots__ = ("data",)
+    __slots__ = ("_pieces",)
 
     def __init__(self) -> None:
-        self.data = bytearray()
+        self._pieces: list[bytes] = []
+
+    @property
+    def data(self) -> bytes:
+        """The ledger as far as it is written."""
+        pieces = self._pieces
+        if len(pieces) != 1:
+            pieces[:] = [b"".join(pieces)]
+        return pieces[0]
 
     def open(self) -> None:
         """Nothing to do."""
 
     def write(self, line: bytes) -> None:
         """Appends the line."""
-        self.data += line
+        self._pieces.append(line)
 
     def sync(self) -> None:
         """Nothing to do."""

@@ -34,7 +34,7 @@ from tcc_runtime.ledger.lines import (
     Contexts,
     Marks,
     clamp_members,
-    key_digits,
+    key_texts,
     member,
     node_id,
     q64_text,
@@ -42,11 +42,11 @@ from tcc_runtime.ledger.lines import (
 )
 from tcc_runtime.ledger.records import descent_members
 from tcc_runtime.races.race import Race, Step, clamps
-from tcc_runtime.states import Call
+from tcc_runtime.states import DIGEST, PLACED, Call
 
 # A step and what it did to Phi; or a leaf, U_P and B* after it.
 Waiting: TypeAlias = "tuple[Step, Descent | None] | tuple[Item, int, int | None]"
-_STOP = '"call":"stop",'
+_STOP = f'"call":"stop",{DIGEST}'
 
 
 class StepLines:
@@ -54,7 +54,7 @@ class StepLines:
 
     Args:
         stamp: the start of every node_id.
-        single: the member `N` or `Nub` of a leaf's record.
+        single: the start of a leaf's record, with the member `N` or `Nub`.
         marks: whether the claim was lowered.
         contexts: `ctx_repr` of the last calls of a prefix.
     """
@@ -71,9 +71,9 @@ class StepLines:
         log, bits = race.shown(root)
         claim, guards = self._clamped(race, root) if bits else ("", "")
         return (
-            f'{{{state.counted}{_word(root)}{claim}"ctx_digest":"{text}","ctx_repr":"",{guards}'
+            f'{state.counted}{_word(root)}{claim}{DIGEST}{text}","ctx_repr":"",{guards}'
             f'"key_raw":"{q64_text(-root[ORDER])}","kind":"node",{_arrived(log)}'
-            f'"node_id":"{node_id(self._stamp, text)}"{state.placed}}}'
+            f'"node_id":"{node_id(self._stamp, text)}","state":{state.shown}}}'
         ).encode()
 
     def lines(self, race: Race, steps: list[Waiting]) -> list[bytes]:
@@ -88,11 +88,11 @@ class StepLines:
         known: Item | None = None  # the node whose node_id and last calls these are:
         name = ""
         calls: tuple[Call, ...] = ()
-        for told in steps:
-            if len(told) == 3:
-                add(self._leaf(race, *told))
+        for waiting in steps:
+            if len(waiting) == 3:
+                add(self._leaf(race, *waiting))
                 continue
-            step, descent = told
+            step, descent = waiting
             item, drawn, winner, children, rest, dead = step
             node = item if item[3] is None else node_of(item)
             # The child that was rendered last is mostly the one that is popped next.
@@ -106,36 +106,40 @@ class StepLines:
             known, parent, before = node, name, calls[-2:]
             following = contexts[before]
             for known in children:
-                order, ident, view, _, _, place, edge, word = known[:8]
+                order, ident, place, edge, word = known[0], known[1], known[5], known[6], known[7]
                 own = "" if word is None or word < 0 else f'"U":"{word}",'
-                claim = guards = arrived = ""
+                call, text = edge[2], ident.hex()
+                if call is None:
+                    counted, named, placed, context = single, _STOP, PLACED, contexts.of(calls)
+                else:
+                    state, named, context = known[2].state, call.named, following[call]
+                    counted, placed = state.counted, state.placed
+                name = f"{stamp}{text[13:16]}{VARIANT[text[16]]}{text[17:20]}-{text[20:32]}"
+                arrived = ""
                 if looks:
                     log, bits = shown(known)
                     if bits:
                         claim, guards = self._clamped(race, known)
+                        named = f"{named[: -len(DIGEST)]}{claim}{DIGEST}"
+                        context += guards and f",{guards[:-1]}"
                     if timed and log is not None:
                         digits = str(log * FIVES + HALF >> DROP)
                         if len(digits) < PLAIN or not log & TIE:
                             digits = rare_digits(digits, log)
                         arrived = f'"neg_log_t":"{digits[:-20]}.{digits[-20:]}",'
                 if bounds:
-                    key = key_digits[order]
+                    line = (
+                        f'{counted}{own}{named}{text}","ctx_repr":{context},"key_raw":"{key_texts[order]}",'
+                        f'"kind":"node","node_id":"{name}","parent_id":"{parent}{placed}{place}}}'
+                    )
                 else:
                     key = str(HALF - order * FIVES >> DROP)
                     if len(key) < PLAIN or not order & TIE:
                         key = rare_digits(key, -order)
-                call, text = edge[2], ident.hex()
-                if call is None:
-                    context, counted, placed, named = contexts.of(calls), single, "", _STOP
-                else:
-                    state, context, named = view.state, following[call], call.named
-                    counted, placed = state.counted, state.placed
-                name = f"{stamp}{text[13:16]}-{VARIANT[text[16]]}{text[17:20]}-{text[20:32]}"
-                line = (
-                    f'{{{counted}{own}{named}{claim}"ctx_digest":"{text}","ctx_repr":{context},'
-                    f'{guards}"key_raw":"{key[:-20]}.{key[-20:]}","kind":"node",{arrived}'
-                    f'"node_id":"{name}","parent_id":"{parent}"{placed},"tie_token":{place}}}'
-                )
+                    line = (
+                        f'{counted}{own}{named}{text}","ctx_repr":{context},"key_raw":"{key[:-20]}.{key[-20:]}",'
+                        f'"kind":"node",{arrived}"node_id":"{name}","parent_id":"{parent}{placed}{place}}}'
+                    )
                 add(line.encode())
             if rest is not None:
                 add(self._left(race, rest, parent))

@@ -19,7 +19,9 @@ Error analysis.  "Off by e" is absolute, "within e" relative.
   result comes from: off by 2^-91.6; what follows is below 2^-102.  The entries of the tables and
   the last places of the integers are off by 2^-105.  So a logarithm is off by less than 2^-91.
 - E = -ln(1 - U) is such a logarithm and a multiple of ln 2.  Where it is 2^-6 or more it is within
-  2^-85 (1 + 2^-10); where it is less it is made by MPFR, within 2^-200.
+  2^-85 (1 + 2^-10).  Where it is less it is 2 artanh z with z = U / (2 - U), below 2^-7 (1 + 2^-7):
+  of z (1 + z^2/3 + z^4/5 + ..) seven terms are taken, those that follow are below 2^-101 of it, and
+  the cuts of z, of z^2 and of each step of the sum, to 128 bits, below 2^-120 of it.
 - 1 / n comes from 128 bits of n and has 129 itself: within 2^-126.  A product with a weight is cut
   below 2^-126 of itself; sums of positive numbers are exact but for the cut to 128 bits.  So a time
   that fewer than 2^30 such steps went into is within 2^-85 (1 + 2^-9).
@@ -46,12 +48,14 @@ HALF: Final = 1 << DROP - 1
 PART: Final = (1 << DROP) - 1
 _CONTEXTS = {bits: context_of(precision) for bits, precision in ((FRACTION, 128), (288, 384))}
 _ONE = gmpy2.mpfr(1)
-_WORDS = (1 << 64) - 1
+_LAST = (1 << 65) - 1  # 1 - U = (_LAST - 2x) / 2^65
 _MIDDLE = 513
 _LOW, _BOTH = (1 << 149) - (_MIDDLE << 130), 1 << 178
 _UNIT = 2.0**-178
 _HALVES, _THIRDS, _QUARTERS = 2.0**111, 2.0**112 / 3, 2.0**110
-_FINE = 288  # fractional bits of an E that is small
+_FINE = 288  # fractional bits of a logarithm that is multiplied or taken from another
+_BITS = 128  # fractional bits of the series of an E that is small
+_ODD = [(1 << _BITS) // (2 * k + 1) for k in range(6, -1, -1)]
 _INVERSE = FRACTION + 128
 _SMALL = 1 << FRACTION - 6
 
@@ -108,6 +112,29 @@ def rate(mass: int, scale: int) -> tuple[int, int]:
     return (1 << 256) // top, size + _INVERSE - scale
 
 
+def _small_wait(word: int) -> tuple[int, int]:
+    """An E below 2^-6, and how many fractional bits it has."""
+    odd = 2 * word + 1
+    shift = 66 + _BITS - odd.bit_length()
+    z = (odd << shift) // ((2 << 65) - odd)
+    square = z * z >> 2 * shift - _BITS
+    found = 0
+    for part in _ODD:
+        found = part + (square * found >> _BITS)
+    return z * found >> _BITS - 1, shift
+
+
+def log_of_wait(word: int) -> int:
+    """ln E of a PRF word: the logarithm that :func:`later` gives at the time 0 and the rate 1."""
+    tail = _LAST - 2 * word
+    size = tail.bit_length()
+    wait, bits = (66 - size) * LN2 - logarithm(tail << 128 - size), FRACTION
+    if wait < _SMALL:
+        wait, bits = _small_wait(word)
+    drop = wait.bit_length() - 128
+    return logarithm(wait >> drop if drop > 0 else wait << -drop) + (127 + drop - bits) * LN2
+
+
 def later(
     mantissa: int, exponent: int, word: int, inverse: int, scale: int
 ) -> tuple[int, int, int]:
@@ -121,12 +148,12 @@ def later(
     Returns:
         its mantissa, of 128 bits, its exponent, and its logarithm.
     """
-    tail = 2 * (_WORDS - word) + 1
+    tail = _LAST - 2 * word
     size = tail.bit_length()
     wait = (66 - size) * LN2 - logarithm(tail << 128 - size)
     if wait < _SMALL:
-        wait = 65 * _LN2_FINE - _log(tail, _FINE)
-        scale += _FINE - FRACTION
+        wait, bits = _small_wait(word)
+        scale += bits - FRACTION
     finer = exponent - scale
     if finer > 0:
         mantissa += wait * inverse << finer

@@ -18,7 +18,7 @@ from tcc_runtime.artifact.constraints import Constraints, Held
 from tcc_runtime.artifact.root import Root, root_of
 from tcc_runtime.errors import Undecided
 from tcc_runtime.item import HELD, ID, LEFT, VIEW, WORD, Item, node_of, whole
-from tcc_runtime.numbers.arrivals import DROP, FRACTION, HALF, PART, later, rate
+from tcc_runtime.numbers.arrivals import DROP, FRACTION, HALF, PART, log_of_wait
 from tcc_runtime.numbers.floats import ident_of
 from tcc_runtime.numbers.reals import Reals, clamped
 from tcc_runtime.numbers.rung import KEY_CLAMP, Precision, Rung
@@ -28,10 +28,9 @@ from tcc_runtime.states import Tables, View
 # After the common members: the cost of the prefix in nano-units; what was clamped.
 COST, CLAMP = 9, 10
 _LEAF: Final = bytes((PER_LEAF,))
-_WORDS: Final = (1 << 64) - 1
+_MOST: Final = (1 << 64) - 1
 _MOST_BOUNDS: Final = 1 << 12
 _GUMBEL, _ROOM = 46, 60  # G is less in size; G / tau may take so many bits
-_ALONE: Final = rate(1, 0)
 
 
 class Fallback:
@@ -132,17 +131,16 @@ class Fallback:
         names = self._digests([edge[0] + ident + edge[1] for edge in rows[1]])
         children: list[Item] = []
         for name, place, edge, held in zip(names, *rows, strict=False):
+            if drawn and place in drawn:
+                continue
             call, to = edge[2], edge[3]
-            if place in drawn:
-                continue
             if call is None:
-                word = self._word(_LEAF + name)
-                common = None, item, place, edge
-                children.append(self._item(name, None, common, word, held, spent))
-                continue
-            cost = spent + call.cost_low
-            order, clamp = bounds[cost + to.state.cost_to_go]
-            children.append((order, name, to, None, item, place, edge, None, held, cost, clamp))
+                word, cost = self._word(_LEAF + name), spent
+                order, clamp = _published(self._scored(word, cost))
+            else:
+                word, cost = None, spent + call.cost_low
+                order, clamp = bounds[cost + to.state.cost_to_go]
+            children.append((order, name, to, None, item, place, edge, word, held, cost, clamp))
         return children
 
     def _item(
@@ -164,8 +162,7 @@ class Fallback:
     def _scored(self, word: int, cost: int) -> int:
         """G / tau - beta cost - ln E, rounded; not clamped."""
         if self._tries:
-            gumbel = -later(0, 0, _WORDS - word, *_ALONE)[2]
-            arrival = later(0, 0, word, *_ALONE)[2]
+            gumbel, arrival = -log_of_wait(_MOST - word), log_of_wait(word)
             score = ((-self._tables.beta * cost) << FRACTION) // self._tables.unit
             value = HALF + score + gumbel * self._tau_unit // self._tau - arrival
             if self._error < value & PART < PART - self._error:
