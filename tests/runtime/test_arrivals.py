@@ -59,7 +59,7 @@ def test_logarithms_of_weights_are_off_by_two():
 
 def test_small_waits_are_within_two_to_the_minus_100():
     rng = random.Random(2)
-    greatest = int((1 - gmpy2.exp(-gmpy2.mpfr(2) ** -6)) * 2**64)
+    greatest = int((1 - gmpy2.exp(-(gmpy2.mpfr(2) ** -6))) * 2**64)
     words = [greatest - 1, greatest, greatest + 1, 0, 1, *(rng.getrandbits(57) for _ in range(300))]
     words += [rng.getrandbits(rng.randrange(1, 57)) for _ in range(300)]
     with gmpy2.context(precision=FINE):

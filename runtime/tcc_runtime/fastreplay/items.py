@@ -59,11 +59,32 @@ def opened(entry: Entry) -> Item:
     """The item of an entry of the frontier."""
     if len(entry) == 3:
         return entry[2]
-    key, digest, parent, what, x, *_ = entry
-    if isinstance(what, Child):
-        return _child(-key, digest, parent, what, x, entry[5:])
-    item = _item(parent, digest, -key, left_of(parent, what))
-    item.estimate, item.born, item.x, item.source = entry[5:], what, x, parent
+    order, digest, parent, what, x = entry[:5]
+    if isinstance(what, Remainder):
+        item = _item(parent, digest, -order, left_of(parent, what))
+        item.estimate, item.born, item.x, item.source = entry[5:], what, x, parent
+        return item
+    position, _, _, (text, _, weight, _, share, _, _, cost_low, cost_high, _), place = what
+    item = _new(Item)  # there is one an expansion, and a call by arguments takes half as long again
+    item.digest = digest
+    item.parent = item.source = parent
+    item.call = text
+    item.states = states = place[0]
+    item.depth, item.exact = parent.depth, parent.exact
+    if states is not None:
+        item.depth += 1
+        if item.exact is not None:
+            item.exact = states[0]
+    item.cost_low = parent.cost_low + cost_low
+    item.cost_high = parent.cost_high + cost_high
+    item.edge_weight = weight
+    item.weight = parent.weight * share % PRIME
+    item.position = position
+    item.won = x is None
+    item.tally = ()
+    item.key = -order
+    item.arrival = item.left = item.word = None
+    item.estimate, item.born, item.x = entry[5:], what, x
     return item
 
 
@@ -118,33 +139,6 @@ def _item(node: Node, digest: bytes, key: int, left: Left | None) -> Item:
         None,
         left,
     )
-
-
-def _child(
-    key: int, digest: bytes, parent: Item, child: Child, x: int | None, estimate: Estimate
-) -> Item:
-    position, _, _, (text, _, weight, _, share, _, _, cost_low, cost_high, _), place = child
-    item = _new(Item)  # there is one an expansion, and a call by arguments takes half as long again
-    item.digest = digest
-    item.parent = item.source = parent
-    item.call = text
-    item.states = states = place[0]
-    item.depth, item.exact = parent.depth, parent.exact
-    if states is not None:
-        item.depth += 1
-        if item.exact is not None:
-            item.exact = states[0]
-    item.cost_low = parent.cost_low + cost_low
-    item.cost_high = parent.cost_high + cost_high
-    item.edge_weight = weight
-    item.weight = parent.weight * share % PRIME
-    item.position = position
-    item.won = x is None
-    item.tally = ()
-    item.key = key
-    item.arrival = item.left = item.word = None
-    item.estimate, item.born, item.x = estimate, child, x
-    return item
 
 
 def left_of(node: Node, rest: Remainder) -> Left:

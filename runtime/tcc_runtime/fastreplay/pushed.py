@@ -270,9 +270,8 @@ class Pushes:
         reader, plain = self.reader, self.plain
         tau, error, neg, won_error = estimate
         context, loss, done = node.digest, error + (tau >> UNIT_BITS) + SLACK, 0  # its slack
-        number, _, row, _, number_left, _, rest_share, rest_level, *_ = rest
-        if row:
-            ((child, suffix, share, _, lean, lift, opening, middle, closing),) = row
+        if rest.row:
+            ((child, suffix, share, _, lean, lift, opening, middle, closing),) = rest.row
             self.line = line = next(lines, None)
             plain.reset()
             plain.update(b"\x02" + context if suffix is None else b"\x01" + context + suffix)
@@ -323,15 +322,16 @@ class Pushes:
             if not self._kappa_known:
                 self._run.kappa.note_beside(child.place.states)
             done = 1
-        if number_left:
+        if rest.entering is not None:
+            number, step, share, level = rest.entering
             self.line = line = next(lines, None)
-            place = context + number.to_bytes(4, "little")  # as in rest_place
+            place = context + step
             keyed = self.keyed
             keyed.reset()
             keyed.update(_REST + place)
             x = int.from_bytes(keyed.digest(8), "little")
-            time = (rest_share * tau >> UNIT_BITS) + _WHOLE - log_of(_LAST - 2 * x)
-            minus_log, error = rest_level - log_of(time), spread(time, loss) + KEYED
+            time = (share * tau >> UNIT_BITS) + _WHOLE - log_of(_LAST - 2 * x)
+            minus_log, error = level - log_of(time), spread(time, loss) + KEYED
             low = minus_log + _HALF
             key = low + base + ahead
             most = _ULP - error

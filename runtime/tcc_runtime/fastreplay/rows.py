@@ -81,29 +81,32 @@ class Child(NamedTuple):
 Row: TypeAlias = "tuple[Child, bytes | None, int, int, int, int, str, str, str]"
 
 
+# Of what is left: i, the same as digests take it, its share of what the draw was made from and its
+# level, as of a child.
+Entering: TypeAlias = "tuple[int, bytes, int, int]"
+
+
 class Remainder(NamedTuple):
     """What is left of a node's children after a draw, and which one was drawn.
 
     Attributes:
-        number: i, of the item.
         drawn: index of the child; None: a phantom was.
         row: that child, its share that of what the draw was made from; empty for a phantom.
         children: of the node.
-        number_left: how many children; where none is, no record tells of R, and what is left of
-            the mass is lost.
-        mass, share, level, part: as of a child, of mass(R); level 0 where nothing is left.
+        entering: what `rest` is made of; None where no child is left: no record tells of R then,
+            and what is left of the mass is lost.
+        mass, part: as of a child, of R.
         lost: the part of what the draw has lost: a drawn phantom mass, and R without children.
+        lines: how many there are of what the draw pushes.
         left: R; None after a first draw, which `drawn` tells of any node at its state.
     """
 
-    number: int
     drawn: int | None
     row: tuple[Row, ...]
     children: Children
-    number_left: int
+    entering: Entering | None
     mass: int
-    share: int
-    level: int
     part: int
     lost: int
+    lines: int
     left: Left | None

@@ -182,7 +182,12 @@ class _Reading:
             pushes.ahead = None
         run.expansions += 1
         if self._one_by_one:
-            return self._drawn(node, name, estimate, table, table.without(place), place, lines)
+            rest = table.without(place)
+            if rest.lost:
+                run.outside += node.weight * rest.lost % PRIME
+            base = self._tables.score(node.cost_low)
+            done = pushes.drawn(node, name, estimate, base, table.ahead, rest, lines)
+            return done == rest.lines or self._handed_over(node, rest, place, done)
         if phantom := table.children.phantom:
             run.outside += share_of(node.weight, phantom, table.children.unit)
         return self._coupled(node, estimate, table, place, lines)
@@ -207,7 +212,7 @@ class _Reading:
 
     def _draw(self, item: Item, left: Left, state: int, lines: Iterator[bytes]) -> bool:
         """The ``draw`` of an item of the rest race, and what it pushes."""
-        table = self._tables.at(state)
+        table, run = self._tables.at(state), self._run
         estimate = item.estimate
         if estimate[0] >= GREATEST or estimate[1] >= WIDEST:
             if not _made_again(item):
@@ -226,30 +231,18 @@ class _Reading:
         after = left.without(place, place is None)
         node = drawn_from(item, left)
         rest = table.after(after, place, left.mass)
-        return self._drawn(node, name, estimate, table, rest, place, lines)
-
-    def _drawn(
-        self,
-        node: Item,
-        name: str,
-        estimate: Estimate,
-        table: StateTable,
-        rest: Remainder,
-        place: int | None,
-        lines: Iterator[bytes],
-    ) -> bool:
-        """The child that was drawn, and what is left."""
-        run = self._run
         if rest.lost:
             run.outside += node.weight * rest.lost % PRIME
         base = self._tables.score(node.cost_low)
         done = self._pushes.drawn(node, name, estimate, base, table.ahead, rest, lines)
-        if done == len(rest.row) + (rest.number_left > 0):
-            return True
-        left = left_of(node, rest)
+        return done == rest.lines or self._handed_over(node, rest, place, done)
+
+    def _handed_over(self, node: Item, rest: Remainder, place: int | None, done: int) -> bool:
+        """False; the definition goes on after `done` of the lines of what a draw pushes."""
+        run, left = self._run, left_of(node, rest)
         if place is not None and not done:
             slot = slot_at(run.language, run.constraints, node, left, place)
-            run.resume(settled(node), place, (slot,), left if rest.number_left else None)
+            run.resume(settled(node), place, (slot,), left if rest.entering else None)
         else:
             run.resume(settled(node), place, (), left)
         return False

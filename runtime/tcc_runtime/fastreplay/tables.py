@@ -94,20 +94,19 @@ class StateTable:
         mass: int,
         left: Left | None,
     ) -> Remainder:
-        children, level = self.children, 0
+        children, entering = self.children, None
         unit = children.unit
-        number_left = len(children.masses) - len(row) if left is None else left.number
-        share = (mass << UNIT_BITS) // before
-        if number_left:
+        part, lost, lines = share_of(1, mass, unit), 0, len(row)
+        if len(children.masses) > len(row) if left is None else left.number:
+            share = (mass << UNIT_BITS) // before
             level = log_of_any(mass) + _ONE_LEVEL - times_log_two(unit)
-        part, lost = share_of(1, mass, unit), 0
+            entering = number, number.to_bytes(4, "little"), share, level  # as in rest_place
+            lines += 1
+        else:
+            lost = part
         if drawn is None:
-            lost = share_of(1, children.phantom, unit)
-        if not number_left:
-            lost += part
-        return Remainder(
-            number, drawn, row, children, number_left, mass, share, level, part, lost, left
-        )
+            lost += share_of(1, children.phantom, unit)
+        return Remainder(drawn, row, children, entering, mass, part, lost, lines, left)
 
 
 class Tables:
