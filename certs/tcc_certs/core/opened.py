@@ -22,7 +22,6 @@ from tcc_certs.values.kinds import (
     TextType,
 )
 from tcc_certs.values.numbers import compare, ensure_survives
-from tcc_certs.values.text_source import ensure_quick
 
 _SCHEMA = Code.CORE_SCHEMA
 MAX_SIZE = 1 << 20  # code points of a text, bytes of a JSON value
@@ -76,6 +75,8 @@ def _text(item: Mapping[str, Json], path: str) -> TextType:
     ensure(least <= most, _SCHEMA, f"{path}.max", f"at least {least}", most)
     if "pattern" not in item:
         return TextType(least=least, most=most)
+    from tcc_certs.values.text_source import ensure_quick
+
     pattern = as_text(item["pattern"], f"{path}.pattern", _SCHEMA)
     ensure_quick(pattern, most, f"{path}.pattern")
     return TextType(least=least, most=most, pattern=pattern)

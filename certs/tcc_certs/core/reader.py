@@ -3,19 +3,30 @@
 Normative text: docs/spec/core.md.  One grammar has one core, so a reader that took a second form
 of it would make two digests of one thing; hence every order, every derived text and every "no
 others" of the specification is held to here, and the version, which follows from what is
-used.  Cost: linear in the bytes.
+used.  What reads monitors, open parameters and the patterns of texts is loaded for a core that has
+some, and not before: who checks one without need not trust it.  Cost: linear in the bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from tcc_certs.core.calls import read_calls
 from tcc_certs.core.expressions import check_rules, read_expression, walk
 from tcc_certs.core.features import minor_version
 from tcc_certs.core.limits import read_limits
-from tcc_certs.core.model import Core, Expr, Forbid, ForbidNext, OneCall, Require
-from tcc_certs.core.monitors import check_shadows, read_monitors
+from tcc_certs.core.model import (
+    Call,
+    CallSet,
+    Core,
+    Expr,
+    Forbid,
+    ForbidNext,
+    Monitor,
+    OneCall,
+    Require,
+    Tool,
+)
 from tcc_certs.core.statements import read_forbids, read_patterns, read_requires
 from tcc_certs.core.tools import read_tools
 from tcc_certs.errors import Code, Rejected, ensure, require
@@ -73,8 +84,9 @@ def core_of(value: Mapping[str, Json]) -> Core:
     requires = read_requires(top["requires"], len(patterns))
     forbids = read_forbids(top["forbids"], len(patterns))
     _check_used([plan, *rules.values()], requires, forbids, len(patterns))
-    monitors = read_monitors(top["monitors"], tools) if "monitors" in top else ()
-    check_shadows(monitors, tools, calls, patterns, requires)
+    monitors: tuple[Monitor, ...] = ()
+    if "monitors" in top:
+        monitors = _monitors(top["monitors"], tools, calls, patterns, requires)
     core = Core(
         name=as_name(grammar["name"], "core.grammar.name", _SCHEMA),
         version=version,
@@ -126,6 +138,20 @@ def _ends(top: Mapping[str, Json]) -> tuple[str | None, tuple[str, ...]]:
     goals = tuple(as_name(item, "core.goals", _SCHEMA) for item in items)
     ensure_increasing(goals, "core.goals", _SCHEMA)
     return as_name(top["start"], "core.start", _SCHEMA), goals
+
+
+def _monitors(
+    value: Json,
+    tools: Sequence[Tool],
+    calls: Sequence[Call],
+    patterns: Sequence[CallSet],
+    requires: Sequence[Require],
+) -> tuple[Monitor, ...]:
+    from tcc_certs.core.monitors import check_shadows, read_monitors
+
+    monitors = read_monitors(value, tools)
+    check_shadows(monitors, tools, calls, patterns, requires)
+    return monitors
 
 
 def _check_used(

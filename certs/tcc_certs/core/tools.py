@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 from tcc_certs.core.model import Parameter, Tool
 from tcc_certs.core.models import read_models
-from tcc_certs.core.opened import read_opened
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.names import read_name
@@ -21,6 +20,7 @@ from tcc_certs.formats.schema import (
     as_text,
     ensure_increasing,
 )
+from tcc_certs.values.kinds import OpenParameter
 from tcc_certs.values.listed import json_of
 
 _SCHEMA = Code.CORE_SCHEMA
@@ -43,7 +43,7 @@ def read_tools(value: Json) -> tuple[Tool, ...]:
 def _tool(value: Json, path: str) -> Tool:
     item = as_object(value, path, _SCHEMA, ["name", "params"], _OPTIONAL)
     params = _parameters(item["params"], f"{path}.params")
-    opened = read_opened(item["open"], f"{path}.open") if "open" in item else ()
+    opened = _opened(item["open"], f"{path}.open") if "open" in item else ()
     names = [*(param.name for param in params), *(param.name for param in opened)]
     ensure(len(set(names)) == len(names), _SCHEMA, f"{path}.params", "distinct names", names)
     require("in" in item, "out" in item, _SCHEMA, f"{path}.out")
@@ -63,6 +63,12 @@ def _tool(value: Json, path: str) -> Tool:
         strict=strict,
         errors_failed="errors" in item,
     )
+
+
+def _opened(value: Json, path: str) -> tuple[OpenParameter, ...]:
+    from tcc_certs.core.opened import read_opened
+
+    return read_opened(value, path)
 
 
 def _parameters(value: Json, path: str) -> tuple[Parameter, ...]:
