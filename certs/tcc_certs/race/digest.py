@@ -14,7 +14,6 @@ from blake3 import blake3
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.hashes import blake
 
-_INNER, _OUTER = bytes(x ^ 0x36 for x in range(256)), bytes(x ^ 0x5C for x in range(256))
 FIRST_ARRIVAL, WINNER, RESIDUAL, PER_LEAF, REST_WINNER, REST_ARRIVAL = 1, 2, 3, 4, 5, 6
 
 
@@ -45,15 +44,9 @@ def rest_digest(context: bytes, step: int) -> bytes:
 
 def hkdf(ikm: bytes, salt: bytes, info: bytes) -> bytes:
     """HKDF-SHA256 (RFC 5869), 32 bytes of output."""
-    return _hmac(_hmac(salt, ikm), info + b"\x01")
+    from hmac import digest  # here: it loads OpenSSL, and who compiles draws no race
 
-
-def _hmac(key: bytes, message: bytes) -> bytes:
-    """HMAC-SHA256 (RFC 2104); a run makes two, which hashlib does in half of hmac's time."""
-    from hashlib import sha256  # here: it loads OpenSSL, and who compiles draws no race
-
-    key = (key if len(key) <= 64 else sha256(key).digest()).ljust(64, b"\x00")
-    return sha256(key.translate(_OUTER) + sha256(key.translate(_INNER) + message).digest()).digest()
+    return digest(digest(salt, ikm, "sha256"), info + b"\x01", "sha256")
 
 
 def race_key(seed: bytes, salt: bytes) -> bytes:

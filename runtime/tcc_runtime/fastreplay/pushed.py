@@ -43,8 +43,8 @@ _WHOLE = times_log_two(WORD + 1)  # E = _WHOLE - ln(_LAST - 2x), in units
 _RESIDUAL, _REST = bytes((RESIDUAL,)), bytes((REST_ARRIVAL,))
 _LEFT = b"\x03"  # as in tcc_certs.race.digest.rest_digest
 # Digits of a Q64.64 number are str(number * 5^20 / 2^44, rounded), but for what digits_q64 does of
-# a short text, and of a tie, which no number is with a one in its last 43 bits.
-_FIVES, _DROP, _PLAIN = 5**20, 44, 22
+# a number within 1 of 0, and of a tie, which no number is with a one in its last 43 bits.
+_FIVES, _DROP, _ONE, _MINUS_ONE = 5**20, 44, 1 << WORD, -1 << WORD
 _HALF_DIGIT, _TIE = 1 << _DROP - 1, (1 << _DROP - 1) - 1
 _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
@@ -183,9 +183,9 @@ class Pushes:
                     str(key * _FIVES + _HALF_DIGIT >> _DROP),
                     str(low * _FIVES + _HALF_DIGIT >> _DROP),
                 )
-                if len(k) < _PLAIN or not key & _TIE:
+                if _ONE > key > _MINUS_ONE or not key & _TIE:
                     k = digits_q64(key)
-                if len(n) < _PLAIN or not low & _TIE:
+                if _ONE > low > _MINUS_ONE or not low & _TIE:
                     n = digits_q64(low)
                 text = (
                     f"{opening}{uniform}{middle}{h}{texts[suffix]}{k[:-20]}.{k[-20:]}"
@@ -293,9 +293,9 @@ class Pushes:
                 str(key * _FIVES + _HALF_DIGIT >> _DROP),
                 str(low * _FIVES + _HALF_DIGIT >> _DROP),
             )
-            if len(k) < _PLAIN or not key & _TIE:
+            if _ONE > key > _MINUS_ONE or not key & _TIE:
                 k = digits_q64(key)
-            if len(n) < _PLAIN or not low & _TIE:
+            if _ONE > low > _MINUS_ONE or not low & _TIE:
                 n = digits_q64(low)
             below = f"{self.stamp}{h[13:16]}-{_VARIANT[h[16]]}{h[17:20]}-{h[20:32]}"
             text = (
@@ -347,9 +347,9 @@ class Pushes:
                 str(key * _FIVES + _HALF_DIGIT >> _DROP),
                 str(low * _FIVES + _HALF_DIGIT >> _DROP),
             )
-            if len(k) < _PLAIN or not key & _TIE:
+            if _ONE > key > _MINUS_ONE or not key & _TIE:
                 k = digits_q64(key)
-            if len(n) < _PLAIN or not low & _TIE:
+            if _ONE > low > _MINUS_ONE or not low & _TIE:
                 n = digits_q64(low)
             text = (
                 f'{{"U":"{x}","key_raw":"{k[:-20]}.{k[-20:]}","kind":"rest",'

@@ -22,7 +22,7 @@ DROP = 44
 FIVES = 5**20
 HALF = 1 << DROP - 1
 TIE = HALF - 1
-PLAIN = 22  # as many digits, a sign among them, need no leading 0
+ONE, MINUS_ONE = 1 << 64, -1 << 64  # what lies between them may need a leading 0
 
 
 class Marks:
@@ -91,7 +91,7 @@ class Following(dict[Call, str]):
 def q64_text(value: int) -> str:
     """Q64.64 text; tcc_certs.formats.fixed.format_q64 is the definition."""
     digits = str(value * FIVES + HALF >> DROP)
-    if len(digits) < PLAIN or not value & TIE:
+    if ONE > value > MINUS_ONE or not value & TIE:
         digits = rare_digits(digits, value)
     return f"{digits[:-20]}.{digits[-20:]}"
 

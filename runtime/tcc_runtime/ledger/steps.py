@@ -28,7 +28,8 @@ from tcc_runtime.ledger.lines import (
     DROP,
     FIVES,
     HALF,
-    PLAIN,
+    MINUS_ONE,
+    ONE,
     TIE,
     VARIANT,
     Contexts,
@@ -124,7 +125,7 @@ class StepLines:
                         context += guards and f",{guards[:-1]}"
                     if timed and log is not None:
                         digits = str(log * FIVES + HALF >> DROP)
-                        if len(digits) < PLAIN or not log & TIE:
+                        if ONE > log > MINUS_ONE or not log & TIE:
                             digits = rare_digits(digits, log)
                         arrived = f'"neg_log_t":"{digits[:-20]}.{digits[-20:]}",'
                 if bounds:
@@ -134,7 +135,7 @@ class StepLines:
                     )
                 else:
                     key = str(HALF - order * FIVES >> DROP)
-                    if len(key) < PLAIN or not order & TIE:
+                    if ONE > order > MINUS_ONE or not order & TIE:
                         key = rare_digits(key, -order)
                     line = (
                         f'{counted}{own}{named}{text}","ctx_repr":{context},"key_raw":"{key[:-20]}.{key[-20:]}",'
@@ -167,7 +168,7 @@ class StepLines:
         order, left = rest[0], rest[3]
         claim, guards = self._clamped(race, rest) if bits else ("", "")
         key = str(HALF - order * FIVES >> DROP)
-        if len(key) < PLAIN or not order & TIE:
+        if ONE > order > MINUS_ONE or not order & TIE:
             key = rare_digits(key, -order)
         return (
             f'{{"U":"{rest[7]}",{claim}{guards}"key_raw":"{key[:-20]}.{key[-20:]}","kind":"rest",'
