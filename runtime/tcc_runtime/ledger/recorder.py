@@ -127,15 +127,14 @@ class Recorder:
     def step(self, step: Step, descent: Descent | None) -> None:
         """Writes `expand` or `draw`, the `node` of every child, and what is left; not at once."""
         self._waiting.append((step, descent))
-        self._grow(2 + len(step[3]))
+        self._size += 2 + len(step[3])
+        if self._size >= _MOST_LINES:
+            self.flush()
 
     def leaf(self, leaf: Item, word: int, incumbent: int | None) -> None:
         """Writes `leaf`: U_P is `word`, B* after it `incumbent`; not at once."""
         self._waiting.append((leaf, word, incumbent))
-        self._grow(1)
-
-    def _grow(self, lines: int) -> None:
-        self._size += lines
+        self._size += 1
         if self._size >= _MOST_LINES:
             self.flush()
 

@@ -163,16 +163,21 @@ class StepLines:
         ).encode()
 
     def _left(self, race: Race, rest: Item, name: str) -> bytes:
-        """`rest`: what a draw has left."""
-        log, bits = race.shown(rest)
+        """`rest`: what a draw has left, which has an arrival in every race that draws."""
         order, left = rest[0], rest[3]
+        log, bits = race.shown(rest)
+        if log is None:
+            raise ValueError("what is left of a node has an arrival")
         claim, guards = self._clamped(race, rest) if bits else ("", "")
-        key = str(HALF - order * FIVES >> DROP)
+        key, digits = str(HALF - order * FIVES >> DROP), str(log * FIVES + HALF >> DROP)
         if ONE > order > MINUS_ONE or not order & TIE:
             key = rare_digits(key, -order)
+        if ONE > log > MINUS_ONE or not log & TIE:
+            digits = rare_digits(digits, log)
         return (
             f'{{"U":"{rest[7]}",{claim}{guards}"key_raw":"{key[:-20]}.{key[-20:]}","kind":"rest",'
-            f'{_arrived(log)}"node_id":"{name}","step":{1 if type(left) is int else left.step}}}'
+            f'"neg_log_t":"{digits[:-20]}.{digits[-20:]}","node_id":"{name}",'
+            f'"step":{1 if type(left) is int else left.step}}}'
         ).encode()
 
     def _popped(self, race: Race, step: Step, descent: Descent | None, name: str) -> bytes:
