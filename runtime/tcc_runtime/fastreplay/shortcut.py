@@ -105,6 +105,7 @@ class _Reading:
     def _pass(self, lines: Iterator[bytes]) -> None:
         """Passes lines as long as that goes; the next one is the line of the pushes then."""
         pushes, heap, best, goes = self._pushes, self._heap, self._run.best, True
+        incumbent = best.incumbent
         while goes:
             pushes.line = line = next(lines, None)
             top = pushes.ahead
@@ -113,12 +114,12 @@ class _Reading:
                 top = heap[0] if heap else None
             if line is None or top is None:
                 return
-            incumbent = best.incumbent
             if incumbent is not None and -top[0] <= incumbent:
                 return
             node = opened(top)
             if node.states is None:
                 goes = self._leaf(node)
+                incumbent = best.incumbent
             elif node.left is None:
                 goes = self._expand(node, node.states[0], lines)
             else:

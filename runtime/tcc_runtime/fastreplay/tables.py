@@ -24,7 +24,6 @@ from tcc_runtime.fastreplay.prefix_texts import PrefixTexts
 from tcc_runtime.fastreplay.rows import Child, Place, Remainder, Row, Step
 
 _ONE_LEVEL = times_log_two(UNIT_BITS)
-_MOST_SCORES = 1 << 12
 
 
 class StateTable:
@@ -127,8 +126,8 @@ class Tables:
         self._kept = 0
         self._places: dict[int, Place] = {}
         self._steps: dict[int, Step] = {}
-        self._by_beta = score(language.beta, 1)
-        self._scores: dict[int, int] = {}
+        numerator, self._unit = score(language.beta, 1)
+        self._by_beta = numerator << UNIT_BITS
         self._name = "Nub" if language.upper else "N"
         bits = self._bits = language.fraction_bits
         self._stop = Step(
@@ -139,13 +138,7 @@ class Tables:
 
     def score(self, cost: int) -> int:
         """-beta * cost, rounded down."""
-        found = self._scores.get(cost)
-        if found is None:
-            if len(self._scores) >= _MOST_SCORES:
-                self._scores.clear()
-            numerator, denominator = self._by_beta
-            found = self._scores[cost] = (numerator * cost << UNIT_BITS) // denominator
-        return found
+        return cost * self._by_beta // self._unit
 
     def at(self, state: int) -> StateTable:
         """The children of a node at `state`."""
