@@ -90,11 +90,11 @@ class Tree:
         artifact = load(compile_text(text, Options(beta="4", **options)).artifact)
         chosen = settings(seed=bytes(range(32)), **told)
 
-        def run() -> bytes:
+        def run() -> bytes | bytearray:
             sink = memory()
             search(artifact, chosen, recorder(sink, started_ms=0))
-            ledger: bytes = sink.data
-            return ledger
+            data: bytes | bytearray = sink.data  # of other trees a bytearray
+            return data
 
         return run
 

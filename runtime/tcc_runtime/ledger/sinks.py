@@ -66,7 +66,10 @@ class Memory:
 
     @property
     def data(self) -> bytes:
-        """The ledger as far as it is written."""
+        """The ledger as far as it is written, copied where that is more than at the last look.
+
+        For the thread that writes.
+        """
         pieces = self._pieces
         if len(pieces) != 1:
             pieces[:] = [b"".join(pieces)]

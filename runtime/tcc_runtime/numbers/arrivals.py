@@ -19,9 +19,10 @@ Error analysis.  "Off by e" is absolute, "within e" relative.
   result comes from: off by 2^-91.6; what follows is below 2^-102.  The entries of the tables and
   the last places of the integers are off by 2^-105.  So a logarithm is off by less than 2^-91.
 - E = -ln(1 - U) is such a logarithm and a multiple of ln 2.  Where it is 2^-6 or more it is within
-  2^-85 (1 + 2^-10).  Where it is less it is 2 artanh z with z = U / (2 - U), below 2^-7 (1 + 2^-7):
+  2^-85 (1 + 2^-10).  Where it is less it is 2 artanh z with z = U / (2 - U) = tanh(E / 2) < 2^-7:
   of z (1 + z^2/3 + z^4/5 + ..) seven terms are taken, those that follow are below 2^-101 of it, and
-  the cuts of z, of z^2 and of each step of the sum, to 128 bits, below 2^-120 of it.
+  the cuts of z, z^2, 1/3, 1/5, .., each step of the sum and the product, to 128 bits, below 2^-120.
+  So it is within 2^-100.
 - 1 / n comes from 128 bits of n and has 129 itself: within 2^-126.  A product with a weight is cut
   below 2^-126 of itself; sums of positive numbers are exact but for the cut to 128 bits.  So a time
   that fewer than 2^30 such steps went into is within 2^-85 (1 + 2^-9).
