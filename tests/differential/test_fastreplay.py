@@ -110,6 +110,19 @@ def test_nearly_all_records_of_a_run_go_straight(number, race):
     assert straightened > 0.95 * (total - 18)
 
 
+@pytest.mark.parametrize("inflate", ["1", "3"])
+@pytest.mark.parametrize("number", range(8))
+def test_a_run_that_draws_every_child_goes_straight(number, inflate):
+    data = artifact(number)
+    _, ledger = recorded(
+        data, 1, top=10**4, race="rest", mode="surrogate", inflate=inflate, max_expansions=300
+    )
+    found, kinds = looked_into(ledger, data)
+    assert found == in_full(ledger, data)
+    assert found.verdict == 0
+    assert len(kinds) < 5 + 0.05 * found.checked["records"]
+
+
 @pytest.mark.parametrize("race", ["coupled", "rest"])
 @pytest.mark.parametrize("name", ["KEYED", "WON", "LOGS"])
 def test_a_rounding_that_estimates_leave_open_is_the_definitions(race, name, monkeypatch):

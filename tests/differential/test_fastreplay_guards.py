@@ -10,6 +10,7 @@ import pytest
 from tcc_certs.errors import Code
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate as by_definition
+from tcc_experiments.q64 import q64_of
 from tcc_runtime.fastreplay import estimates, pushed, shortcut
 from tests.differential.test_fastreplay import looked_into, validate
 from tests.differential.test_runtime_validator import artifact, recorded
@@ -53,6 +54,39 @@ def test_a_search_that_goes_on_past_the_stop_rule_is_refused(number, race):
         for top in range(1, len(run.plans)):
             found = told(chained([with_run_id({**head, "top": top}), *body]), data)
             assert found.verdict == 1
+
+
+def with_top(records: list[dict], top: int) -> list[dict]:
+    """The records of a run for more plans, its leaves with the incumbents that `top` gives."""
+    head, *body = records
+    values: list[tuple[int, str]] = []
+    found = [with_run_id({**head, "top": top})]
+    for record in body:
+        record = dict(record)
+        if record["kind"] == "leaf":
+            values.append((q64_of(record["V"]), record["V"]))
+            values.sort(reverse=True)
+            record.pop("incumbent", None)
+            if len(values) >= top:
+                record["incumbent"] = values[top - 1][1]
+        found.append(record)
+    return found
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+@pytest.mark.parametrize("number", range(8))
+def test_a_search_that_goes_on_past_its_own_incumbent_is_refused_at_the_next_pop(number, race):
+    data = artifact(number)
+    for salt in range(3):
+        run, ledger = recorded(data, salt, top=4, race=race)
+        records = records_of(ledger)
+        for top in range(1, len(run.plans)):
+            forged = with_top(records, top)
+            found, kinds = looked_into(chained(forged), data)
+            assert found == by_definition(chained(forged), data)
+            assert found.verdict == 1
+            # The shortcut has passed all that comes before.
+            assert "leaf" not in kinds[:-1]
 
 
 @pytest.mark.parametrize("race", ["coupled", "rest"])
