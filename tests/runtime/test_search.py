@@ -19,6 +19,7 @@ from tcc_experiments.q64 import q64_of
 from tcc_runtime.artifact.load import load
 from tcc_runtime.asking.quotes import Answer
 from tcc_runtime.errors import SettingsError
+from tcc_runtime.ledger.lines import Marks
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import Memory
 from tcc_runtime.numbers.rung import Precision
@@ -315,6 +316,20 @@ def test_a_clamped_key_costs_the_claim():
     # A run that claims nothing from the start has nothing to lower.
     assert records[0]["claim_type"] == "NoCert"
     assert not any("claim_type" in record for record in marked)
+
+
+def test_a_child_that_is_the_first_to_be_clamped_takes_the_claim_down(monkeypatch):
+    # Of an unverified artifact nothing is claimed from the start, and no other has such a key.
+    monkeypatch.setattr("tcc_runtime.ledger.recorder.Marks", lambda *_: Marks())
+    data = build(free_core([10**9], 2), [(True, []), (True, [(0, 0)])], tilt=0)
+    huge = load(changed(data, beta=(10**30, 0)), verify=False)
+    for options in ({}, {"race": "rest"}, {"keys": "anchored"}, {"mode": "fallback"}):
+        _, records = recorded(huge, **{"top": 9, **options})
+        marked = [record for record in records if "guards" in record]
+        assert (marked[0]["kind"], marked[0]["call"]) == ("node", "a")
+        assert [record.get("claim_type") for record in marked] == [
+            "NoCert", *[None] * (len(marked) - 1)
+        ]  # fmt: skip
 
 
 def test_a_potential_that_falls_too_little_costs_the_claim():
