@@ -1,4 +1,4 @@
-"""``python -m tcc_certs VERB ..``: the kernel on the command line; needs nothing but BLAKE3.
+"""``tcc-certs VERB ..`` or ``python -m tcc_certs``: the kernel, which needs nothing but BLAKE3.
 
 Exit codes: 0 VALID, 1 INVALID, 2 declined, incomplete or bad usage, 3 internal error.
 """
@@ -52,7 +52,7 @@ class _InternalErrors:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the verb that the arguments name, print its answer, return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    parser = _Parser(prog="tcc_certs", description="Verify what tcc compiled and ran.")
+    parser = _Parser(prog="tcc-certs", description="Verify what tcc compiled and ran.")
     verbs = parser.add_subparsers(dest="verb", required=True)
     for name, what in VERBS.items():
         sub = verbs.add_parser(name, help=what)
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             answer = options.run(options)
             show(answer, as_json=options.json)
         except (OSError, MemoryError) as error:
-            complain(f"tcc_certs: DECLINED: {error or 'not enough memory'}")
+            complain(f"tcc-certs: DECLINED: {error or 'not enough memory'}")
             return DECLINED
         return int(answer.exit_code)
     return INTERNAL

@@ -135,7 +135,7 @@ def test_a_full_output_is_no_verdict_of_the_kernel_and_no_bug(
             command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
         )
     assert ended.returncode == 2
-    assert ended.stderr.startswith(b"tcc_certs: DECLINED: ") and ended.stderr.count(b"\n") == 1
+    assert ended.stderr.startswith(b"tcc-certs: DECLINED: ") and ended.stderr.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("seconds", ["nan", "-1", "inf"])
