@@ -1,8 +1,9 @@
 """Searches without a run-wise certificate, on a realised race that is listed.
 
 They look the value of a leaf up when they pop it, and know of the others nothing but bounds and
-counts.  `expansions` counts internal nodes, as the runtime does: the node at the end of a plan is
-one, and the leaf hangs below it.  Cost: a heap operation a place.
+counts.  `expansions` counts internal nodes: over a listing of an artifact the node at the end of a
+plan is one, and the leaf hangs below it; over one of the paper's trees it is the leaf itself.
+Cost: a heap operation a place.
 """
 
 from __future__ import annotations
@@ -11,10 +12,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf, log
-
-from tcc_experiments.listing import Listing, Race
+from typing import Protocol
 
 EULER = 0.5772156649015329
+
+
+class Listed(Protocol):
+    """What is searched: places by number, the root first."""
+
+    def children(self, at: int, /) -> range:
+        """The children of a place; empty at a leaf."""
+        ...
+
+    def bound(self, at: int, /) -> float:
+        """The greatest score of a plan at or below a place."""
+        ...
+
+    def count(self, at: int, /) -> int:
+        """The number of plans at or below a place."""
+        ...
+
+    def total(self, at: int, /) -> float:
+        """The sum of e^score over the plans at or below a place."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,20 +53,19 @@ class Found:
     due: int | None
 
 
-def greedy(listing: Listing, value: list[float]) -> Found:
+def greedy(listing: Listed, value: list[float]) -> Found:
     """Greedy by bound: the greatest M first; stops when no bound exceeds the incumbent."""
     return best_first(listing, value, listing.bound)
 
 
-def distribution_level(listing: Listing, value: list[float]) -> Found:
+def distribution_level(listing: Listed, value: list[float]) -> Found:
     """Keys M + gamma + ln N, the mean of the race in place of the race; the same stop rule."""
     return best_first(listing, value, lambda at: listing.bound(at) + EULER + log(listing.count(at)))
 
 
-def best_first(listing: Listing, value: list[float], key: Callable[[int], float]) -> Found:
+def best_first(listing: Listed, value: list[float], key: Callable[[int], float]) -> Found:
     """Pops by `key`; a leaf that is popped shows its value; prunes what is at most the best."""
-    places = listing.places
-    winner = max(range(len(places)), key=value.__getitem__)
+    winner = max(range(len(value)), key=value.__getitem__)
     heap = [(-key(0), 0)]
     best, leaf, expansions = -inf, None, 0
     stopped: int | None = None
@@ -55,9 +74,9 @@ def best_first(listing: Listing, value: list[float], key: Callable[[int], float]
         if stopped is None and -heap[0][0] <= best:
             stopped = expansions
         at = heappop(heap)[1]
-        if places[at].state is not None:
+        if children := listing.children(at):
             expansions += 1
-            for child in range(places[at].first, places[at].last):
+            for child in children:
                 heappush(heap, (-key(child), child))
             continue
         if stopped is None and value[at] > best:
@@ -67,18 +86,17 @@ def best_first(listing: Listing, value: list[float], key: Callable[[int], float]
     return Found(leaf=leaf, expansions=expansions if stopped is None else stopped, due=due)
 
 
-def beam(listing: Listing, value: list[float], width: int) -> Found:
+def beam(listing: Listed, value: list[float], width: int) -> Found:
     """Beam search: of each length the `width` prefixes of greatest M; all their leaves are seen."""
-    places = listing.places
     level, best, leaf, expansions = [0], -inf, None, 0
     due: int | None = None
-    winner = max(range(len(places)), key=value.__getitem__)
+    winner = max(range(len(value)), key=value.__getitem__)
     while level:
         ahead: list[int] = []
         for at in level:
             expansions += 1
-            for child in range(places[at].first, places[at].last):
-                if places[child].state is not None:
+            for child in listing.children(at):
+                if listing.children(child):
                     ahead.append(child)
                 elif value[child] > best:
                     best, leaf = value[child], child
@@ -88,16 +106,14 @@ def beam(listing: Listing, value: list[float], width: int) -> Found:
     return Found(leaf=leaf, expansions=expansions, due=due)
 
 
-def ancestral(listing: Listing, race: Race) -> Found:
-    """One draw down the tree from the exact conditional laws, by the race's own winner words."""
+def ancestral(listing: Listed, uniform: Callable[[int], float]) -> Found:
+    """One draw down the tree from the exact conditional laws, by a uniform of each place."""
     at, expansions = 0, 0
-    places = listing.places
-    while places[at].state is not None:
+    while children := listing.children(at):
         expansions += 1
-        place = places[at]
-        left = (race.word(2, place.digest) + 0.5) * 2.0**-64 * listing.total(at)
-        at = place.last - 1
-        for child in range(place.first, place.last):
+        left = uniform(at) * listing.total(at)
+        at = children[-1]
+        for child in children:
             left -= listing.total(child)
             if left < 0:
                 at = child

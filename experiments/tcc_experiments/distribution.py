@@ -73,7 +73,7 @@ def work(part: Part) -> list[Row]:
     for number in range(int(part["from"]), int(part["to"])):
         seed = seed_of(f"distribution {method}", number)
         if method == ANCESTRAL:
-            leaf = ancestral(listing, listing.race(seed)).leaf
+            leaf = ancestral(listing, listing.race(seed).uniform).leaf
             first[leaves.index(leaf or 0)] += 1
             continue
         run = search(artifact, Settings(**{"seed": seed, "top": 2, "race": "coupled", **told}))

@@ -101,6 +101,10 @@ class Listing:
             Place(digest=digest, state=state, score=score, depth=depth, weight=weight)
         )
 
+    def children(self, at: int) -> range:
+        """The children of a place; empty at a leaf."""
+        return range(self.places[at].first, self.places[at].last)
+
     def leaves(self) -> list[int]:
         """The places of the leaves."""
         return [at for at, place in enumerate(self.places) if place.state is None]
@@ -181,6 +185,10 @@ class Race:
         """x(purpose, id)."""
         block = blake3(bytes((purpose,)) + digest, key=self._key).digest(8)
         return int.from_bytes(block, "little")
+
+    def uniform(self, at: int) -> float:
+        """The uniform that decides the winner among the children of a place."""
+        return (self.word(2, self.listing.places[at].digest) + 0.5) * 2.0**-64
 
     @cached_property
     def arrival(self) -> list[float]:

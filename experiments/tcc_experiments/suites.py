@@ -3,23 +3,30 @@
 Each method runs on the same graphs and seeds, and the methods without a race of their own look the
 values up in the one that the exact mode realises.  What a miss is, brute force decides: the plan of
 greatest value among all plans of the race that the method claims to search.
-Cost: about 10 ms a run of all methods.
+
+Trees are of two kinds.  `paper`: the paper's, whose nodes at the last depth are the leaves, searched
+as it writes each method, over listed values.  `stop`: those of artifacts, where each leaf hangs
+below one more node, searched by the runtime; in the printed surrogate race that node draws again.
+Cost: about 10 ms a run of all methods, 4 ms one on the paper's trees.
 """
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 
-from tcc_experiments import baselines
-from tcc_experiments.baselines import Found
+from tcc_experiments import baselines, paper_trees
+from tcc_experiments.baselines import Found, Listed
 from tcc_experiments.evidence import search
 from tcc_experiments.graphs import suite
 from tcc_experiments.listing import Listing, Race
 from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
-from tcc_experiments.seeds import seed_of
+from tcc_experiments.paper_trees import Tree
+from tcc_experiments.seeds import random_of, seed_of
 from tcc_experiments.suites_drawing import draw
 from tcc_experiments.sums import mean, merged, percent, rate, spread
 from tcc_runtime.terms.settings import Settings
@@ -27,52 +34,134 @@ from tcc_runtime.terms.settings import Settings
 INFLATE = "2"
 WIDTHS = (1, 2, 4, 8, 16)
 GRAPHS = (("A", 3), ("A", 4), ("A", 5), ("B", 3), ("B", 4))
-NUMBERS = {Size.QUICK: (1, 10), Size.FULL: (10, 50)}
+# trees -> (graphs, seeds each); of the paper's balanced trees every run draws costs of its own.
+PAPER, STOP = "paper", "stop"
+NUMBERS = {
+    PAPER: {Size.QUICK: (2, 50), Size.FULL: (100, 200)},
+    STOP: {Size.QUICK: (1, 10), Size.FULL: (10, 50)},
+}
 PRINTED = "Surrogate, as printed (literal)"
+FALLBACKS = {bound: f"Fallback, {bound}" for bound in paper_trees.BOUNDS}
+KEYS = ("trees", "suite", "size", "method")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    leaf: str | None
+    leaf: str | int | None
     expansions: int
     due: int | None
+    made: int = 0
+    beyond: bool = False
+    expected: float = 0.0
 
 
 def parts(size: Size) -> list[Part]:
-    """One for each graph."""
-    graphs, seeds = NUMBERS[size]
+    """One for each kind of trees and graph."""
     return [
-        {"suite": name, "size": depth, "graph": number, "seeds": seeds}
+        {"trees": trees, "suite": name, "size": depth, "graph": number, "seeds": numbers[size][1]}
+        for trees, numbers in NUMBERS.items()
         for name, depth in GRAPHS
-        for number in range(graphs)
+        for number in range(numbers[size][0])
     ]
 
 
 def work(part: Part) -> list[Row]:
     """Every method on every seed of one graph."""
     name, depth, number = str(part["suite"]), int(part["size"]), int(part["graph"])
+    runs = _on_paper if part["trees"] == PAPER else _on_artifacts
+    rows: list[Row] = []
+    for plans, method, seen, wins, seconds in runs(name, depth, number, int(part["seeds"])):
+        rows.append(
+            {
+                "trees": part["trees"],
+                "suite": name,
+                "size": depth,
+                "method": method,
+                "runs": 1,
+                "plans": plans,
+                "expansions": seen.expansions,
+                "expansions2": seen.expansions**2,
+                "expected": seen.expected,
+                "missed": int(seen.leaf != wins),
+                "made": seen.made,
+                "beyond": int(seen.beyond),
+                "due": seen.expansions if seen.due is None else seen.due,
+                "never": int(seen.due is None),
+                "seconds": seconds,
+            }
+        )
+    return list(merged(rows, KEYS))
+
+
+def _on_artifacts(
+    name: str, depth: int, number: int, seeds: int
+) -> Iterator[tuple[int, str, _Seen, str, float]]:
     plain, tilted = suite(name, depth, number), suite(name, depth, number, 8)
     listing, weighed = Listing(plain), Listing(tilted)
-    rows: list[Row] = []
-    for at in range(int(part["seeds"])):
+    for at in range(seeds):
         seed = seed_of(f"suite {name}", depth, number, at)
         for method, seen, wins, seconds in _methods(listing, weighed, seed):
-            rows.append(
-                {
-                    "suite": name,
-                    "size": depth,
-                    "method": method,
-                    "runs": 1,
-                    "plans": len(listing.leaves()),
-                    "expansions": seen.expansions,
-                    "expansions2": seen.expansions**2,
-                    "missed": int(seen.leaf != wins),
-                    "due": seen.expansions if seen.due is None else seen.due,
-                    "never": int(seen.due is None),
-                    "seconds": seconds,
-                }
-            )
-    return list(merged(rows, ("suite", "size", "method")))
+            yield len(listing.leaves()), method, seen, wins, seconds
+
+
+def _on_paper(
+    name: str, depth: int, number: int, seeds: int
+) -> Iterator[tuple[int, str, _Seen, int, float]]:
+    """Balanced trees are drawn anew for each run, partition graphs for each number."""
+    graph = None if name == "A" else paper_trees.contracted(Listing(suite(name, depth, number)))
+    for at in range(seeds):
+        rng = random_of(f"paper suite {name}", depth, number, at)
+        tree = graph or paper_trees.drawn(paper_trees.balanced(depth, 3), rng)
+        for method, seen, wins in _paper_methods(tree, rng):
+            yield len(tree.leaves), method, seen, wins, 0.0
+
+
+def _paper_methods(tree: Tree, rng: random.Random) -> Iterator[tuple[str, _Seen, int]]:
+    """(method, what it saw, the winner it should have found)."""
+    value = paper_trees.coupled_keys(tree, paper_trees.arrivals(tree, rng))
+    yield _coupled("Exact", tree, value, 1)
+    bounded = paper_trees.coupled_keys(tree, paper_trees.arrivals(tree, rng, int(INFLATE)))
+    yield _coupled("Surrogate, coupled", tree, bounded, int(INFLATE))
+    words = paper_trees.words(tree, rng)
+    literal = paper_trees.printed_values(tree, words)
+    expansions, leaf = paper_trees.printed(tree, literal, rng, int(INFLATE))
+    yield PRINTED, _Seen(leaf=leaf, expansions=expansions, due=None), _best(tree, literal)
+    heuristic = paper_trees.fallback_values(tree, words)
+    for bound, method in FALLBACKS.items():
+        found = paper_trees.search(tree, paper_trees.fallback_keys(tree, heuristic, bound))
+        seen = _Seen(
+            leaf=found.popped[0],
+            expansions=len(found.expanded),
+            due=None,
+            made=found.made,
+            beyond=found.deferred > len(found.expanded),
+        )
+        yield method, seen, _best(tree, heuristic)
+    leaves = [v if not tree.children(at) else -inf for at, v in enumerate(value)]
+    uniforms = [rng.random() for _ in value]
+    for method, act in _baselines(tree, leaves, uniforms.__getitem__).items():
+        each = act()
+        seen = _Seen(leaf=each.leaf, expansions=each.expansions, due=each.due)
+        yield method, seen, _best(tree, value)
+
+
+def _coupled(
+    method: str, tree: Tree, keys: Sequence[float], factor: int
+) -> tuple[str, _Seen, int]:
+    found = paper_trees.search(tree, keys)
+    wins = _best(tree, keys)
+    right = found.popped[0] == wins
+    seen = _Seen(
+        leaf=found.popped[0],
+        expansions=len(found.expanded),
+        due=len(found.expanded) if right else None,
+        expected=paper_trees.expected(tree, factor),
+    )
+    return method, seen, wins
+
+
+def _best(tree: Tree, value: Sequence[float]) -> int:
+    return paper_trees.best_leaves(tree, value)[0]
 
 
 def _methods(
@@ -93,18 +182,19 @@ def _methods(
     yield _ran(
         "Fallback", listing, Settings(seed=seed, race="coupled", mode="fallback"), race.fallback()
     )
-    for method, act in _baselines(listing, race).items():
+    for method, act in _baselines(listing, race.value, race.uniform).items():
         yield _looked(method, race, act)
 
 
-def _baselines(listing: Listing, race: Race) -> dict[str, Callable[[], Found]]:
-    value = race.value
+def _baselines(
+    listing: Listed, value: list[float], uniform: Callable[[int], float]
+) -> dict[str, Callable[[], Found]]:
     beams = {f"Beam({width})": partial(baselines.beam, listing, value, width) for width in WIDTHS}
     return {
         "Greedy by bound": partial(baselines.greedy, listing, value),
         **beams,
         "Dist-level": partial(baselines.distribution_level, listing, value),
-        "Ancestral sampling": partial(baselines.ancestral, listing, race),
+        "Ancestral sampling": partial(baselines.ancestral, listing, uniform),
     }
 
 
@@ -134,10 +224,12 @@ def _looked(method: str, race: Race, act: Callable[[], Found]) -> tuple[str, _Se
 def conclude(rows: Sequence[Row]) -> Conclusion:
     """The table of all methods, and the claims of the paper's figure on baselines."""
     table: list[Row] = []
-    for row in merged(rows, ("suite", "size", "method")):
-        runs = int(row["runs"])
+    for row in merged(rows, KEYS):
+        runs, ours = int(row["runs"]), row["trees"] == STOP
+        fallback = row["method"] in FALLBACKS.values()
         table.append(
             {
+                "trees": row["trees"],
                 "suite": row["suite"],
                 "size": row["size"],
                 "plans": round(mean(row, "plans")),
@@ -145,20 +237,27 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 "runs": runs,
                 "expansions": round(mean(row, "expansions"), 2),
                 "+-": round(spread(row, "expansions"), 2),
+                "expected": round(mean(row, "expected"), 3) if row["expected"] else None,
                 "missed": rate(int(row["missed"]), runs),
                 "missed_runs": int(row["missed"]),
+                "made": round(mean(row, "made"), 2) if fallback else None,
+                "beyond_printed": round(row["beyond"] / runs, 5) if fallback else None,
                 "to_winner": round(mean(row, "due"), 2) if not row["never"] else None,
-                "cpu_ms": round(1000 * mean(row, "seconds"), 3),
+                "cpu_ms": round(1000 * mean(row, "seconds"), 3) if ours else None,
             }
         )
     caption = (
         "Suite A: balanced trees of `size` calls, three a node; suite B: partition graphs of `size`"
-        " layers. `plans`: mean number. `expansions`: mean until the method stops, +- half of its "
-        "95 % interval. `missed`: the plan given is not the winner of its race, with exact 95 % "
-        "limits (Fallback and the printed surrogate have races of their own). `to_winner`: mean "
-        "expansions until the winner was popped, had the method not stopped; empty where it never "
-        "would be in some run. `cpu_ms`: ours with all arithmetic, the baselines with values "
-        "looked up."
+        " layers. `trees`: `paper`, whose nodes at the last depth are the leaves, of suite A with "
+        "costs of its own in each run; `stop`, whose leaves hang below one more node, searched by "
+        "the runtime. `plans`: mean number. `expansions`: internal nodes, mean until the method "
+        "stops, +- half of its 95 % interval; `expected`: its mean over the race, computed from "
+        "the costs. `missed`: the plan given is not the winner of its race, with exact 95 % limits "
+        "(Fallback and the printed surrogate have races of their own). `made`: leaves given a "
+        "value; `beyond_printed`: share of runs with more of them left unpopped than nodes "
+        "expanded. `to_winner`: mean expansions until the winner was popped, had the method not "
+        "stopped; empty where it never would be in some run. `cpu_ms`: ours with all arithmetic, "
+        "the baselines with values looked up."
     )
     return Conclusion(
         tables=(Table(name="suites", caption=caption, rows=table),), findings=_findings(table)
@@ -166,7 +265,10 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
 
 
 def _findings(table: Sequence[Row]) -> list[Finding]:
-    by = {(row["suite"], row["size"], row["method"]): row for row in table}
+    """All of the paper's trees."""
+    by = {
+        (row["suite"], row["size"], row["method"]): row for row in table if row["trees"] == PAPER
+    }
 
     def of(method: str, column: str = "expansions") -> list[float]:
         return [float(by[(name, size, method)][column] or 0) for name, size in GRAPHS]
@@ -178,29 +280,50 @@ def _findings(table: Sequence[Row]) -> list[Finding]:
         runs = sum(of(method, "runs"))
         return percent(sum(of(method, "missed_runs")) / runs)
 
-    exact, literal, coupled = of("Exact"), of(PRINTED), of("Surrogate, coupled")
-    most = max(p / e for p, e in zip(literal, exact, strict=True))
-    wide = f"Beam({WIDTHS[-1]})"
+    def each_missed(method: str) -> str:
+        pairs = zip(of(method, "missed_runs"), of(method, "runs"), strict=True)
+        return ", ".join(percent(events / runs) for events, runs in pairs)
+
+    def times(method: str) -> list[float]:
+        return [m / e for m, e in zip(of(method), of("Exact"), strict=True)]
+
+    wide, coupled = f"Beam({WIDTHS[-1]})", "Surrogate, coupled"
+    realised = FALLBACKS[paper_trees.REALISED]
+    ordered = all(
+        e < c < f for e, c, f in zip(of("Exact"), of(coupled), of(realised), strict=True)
+    )
     return [
         Finding(
             claim="Exact expands least (Fig. baselines a, b)",
             found=f"A3, A4, A5, B3, B4: Exact {shown('Exact')}; Greedy {shown('Greedy by bound')}; "
-            f"Beam(1) {shown('Beam(1)')}; Fallback {shown('Fallback')}",
+            f"Beam(1) {shown('Beam(1)')}; Fallback by M {shown(FALLBACKS[paper_trees.M])}",
             verdict=Verdict.DIFFERS,
-            because="of the methods that never miss the winner it does; greedy search, a narrow "
-            f"beam and Fallback stop earlier, and Greedy misses {missed('Greedy by bound')}, "
-            f"Beam(1) {missed('Beam(1)')}, Exact {missed('Exact')}",
+            because="of the methods that never miss the winner it does; a narrow beam, Fallback "
+            "by M, and greedy search of the deepest trees stop earlier, and Greedy misses "
+            f"{missed('Greedy by bound')}, Beam(1) {missed('Beam(1)')}, Fallback by M "
+            f"{missed(FALLBACKS[paper_trees.M])}, Exact {missed('Exact')}",
         ),
         Finding(
             claim="Surrogate is slightly larger than Exact, but certified",
-            found=f"as printed {shown(PRINTED)}; coupled {shown('Surrogate, coupled')}; "
-            f"Exact {shown('Exact')} (bounds {INFLATE} times the counts)",
+            found=f"as printed {shown(PRINTED)}; coupled {shown(coupled)}; "
+            f"Exact {shown('Exact')} (bounds {INFLATE} times the counts, 1 at leaves)",
             verdict=Verdict.FAILS,
-            because=f"as printed it is up to {most:.0f} times Exact and misses the winner of its "
-            "own race "
-            f"in {missed(PRINTED)}; coupled it is at most "
-            f"{max(c / e for c, e in zip(coupled, exact, strict=True)):.1f} times and misses "
-            f"{missed('Surrogate, coupled')}",
+            because="as printed it is "
+            + ", ".join(f"{value:.2f}" for value in times(PRINTED))
+            + f" times Exact and misses the winner of its own race in {each_missed(PRINTED)}; "
+            f"coupled it is at most {max(times(coupled)):.1f} times and misses {missed(coupled)}",
+        ),
+        Finding(
+            claim="Exact < Surrogate < Fallback in expansions, with the bounds of App. E in "
+            "Fallback",
+            found=f"Exact {shown('Exact')}; Surrogate coupled {shown(coupled)}; Fallback by "
+            f"realised LSE {shown(realised)}, by score LSE "
+            f"{shown(FALLBACKS[paper_trees.SCORE])}, by M {shown(FALLBACKS[paper_trees.M])}",
+            verdict=Verdict.HOLDS if ordered else Verdict.DIFFERS,
+            because="of realised LSE, whose bound is of the values that leaves are ranked by; it "
+            f"misses {missed(realised)}. By score LSE Fallback misses "
+            f"{each_missed(FALLBACKS[paper_trees.SCORE])}, by M "
+            f"{each_missed(FALLBACKS[paper_trees.M])}: M is the runtime's bound",
         ),
         Finding(
             claim="Beam and Greedy by bound expand more than Exact",
@@ -232,7 +355,7 @@ def _findings(table: Sequence[Row]) -> list[Finding]:
 EXPERIMENT = Experiment(
     name="suites",
     title="Two suites: expansions, and how often each method misses the realised winner",
-    revision=1,
+    revision=2,
     parts=parts,
     work=work,
     conclude=conclude,

@@ -11,12 +11,17 @@ _GRAPHS = (("A", 5), ("B", 4))
 
 
 def draw(conclusion: Conclusion, plt: Any) -> Any:
-    """Two panels of bars; a cross is a method that misses winners, with the share that it "
-    "misses."""
+    """Two panels of bars, on the paper's trees; a cross is a method that misses winners, with the
+    share that it misses.
+    """
     figure, panels = plt.subplots(1, 2, figsize=(7.2, 3.3), sharey=True)
     table = conclusion.table("suites")
     for panel, (name, size) in zip(panels, _GRAPHS, strict=True):
-        rows = [row for row in table if (row["suite"], row["size"]) == (name, size)]
+        rows = [
+            row
+            for row in table
+            if (row["trees"], row["suite"], row["size"]) == ("paper", name, size)
+        ]
         for at, row in enumerate(rows):
             right = not row["missed_runs"]
             mean = float(row["expansions"] or 0)

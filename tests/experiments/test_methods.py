@@ -61,7 +61,8 @@ def test_a_beam_keeps_its_width(listing: Listing) -> None:
 def test_ancestral_sampling_draws_from_the_softmax(listing: Listing) -> None:
     runs = 2000
     first = sum(
-        baselines.ancestral(listing, listing.race(seed_of("draw", k))).leaf == listing.leaves()[0]
+        baselines.ancestral(listing, listing.race(seed_of("draw", k)).uniform).leaf
+        == listing.leaves()[0]
         for k in range(runs)
     )
     due = 1 / (1 + exp(-2))
