@@ -213,6 +213,8 @@ def _row(rows: Sequence[Row], name: str) -> Row:
 EXPERIMENT = Experiment(
     name="adapters",
     title="Adapters: considered and chosen",
+    paper=("tab:adapter-summary", "tab:adapter-full"),
+    seconds={Size.QUICK: 2, Size.FULL: 0},
     revision=1,
     parts=parts,
     work=work,

@@ -180,6 +180,8 @@ def draw(conclusion: Conclusion, plt: Any) -> Any:
 EXPERIMENT = Experiment(
     name="adversarial",
     title="An adversarial graph: the mean of the race against the race",
+    paper=("fig:adversarial",),
+    seconds={Size.QUICK: 2, Size.FULL: 0},
     revision=1,
     parts=parts,
     work=work,

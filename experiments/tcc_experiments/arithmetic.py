@@ -127,6 +127,8 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
 EXPERIMENT = Experiment(
     name="arithmetic",
     title="Arithmetic: printed numbers computed again",
+    paper=(),
+    seconds={Size.QUICK: 2, Size.FULL: 0},
     revision=2,
     parts=parts,
     work=work,

@@ -138,6 +138,8 @@ def draw(conclusion: Conclusion, plt: Any) -> Any:
 EXPERIMENT = Experiment(
     name="diameter",
     title="Slack at the stop against ln D",
+    paper=("fig:diameter",),
+    seconds={Size.QUICK: 2, Size.FULL: 0},
     revision=1,
     parts=parts,
     work=work,

@@ -212,6 +212,8 @@ def draw(conclusion: Conclusion, plt: Any) -> Any:
 EXPERIMENT = Experiment(
     name="distribution",
     title="The law: first and second plan against the softmax",
+    paper=(),
+    seconds={Size.QUICK: 3, Size.FULL: 0},
     revision=1,
     parts=parts,
     work=work,

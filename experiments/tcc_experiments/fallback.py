@@ -188,7 +188,8 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             Table(
                 name="fallback_runtime",
                 caption="The fallback of the runtime, by M: on artifacts of the same kind, where "
-                "each leaf hangs below a node of its own, which is expanded too. It claims nothing.",
+                "each leaf hangs below a node of its own, which is expanded too. It claims "
+                "nothing.",
                 rows=[
                     {name: cell for name, cell in row.items() if name != "late"}
                     for row in tables["runtime"]
@@ -282,6 +283,8 @@ def draw(conclusion: Conclusion, plt: Any) -> Any:
 EXPERIMENT = Experiment(
     name="fallback",
     title="Fallback: leaves made and popped",
+    paper=("thm:fallback",),
+    seconds={Size.QUICK: 4, Size.FULL: 0},
     revision=2,
     parts=parts,
     work=work,

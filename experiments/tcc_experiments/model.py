@@ -56,13 +56,16 @@ class Table:
     Attributes:
         name: of the CSV file.
         caption: what the rows are, with the units of the columns.
-        rows: all with the same keys, in the order of the columns.
+        rows: all with the same keys, in the order of the columns.  A column whose name ends in
+            `+-` is half of the 95 % interval of the column before it.
+        times: columns that the clock has a part in.
         shown: whether RESULTS.md has it too; a figure's points stay in the CSV file.
     """
 
     name: str
     caption: str
     rows: Sequence[Row]
+    times: Sequence[str] = ()
     shown: bool = True
 
 
@@ -84,6 +87,8 @@ class Experiment:
 
     Attributes:
         name, title: of the section in RESULTS.md; the title is a sentence.
+        paper: labels of the paper's tables, figures and theorems that it measures again.
+        seconds: about what it takes of one core, by size.
         revision: raised when the same parts would give other rows.
         parts: what is run, for a size.
         work: the rows of one part.
@@ -94,6 +99,8 @@ class Experiment:
 
     name: str
     title: str
+    paper: Sequence[str]
+    seconds: Mapping[Size, int]
     revision: int
     parts: Callable[[Size], Sequence[Part]]
     work: Callable[[Part], list[Row]]

@@ -103,10 +103,14 @@ def drawn(shape: Shape, rng: random.Random) -> Tree:
     return Tree(shape, costs)
 
 
-def contracted(listing: Listing) -> Tree:
-    """The tree of an artifact's prefixes; where a plan ends, and nothing goes on, is its leaf."""
+def contracted(listing: Listing, root: int = 0) -> Tree:
+    """The tree of an artifact's prefixes; where a plan ends, and nothing goes on, is its leaf.
+
+    Args:
+        root: the place of the prefix that it begins with, whose score counts as 0.
+    """
     places = listing.places
-    kept: list[int] = [0]
+    kept: list[int] = [root]
     below: list[range] = []
     for at in kept:
         children = listing.children(at)
@@ -260,9 +264,7 @@ def fallback_keys(tree: Tree, value: Sequence[float], bound: str) -> list[float]
     if bound == REALISED:
         return log_sums(tree, value)
     upper = tree.best if bound == M else log_sums(tree, tree.score)
-    return [
-        upper[at] if children else value[at] for at, children in enumerate(tree.shape.below)
-    ]
+    return [upper[at] if children else value[at] for at, children in enumerate(tree.shape.below)]
 
 
 def log_sums(tree: Tree, value: Sequence[float]) -> list[float]:

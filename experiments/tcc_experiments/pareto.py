@@ -210,6 +210,8 @@ def draw(conclusion: Conclusion, plt: Any) -> Any:
 EXPERIMENT = Experiment(
     name="pareto",
     title="Budgets: price, latency and gap",
+    paper=("fig:pareto",),
+    seconds={Size.QUICK: 13, Size.FULL: 0},
     revision=1,
     parts=parts,
     work=work,

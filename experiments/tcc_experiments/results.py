@@ -1,7 +1,8 @@
 """What is published: CSV files, figures, and RESULTS.md with the paper's claims beside ours.
 
 RESULTS.md is made of sections; an experiment that is run again puts its own section in the place of
-the old one and leaves the others.  Everything but times is the same from run to run.
+the old one and leaves the others.  Everything but times is the same from run to run, and can be
+held against what was published before.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import csv
 import io
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -27,13 +30,53 @@ _INTRODUCTION = """# Results
 What the paper's tables and figures claim, beside what this implementation measures. Written by
 `tcc experiments`; not edited by hand. The tables are in `csv/`, the figures in `figures/`, PNG and
 SVG. *Surrogate, as printed* is the surrogate race as the paper has it (`--race literal`); it stands
-wherever the paper has Surrogate. What the differences are about: docs/errata.md. The text of the
-paper that this was written against has captions in the place of its plots, so claims are compared,
-not curves.
+wherever the paper has Surrogate. What the differences are about: docs/errata.md. A tree of
+the paper has its leaves at its last depth (`trees` paper); in an artifact each leaf hangs below one
+more node (`stop`).
 
 Each seed is the BLAKE3 digest of the name of its experiment and of its numbers, so every run can be
-made again. Intervals are 95 %, limits of rates are exact (Clopper and Pearson).
+made again. Intervals are 95 %, limits of rates are exact (Clopper and Pearson). `tcc experiments
+--against experiments` measures anew and names each column that comes out otherwise.
+
+Not made again here, because the paper has too little of it, or because it cannot be:
+
+- the curves of its figures: its text has captions alone, so claims are compared;
+- its pipeline of 20 queries: neither queries nor tools nor bounds are published. The table below is
+  of 70 questions of ours; its 6.20, 11.60 and 16.60 expansions a query are quoted, and divided
+  again;
+- its bounds in Surrogate mode, and with them its means of kappa, -0.549 and -0.257: here bounds are
+  multiples of the counts;
+- its adapters and their training: LoRA-A, B and C are names here, with synthetic weights;
+- its graphs and seeds: suites of the same description are drawn here;
+- its ten ledgers, which are not published: of its sizes and times the table has the printed
+  figures;
+- times of any kind on its machine: those below are of the machine that measured, and differ from
+  run to run;
+- the noisy categories of the pipeline: drawn once by a generator without a seed, and on record
+  since.
+
+A section is made anew when its own experiment is run: the others stay as they were, and each says
+what it was made with.
 """
+_MOST_BYTES = 1 << 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differing:
+    """A cell that was published otherwise.
+
+    Attributes:
+        table: its name.
+        row: its number, from 1; 0 where the whole column, or table, is missing on one side.
+        column: its name; empty where the whole row, or table, is.
+        here, there: the cells, as CSV has them; empty where there is none.
+    """
+
+    table: str
+    row: int
+    column: str
+    here: str
+    there: str
 
 
 def csv_text(rows: Sequence[Row]) -> str:
@@ -69,6 +112,77 @@ def publish(
     for name, data in files.items():
         write_whole(out / name, data)
     return [out / name for name in files]
+
+
+def differing(folder: Path, conclusion: Conclusion) -> list[Differing]:
+    """What the tables of a folder, or of its `csv/`, have otherwise; times are left out.
+
+    A mean with an interval has to be within the other one's, and the intervals within a factor of
+    two; all else has to be equal.
+    """
+    return [found for table in conclusion.tables for found in _differing(folder, table)]
+
+
+def _differing(folder: Path, table: Table) -> Iterator[Differing]:
+    here = list(csv.reader(io.StringIO(csv_text(table.rows))))
+    there = _published(folder, f"{table.name}.csv")
+    if not there:
+        yield Differing(table=table.name, row=0, column="", here=f"{table.name}.csv", there="")
+        return
+    columns = [*here[0], *(name for name in there[0] if name not in here[0])]
+    for name in columns:
+        if (name in here[0]) != (name in there[0]):
+            kept = {True: name, False: ""}
+            yield Differing(
+                table=table.name, row=0, column=name,
+                here=kept[name in here[0]], there=kept[name in there[0]],
+            )  # fmt: skip
+    shared = [name for name in here[0] if name in there[0] and name not in table.times]
+    for row in range(1, max(len(here), len(there))):
+        if row >= min(len(here), len(there)):
+            cells = [",".join(of[row]) if row < len(of) else "" for of in (here, there)]
+            yield Differing(table=table.name, row=row, column="", here=cells[0], there=cells[1])
+            continue
+        ours, theirs = (_named_cells(of[0], of[row]) for of in (here, there))
+        for name in shared:
+            at = here[0].index(name)
+            spread = here[0][at + 1] if here[0][at + 1 :] else ""
+            if not _agree(name, spread, ours, theirs):
+                yield Differing(
+                    table=table.name, row=row, column=name, here=ours[name], there=theirs[name]
+                )
+
+
+def _named_cells(columns: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+    """The cells of a row by column; those that a short row lacks are empty."""
+    return {name: cells[at] if at < len(cells) else "" for at, name in enumerate(columns)}
+
+
+def _published(folder: Path, name: str) -> list[list[str]]:
+    """The lines of a table; none where there is no such table, or it cannot be read."""
+    for path in (folder / "csv" / name, folder / name):
+        try:
+            if path.is_file() and path.stat().st_size <= _MOST_BYTES:
+                return list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
+        except (OSError, ValueError, csv.Error):
+            return []
+    return []
+
+
+def _agree(name: str, spread: str, here: Mapping[str, str], there: Mapping[str, str]) -> bool:
+    """Whether two cells of a column say the same."""
+    if here[name] == there[name]:
+        return True
+    try:
+        if name.endswith("+-"):
+            low, high = sorted((Decimal(here[name]), Decimal(there[name])))
+            return 0 < low <= high <= 2 * low
+        if spread.endswith("+-") and spread in there:
+            apart = abs(Decimal(here[name]) - Decimal(there[name]))
+            return apart <= min(Decimal(here[spread]), Decimal(there[spread]))
+    except ArithmeticError:  # no number
+        return False
+    return False
 
 
 def sections(text: str) -> dict[str, str]:

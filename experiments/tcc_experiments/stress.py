@@ -204,6 +204,8 @@ def draw(conclusion: Conclusion, plt: Any) -> Any:
 EXPERIMENT = Experiment(
     name="stress",
     title="Stress: bounds in place of counts",
+    paper=("fig:nub",),
+    seconds={Size.QUICK: 2, Size.FULL: 0},
     revision=2,
     parts=parts,
     work=work,

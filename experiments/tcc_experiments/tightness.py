@@ -209,6 +209,8 @@ def draw(conclusion: Conclusion, plt: Any) -> Any:
 EXPERIMENT = Experiment(
     name="tightness",
     title="Tightness of the keys at the stop",
+    paper=("fig:tightness",),
+    seconds={Size.QUICK: 3, Size.FULL: 0},
     revision=1,
     parts=parts,
     work=work,

@@ -176,6 +176,8 @@ def draw(conclusion: Conclusion, plt: Any) -> Any:
 EXPERIMENT = Experiment(
     name="tilt",
     title="Tilt: expansions against depth",
+    paper=(),
+    seconds={Size.QUICK: 4, Size.FULL: 0},
     revision=2,
     parts=parts,
     work=work,

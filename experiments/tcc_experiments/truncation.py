@@ -159,6 +159,8 @@ def draw(conclusion: Conclusion, plt: Any) -> Any:
 EXPERIMENT = Experiment(
     name="truncation",
     title="Truncation: partial and tail",
+    paper=("fig:lse-tail",),
+    seconds={Size.QUICK: 2, Size.FULL: 0},
     revision=1,
     parts=parts,
     work=work,

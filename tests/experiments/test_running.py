@@ -6,12 +6,14 @@ import csv
 import importlib.util
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,9 +21,9 @@ from tcc import validate
 from tcc.main import main
 from tcc_experiments.catalogue import EXPERIMENTS
 from tcc_experiments.evidence import NotShown
-from tcc_experiments.model import Part, Row, Size
+from tcc_experiments.model import Conclusion, Part, Row, Size, Table
 from tcc_experiments.pareto import PRICES
-from tcc_experiments.results import page, sections
+from tcc_experiments.results import csv_text, differing, page, sections
 from tcc_experiments.runner import Store, run
 from tcc_runtime.ledger.sinks import Memory
 from tests.cli.documents import check_document
@@ -102,6 +104,129 @@ def test_a_wrong_name_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines()[0].startswith("suites ")
 
 
+LABELS = {
+    "fig:baselinesA": "suites",
+    "fig:baselinesB": "suites",
+    "fig:adversarial": "adversarial",
+    "fig:tightness": "tightness",
+    "fig:nub": "stress",
+    "fig:diameter": "diameter",
+    "fig:lse-tail": "truncation",
+    "fig:pareto": "pareto",
+    "tab:overhead": "ledger",
+    "tab:adapter-summary": "adapters",
+    "tab:adapter-full": "adapters",
+    "tab:real-pipeline": "pipeline",
+    "thm:fallback": "fallback",
+}
+
+
+def listed(capsys: pytest.CaptureFixture[str], *names: str) -> list[dict[str, Any]]:
+    assert told("experiments", *names, "--list", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    check_document(document)
+    experiments: list[dict[str, Any]] = document["experiments"]
+    return experiments
+
+
+def test_the_list_has_the_labels_of_the_paper_and_what_each_takes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    every = listed(capsys)
+    assert [one["name"] for one in every] == list(EXPERIMENTS)
+    assert {label: one["name"] for one in every for label in one["paper"]} == LABELS
+    for one in every:
+        seconds = one["seconds"]
+        assert seconds.keys() == {"quick", "full"} and 0 < seconds["quick"] <= seconds["full"]
+
+
+@pytest.mark.parametrize(("label", "name"), LABELS.items())
+def test_a_label_of_the_paper_is_a_name(
+    capsys: pytest.CaptureFixture[str], label: str, name: str
+) -> None:
+    assert [one["name"] for one in listed(capsys, label)] == [name]
+    assert [one["name"] for one in listed(capsys, label, name)] == [name]
+
+
+TIMED = Table(
+    name="t",
+    caption="",
+    rows=[
+        {"method": "a", "runs": 10, "mean": 4.5, "+-": 0.2, "share": "1 %", "ms": 1.5},
+        {"method": "b", "runs": 10, "mean": 9.0, "+-": 0.0, "share": None, "ms": 2.5},
+    ],
+    times=("ms",),
+)
+
+
+@pytest.mark.parametrize(
+    ("was", "then", "found"),
+    [
+        ("1.5", "99", []),
+        ("4.5,0.2", "4.7,0.2", []),
+        ("4.5,0.2", "4.71,0.2", [(1, "mean")]),
+        ("4.5,0.2", "4.6,0.05", [(1, "mean"), (1, "+-")]),
+        ("4.5,0.2", "4.5,0.41", [(1, "+-")]),
+        ("4.5,0.2", "nan,0.2", [(1, "mean")]),
+        ("4.5,0.2", "44.5,inf", [(1, "mean"), (1, "+-")]),
+        ("9.0,0.0", "9.01,0.0", [(2, "mean")]),
+        ("a,10", "a,11", [(1, "runs")]),
+        ("1 %", "2 %", [(1, "share")]),
+        ("0.0,,", "0.0,0 %,", [(2, "share")]),
+        ("b,10,9.0,0.0,,2.5\n", "", [(2, "")]),
+        ("2.5\n", "2.5\nc,1,1,1,1,1\n", [(3, "")]),
+        ("method,", "name,", [(0, "method"), (0, "name")]),
+        ("b,10,9.0,0.0,,2.5", "b", [(2, "runs"), (2, "mean"), (2, "+-")]),
+    ],
+)
+def test_a_table_that_was_published_otherwise_is_told_by_row_and_column(
+    tmp_path: Path, was: str, then: str, found: list[tuple[int, str]]
+) -> None:
+    text = csv_text(TIMED.rows)
+    assert text.count(was) == 1
+    conclusion = Conclusion(tables=(TIMED,), findings=())
+    for folder in (tmp_path, tmp_path / "csv"):
+        folder.mkdir(exist_ok=True)
+        (folder / "t.csv").write_text(text)
+        assert differing(tmp_path, conclusion) == []
+        (folder / "t.csv").write_text(text.replace(was, then))
+        assert [(d.row, d.column) for d in differing(tmp_path, conclusion)] == found
+
+
+@pytest.mark.parametrize("data", [None, b"", b"\xff\xfe", b'"' + b"x" * 200_000, b"a\0b,\n"])
+def test_a_table_that_is_none_is_told(tmp_path: Path, data: bytes | None) -> None:
+    if data is not None:
+        (tmp_path / "t.csv").write_bytes(data)
+    found = differing(tmp_path, Conclusion(tables=(TIMED,), findings=()))
+    assert found and all((d.table, d.row) == ("t", 0) or d.row <= 2 for d in found)
+
+
+def test_an_experiment_is_held_against_what_was_published(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, before = tmp_path / "out", tmp_path / "before"
+    quick = ("experiments", "fig:lse-tail", "--quick", "--no-figures", "--processes", 1)
+    assert told(*quick, "--out", out) == 0
+    shutil.copytree(out, before)
+    assert told(*quick, "--out", out, "--against", before) == 0
+    assert "are these, times left out" in capsys.readouterr().out
+    table = before / "csv" / "truncation.csv"
+    lines = table.read_text().splitlines()
+    lines[1] = lines[1].rsplit(",", 1)[0] + ",Maybe"
+    table.write_text("\n".join(lines) + "\n")
+    capsys.readouterr()
+    assert told(*quick, "--out", out, "--against", before) == 1
+    assert "truncation.csv: row 1, column bound_M_root_holds:" in capsys.readouterr().out
+    assert told(*quick, "--out", out, "--against", before, "--json") == 1
+    document = json.loads(capsys.readouterr().out)
+    check_document(document)
+    assert [(d["row"], d["column"]) for d in document["differing"]] == [(1, "bound_M_root_holds")]
+    # Read before it is written anew.
+    assert told(*quick, "--out", before, "--against", before) == 1
+    assert told(*quick, "--out", before, "--against", before) == 0
+    assert told(*quick, "--out", out, "--against", tmp_path / "nowhere") == 2
+
+
 @pytest.mark.skipif(not MATPLOTLIB, reason="figures need the extra")
 def test_figures_have_the_same_bytes_each_time(tmp_path: Path) -> None:
     code = (
@@ -138,7 +263,7 @@ def test_a_quick_run_of_everything_finds_what_the_record_says(tmp_path: Path) ->
     assert verdicts["adversarial"] == ["holds", "holds"]
     assert verdicts["distribution"] == ["holds", "not in the paper", "does not hold"]
     assert verdicts["truncation"] == ["holds", "does not hold"]
-    assert verdicts["fallback"] == ["does not hold", "does not hold"]
+    assert verdicts["fallback"] == ["does not hold", "holds", "differs because"]
     assert verdicts["pareto"] == ["holds"] * 3
     assert verdicts["adapters"] == ["holds", "differs because"]
     assert verdicts["pipeline"][:4] == ["holds", "does not hold", "holds", "holds"]
@@ -170,7 +295,18 @@ def check_tables(folder: Path) -> None:
     wrong = [row["what"] for row in rows("arithmetic") if row["agrees"] == "False"]
     assert len(wrong) == 9 and {"-ln t(r)", "Key(u2)", "-ln t(v)"} <= set(wrong)
     assert all(row["false_keys"] == "0 %" for row in rows("tightness")[:4])
-    assert all(row["ours_popped"] in {"1.0", ""} for row in rows("fallback"))
+    assert all(row["popped"] == "1.0" for row in rows("fallback_runtime"))
+    for row in rows("fallback"):
+        assert (row["beyond"], row["late"], row["popped"]) == ("0.0", "0.0", "1.0")
+        assert row["branching"] != "2" or row["beyond_printed"] == "0.0"
+    tight = {row["branching"]: row for row in rows("fallback") if row["noise"] == "tight"}
+    assert {b: (row["n_int"], row["made"]) for b, row in tight.items()} == {
+        "2": ("3.0", "4.0"),
+        "3": ("4.0", "9.0"),
+    }
+    assert {row["trees"] for row in rows("suites")} == {"paper", "stop"}
+    told = {row["steps"] for row in rows("soundness") if row["claim"] == "NoCert"}
+    assert told == {"1 call and a stop", "2 calls and a stop", "3 calls and a stop"}
 
 
 def test_every_ledger_of_an_experiment_is_kept_and_valid(tmp_path: Path) -> None:
@@ -188,7 +324,13 @@ def test_every_ledger_of_an_experiment_is_kept_and_valid(tmp_path: Path) -> None
     assert len(list((tmp_path / "more").glob("*/*.ledger"))) == SMALL["seeds"]
 
 
-SMALL = {"noise": "G - ln E", "branching": 2, "graph": 0, "seeds": 3}
+SMALL: Part = {
+    "who": "runtime",
+    "noise": "G - ln E",
+    "branching": 2,
+    "graph": 0,
+    "seeds": 3,
+}
 
 
 def test_a_run_whose_ledger_does_not_validate_ends_the_experiment(
@@ -213,6 +355,7 @@ def test_the_environment_of_the_record_is_pinned_and_is_the_one_of_the_record() 
     text = (folder.parent / "pyproject.toml").read_text(encoding="utf-8")
     project = tomllib.loads(text)["project"]
     extras = project["optional-dependencies"]
+    assert {*extras["pipeline"], "matplotlib>=3.8"} <= {*extras["experiments"]}
     needed = [*project["dependencies"], *extras["experiments"], *extras["pipeline"]]
     assert {_named(text) for text in needed} <= pins.keys()
     # And what those need in turn, where it is installed here.

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tcc import screen
+from tcc.exits import CLEAN, FINDINGS
 from tcc.opening import json_option
+
+if TYPE_CHECKING:
+    from tcc_experiments.model import Experiment
+    from tcc_experiments.results import Differing
 
 OnPart = Callable[[str, int, int], None]
 
@@ -38,6 +45,16 @@ OnPart = Callable[[str, int, int], None]
     type=click.Path(file_okay=False, path_type=Path),
     help="keep the ledger of every run there, validated, beside its artifact; runs all parts again",
 )
+@click.option(
+    "--draw",
+    is_flag=True,
+    help="draw the noisy categories of the pipeline anew, in place of those on record",
+)
+@click.option(
+    "--against",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="compare the tables with those published in this folder; exit 1 if any differs",
+)
 @click.option("--list", "lists", is_flag=True, help="name the experiments, and run none")
 @json_option
 @click.pass_context
@@ -50,35 +67,38 @@ def command(
     processes: int,
     no_figures: bool,
     ledgers: Path | None,
+    draw: bool,
+    against: Path | None,
     lists: bool,
     as_json: bool,
 ) -> None:
     """Measure the experiments NAME..., or all of them.
 
-    What is finished is kept in OUT/.parts and not run again; a run that was cut off goes on.
+    A NAME is of an experiment, or the paper's label of a table, figure or theorem, such as
+    fig:baselinesA. What is finished is kept in OUT/.parts and not run again; a run that was cut
+    off goes on.
     """
     from tcc_experiments.catalogue import EXPERIMENTS
     from tcc_experiments.figures import MissingExtra, pyplot
     from tcc_experiments.model import Size
     from tcc_experiments.pipeline.errors import MissingExtra as MissingPipeline
     from tcc_experiments.pipeline.errors import require_extra
-    from tcc_experiments.results import RESULTS, publish
+    from tcc_experiments.pipeline.experiment import drawing
+    from tcc_experiments.results import RESULTS, differing, publish
     from tcc_experiments.runner import Store, run
 
-    unknown = [name for name in names if name not in EXPERIMENTS and name != "all"]
+    known = [word for e in EXPERIMENTS.values() for word in (e.name, *e.paper)]
+    unknown = [name for name in names if name not in known and name != "all"]
     if unknown:
-        known = ", ".join(EXPERIMENTS)
-        raise click.BadParameter(f"there is no experiment {unknown[0]!r}; there are: {known}, all")
+        listed = ", ".join([*EXPERIMENTS, "all", *(word for word in known if ":" in word)])
+        raise click.BadParameter(f"there is no experiment {unknown[0]!r}; there are: {listed}")
     every = not names or "all" in names
-    wanted = [e for name, e in EXPERIMENTS.items() if every or name in names]
-    if lists and as_json:
-        named = [{"name": e.name, "title": e.title} for e in wanted]
-        screen.print_json("experiments", {"experiments": named})
-        return
+    wanted = [e for e in EXPERIMENTS.values() if every or {e.name, *e.paper} & set(names)]
     if lists:
-        for experiment in wanted:
-            screen.say(f"{experiment.name.ljust(14)}{experiment.title}")
+        print_list(wanted, as_json)
         return
+    if draw:
+        wanted = [drawing() if e.name == "pipeline" else e for e in wanted]
     try:
         if not no_figures:
             pyplot()
@@ -93,8 +113,11 @@ def command(
     concluded = {}
     with bars(quiet=as_json) as on_part:
         rows = run(wanted, size, Store(out / ".parts"), processes, on_part, ledgers)
+    found_otherwise = []
     for experiment in wanted:
         conclusion = experiment.conclude(rows[experiment.name])
+        if against is not None:  # before it is written: it may be the same folder
+            found_otherwise += differing(against, conclusion)
         publish(out, experiment, conclusion, size, not no_figures)
         concluded[experiment.name] = conclusion.findings
     if as_json:
@@ -110,12 +133,54 @@ def command(
             ]
             for name, findings in concluded.items()
         }
-        screen.print_json("experiments", {"size": str(size), "findings": found})
-        return
+        document: dict[str, object] = {"size": str(size), "findings": found}
+        if against is not None:
+            document["differing"] = [asdict(cell) for cell in found_otherwise]
+        screen.print_json("experiments", document)
+        ctx.exit(FINDINGS if found_otherwise else CLEAN)
     for name, findings in concluded.items():
         for finding in findings:
             screen.say(f"{name.ljust(14)}{str(finding.verdict).ljust(18)}{finding.claim}")
     screen.good(f"wrote {out / RESULTS}")
+    if against is not None:
+        print_differing(against, found_otherwise)
+        ctx.exit(FINDINGS if found_otherwise else CLEAN)
+
+
+def print_list(wanted: Sequence[Experiment], as_json: bool) -> None:
+    """The experiments, with the paper's labels and what they take."""
+    if as_json:
+        listed = [
+            {
+                "name": e.name,
+                "title": e.title,
+                "paper": list(e.paper),
+                "seconds": {str(size): seconds for size, seconds in e.seconds.items()},
+            }
+            for e in wanted
+        ]
+        screen.print_json("experiments", {"experiments": listed})
+        return
+    for e in wanted:
+        labels = f" ({', '.join(e.paper)})" if e.paper else ""
+        screen.say(f"{e.name.ljust(14)}{e.title}{labels}")
+
+
+def print_differing(folder: Path, found: Sequence[Differing]) -> None:
+    """Each cell that was published otherwise, by its table, row and column."""
+    for cell in found:
+        if not cell.column:
+            whole = f"row {cell.row}" if cell.row else "the table"
+            side = "not there" if cell.here else "not here"
+            screen.bad(f"{cell.table}.csv: {whole} is {side}")
+            continue
+        place = f"{cell.table}.csv: row {cell.row}, " if cell.row else f"{cell.table}.csv: "
+        screen.bad(
+            f"{place}column {cell.column}: {cell.here or 'nothing'} here, "
+            f"{cell.there or 'nothing'} there"
+        )
+    if not found:
+        screen.good(f"the tables of {folder} are these, times left out")
 
 
 @contextmanager

@@ -94,6 +94,15 @@ _EXEC = closed(
         )
     },
 )
+_EXPERIMENT = closed(
+    {
+        "name": TEXT,
+        "title": TEXT,
+        "paper": TEXTS,
+        "seconds": closed({"quick": WHOLE, "full": WHOLE}),
+    }
+)
+_DIFFERING = closed({"table": TEXT, "row": WHOLE, "column": TEXT, "here": TEXT, "there": TEXT})
 _CLAIM_OF_PAPER = closed(
     {
         "claim": TEXT,
@@ -141,7 +150,10 @@ RUNS: Final[Mapping[str, Sequence[Schema]]] = {
         closed({"modes": listed(by_name(CELL)), "queries": listed(by_name(CELL)), "valid": FLAG}),
     ),
     "experiments": (
-        closed({"size": one_of("quick", "full"), "findings": by_name(listed(_CLAIM_OF_PAPER))}),
-        closed({"experiments": listed(closed({"name": TEXT, "title": TEXT}))}),
+        closed(
+            {"size": one_of("quick", "full"), "findings": by_name(listed(_CLAIM_OF_PAPER))},
+            {"differing": listed(_DIFFERING)},
+        ),
+        closed({"experiments": listed(_EXPERIMENT)}),
     ),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,11 @@ from typing import Any
 import pytest
 
 import tcc as library
+from tcc_experiments.model import Size
+from tcc_experiments.pipeline import experiment, noise
+from tcc_experiments.pipeline.codes import Code
+from tcc_experiments.pipeline.errors import PipelineError
+from tcc_experiments.pipeline.questions import all_questions
 
 
 def test_the_demo_keeps_its_evidence_and_prints_the_table(tcc: Any, tmp_path: Path) -> None:
@@ -69,3 +75,46 @@ def test_without_the_extra_the_message_says_what_to_do(
         assert ended.code == 2
         assert f"needs {name}; install the extra: pip install '.[pipeline]'" in ended.err
     assert not (tmp_path / "out").exists()
+
+
+def test_the_experiment_takes_its_categories_from_the_record_and_draws_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused() -> Any:
+        raise AssertionError("drawn")
+
+    monkeypatch.setattr(noise, "_mechanism", refused)
+    rows = experiment.work({"questions": 2, "draw": 0})
+    record = noise.read_record(experiment.RECORD)
+    assert {row["question"]: row["noisy"] for row in rows}.items() <= record.items()
+    with pytest.raises(AssertionError, match="drawn"):
+        experiment.work({"questions": 2, "draw": 1})
+
+
+def test_the_record_is_of_every_question_and_is_what_was_published() -> None:
+    record = experiment.recorded(all_questions())
+    text = (PUBLISHED / "pipeline_queries.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(text.splitlines())
+    assert {row["question"]: row["noisy"] for row in rows} == record
+    assert record.keys() == {question.name for question in all_questions()}
+
+
+def test_a_question_that_the_record_lacks_is_refused_and_not_drawn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    record = tmp_path / "categories.json"
+    record.write_text('{"units-01": "units"}')
+    monkeypatch.setattr(experiment, "RECORD", record)
+    with pytest.raises(PipelineError) as refused:
+        experiment.work({"questions": 0, "draw": 0})
+    assert refused.value.code == Code.RECORD
+
+
+def test_who_asks_for_it_has_categories_drawn() -> None:
+    for size in Size:
+        told, drawn = experiment.parts(size), experiment.drawing().parts(size)
+        assert [part.get("draw") for part in told] == [0, None]
+        assert [part.get("draw") for part in drawn] == [1, None]
+
+
+PUBLISHED = Path(__file__).parents[3] / "experiments" / "csv"
