@@ -149,6 +149,8 @@ def search(tree: Tree, key: Sequence[float], top: int = 1) -> Searched:
     """Best first by keys that are known beforehand, those of leaves their values.
 
     A leaf is made when its parent is popped.  Ends when no key is above the `top`-th leaf's.
+    By realised LSE: Fallback.v: leaves_are_kept, popped_are_the_best, expanded_are_those_above,
+    edges_are_counted, work_bound.
     """
     heap = [(-key[0], 0)]
     popped: list[int] = []

@@ -9,8 +9,11 @@ import pytest
 from scripts.commands_page import page as commands_page
 from scripts.house_page import pages as house_pages
 from scripts.house_page import rooms
+from scripts.race_picture import PLANS, SEED, picture
 
 from tcc.main import COMMANDS
+from tcc_experiments.graphs import compiled
+from tcc_experiments.listing import Listing
 from tests.docs.pages import ROOT, links, pages
 
 DOCS = ROOT / "docs"
@@ -61,6 +64,20 @@ def test_the_readme_names_every_command() -> None:
 def test_the_page_of_the_command_line_is_that_of_the_commands() -> None:
     made = (DOCS / "commands.md").read_text("utf-8")
     assert made == commands_page(), "python scripts/commands_page.py docs/commands.md"
+
+
+def test_the_picture_of_a_race_is_that_of_the_code_wherever_it_stands() -> None:
+    for place in (
+        DOCS / "paper" / "race.svg",
+        DOCS.parent / "experiments" / "figures" / "race.svg",
+    ):
+        assert place.read_text("utf-8") == picture(), "python scripts/race_picture.py"
+    listing = Listing(compiled(PLANS))
+    arrival = listing.race(SEED).arrival
+    children = [arrival[at] for at in listing.children(0)]
+    assert min(children) == arrival[0] and children.count(arrival[0]) == 1
+    for at in listing.children(0):
+        assert f"{arrival[at]:.3f}" in picture()
 
 
 def test_the_page_and_the_pictures_of_the_house_are_those_of_the_code() -> None:
