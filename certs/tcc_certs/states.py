@@ -32,7 +32,7 @@ _RULES: Mapping[Code, tuple[str, str]] = {
     # C2 finiteness
     Code.TARGET_ORDER: ("edge_target[{}]", "less than its source"),
     Code.RANK: ("rank[{}]", "1 + max of d(p), 0 without edges"),
-    # C3 plans
+    # C3 plans: SuffixCountDP
     Code.PLAN_COUNT: ("plans[{}]", "accept + sum of N(p)"),
     # C4 race counts
     Code.RACE_COUNT: ("race_count[{}]", "accept 2^(F d(q)) + sum of W(a) 2^(F (d(q)-1-d(p))) m(p)"),
