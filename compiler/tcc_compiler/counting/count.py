@@ -1,6 +1,7 @@
 """The number of plans and the race count of every state: suffix counts, exact, of any size.
 
-The paper's SuffixCountDP.  Specification: docs/spec/artifact.md, C3 and C4; the weights, docs/spec/race.md, section 3.
+The paper's SuffixCountDP.  Specification: docs/spec/artifact.md, C3 and C4; the weights,
+docs/spec/race.md, section 3.
 Cost: one logarithm and one exponential for each distinct cost; then that of
 :mod:`tcc_compiler.counting.sums`.
 """
