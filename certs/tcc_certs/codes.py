@@ -130,6 +130,7 @@ class Code(StrEnum):
     ADAPTER_FORM = "A104"
     ADAPTER_INCONSISTENT = "A105"
     ADAPTER_ALTERED = "A106"
+    ADAPTER_TRAINING = "A107"
     ADAPTER_LEDGER = "A201"
 
     # K: accounts that several runs draw on.
@@ -145,6 +146,7 @@ class Code(StrEnum):
     ATOMS = "E101"
     ATOM_VALUE = "E102"
     MANY_ATOMS = "E103"
+    NEIGHBOURS = "E104"
 
     # S: ledgers of sessions.
     SESSION_HEADER = "S101"

@@ -132,6 +132,8 @@ TEXTS: Mapping[Code, str] = {
     "go together.",
     Code.ADAPTER_ALTERED: "An adapter is not the one that its entry in the registry names: its "
     "configuration or its tensors were changed.",
+    Code.ADAPTER_TRAINING: "The training of an adapter comes to a greater epsilon, at its delta, "
+    "than its entry says.",
     Code.ADAPTER_LEDGER: "A ledger says something else of an adapter than the registry.",
     Code.ACCOUNT_FORM: "The file is no account, or a damaged one: no SQLite database, one of "
     "other tables, or one whose sums are not those of its reservations.",
@@ -149,6 +151,8 @@ TEXTS: Mapping[Code, str] = {
     Code.ATOM_VALUE: "A number of an atom is out of its range: such a mechanism there is not, or "
     "it protects nobody.",
     Code.MANY_ATOMS: "The list has more atoms than are taken; `times` composes one with itself.",
+    Code.NEIGHBOURS: "Atoms are about two relations of neighbours: of the subsampled Gaussian a "
+    "record is added or removed, of all others it is replaced. Their epsilons do not add up.",
     Code.SESSION_HEADER: "The first record does not describe a session of this artifact, or shows "
     "what is no open parameter.",
     Code.SESSION_ID: "The identity of the session does not follow from its first record.",

@@ -109,7 +109,7 @@ def _read(name: str, item: Any) -> tuple[str, Any]:
 
     Raises:
         TypeError: there is no such setting, or it is of another type.
-        Rejected: E101 to E103, `atoms` are none.
+        Rejected: E101 to E104, `atoms` are none.
     """
     if name == "atoms":
         return name, atoms_of(item)

@@ -63,12 +63,12 @@ def search(
             ``max_expansions``, ``max_seconds`` and so on.
 
     Raises:
-        tcc_certs.errors.Rejected: E101 to E103, an atom is none.
+        tcc_certs.errors.Rejected: E101 to E104, an atom is none.
         TypeError: there is no setting of that name.
         tcc_runtime.errors.SettingsError: a setting is out of its range.
         tcc_runtime.errors.LedgerError: the ledger cannot be written.
         tcc_runtime.errors.AnswerError: the quoter gave something that is no answer.
-        tcc_certs.errors.Rejected: A101 to A106, of the registry and its adapters; K101 to K106, of
+        tcc_certs.errors.Rejected: A101 to A107, of the registry and its adapters; K101 to K106, of
             the account.
     """
     from tcc_certs.privacy.atoms_file import atoms_of

@@ -108,7 +108,7 @@ def validate(
 
     Raises:
         OSError: a file cannot be read.
-        Rejected: A101 to A106, of the registry and its adapters; K101 to K104, of the account.
+        Rejected: A101 to A107, of the registry and its adapters; K101 to K104, of the account.
         SettingsError: what was given is for runs, and this is a session; or the other way round.
     """
     from tcc_certs.replay import validate as replay

@@ -21,6 +21,7 @@ from tcc_certs.errors import Code, ensure, require
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.formats.ledger_schema import check_record
+from tcc_certs.privacy.accountant import RENYI
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
@@ -180,6 +181,7 @@ def _settings(header: Mapping[str, Json], seed: bytes, salt: bytes | None) -> Se
     told["after"] = header.get("after", ())
     told["delta"] = header.get("delta")
     told["atoms"] = _atoms(header.get("atoms", ()))
+    told["accounting"] = header.get("accounting", RENYI)
     told["raw_input_dependent"] = header["privacy_scope"] == "raw_input_dependent"
     limits: Any = header["run_limits"]
     for name in ("max_expansions", "price_cap", "sla_ms", "epsilon_cap"):

@@ -65,6 +65,28 @@ class Laplace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DiscreteGaussian:
+    """Noise on an integer, each y as likely as e^(-y^2 / (2 sigma^2)) says; an integer of steps."""
+
+    sigma: Exact
+    sensitivity: Exact
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubsampledGaussian:
+    """Normal noise on a sum over records, each taken with probability `rate`, on its own.
+
+    The one mechanism here whose neighbours have a record more or less, not another one.
+    """
+
+    rate: Exact
+    sigma: Exact
+    sensitivity: Exact
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
     """A curve by some of its points (alpha, epsilon): asserted by whoever made it."""
 
@@ -72,7 +94,9 @@ class Points:
     times: int = 1
 
 
-Atom: TypeAlias = RandomizedResponse | Gaussian | Laplace | Points
+Atom: TypeAlias = (
+    RandomizedResponse | Gaussian | Laplace | DiscreteGaussian | SubsampledGaussian | Points
+)
 
 
 class Codes(NamedTuple):
@@ -112,17 +136,15 @@ def canonical_atom(value: Json, path: str, code: Code) -> Atom:
 
 def atom_document(atom: Atom) -> dict[str, Json]:
     """The canonical JSON of an atom; `times` stands there where it is not 1."""
-    made: dict[str, Json]
-    if isinstance(atom, RandomizedResponse):
-        made = {"probability": atom.probability.text, "choices": atom.choices}
-    elif isinstance(atom, Gaussian):
-        made = {"sigma": atom.sigma.text, "sensitivity": atom.sensitivity.text}
-    elif isinstance(atom, Laplace):
-        made = {"scale": atom.scale.text, "sensitivity": atom.sensitivity.text}
-    else:
-        made = {"points": [[alpha.text, epsilon.text] for alpha, epsilon in atom.points]}
-    names = {Gaussian: "gaussian", Laplace: "laplace", Points: "rdp"}
-    made["mechanism"] = names.get(type(atom), "randomized_response")
+    name = next(name for name, kind in _NAMES.items() if kind is type(atom))
+    made: dict[str, Json] = {"mechanism": name}
+    for member in _READERS[name][0]:
+        value = getattr(atom, member)
+        made[member] = value.text if isinstance(value, Exact) else value
+    if isinstance(atom, Points):
+        made["points"] = [[alpha.text, epsilon.text] for alpha, epsilon in atom.points]
+    if isinstance(atom, DiscreteGaussian):
+        made["sensitivity"] = atom.sensitivity.numerator
     return made if atom.times == 1 else {**made, "times": atom.times}
 
 
@@ -144,6 +166,19 @@ def _gaussian(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> 
 def _laplace(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> Atom:
     scale, sensitivity = _above_zero(item, ("scale", "sensitivity"), path, codes)
     return Laplace(scale=scale, sensitivity=sensitivity, times=times)
+
+
+def _discrete(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> Atom:
+    (sigma,) = _above_zero(item, ("sigma",), path, codes)
+    steps = _count(item, "sensitivity", path, codes, 1, MAX_CHOICES)
+    return DiscreteGaussian(sigma=sigma, sensitivity=Exact(steps, 0), times=times)
+
+
+def _subsampled(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> Atom:
+    rate, sigma, sensitivity = _above_zero(item, ("rate", "sigma", "sensitivity"), path, codes)
+    one: int = 10**rate.places
+    ensure(rate.numerator <= one, codes.value, f"{path}.rate", "at most 1", rate.text)
+    return SubsampledGaussian(rate=rate, sigma=sigma, sensitivity=sensitivity, times=times)
 
 
 def _points(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> Atom:
@@ -179,17 +214,27 @@ _READERS = {
     "randomized_response": (("probability", "choices"), _response),
     "gaussian": (("sigma", "sensitivity"), _gaussian),
     "laplace": (("scale", "sensitivity"), _laplace),
+    "discrete_gaussian": (("sigma", "sensitivity"), _discrete),
+    "subsampled_gaussian": (("rate", "sigma", "sensitivity"), _subsampled),
     "rdp": (("points",), _points),
+}
+_NAMES: Mapping[str, type] = {
+    "randomized_response": RandomizedResponse,
+    "gaussian": Gaussian,
+    "laplace": Laplace,
+    "discrete_gaussian": DiscreteGaussian,
+    "subsampled_gaussian": SubsampledGaussian,
+    "rdp": Points,
 }
 
 
 def _above_zero(
-    item: Mapping[str, Json], names: tuple[str, str], path: str, codes: Codes
-) -> tuple[Exact, Exact]:
+    item: Mapping[str, Json], names: tuple[str, ...], path: str, codes: Codes
+) -> list[Exact]:
     found = [_number(item[name], f"{path}.{name}", codes) for name in names]
     for name, number in zip(names, found, strict=True):
         ensure(number.numerator > 0, codes.value, f"{path}.{name}", "above 0", number.text)
-    return found[0], found[1]
+    return found
 
 
 def _number(value: Json, path: str, codes: Codes) -> Exact:

@@ -162,7 +162,9 @@ PLANS: Format = (
     lambda value: isinstance(value, list) and all(_is_plan(plan) for plan in value),
 )
 EPSILON = _matching("a decimal of ten places", r"(0|[1-9][0-9]{0,119})\.[0-9]{10}")
-ORDER = _matching("an order above 1, or pure", r"pure|[1-9][0-9]{0,9}(\.[0-9]{0,9}[1-9])?")
+ORDER = _matching(
+    "an order above 1, pure, gdp or pld", r"pure|gdp|pld|[1-9][0-9]{0,9}(\.[0-9]{0,9}[1-9])?"
+)
 ATOM: Format = ("an atom", lambda value: isinstance(value, dict))
 ATOMS: Format = (
     "a list of atoms, not empty",

@@ -93,8 +93,9 @@ _REQUIRED: Mapping[str, Mapping[str, Format]] = {
 }  # fmt: skip
 _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "open": {
-        "account": ACCOUNT, "adapters": ADAPTERS, "after": CALLS, "atoms": ATOMS, "beacon": PUBLIC,
-        "client_nonce": PUBLIC, "controller": CONTROLLER, "delta": AMOUNT, "guards": GUARD_LIST,
+        "account": ACCOUNT, "accounting": TEXT, "adapters": ADAPTERS, "after": CALLS,
+        "atoms": ATOMS, "beacon": PUBLIC, "client_nonce": PUBLIC, "controller": CONTROLLER,
+        "delta": AMOUNT, "guards": GUARD_LIST,
     },
     "node": {
         "parent_id": UUID, "call": TEXT, "state": STATES, "N": WORD, "Nub": WORD, "U": WORD,

@@ -1,29 +1,34 @@
 """Composition and conversion: what some atoms come to together, as an epsilon at a delta.
 
-Normative text: docs/spec/privacy.md, sections 3 and 4.  Curves add up order by order, pure epsilons
+Normative text: docs/spec/privacy.md, sections 3 to 5.  Curves add up order by order, pure epsilons
 by themselves; the epsilon is the least that any order gives by Canonne, Kamath and Steinke's bound,
 
     epsilon(a) + ln((a-1)/a) - (ln delta + ln a)/(a-1), but no less than 0,
 
-or the sum of the pure epsilons where that is no greater.  Mironov's epsilon(a) + ln(1/delta)/(a-1)
-is above it at every order, as ln((a-1)/a) - ln(a)/(a-1) < 0; so it is never the least.
+the sum of the pure epsilons where that is no greater, or, by the rule PLD, what the losses of all
+parts come to (:mod:`.losses`) where that is less.  Mironov's epsilon(a) + ln(1/delta)/(a-1) is
+never the least, as ln((a-1)/a) - ln(a)/(a-1) < 0 at every order.
 Source: Canonne, Kamath and Steinke, The discrete Gaussian (2020), Proposition 12; Mironov (2017).
-Cost: a sum and a minimum over the orders.
+Cost: a sum and a minimum over the orders; by the rule PLD that of :mod:`.losses`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from tcc_certs.core.atoms import Atom, Exact
-from tcc_certs.privacy.curves import UNITS, WORK_BITS, Curve, curve_of, from_bits
+from tcc_certs.core.atoms import Atom, Exact, Gaussian, SubsampledGaussian
+from tcc_certs.errors import Code, ensure
+from tcc_certs.privacy.curves import UNITS, WORK_BITS, Curve, Part, curve_of, from_bits
+from tcc_certs.privacy.losses import gaussian_epsilon, gaussian_shift, losses_epsilon
 from tcc_certs.privacy.orders import ORDERS
 from tcc_certs.race.numbers import log_enclosure
 
 PLACES = 10
-PURE = "pure"
+PURE, GDP, PLD = "pure", "gdp", "pld"
+RENYI = "renyi"  # the rule of ledgers that name none
+MOST_SUBSAMPLED = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,18 +38,32 @@ class Total:
     Attributes:
         curve: of the whole; all numbers in units of 10^-40, never below the truth.
         atoms: how many atoms are in it, each with its `times`.
+        parts: what it is the sum of, and how often each is in it.
     """
 
     curve: Curve = field(default_factory=lambda: Curve(rdp=(0,) * len(ORDERS), pure=0))
     atoms: int = 0
+    parts: Mapping[Part | None, int] = field(default_factory=dict)
 
     def plus(self, other: Curve, atoms: int = 0) -> Total:
-        """The sum; it ends where the shorter of both curves does."""
+        """The sum; its curve ends where the shorter of both does.
+
+        Raises:
+            Rejected: E104 they are about different neighbours; E103 too many atoms differ.
+        """
         mine, pure = self.curve, None
         if mine.pure is not None and other.pure is not None:
             pure = mine.pure + other.pure
         rdp = tuple([one + more for one, more in zip(mine.rdp, other.rdp, strict=False)])
-        return Total(curve=Curve(rdp=rdp, pure=pure), atoms=self.atoms + atoms)
+        parts = dict(self.parts)
+        if other.part != 0:
+            parts[other.part] = parts.get(other.part, 0) + other.times
+        sampled = sum(isinstance(part, SubsampledGaussian) for part in parts)
+        one = "one relation of neighbours: a record is replaced, or it is added or removed"
+        ensure(sampled in (0, len(parts)), Code.NEIGHBOURS, "atoms", one, "both")
+        most = f"at most {MOST_SUBSAMPLED} different subsampled ones"
+        ensure(sampled <= MOST_SUBSAMPLED, Code.MANY_ATOMS, "atoms", most, sampled)
+        return Total(curve=Curve(rdp=rdp, pure=pure), atoms=self.atoms + atoms, parts=parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +72,8 @@ class Statement:
 
     Attributes:
         epsilon: in units of 10^-10, rounded up.
-        alpha: the order that gave it, canonical text, or ``pure``.
-        rdp: the total at that order, in units of 10^-10, rounded up.
+        alpha: the order that gave it, canonical text; or ``pure``, ``gdp`` or ``pld``.
+        rdp: the total at that order, in units of 10^-10, rounded up; of the others the epsilon.
     """
 
     epsilon: int
@@ -70,16 +89,26 @@ def total_of(atoms: Iterable[Atom]) -> Total:
     return total
 
 
-def stated(total: Total, delta: Exact) -> Statement:
+def stated(total: Total, delta: Exact, rule: str = PLD) -> Statement:
     """The least epsilon that the total gives at a delta, 0 < delta < 1.
 
-    The first of equal orders is taken; plain summation before all of them.
+    The first of equal orders is taken; plain summation before all of them, losses after.
     """
     pure, rdp = total.curve.pure, total.curve.rdp
     best, at = _least(rdp, _penalties(delta))
+    found = Statement(epsilon=tenth(best), alpha=ORDERS[at].text, rdp=tenth(rdp[at]))
     if pure is not None and pure <= best:
-        return Statement(epsilon=tenth(pure), alpha=PURE, rdp=tenth(pure))
-    return Statement(epsilon=tenth(best), alpha=ORDERS[at].text, rdp=tenth(rdp[at]))
+        found = Statement(epsilon=tenth(pure), alpha=PURE, rdp=tenth(pure))
+    parts = {part: times for part, times in total.parts.items() if part is not None}
+    if rule == RENYI or not found.epsilon or len(parts) < len(total.parts):
+        return found
+    if all(isinstance(part, Gaussian) for part in parts):
+        name, epsilon = GDP, gaussian_epsilon(gaussian_shift(parts), delta)
+    else:
+        name, epsilon = PLD, losses_epsilon(frozenset(parts.items()), delta)
+    if epsilon is None or epsilon >= found.epsilon:
+        return found
+    return Statement(epsilon=epsilon, alpha=name, rdp=epsilon)
 
 
 def points_of(total: Total) -> list[tuple[str, str]]:

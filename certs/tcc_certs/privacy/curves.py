@@ -1,20 +1,26 @@
 """The Renyi curve of each mechanism at every order, and its pure epsilon, rounded up.
 
 Normative text: docs/spec/privacy.md, section 2.  Neighbours are any two inputs (of one person, one
-replaced by the other).  Numbers are integers in units of 10^-40, never below the true ones, and
-equal to them where those are short decimals; inside, 176 bits are carried, for what is divided by
-alpha - 1 >= 2^-7.  A curve may end before the last order: beyond, nothing is known of it.
+replaced by the other); of the subsampled Gaussian, lists of which one has a record more.  Numbers
+are integers in units of 10^-40, never below the true ones, and equal to them where those are short
+decimals; inside, 176 bits are carried, for what is divided by alpha - 1 >= 2^-7.  A curve may end
+before the last order: beyond, nothing is known of it.
 
     randomised response   ln(p^a q^(1-a) + q^a p^(1-a) + (k-2) q) / (a-1), q = (1-p)/(k-1)
-    Gaussian              a * sensitivity^2 / (2 sigma^2)
+    Gaussian, discrete    a * sensitivity^2 / (2 sigma^2)
+      or not
+    subsampled Gaussian   of integers ln(sum of C(a,k) (1-q)^(a-k) q^k e^(k(k-1)/(2 z^2))) / (a-1),
+                          z = sigma/sensitivity; at most a / (2 z^2)
     Laplace               ln(a/(2a-1) e^((a-1)t) + (a-1)/(2a-1) e^(-a t)) / (a-1), t = s/scale
     points                the chord of (a-1) * epsilon(a) between the points beside a and (1, 0)
     pure epsilon          min(epsilon, a * epsilon^2 / 2)
 
 Source: Mironov, Renyi differential privacy (2017), Table II; Canonne, Kamath and Steinke (2020).
 (a-1) D_a = ln E_Q (P/Q)^a is convex in a by Hoelder's inequality, and 0 at 1, hence the chord; the
-last row is Bun and Steinke (2016), Proposition 3.3.
-Cost: some 20 us an order, once for each atom.
+last row is Bun and Steinke (2016), Proposition 3.3.  Of the discrete Gaussian: Canonne and others,
+Theorem 4; of the subsampled one: Mironov, Talwar and Zhang (2019), Theorem 4 and section 3.3, and
+that a mixture is no more divergent than its parts (quasi-convexity).
+Cost: some 20 us an order, once for each atom; of the subsampled Gaussian 3 us a term of a sum.
 """
 
 from __future__ import annotations
@@ -22,13 +28,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import isqrt
+from typing import TypeAlias
 
-from tcc_certs.core.atoms import Atom, Exact, Gaussian, Laplace, Points, RandomizedResponse
+from tcc_certs.core.atoms import (
+    Atom,
+    DiscreteGaussian,
+    Exact,
+    Gaussian,
+    Laplace,
+    Points,
+    RandomizedResponse,
+    SubsampledGaussian,
+)
 from tcc_certs.privacy.orders import ORDERS
-from tcc_certs.race.numbers import exp_enclosure, log_enclosure
+from tcc_certs.race.numbers import exp_enclosure, log_enclosure, log_two, multiple_of_log_two
+
+Float: TypeAlias = "tuple[int, int]"  # mantissa and power of two, rounded up
+
+Part: TypeAlias = "Atom | int"  # of `times` 1; an integer is a plain epsilon in nano-units
 
 UNITS = 10**40
 WORK_BITS = 176  # bits; 2^-176 is below 10^-52
+_FLOAT_BITS = 224
+_MOST_TERMS = 1 << 13
+# Integers at which sums are made: of great ones those whose distance from 1 has three bits.
+_WHOLE_ORDERS = [
+    order
+    for order, places in ORDERS
+    if not places and (order <= 1025 or not (order - 1) % (1 << (order - 1).bit_length() - 3))
+]
 _VANISHED = 1024 << WORK_BITS  # e^-1024 is far below a unit
 
 
@@ -39,18 +68,22 @@ class Curve:
     Attributes:
         rdp: epsilon at the first orders of :data:`ORDERS`, as far as it is known.
         pure: epsilon of order infinity; None: there is none.
+        part, times: what it is the curve of, once, and how often; None: that is not known.
     """
 
     rdp: Sequence[int]
     pure: int | None
+    part: Part | None = None
+    times: int = 1
 
 
 def curve_of(atom: Atom) -> Curve:
     """The curve of an atom, composed with itself `times` times."""
-    once = _curve(replace(atom, times=1))
-    times = atom.times
+    part, times = replace(atom, times=1), atom.times
+    once = _curve(part)
     pure = None if once.pure is None else once.pure * times
-    return Curve(rdp=[epsilon * times for epsilon in once.rdp], pure=pure)
+    rdp = [epsilon * times for epsilon in once.rdp]
+    return Curve(rdp=rdp, pure=pure, part=part, times=times)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -61,7 +94,7 @@ def pure_curve(nano: int) -> Curve:
         min(pure, up(alpha.numerator * nano * nano, 2 * 10 ** (18 + alpha.places)))
         for alpha in ORDERS
     ]
-    return Curve(rdp=rdp, pure=pure)
+    return Curve(rdp=rdp, pure=pure, part=nano)
 
 
 def up(numerator: int, denominator: int) -> int:
@@ -78,11 +111,11 @@ def from_bits(value: int) -> int:
 def _curve(atom: Atom) -> Curve:
     if isinstance(atom, RandomizedResponse):
         return _response(atom)
-    if isinstance(atom, Gaussian):
-        return _gaussian(atom)
     if isinstance(atom, Laplace):
         return _laplace(atom)
-    return _chords(atom)
+    if isinstance(atom, Points):
+        return _chords(atom)
+    return _subsampled(atom) if isinstance(atom, SubsampledGaussian) else _gaussian(atom)
 
 
 def _response(atom: RandomizedResponse) -> Curve:
@@ -125,13 +158,93 @@ def _laplace(atom: Laplace) -> Curve:
     return Curve(rdp=rdp, pure=pure)
 
 
-def _gaussian(atom: Gaussian) -> Curve:
+def _gaussian(atom: Gaussian | DiscreteGaussian | SubsampledGaussian) -> Curve:
     over: int = atom.sensitivity.numerator * 10**atom.sigma.places
     under: int = atom.sigma.numerator * 10**atom.sensitivity.places
     rdp = [
         up(alpha.numerator * over * over, 2 * 10**alpha.places * under * under) for alpha in ORDERS
     ]
     return Curve(rdp=rdp, pure=None)
+
+
+def _subsampled(atom: SubsampledGaussian) -> Curve:
+    """Of integers the sum, between them the chord; beyond the last one, and nowhere more than, what
+    it would be of all records.
+
+    The best order is never far above 2 z^2 ln(1/q): from there on the last term is the sum.
+    """
+    whole = _gaussian(atom)
+    rate, unit = atom.rate.numerator, 10**atom.rate.places
+    if rate == unit:
+        return whole
+    over: int = atom.sensitivity.numerator * 10**atom.sigma.places
+    under: int = atom.sigma.numerator * 10**atom.sensitivity.places
+    square = min(under * under // (over * over), _MOST_TERMS)
+    most = 64 + 32 * isqrt(square) + 8 * square * (unit // rate).bit_length()
+    orders = [order for order in _WHOLE_ORDERS if order <= min(most, _MOST_TERMS)]
+    growth = _power_of_e(over * over, under * under)
+    powers = [(1, 0)]
+    while len(powers) < orders[-1]:
+        powers.append(_times(powers[-1], growth))
+    known = [(1, 0)]
+    for order in orders:
+        mantissa, power = _moment(order, rate, unit, powers)
+        known.append((order, log_enclosure(mantissa, 1, WORK_BITS, power)[1]))
+    rdp, at = list(whole.rdp), 1
+    for i, alpha in enumerate(ORDERS):
+        above, one = _above_one(alpha)
+        while at < len(known) and (known[at][0] - 1) * one < above:
+            at += 1
+        if at == len(known):
+            break
+        (first, low), (last, high) = known[at - 1], known[at]
+        line = low * (last * one - one - above) + high * (above - first * one + one)
+        rdp[i] = min(rdp[i], _per_order(-(-line // (one * (last - first))), alpha))
+    return Curve(rdp=rdp, pure=None)
+
+
+def _moment(order: int, rate: int, unit: int, powers: Sequence[tuple[int, int]]) -> Float:
+    """The sum of C(a,k) (1-q)^(a-k) q^k e^(k(k-1)/(2 z^2)), each term made of the one before."""
+    term, step = (1, 0), _float(unit - rate, unit)
+    for bit in f"{order:b}":
+        term = _times(term, term)
+        term = _times(term, step) if bit == "1" else term
+    mantissa, power = term
+    for k in range(order):
+        growth, lift = powers[k]
+        made = -(-term[0] * growth * (order - k) * rate // ((k + 1) * (unit - rate)))
+        term = _short(made, term[1] + lift)
+        least = min(power, term[1])
+        if abs(power - term[1]) > 2 * _FLOAT_BITS:  # the lesser is below a unit of the greater
+            mantissa, power = max((power, mantissa), (term[1], term[0]))[::-1]
+            mantissa += 1
+        else:
+            total = (mantissa << power - least) + (term[0] << term[1] - least)
+            mantissa, power = _short(total, least)
+    return mantissa, power
+
+
+def _float(numerator: int, denominator: int) -> Float:
+    """A fraction above 0."""
+    shift = max(0, _FLOAT_BITS + denominator.bit_length() - numerator.bit_length())
+    return _short(-(-(numerator << shift) // denominator), -shift)
+
+
+def _short(mantissa: int, power: int) -> Float:
+    more = mantissa.bit_length() - _FLOAT_BITS
+    return (-(-mantissa >> more), power + more) if more > 0 else (mantissa, power)
+
+
+def _times(one: Float, other: Float) -> Float:
+    return _short(one[0] * other[0], one[1] + other[1])
+
+
+def _power_of_e(over: int, under: int) -> Float:
+    """e^(over/under) = 2^n e^r with 0 <= r, hardly more than ln 2."""
+    exponent = -(-(over << _FLOAT_BITS) // under)
+    times = exponent // log_two(_FLOAT_BITS)[1]
+    rest = exponent - multiple_of_log_two(times, _FLOAT_BITS)[0]
+    return exp_enclosure((rest, rest), _FLOAT_BITS, _FLOAT_BITS)[1], times - _FLOAT_BITS
 
 
 def _chords(atom: Points) -> Curve:

@@ -1,6 +1,6 @@
 """What a run has taken of privacy so far, and what its ledger says of it.
 
-Normative text: docs/spec/privacy.md, section 5.  A run keeps this account exactly where its header
+Normative text: docs/spec/privacy.md, section 6.  A run keeps this account exactly where its header
 has a delta.  Asks add what they took: a plain epsilon, an atom, or both.
 Cost: a sum and a minimum over the orders, an ask.
 """
@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from tcc_certs.core.atoms import Atom, Exact
 from tcc_certs.formats.codec import Json
-from tcc_certs.privacy.accountant import Statement, Total, epsilon_text, stated, total_of
+from tcc_certs.privacy.accountant import PLD, Statement, Total, epsilon_text, stated, total_of
 from tcc_certs.privacy.curves import curve_of, pure_curve
 
 _NANO = 10  # in units of 10^-10
@@ -26,15 +26,21 @@ class Taken:
     Attributes:
         delta: that of every conversion.
         says: whether the run states anything: not one that depends on raw input.
+        rule: by which all is added up, ``pld`` or ``renyi``.
         total: all that was taken.
     """
 
     delta: Exact
     says: bool = True
+    rule: str = PLD
     total: Total = field(default_factory=Total)
 
     def plus(self, epsilon: int, atom: Atom | None) -> Taken:
-        """With one ask more: `epsilon` in nano-units, and an atom where it took one."""
+        """With one ask more: `epsilon` in nano-units, and an atom where it took one.
+
+        Raises:
+            Rejected: E103, E104 it does not go together with the rest.
+        """
         total = self.total
         if epsilon:
             total = total.plus(pure_curve(epsilon))
@@ -44,12 +50,12 @@ class Taken:
 
     def alone(self, epsilon: int, atom: Atom | None) -> int:
         """What an ask by itself comes to at this delta, nano-units, rounded up."""
-        return _alone(self.delta, epsilon, atom)
+        return _alone(self.delta, self.rule, epsilon, atom)
 
     @property
     def statement(self) -> Statement:
         """The least epsilon at the delta."""
-        return stated(self.total, self.delta)
+        return stated(self.total, self.delta, self.rule)
 
     @property
     def nano(self) -> int:
@@ -69,13 +75,17 @@ class Taken:
 
 
 @lru_cache(maxsize=1 << 10)
-def _alone(delta: Exact, epsilon: int, atom: Atom | None) -> int:
-    return Taken(delta=delta).plus(epsilon, atom).nano
+def _alone(delta: Exact, rule: str, epsilon: int, atom: Atom | None) -> int:
+    return Taken(delta=delta, rule=rule).plus(epsilon, atom).nano
 
 
-def account(delta: Exact, atoms: Iterable[Atom], says: bool) -> Taken:
-    """The account that a run begins with: the atoms that were handed in before it."""
-    return Taken(delta=delta, says=says, total=total_of(atoms))
+def account(delta: Exact, atoms: Iterable[Atom], says: bool, rule: str = PLD) -> Taken:
+    """The account that a run begins with: the atoms that were handed in before it.
+
+    Raises:
+        Rejected: E103, E104 they do not go together.
+    """
+    return Taken(delta=delta, says=says, rule=rule, total=total_of(atoms))
 
 
 def exact_delta(text: str) -> Exact:

@@ -156,18 +156,19 @@ def nano(value: str, name: str) -> int:
 
 
 def taken_of(record: Record, says: bool) -> Taken | None:
-    """The account of privacy that a record begins, with `delta` and `atoms`; None without a delta.
+    """The account of privacy that a record begins, by `accounting`; None without a delta.
 
     Args:
         says: whether anything is stated of it.
 
     Raises:
-        Rejected: L103 an atom that is none.
+        Rejected: L103 an atom that is none; E103, E104 atoms that do not go together.
     """
     if "delta" not in record:
         return None
     # Who counts no atoms has none of the accountant to trust, nor to load.
     from tcc_certs.core.atoms import canonical_atom
+    from tcc_certs.privacy.accountant import PLD, RENYI
     from tcc_certs.privacy.spending import account, exact_delta
 
     listed = record.get("atoms", ())
@@ -175,7 +176,8 @@ def taken_of(record: Record, says: bool) -> Taken | None:
     atoms = [
         canonical_atom(item, f"atoms[{i}]", Code.LEDGER_SCHEMA) for i, item in enumerate(items)
     ]
-    return account(exact_delta(text(record, "delta")), atoms, says)
+    rule = PLD if "accounting" in record else RENYI
+    return account(exact_delta(text(record, "delta")), atoms, says, rule)
 
 
 def _rule(controller: Json | None, caps: Caps, taken: Taken | None) -> Rule | None:

@@ -85,7 +85,7 @@ FIELDS: Mapping[str, Fields] = {
         {"controller": _WEIGHTS},
         {
             "price_cap": SIZE, "sla_ms": SIZE, "epsilon_cap": AMOUNT, "delta": AMOUNT,
-            "atoms": ATOMS, "adapters": ADAPTERS, "account": ACCOUNT,
+            "accounting": TEXT, "atoms": ATOMS, "adapters": ADAPTERS, "account": ACCOUNT,
         },
     ),
     "asked": ({**_TOOK, **_SUMS}, {"atoms": ATOMS, **_STATED}),

@@ -12,6 +12,8 @@ from tcc.atoms import atoms_in, delta_of
 from tcc.opening import json_option
 from tcc_certs.core.atoms import Atom, Points, atom_document
 from tcc_certs.privacy.accountant import (
+    GDP,
+    PLD,
     PURE,
     Statement,
     Total,
@@ -24,6 +26,11 @@ from tcc_certs.privacy.spending import exact_delta
 from tcc_runtime.terms.settings import DEFAULT_DELTA
 
 _SHOWN = 20
+_METHODS = {
+    PURE: "the sum of the pure epsilons",
+    GDP: "exactly, as Gaussian differential privacy",
+    PLD: "from the distribution of the losses",
+}
 
 
 @click.command("epsilon")
@@ -71,8 +78,7 @@ def _print(listed: tuple[Atom, ...], found: Statement, delta: str) -> None:
         screen.say(f"  {name}: {', '.join(f'{key} {value}' for key, value in members.items())}")
     if len(listed) > _SHOWN:
         screen.say(f"  and {len(listed) - _SHOWN} more")
-    if found.alpha == PURE:
-        how = "the sum of the pure epsilons"
-    else:
+    how = _METHODS.get(found.alpha)
+    if how is None:
         how = f"from {epsilon_text(found.rdp)} at order {found.alpha}"
     screen.print_fields([("epsilon", f"{epsilon_text(found.epsilon)}, {how}"), ("delta", delta)])

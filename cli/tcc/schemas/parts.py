@@ -70,8 +70,8 @@ COUNTS: Final = one_of("exact", "upper", "none")
 _SPAN = {"file": TEXT, "line": PLACED, "column": PLACED, "end_line": PLACED, "end_column": PLACED}
 _PLACE = closed({"file": TEXT, "line": PLACED, "column": PLACED})
 _FOUND = {"expected": TEXT, "found": TEXT}
-# What is stated of atoms (docs/privacy.md): an order is a decimal, or pure.
-ORDER: Final[Schema] = {"anyOf": [DECIMAL, {"const": "pure"}]}
+# What is stated of atoms (docs/privacy.md): an order is a decimal, or another method's name.
+ORDER: Final[Schema] = {"anyOf": [DECIMAL, one_of("gdp", "pld", "pure")]}
 STATED: Final[Mapping[str, Schema]] = {
     "router_rdp_eps": DECIMAL,
     "alpha_selected": ORDER,

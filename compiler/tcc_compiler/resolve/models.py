@@ -22,6 +22,8 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "randomized_response": ("probability", "choices"),
     "gaussian": ("sigma", "sensitivity"),
     "laplace": ("scale", "sensitivity"),
+    "discrete_gaussian": ("sigma", "sensitivity"),
+    "subsampled_gaussian": ("rate", "sigma", "sensitivity"),
 }
 _MEMBER = {"price": "price", "latency": "latency_ms", "epsilon": "epsilon"}
 

@@ -15,8 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tcc_certs.core.atoms import Atom, Codes, read_atom
 from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.ledger_forms import AMOUNT, HEX, PROBABILITY, Format
+from tcc_certs.privacy.accountant import PLACES, epsilon_text, stated, total_of
+from tcc_certs.privacy.spending import exact_delta
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.adapters.folder import folder_id
 from tcc_runtime.toml_text import read_toml
@@ -30,14 +34,17 @@ _FORMS: Final[Mapping[str, Format]] = {
     "delta_train": PROBABILITY,
 }
 _TEXTS: Final = ("tier", "dp_cert_id")
+_TRAINING: Final = ("mechanism", "noise_multiplier", "sampling_rate", "steps")
+_CODES: Final = Codes(Code.ADAPTER_REGISTRY, Code.ADAPTER_REGISTRY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """An entry, and the folder that it speaks of."""
+    """An entry, the folder that it speaks of, and how it was trained, where it says so."""
 
     adapter: Adapter
     folder: Path
+    training: Atom | None = None
 
 
 def read_registry(path: Path) -> tuple[Adapter, ...]:
@@ -45,7 +52,7 @@ def read_registry(path: Path) -> tuple[Adapter, ...]:
 
     Raises:
         Rejected: A101 the file is no registry; A103 to A105 as of a folder; A106 a folder has
-            another identity than its entry.
+            another identity than its entry; A107 its training comes to more than its entry says.
         ReaderMissing: safetensors is not installed.
         OSError: the registry cannot be read.
     """
@@ -53,6 +60,8 @@ def read_registry(path: Path) -> tuple[Adapter, ...]:
     for entry in entries:
         found, expected = folder_id(entry.folder), entry.adapter.adapter_id
         require(expected, found, Code.ADAPTER_ALTERED, f"{path}: {entry.adapter.name}")
+        if entry.training is not None:
+            _check_training(entry.training, entry.adapter, f"{path}: {entry.adapter.name}")
     return tuple(entry.adapter for entry in entries)
 
 
@@ -86,8 +95,8 @@ def _entry(path: Path, name: str, value: object) -> Entry:
     place = f"{path}: adapters.{name}"
     if not isinstance(value, dict):
         raise Rejected(Code.ADAPTER_REGISTRY, place, "a table", value)
-    known = {"folder", *_FORMS, *_TEXTS}
-    more, less = sorted(set(value) - known), sorted(known - set(value) - {"folder"})
+    known, free = {*_FORMS, *_TEXTS}, {"folder", "training"}
+    more, less = sorted(set(value) - known - free), sorted(known - set(value))
     ensure(not more, Code.ADAPTER_REGISTRY, place, "no such member", more[:3])
     ensure(not less, Code.ADAPTER_REGISTRY, place, "a member more", less[:3])
     ensure(bool(name), Code.ADAPTER_REGISTRY, place, "a name", "none")
@@ -109,4 +118,40 @@ def _entry(path: Path, name: str, value: object) -> Entry:
             delta_train=value["delta_train"],
         ),
         folder=path.parent / value.get("folder", name),
+        training=_training(value["training"], f"{place}.training") if "training" in value else None,
     )
+
+
+def _training(value: object, place: str) -> Atom:
+    """The mechanism of a training, as an atom: its noise is told for a clipping norm of 1."""
+    if not isinstance(value, dict):
+        raise Rejected(Code.ADAPTER_REGISTRY, place, "a table", value)
+    same = sorted(value) == sorted(_TRAINING)
+    ensure(same, Code.ADAPTER_REGISTRY, place, ", ".join(_TRAINING), sorted(value)[:8])
+    known = value["mechanism"] == "subsampled_gaussian"
+    expected = "subsampled_gaussian"
+    ensure(known, Code.ADAPTER_REGISTRY, f"{place}.mechanism", expected, value["mechanism"])
+    members = {"rate": value["sampling_rate"], "sigma": value["noise_multiplier"]}
+    named = {"mechanism": expected, **members, "sensitivity": "1", "times": value["steps"]}
+    return read_atom(named, place, _CODES)
+
+
+def _check_training(training: Atom, adapter: Adapter, place: str) -> None:
+    """What is certified is no less than what the training comes to, to its tenth place.
+
+    Raises:
+        Rejected: A107 it is less.
+    """
+    delta = exact_delta(adapter.delta_train)
+    ensure(
+        0 < delta.numerator < 10**delta.places,
+        Code.ADAPTER_TRAINING,
+        f"{place}.delta_train",
+        "above 0 and below 1, as its training has noise",
+        adapter.delta_train,
+    )
+    due = stated(total_of([training]), delta).epsilon
+    number, places = parse_decimal(adapter.eps_train, "eps_train", Code.ADAPTER_REGISTRY)
+    holds = number * 10**PLACES >= due * 10**places
+    expected = f"at least {epsilon_text(due)} at delta {adapter.delta_train}"
+    ensure(holds, Code.ADAPTER_TRAINING, f"{place}.eps_train", expected, adapter.eps_train)

@@ -121,7 +121,7 @@ async def execute_in_task(
     Raises:
         ResumeError: the session was begun with another budget.
         AnswerError: the quoter gives something that is no answer.
-        Rejected: A101 to A106, of the registry; E101 to E103, of atoms; K101 to K106, of the
+        Rejected: A101 to A107, of the registry; E101 to E104, of atoms; K101 to K106, of the
             account.
         BindingError: nothing is bound to a tool; nothing was called for it.
         Refused: arguments are none of the tool's, or the session cannot be gone on with.

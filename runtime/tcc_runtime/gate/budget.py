@@ -14,12 +14,14 @@ from tcc_certs.core.model import Core
 from tcc_certs.core.models import executing
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
+from tcc_certs.privacy.accountant import RENYI
 from tcc_certs.privacy.spending import Taken, account, exact_delta
 from tcc_runtime.account.amounts import Amounts, Caps
 from tcc_runtime.adapters.adapter import Adapter, adapters_of
 from tcc_runtime.asking.controller import Spending
 from tcc_runtime.errors import ResumeError, SettingsError
-from tcc_runtime.ledger.asks import account_member, cap_fields, weights
+from tcc_runtime.ledger.asks import account_member, cap_fields, rule_field, weights
+from tcc_runtime.terms.modes import check_neighbours
 from tcc_runtime.terms.settings import DEFAULT_DELTA, Settings
 
 _TOLD: Final = ("price_cap", "sla_ms", "epsilon_cap", "delta")
@@ -43,13 +45,15 @@ class Budget:
     def taken(self) -> Taken | None:
         """The account of privacy that it begins with; None where no atoms are counted."""
         delta = self.settings.delta
-        return None if delta is None else account(exact_delta(delta), self.settings.atoms, True)
+        if delta is None:
+            return None
+        return account(exact_delta(delta), self.settings.atoms, True, self.settings.accounting)
 
     @property
     def limits(self) -> dict[str, Any]:
         """What searches of the session are told."""
-        names = (*_TOLD, "price_weight", "latency_weight", "epsilon_weight", "margin", "atoms")
-        return {name: getattr(self.settings, name) for name in names}
+        names = ("price_weight", "latency_weight", "epsilon_weight", "margin", "atoms")
+        return {name: getattr(self.settings, name) for name in (*_TOLD, *names, "accounting")}
 
     @property
     def caps(self) -> Caps:
@@ -64,8 +68,8 @@ class Budget:
             "controller": weights(self.settings),
             **cap_fields(self.settings),
         }
-        if self.settings.delta is not None:
-            record["delta"] = exact_delta(self.settings.delta).text
+        if self.taken is not None:
+            record.update({"delta": self.taken.delta.text, **rule_field(self.taken)})
         if self.settings.atoms:
             record["atoms"] = [atom_document(atom) for atom in self.settings.atoms]
         if self.adapters:
@@ -95,12 +99,15 @@ def budget_of(
 
     Raises:
         SettingsError: a setting is out of its range.
-        Rejected: A102 a model that makes calls names an adapter that the registry does not have.
+        Rejected: A102 a model that makes calls names an adapter that the registry does not have;
+            E103, E104 atoms do not go together.
     """
     settings = Settings(seed=bytes(32), atoms=tuple(atoms), **told)
     models = [model for tool in core.tools for model in (*tool.models, *executing(tool.models))]
     if settings.delta is None and (atoms or any(model.atom for model in models)):
         settings = Settings(seed=bytes(32), atoms=tuple(atoms), **{**told, "delta": DEFAULT_DELTA})
+    if settings.delta is not None:
+        check_neighbours(atoms, models)
     return Budget(
         settings=settings,
         adapters=() if registry is None else adapters_of(core, registry, executing),
@@ -115,6 +122,7 @@ def budget_in(record: Mapping[str, Any], line: int) -> Budget:
         ResumeError: it is none that this version writes.
     """
     told = {name: record[name] for name in _TOLD if name in record}
+    told["accounting"] = record.get("accounting", RENYI)
     try:
         atoms = [
             canonical_atom(item, "atoms", Code.LEDGER_SCHEMA) for item in record.get("atoms", ())

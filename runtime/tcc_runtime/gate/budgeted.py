@@ -105,7 +105,7 @@ class Budgeted(Asked):
         Raises:
             ValueError: an outcome is unknown, so it is not known where the session is.
             SettingsError: a setting is out of its range.
-            Rejected: A101 to A106, of the registry; E101 to E103, of atoms.
+            Rejected: A101 to A107, of the registry; E101 to E104, of atoms.
         """
         from tcc_runtime.search import search
 

@@ -18,7 +18,7 @@ def atoms_in(atoms: Sequence[Mapping[str, Any] | Atom]) -> tuple[Atom, ...]:
     """Atoms, or objects that say them.
 
     Raises:
-        Rejected: E101 to E103, one is none.
+        Rejected: E101 to E104, one is none.
     """
     return tuple([atom if isinstance(atom, Atom) else atoms_of([dict(atom)])[0] for atom in atoms])
 
@@ -27,7 +27,7 @@ def adapters_in(adapters: str | Path | Iterable[Adapter] | None) -> tuple[Adapte
     """The adapters of a registry, or those that are given.
 
     Raises:
-        Rejected: A101 to A106.
+        Rejected: A101 to A107.
     """
     if isinstance(adapters, str | Path):
         from tcc_runtime.adapters.registry import read_registry

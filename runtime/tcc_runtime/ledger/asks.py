@@ -12,6 +12,7 @@ from tcc_certs.core.atoms import atom_document
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import divide_nearest, format_decimal
 from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN, format_q32
+from tcc_certs.privacy.accountant import RENYI
 from tcc_certs.privacy.spending import Taken
 from tcc_runtime.account.amounts import Amounts, Caps, Left
 from tcc_runtime.adapters.adapter import adapter_of
@@ -193,6 +194,11 @@ def adapters_field(terms: Terms) -> Mapping[str, Json]:
     """The member `adapters` of `open`, where models that may be asked run with some."""
     listed = [adapter.listed for adapter in terms.adapters]
     return {"adapters": listed} if listed else {}
+
+
+def rule_field(taken: Taken) -> Mapping[str, Json]:
+    """What a first record says of how an account of privacy is added up."""
+    return {} if taken.rule == RENYI else {"accounting": taken.rule}
 
 
 def taken_fields(taken: Taken | None) -> Mapping[str, Json]:

@@ -18,6 +18,7 @@ from tcc_runtime.ledger.asks import (
     adapters_field,
     cap_fields,
     controller_field,
+    rule_field,
     spent_fields,
     taken_fields,
 )
@@ -69,11 +70,12 @@ def open_record(
 
 
 def _privacy(terms: Terms) -> dict[str, Json]:
-    """The delta of a run that counts atoms, and those that it was handed."""
+    """The delta and the rule of a run that counts atoms, and those that it was handed."""
     if terms.taken is None:
         return {}
     atoms = [atom_document(atom) for atom in terms.settings.atoms]
-    return {"delta": terms.taken.delta.text, **({"atoms": atoms} if atoms else {})}
+    said: dict[str, Json] = {"delta": terms.taken.delta.text, **rule_field(terms.taken)}
+    return {**said, **({"atoms": atoms} if atoms else {})}
 
 
 def _caps(settings: Settings) -> Mapping[str, Json]:

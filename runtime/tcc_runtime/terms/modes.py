@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from tcc_certs.core.atoms import Atom, Exact
+from tcc_certs.core.model import Model
 from tcc_certs.errors import Code, Rejected
+from tcc_certs.privacy.accountant import PLD, RENYI, total_of
 from tcc_certs.privacy.spending import Taken, account, exact_delta
 from tcc_runtime.account.amounts import Caps
 from tcc_runtime.adapters.adapter import Adapter, adapters_of
@@ -148,8 +151,23 @@ def _taken(artifact: Artifact, settings: Settings) -> Taken | None:
     carried = any(model.atom for tool in artifact.core.tools for model in tool.models)
     if delta is None and not settings.atoms and not carried:
         return None
+    if settings.accounting not in (PLD, RENYI):
+        raise SettingsError("accounting", f"{PLD} or {RENYI}", settings.accounting)
+    check_neighbours(settings.atoms, [m for tool in artifact.core.tools for m in tool.models])
     exact = exact_delta(delta or DEFAULT_DELTA)
-    return account(exact, settings.atoms, not settings.raw_input_dependent)
+    says = not settings.raw_input_dependent
+    return account(exact, settings.atoms, says, settings.accounting)
+
+
+def check_neighbours(atoms: Iterable[Atom], models: Iterable[Model]) -> None:
+    """What privatised the input, and what may be asked, is about the same neighbours.
+
+    Raises:
+        Rejected: E103, E104 it is not, or too many atoms differ.
+    """
+    taken = Taken(delta=Exact(1, 1), total=total_of(atoms))
+    for model in models:
+        taken = taken.plus(model.epsilon, model.atom)
 
 
 def _ask(artifact: Artifact, settings: Settings, quoted: bool) -> Ask | None:

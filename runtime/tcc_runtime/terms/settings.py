@@ -61,6 +61,7 @@ class Settings:
             errors, an exact decimal above 0 and below 1; None takes it as it is predicted.
         delta: at which the epsilon of atoms is stated and held against `epsilon_cap`, an exact
             decimal above 0 and below 1; None is 0.00001 where there are atoms to count.
+        accounting: the rule by which atoms are added up; ``renyi`` is that of older ledgers.
         raw_input_dependent: grammar or models were chosen by what the raw input was: the run says
             so, claims nothing, and states nothing of privacy.
         atoms: what privatised the input before the run.
@@ -175,6 +176,7 @@ class Settings:
         },
     )
     atoms: tuple[Atom, ...] = ()
+    accounting: str = "pld"
     seed: bytes = field(metadata={"about": "drawn where it is not given", "least": 32, "most": 32})
     opening_salt: bytes | None = field(
         default=None,
