@@ -20,7 +20,7 @@ from functools import lru_cache
 
 from tcc_certs.core.atoms import Atom, Exact, Gaussian, SubsampledGaussian
 from tcc_certs.errors import Code, ensure
-from tcc_certs.privacy.curves import UNITS, WORK_BITS, Curve, Part, curve_of, from_bits
+from tcc_certs.privacy.curves import UNITS, WORK_BITS, Curve, Part, curve_of, from_bits, sampled_at
 from tcc_certs.privacy.losses import gaussian_epsilon, gaussian_shift, losses_epsilon
 from tcc_certs.privacy.orders import ORDERS
 from tcc_certs.race.numbers import log_enclosure
@@ -102,6 +102,9 @@ def stated(total: Total, delta: Exact, rule: str = PLD) -> Statement:
     parts = {part: times for part, times in total.parts.items() if part is not None}
     if rule == RENYI or not found.epsilon or len(parts) < len(total.parts):
         return found
+    sampled = [(part, n) for part, n in parts.items() if isinstance(part, SubsampledGaussian)]
+    if sampled:
+        return _between(sampled, delta, at, found)
     if all(isinstance(part, Gaussian) for part in parts):
         name, epsilon = GDP, gaussian_epsilon(gaussian_shift(parts), delta)
     else:
@@ -109,6 +112,35 @@ def stated(total: Total, delta: Exact, rule: str = PLD) -> Statement:
     if epsilon is None or epsilon >= found.epsilon:
         return found
     return Statement(epsilon=epsilon, alpha=name, rdp=epsilon)
+
+
+def _between(
+    sampled: Sequence[tuple[SubsampledGaussian, int]], delta: Exact, at: int, found: Statement
+) -> Statement:
+    """The least of the integer orders around a great one, where a curve may rise at once.
+
+    Wherever the search for it ends, what is found there holds.
+    """
+    if ORDERS[at].places or not 0 < at < len(ORDERS) - 1:
+        return found
+
+    def of(order: int) -> tuple[int, int]:
+        rdp = sum(sampled_at(part, order) * times for part, times in sampled)
+        return rdp + _penalty(Exact(order, 0), _surplus(delta)), rdp
+
+    low, high = (ORDERS[i].numerator // 10 ** ORDERS[i].places for i in (at - 1, at + 1))
+    low = max(low, 2)
+    while high > low + 1:
+        middle = (low + high) // 2
+        if of(middle) <= of(middle + 1):
+            high = middle
+        else:
+            low = middle + 1
+    order = min((low, high), key=of)
+    epsilon, rdp = of(order)
+    if tenth(epsilon) >= found.epsilon:
+        return found
+    return Statement(epsilon=max(0, tenth(epsilon)), alpha=str(order), rdp=tenth(rdp))
 
 
 def points_of(total: Total) -> list[tuple[str, str]]:
@@ -141,9 +173,12 @@ def _least(rdp: Sequence[int], penalties: Sequence[int]) -> tuple[int, int]:
 @lru_cache(maxsize=64)
 def _penalties(delta: Exact) -> Sequence[int]:
     """ln((a-1)/a) - (ln delta + ln a)/(a-1) at every order, rounded up."""
+    return [_penalty(alpha, _surplus(delta)) for alpha in ORDERS]
+
+
+def _surplus(delta: Exact) -> int:
     one: int = 10**delta.places
-    surplus = log_enclosure(one, delta.numerator, WORK_BITS)[1]
-    return [_penalty(alpha, surplus) for alpha in ORDERS]
+    return log_enclosure(one, delta.numerator, WORK_BITS)[1]
 
 
 def _penalty(alpha: Exact, surplus: int) -> int:

@@ -159,8 +159,7 @@ def _laplace(atom: Laplace) -> Curve:
 
 
 def _gaussian(atom: Gaussian | DiscreteGaussian | SubsampledGaussian) -> Curve:
-    over: int = atom.sensitivity.numerator * 10**atom.sigma.places
-    under: int = atom.sigma.numerator * 10**atom.sensitivity.places
+    over, under = _ratio(atom)
     rdp = [
         up(alpha.numerator * over * over, 2 * 10**alpha.places * under * under) for alpha in ORDERS
     ]
@@ -177,19 +176,13 @@ def _subsampled(atom: SubsampledGaussian) -> Curve:
     rate, unit = atom.rate.numerator, 10**atom.rate.places
     if rate == unit:
         return whole
-    over: int = atom.sensitivity.numerator * 10**atom.sigma.places
-    under: int = atom.sigma.numerator * 10**atom.sensitivity.places
+    over, under = _ratio(atom)
     square = min(under * under // (over * over), _MOST_TERMS)
     most = 64 + 32 * isqrt(square) + 8 * square * (unit // rate).bit_length()
-    orders = [order for order in _WHOLE_ORDERS if order <= min(most, _MOST_TERMS)]
-    growth = _power_of_e(over * over, under * under)
-    powers = [(1, 0)]
-    while len(powers) < orders[-1]:
-        powers.append(_times(powers[-1], growth))
     known = [(1, 0)]
-    for order in orders:
-        mantissa, power = _moment(order, rate, unit, powers)
-        known.append((order, log_enclosure(mantissa, 1, WORK_BITS, power)[1]))
+    for order in _WHOLE_ORDERS:
+        if order <= min(most, _MOST_TERMS):
+            known.append((order, _moment(atom, order)))
     rdp, at = list(whole.rdp), 1
     for i, alpha in enumerate(ORDERS):
         above, one = _above_one(alpha)
@@ -203,25 +196,44 @@ def _subsampled(atom: SubsampledGaussian) -> Curve:
     return Curve(rdp=rdp, pure=None)
 
 
-def _moment(order: int, rate: int, unit: int, powers: Sequence[tuple[int, int]]) -> Float:
-    """The sum of C(a,k) (1-q)^(a-k) q^k e^(k(k-1)/(2 z^2)), each term made of the one before."""
-    term, step = (1, 0), _float(unit - rate, unit)
+def sampled_at(atom: SubsampledGaussian, order: int) -> int:
+    """epsilon(a) at any integer order from 2 on, composed `times` times."""
+    part = replace(atom, times=1)
+    if order > _MOST_TERMS or atom.rate.numerator == 10**atom.rate.places:
+        over, under = _ratio(atom)
+        return up(order * over * over, 2 * under * under) * atom.times
+    return _per_order(_moment(part, order), Exact(order, 0)) * atom.times
+
+
+def _ratio(atom: Gaussian | DiscreteGaussian | SubsampledGaussian) -> tuple[int, int]:
+    """sensitivity / sigma."""
+    over: int = atom.sensitivity.numerator * 10**atom.sigma.places
+    under: int = atom.sigma.numerator * 10**atom.sensitivity.places
+    return over, under
+
+
+@lru_cache(maxsize=1 << 12)
+def _moment(atom: SubsampledGaussian, order: int) -> int:
+    """ln of the sum of C(a,k) (1-q)^(a-k) q^k e^(k(k-1)/(2 z^2)), each term made of the last."""
+    rate, unit = atom.rate.numerator, 10**atom.rate.places
+    over, under = _ratio(atom)
+    ratio, step = _power_of_e(over * over, under * under), _float(unit - rate, unit)
+    growth, term = (1, 0), (1, 0)
     for bit in f"{order:b}":
         term = _times(term, term)
         term = _times(term, step) if bit == "1" else term
     mantissa, power = term
     for k in range(order):
-        growth, lift = powers[k]
-        made = -(-term[0] * growth * (order - k) * rate // ((k + 1) * (unit - rate)))
-        term = _short(made, term[1] + lift)
-        least = min(power, term[1])
+        made = -(-term[0] * growth[0] * (order - k) * rate // ((k + 1) * (unit - rate)))
+        term, growth = _short(made, term[1] + growth[1]), _times(growth, ratio)
         if abs(power - term[1]) > 2 * _FLOAT_BITS:  # the lesser is below a unit of the greater
-            mantissa, power = max((power, mantissa), (term[1], term[0]))[::-1]
+            mantissa, power = term if term[1] > power else (mantissa, power)
             mantissa += 1
         else:
+            least = min(power, term[1])
             total = (mantissa << power - least) + (term[0] << term[1] - least)
             mantissa, power = _short(total, least)
-    return mantissa, power
+    return log_enclosure(mantissa, 1, WORK_BITS, power)[1]
 
 
 def _float(numerator: int, denominator: int) -> Float:

@@ -42,10 +42,10 @@ _GUARD = 32
 _PI = 3141592653589793238462643383279502884197169399375105820974944592  # over 10^63, rounded down
 _FAR = 16  # standard deviations; 1 - Phi(16) < 10^-57, and a delta is at least 10^-40
 _SERIES = 4  # the series below, the fraction from here on
-_TERMS = 140  # of the fraction: its convergents at 4 are 10^-58 apart
-_POINTS = 512  # of a grid, at most
+_TERMS = 200  # of the fraction
+_POINTS = 1024  # of a grid, at most
 _PER_DEVIATION = 16  # points of a Gaussian
-_MOST_WORK = 600  # compositions of two
+_MOST_WORK = 2000  # compositions of two, of which one on two grids is worth many
 
 
 def gaussian_shift(parts: Mapping[Part, int]) -> int:
@@ -187,7 +187,7 @@ def losses_epsilon(parts: frozenset[tuple[Part, int]], delta: Exact) -> int | No
             others[part] = times
         elif not isinstance(part, Gaussian):
             return None
-    if sum(2 * times.bit_length() for times in others.values()) > _MOST_WORK:
+    if sum(2 * times.bit_length() + 16 for times in others.values()) > _MOST_WORK:
         return None
     scale = 10**delta.places // delta.numerator
     uses = sum(others.values()) + len(others) + 1
@@ -248,7 +248,7 @@ def _laplace(part: Laplace, work: Work) -> Losses:
     over = part.sensitivity.numerator * 10**part.scale.places
     under = part.scale.numerator * 10**part.sensitivity.places
     low, high = (over << _BITS) // under, -(-(over << _BITS) // under)
-    count = 2 * min(_POINTS // 4, max(8, 8 * high >> _BITS))
+    count = 2 * min(_POINTS // 8, max(8, 8 * high >> _BITS))
     step = -(-2 * high // count)
     ratio = _fall(low // count)
     ends = -(-_ONE * _ONE // (_ONE + ratio[0]))
@@ -315,9 +315,12 @@ class _Shares:
 def _composed(one: Losses, other: Losses, work: Work) -> Losses:
     """Both, on one grid: as fine as that of the finer, or as the number of points allows."""
     reach = (len(one.masses) - 1) * one.step + (len(other.masses) - 1) * other.step
-    if one.step != other.step or reach > _POINTS * one.step:
-        step = max(min(one.step, other.step), -(-reach // _POINTS))
-        one, other = _on_grid(one, step), _on_grid(other, step)
+    step = min(one.step, other.step)
+    while reach > _POINTS * step:
+        step *= 2  # so that of one grid on the next there are few shares to compute
+    same = other is one
+    one = _on_grid(one, step)
+    other = one if same else _on_grid(other, step)
     masses = [-(-mass >> work.bits) for mass in _product(one.masses, other.masses, work.bits)]
     lost = one.lost + other.lost
     base = one.base + other.base

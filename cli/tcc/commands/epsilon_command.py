@@ -9,8 +9,9 @@ import click
 
 from tcc import screen
 from tcc.atoms import atoms_in, delta_of
-from tcc.opening import json_option
+from tcc.opening import json_option, refuse
 from tcc_certs.core.atoms import Atom, Points, atom_document
+from tcc_certs.errors import Rejected
 from tcc_certs.privacy.accountant import (
     GDP,
     PLD,
@@ -50,7 +51,10 @@ def command(atoms: Path, delta: str, as_json: bool) -> None:
     The epsilon is rounded up, at every step: it is never below the true one.
     """
     listed = atoms_in(atoms)
-    total = total_of(listed)
+    try:
+        total = total_of(listed)
+    except Rejected as refusal:
+        refuse(atoms, refusal)
     found = stated(total, exact_delta(delta))
     if as_json:
         screen.print_json("epsilon", _fields(total, found, delta))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 from mpmath import exp, expm1, log, mp, mpf
 
@@ -83,6 +83,49 @@ def many_choices_delta(p: mpf, choices: int, epsilon: mpf, times: int) -> mpf:
 def laplace_delta(scale: mpf, epsilon: mpf) -> mpf:
     """The exact delta of one Laplace mechanism of sensitivity 1."""
     return max(mpf(0), -expm1((epsilon - 1 / scale) / 2))
+
+
+def shift_delta(mu: mpf, epsilon: mpf) -> mpf:
+    """The exact delta of Gaussian differential privacy of that mu."""
+    return mp.ncdf(mu / 2 - epsilon / mu) - exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
+
+
+def response_losses(responses: Iterable[RandomizedResponse]) -> dict[mpf, mpf]:
+    """The probability of each loss of all these, one after the other."""
+    found = {mpf(0): mpf(1)}
+    for of in responses:
+        p = mpf(of.probability.text)
+        q = (1 - p) / (of.choices - 1)
+        once = [(log(p / q), p), (-log(p / q), q), (mpf(0), (of.choices - 2) * q)]
+        for _ in range(of.times):
+            after: dict[mpf, mpf] = {}
+            for loss, mass in found.items():
+                for more, share in once:
+                    at = mp.nint((loss + more) * mpf(10) ** 40) / mpf(10) ** 40
+                    after[at] = after.get(at, mpf(0)) + mass * share
+            found = after
+    return found
+
+
+def mixed_delta(losses: Mapping[mpf, mpf], mu: mpf, epsilon: mpf) -> mpf:
+    """The exact delta of a Gaussian beside what has these losses: a finite sum."""
+    if not mu:
+        return sum((m * max(mpf(0), -expm1(epsilon - at)) for at, m in losses.items()), mpf(0))
+    return sum((mass * shift_delta(mu, epsilon - at) for at, mass in losses.items()), mpf(0))
+
+
+def subsampled_epsilon(rate: mpf, noise: mpf, steps: int, delta: mpf, most: int) -> mpf:
+    """The least that an integer order up to `most` gives."""
+    best = None
+    for a in range(2, most + 1):
+        total = sum(
+            mp.binomial(a, k) * (1 - rate) ** (a - k) * rate**k * exp(k * (k - 1) / (2 * noise**2))
+            for k in range(a + 1)
+        )
+        found = converted(steps * log(total) / (a - 1), mpf(a), delta)
+        best = found if best is None else min(best, found)
+    assert best is not None
+    return max(mpf(0), best)
 
 
 def gaussian_delta(sigma: mpf, epsilon: mpf) -> mpf:
