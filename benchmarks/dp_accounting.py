@@ -11,8 +11,8 @@ above it (of the subsampled Gaussian: above the Renyi accountant at the same ord
 program with 1.
 
 Notes on 0.6.0: `count` of an event is ignored for randomised response, so it is composed in a loop;
-neighbours are REPLACE_ONE, as ours are, but of the subsampled Gaussian (at orders up to 64: far ones
-take it hours); its `noise_parameter` is the probability that the answer is drawn from all choices
+neighbours are REPLACE_ONE, as ours are, but of the subsampled Gaussian (at orders up to 64: far
+ones take it hours); its `noise_parameter` is the probability that the answer is drawn from all choices
 alike.
 """
 

@@ -165,3 +165,91 @@ def test_the_library_takes_the_registry_by_its_path(house):
     (house / "lora-l" / "adapter_model.safetensors").unlink()
     with pytest.raises(Rejected, match="A103"):
         library.search(artifact, adapters=house / "adapters.toml", **told)
+
+
+TRAINING = {
+    "mechanism": '"subsampled_gaussian"', "noise_multiplier": '"1"', "sampling_rate": '"0.01"',
+    "steps": "1000",
+}  # fmt: skip
+DUE = "2.1077530755"  # at a delta of 0.00001
+
+
+def trained(house: Path, epsilon: str, delta: str = "0.00001", **members: str | None) -> Path:
+    """A registry of one adapter that says how it was trained; None takes a member away."""
+    told = {name: value for name, value in (TRAINING | members).items() if value is not None}
+    registry = house / "trained.toml"
+    found = peft.folder(house / "lora-s") if not (house / "lora-s").exists() else house / "lora-s"
+    from tcc_runtime.adapters.folder import folder_id
+
+    peft.registry(registry, {"lora-s": peft.entry(folder_id(found))})
+    text = registry.read_text().replace('"2.5"', f'"{epsilon}"').replace('"0.000001"', f'"{delta}"')
+    lines = [text, '[adapters."lora-s".training]', *(f"{key} = {told[key]}" for key in told)]
+    registry.write_text("\n".join(lines) + "\n")
+    return registry
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "code"),
+    [
+        (DUE, "0.00001", 0), ("9", "0.00001", 0), ("2.1077530754", "0.00001", 1),
+        ("0", "0.00001", 1), (DUE, "0.000001", 1), (DUE, "0", 1), (DUE, "1", 1),
+    ],
+)  # fmt: skip
+def test_an_epsilon_is_held_to_its_training(tcc, house, epsilon, delta, code):
+    found = tcc("adapters", "check", trained(house, epsilon, delta), "--json")
+    assert found.code == code
+    if code:
+        assert found.json["findings"][0]["code"] == "A107"
+    assert "A107" in tcc("explain", "A107").out
+
+
+@pytest.mark.parametrize(
+    ("members", "code"),
+    [
+        ({"noise_multiplier": "1.0", "sampling_rate": "0.01"}, 0),
+        ({"noise_multiplier": "1"}, 0),
+        ({"steps": '"1000"'}, 0),
+        ({"noise_multiplier": "0.9"}, "A107"),
+        ({"sampling_rate": "1e-2", "steps": "1001"}, "A107"),
+        ({"steps": "1000000000"}, "A107"),
+        ({"noise_multiplier": '"0.000000000000000001"'}, "A107"),
+        ({"sampling_rate": "1"}, "A107"),
+        ({"steps": None}, "A101"),
+        ({"clip": '"1"'}, "A101"),
+        ({"mechanism": '"gaussian"'}, "A101"),
+        ({"mechanism": "[]"}, "A101"),
+        ({"noise_multiplier": '"0"'}, "A101"),
+        ({"noise_multiplier": "nan"}, "A101"),
+        ({"noise_multiplier": "inf"}, "A101"),
+        ({"noise_multiplier": "1e-300"}, "A101"),
+        ({"noise_multiplier": "true"}, "A101"),
+        ({"sampling_rate": '"1.1"'}, "A101"),
+        ({"sampling_rate": "-0.1"}, "A101"),
+        ({"steps": "0"}, "A101"),
+        ({"steps": "1.5"}, "A101"),
+        ({"steps": "1000000001"}, "A101"),
+    ],
+)
+def test_a_training_has_its_form(tcc, house, members, code):
+    found = tcc("adapters", "check", trained(house, DUE, **members), "--json")
+    assert found.code == int(bool(code))
+    if code:
+        assert found.json["findings"][0]["code"] == code
+
+
+def test_a_training_is_a_table(tcc, house):
+    registry = trained(house, DUE)
+    text = registry.read_text()
+    registry.write_text(text[: text.index('[adapters."lora-s".training]')] + 'training = "none"\n')
+    found = tcc("adapters", "check", registry, "--json")
+    assert (found.code, found.json["findings"][0]["code"]) == (1, "A101")
+
+
+def test_a_run_is_refused_whose_adapter_was_trained_with_less_noise(tcc, house):
+    registry = house / "adapters.toml"
+    lines = [f"{key} = {TRAINING[key]}" for key in TRAINING]
+    with registry.open("a") as file:
+        file.write("\n".join(['[adapters."lora-s".training]', *lines]).replace('"1"', '"0.1"'))
+    found = run(tcc, house, "--adapters", registry, "--ledger", house / "no.ledger")
+    assert found.code == 1
+    assert "A107" in found.err

@@ -28,7 +28,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import isqrt
 from typing import TypeAlias
 
 from tcc_certs.core.atoms import (
@@ -41,23 +40,20 @@ from tcc_certs.core.atoms import (
     RandomizedResponse,
     SubsampledGaussian,
 )
+from tcc_certs.privacy.moments import (
+    UNITS,
+    WORK_BITS,
+    above_one,
+    known_moments,
+    per_order,
+    ratio,
+    up,
+)
 from tcc_certs.privacy.orders import ORDERS
-from tcc_certs.race.numbers import exp_enclosure, log_enclosure, log_two, multiple_of_log_two
-
-Float: TypeAlias = "tuple[int, int]"  # mantissa and power of two, rounded up
+from tcc_certs.race.numbers import exp_enclosure, log_enclosure
 
 Part: TypeAlias = "Atom | int"  # of `times` 1; an integer is a plain epsilon in nano-units
 
-UNITS = 10**40
-WORK_BITS = 176  # bits; 2^-176 is below 10^-52
-_FLOAT_BITS = 224
-_MOST_TERMS = 1 << 13
-# Integers at which sums are made: of great ones those whose distance from 1 has three bits.
-_WHOLE_ORDERS = [
-    order
-    for order, places in ORDERS
-    if not places and (order <= 1025 or not (order - 1) % (1 << (order - 1).bit_length() - 3))
-]
 _VANISHED = 1024 << WORK_BITS  # e^-1024 is far below a unit
 
 
@@ -97,11 +93,6 @@ def pure_curve(nano: int) -> Curve:
     return Curve(rdp=rdp, pure=pure, part=nano)
 
 
-def up(numerator: int, denominator: int) -> int:
-    """The least integer of units at or above a fraction; `denominator` > 0."""
-    return -(-numerator * UNITS // denominator)
-
-
 def from_bits(value: int) -> int:
     """A number of 176 fractional bits in units, rounded up."""
     return -(-value * UNITS >> WORK_BITS)
@@ -134,11 +125,11 @@ def _response(atom: RandomizedResponse) -> Curve:
     rest = _bits((atom.choices - 2) * other, one)
     rdp = []
     for alpha in ORDERS:
-        above, unit = _above_one(alpha)
+        above, unit = above_one(alpha)
         x = -(-pure * above // unit)
         power = _falling(x)
         inner = u + _product(low, _product(power, power)) + _product(rest, power)
-        rdp.append(min(_per_order(x + _log(inner), alpha), from_bits(pure)))
+        rdp.append(min(per_order(x + _log(inner), alpha), from_bits(pure)))
     return Curve(rdp=rdp, pure=from_bits(pure))
 
 
@@ -148,18 +139,18 @@ def _laplace(atom: Laplace) -> Curve:
     under: int = atom.scale.numerator * 10**atom.sensitivity.places
     rdp, pure = [], up(over, under)
     for alpha in ORDERS:
-        above, unit = _above_one(alpha)
+        above, unit = above_one(alpha)
         double = above + alpha.numerator  # 2a - 1, in units of the order's last place
         fall = (double * over << WORK_BITS) // (unit * under)
         inner = _bits(alpha.numerator, double)
         inner += _product(_bits(above, double), _falling(fall))
         lift = _bits(above * over, unit * under)
-        rdp.append(min(_per_order(lift + _log(inner), alpha), pure))
+        rdp.append(min(per_order(lift + _log(inner), alpha), pure))
     return Curve(rdp=rdp, pure=pure)
 
 
 def _gaussian(atom: Gaussian | DiscreteGaussian | SubsampledGaussian) -> Curve:
-    over, under = _ratio(atom)
+    over, under = ratio(atom)
     rdp = [
         up(alpha.numerator * over * over, 2 * 10**alpha.places * under * under) for alpha in ORDERS
     ]
@@ -176,87 +167,18 @@ def _subsampled(atom: SubsampledGaussian) -> Curve:
     rate, unit = atom.rate.numerator, 10**atom.rate.places
     if rate == unit:
         return whole
-    over, under = _ratio(atom)
-    square = min(under * under // (over * over), _MOST_TERMS)
-    most = 64 + 32 * isqrt(square) + 8 * square * (unit // rate).bit_length()
-    known = [(1, 0)]
-    for order in _WHOLE_ORDERS:
-        if order <= min(most, _MOST_TERMS):
-            known.append((order, _moment(atom, order)))
+    known = [(1, 0), *known_moments(atom)]
     rdp, at = list(whole.rdp), 1
     for i, alpha in enumerate(ORDERS):
-        above, one = _above_one(alpha)
+        above, one = above_one(alpha)
         while at < len(known) and (known[at][0] - 1) * one < above:
             at += 1
         if at == len(known):
             break
         (first, low), (last, high) = known[at - 1], known[at]
         line = low * (last * one - one - above) + high * (above - first * one + one)
-        rdp[i] = min(rdp[i], _per_order(-(-line // (one * (last - first))), alpha))
+        rdp[i] = min(rdp[i], per_order(-(-line // (one * (last - first))), alpha))
     return Curve(rdp=rdp, pure=None)
-
-
-def sampled_at(atom: SubsampledGaussian, order: int) -> int:
-    """epsilon(a) at any integer order from 2 on, composed `times` times."""
-    part = replace(atom, times=1)
-    if order > _MOST_TERMS or atom.rate.numerator == 10**atom.rate.places:
-        over, under = _ratio(atom)
-        return up(order * over * over, 2 * under * under) * atom.times
-    return _per_order(_moment(part, order), Exact(order, 0)) * atom.times
-
-
-def _ratio(atom: Gaussian | DiscreteGaussian | SubsampledGaussian) -> tuple[int, int]:
-    """sensitivity / sigma."""
-    over: int = atom.sensitivity.numerator * 10**atom.sigma.places
-    under: int = atom.sigma.numerator * 10**atom.sensitivity.places
-    return over, under
-
-
-@lru_cache(maxsize=1 << 12)
-def _moment(atom: SubsampledGaussian, order: int) -> int:
-    """ln of the sum of C(a,k) (1-q)^(a-k) q^k e^(k(k-1)/(2 z^2)), each term made of the last."""
-    rate, unit = atom.rate.numerator, 10**atom.rate.places
-    over, under = _ratio(atom)
-    ratio, step = _power_of_e(over * over, under * under), _float(unit - rate, unit)
-    growth, term = (1, 0), (1, 0)
-    for bit in f"{order:b}":
-        term = _times(term, term)
-        term = _times(term, step) if bit == "1" else term
-    mantissa, power = term
-    for k in range(order):
-        made = -(-term[0] * growth[0] * (order - k) * rate // ((k + 1) * (unit - rate)))
-        term, growth = _short(made, term[1] + growth[1]), _times(growth, ratio)
-        if abs(power - term[1]) > 2 * _FLOAT_BITS:  # the lesser is below a unit of the greater
-            mantissa, power = term if term[1] > power else (mantissa, power)
-            mantissa += 1
-        else:
-            least = min(power, term[1])
-            total = (mantissa << power - least) + (term[0] << term[1] - least)
-            mantissa, power = _short(total, least)
-    return log_enclosure(mantissa, 1, WORK_BITS, power)[1]
-
-
-def _float(numerator: int, denominator: int) -> Float:
-    """A fraction above 0."""
-    shift = max(0, _FLOAT_BITS + denominator.bit_length() - numerator.bit_length())
-    return _short(-(-(numerator << shift) // denominator), -shift)
-
-
-def _short(mantissa: int, power: int) -> Float:
-    more = mantissa.bit_length() - _FLOAT_BITS
-    return (-(-mantissa >> more), power + more) if more > 0 else (mantissa, power)
-
-
-def _times(one: Float, other: Float) -> Float:
-    return _short(one[0] * other[0], one[1] + other[1])
-
-
-def _power_of_e(over: int, under: int) -> Float:
-    """e^(over/under) = 2^n e^r with 0 <= r, hardly more than ln 2."""
-    exponent = -(-(over << _FLOAT_BITS) // under)
-    times = exponent // log_two(_FLOAT_BITS)[1]
-    rest = exponent - multiple_of_log_two(times, _FLOAT_BITS)[0]
-    return exp_enclosure((rest, rest), _FLOAT_BITS, _FLOAT_BITS)[1], times - _FLOAT_BITS
 
 
 def _chords(atom: Points) -> Curve:
@@ -295,18 +217,6 @@ def _value(number: Exact) -> int:
     """In units of 10^-18, which holds every number of an atom and every order."""
     scaled: int = number.numerator * 10 ** (_PLACES - number.places)
     return scaled
-
-
-def _above_one(alpha: Exact) -> tuple[int, int]:
-    """alpha - 1 as a fraction."""
-    unit: int = 10**alpha.places
-    return alpha.numerator - unit, unit
-
-
-def _per_order(value: int, alpha: Exact) -> int:
-    """`value / (alpha - 1)`, rounded up to units, at least 0."""
-    above, unit = _above_one(alpha)
-    return max(0, -(-value * unit * UNITS // (above << WORK_BITS)))
 
 
 def _bits(numerator: int, denominator: int) -> int:

@@ -1,6 +1,6 @@
 """What a run has taken of privacy so far, and what its ledger says of it.
 
-Normative text: docs/spec/privacy.md, section 6.  A run keeps this account exactly where its header
+Normative text: docs/spec/privacy.md, section 7.  A run keeps this account exactly where its header
 has a delta.  Asks add what they took: a plain epsilon, an atom, or both.
 Cost: a sum and a minimum over the orders, an ask.
 """

@@ -12,8 +12,9 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tcc_certs.core.atoms import Atom, Codes, read_atom
 from tcc_certs.errors import Code, Rejected, ensure, require
@@ -131,9 +132,15 @@ def _training(value: object, place: str) -> Atom:
     known = value["mechanism"] == "subsampled_gaussian"
     expected = "subsampled_gaussian"
     ensure(known, Code.ADAPTER_REGISTRY, f"{place}.mechanism", expected, value["mechanism"])
-    members = {"rate": value["sampling_rate"], "sigma": value["noise_multiplier"]}
+    names = {"rate": "sampling_rate", "sigma": "noise_multiplier"}
+    members = {member: _decimal(value[name]) for member, name in names.items()}
     named = {"mechanism": expected, **members, "sensitivity": "1", "times": value["steps"]}
     return read_atom(named, place, _CODES)
+
+
+def _decimal(value: Any) -> Any:
+    """A number of TOML as the text of what it prints as; anything else as it is."""
+    return f"{Decimal(repr(value)):f}" if type(value) in (int, float) else value
 
 
 def _check_training(training: Atom, adapter: Adapter, place: str) -> None:

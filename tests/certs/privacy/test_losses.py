@@ -16,7 +16,7 @@ from mpmath import exp, mp, mpf, sqrt
 
 from tcc_certs.core.atoms import Atom, Exact, Gaussian, Laplace, RandomizedResponse
 from tcc_certs.errors import Rejected
-from tcc_certs.privacy import losses
+from tcc_certs.privacy import gaussians
 from tcc_certs.privacy.accountant import RENYI, stated, total_of
 from tcc_certs.privacy.curves import pure_curve
 from tests.certs.privacy.truth import (
@@ -77,15 +77,15 @@ def test_the_normal_tail_is_enclosed(x: str) -> None:
     at = round(Fraction(x) * ONE)
     truth = mpf(at) / ONE
     for (low, high), due in (
-        (losses._density(at), mp.npdf(truth)),
-        (losses._mills(at), mp.ncdf(-truth) / mp.npdf(truth)),
+        (gaussians._density(at), mp.npdf(truth)),
+        (gaussians._mills(at), mp.ncdf(-truth) / mp.npdf(truth)),
     ):
         assert mpf(low) / ONE <= due <= mpf(high) / ONE
         assert high - low < ONE >> 140
 
 
 def test_pi_is_pi() -> None:
-    assert mpf(losses._PI) / mpf(10) ** 63 <= mp.pi <= mpf(losses._PI + 1) / mpf(10) ** 63
+    assert mpf(gaussians._PI) / mpf(10) ** 63 <= mp.pi <= mpf(gaussians._PI + 1) / mpf(10) ** 63
 
 
 def test_gaussians_are_never_below_the_truth_and_hardly_above_it() -> None:

@@ -150,9 +150,11 @@ VALUES: Mapping[str, Entry] = {
         "atom that is no mechanism",
         "`atom` in a model names the mechanism with which it privatises what it looks at:\n"
         "`randomized_response(p, k)`, the truth of k choices with probability 0 < p < 1;\n"
-        "`gaussian(sigma, sensitivity)` and `laplace(scale, sensitivity)`, all above 0; or points\n"
-        "of a Renyi curve, `rdp(2, 0.1, 4, 0.25)`, orders above 1 and increasing. Numbers have at\n"
-        "most 18 digits on each side of the point. `times n` composes it with itself.",
+        "`gaussian(sigma, sensitivity)` and `laplace(scale, sensitivity)`, all above 0;\n"
+        "`discrete_gaussian(sigma, sensitivity)`, of a whole sensitivity;\n"
+        "`subsampled_gaussian(rate, sigma, sensitivity)`, of a rate of at most 1; or points of a\n"
+        "Renyi curve, `rdp(2, 0.1, 4, 0.25)`, orders above 1 and increasing. Numbers have at most\n"
+        "18 digits on each side of the point. `times n` composes it with itself.",
         _HEAD + "tool a { cost 0 .. 1 model m { atom randomized_response(1.5, 2) } }\n",
     ),
     "TCC323": Entry(

@@ -1,11 +1,11 @@
 """One adapter that is really trained: low-rank weights for digits, by DP-SGD, with a fixed seed.
 
-    python -m tcc_experiments.training FOLDER
+    python experiments/train_digits.py [FOLDER]
 
-writes the folder `digits-lora`, as PEFT writes one, and its registry `adapters.toml` with what was run:
-noise multiplier, sampling rate and steps, and the epsilon that follows.  What lies in `trained` was
-made by it.  The data are the 8 by 8 digits that scikit-learn brings along; every fifth is kept to
-test with.
+writes the folder `digits-lora`, as PEFT writes one, and its registry `adapters.toml` with what was
+run: noise multiplier, sampling rate and steps, and the epsilon that follows.  What lies in
+`tcc_experiments/trained` was made by it.  The data are the 8 by 8 digits that scikit-learn brings
+along; every fifth is kept to test with.
 
 The same bytes come out on every machine: sums and products are those of integers, randomness is
 SHAKE-256 of the seed, and what floating point does beside (exponential, logarithm, cosine, root) is
@@ -21,22 +21,20 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tcc_certs.core.atoms import Codes, Exact, read_atom
 from tcc_certs.errors import Code
 from tcc_certs.privacy.accountant import epsilon_text, stated, total_of
-from tcc_experiments.figures import MissingExtra
 from tcc_runtime.adapters.folder import CONFIG, WEIGHTS, folder_id
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Whole = NDArray[np.int64]
+Whole: TypeAlias = "NDArray[np.int64]"
 
 NAME: Final = "digits-lora"
-TRAINED: Final = Path(__file__).parent / "trained"
+TRAINED: Final = Path(__file__).parent / "tcc_experiments" / "trained"
 SEED: Final = b"tcc.experiments digits-lora 1"
 RANK, CLASSES, FEATURES = 8, 10, 64
 NOISE: Final = "1.5"  # standard deviations of the noise, in clipping norms
@@ -59,32 +57,20 @@ class Noise:
 
     def words(self, count: int) -> Whole:
         """Integers below 2^32."""
-        import numpy as np
-
         self._used += 1
         name = self._seed + self._used.to_bytes(8, "little")
         return np.frombuffer(hashlib.shake_256(name).digest(4 * count), "<u4").astype(np.int64)
 
     def normal(self, count: int, scale: float) -> Whole:
         """Normal numbers, rounded to integers (Box and Muller)."""
-        import numpy as np
-
         radius, turn = (self.words(2 * count).reshape(2, count) + 0.5) / 2.0**32
         values = np.sqrt(-2 * np.log(radius)) * np.cos(2 * np.pi * turn)
         return np.rint(scale * values).astype(np.int64)
 
 
 def data() -> tuple[Whole, Whole]:
-    """Pixels from -8 to 8, and digits.
-
-    Raises:
-        MissingExtra: scikit-learn is not installed.
-    """
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError:
-        raise MissingExtra from None
-    import numpy as np
+    """Pixels from -8 to 8, and digits."""
+    from sklearn.datasets import load_digits
 
     pixels, digits = load_digits(return_X_y=True)
     return pixels.astype(np.int64) - 8, digits.astype(np.int64)
@@ -92,8 +78,6 @@ def data() -> tuple[Whole, Whole]:
 
 def train() -> tuple[Whole, Whole]:
     """The two matrices, in units of 2^-16."""
-    import numpy as np
-
     pixels, digits = data()
     kept = np.arange(len(digits)) % 5 != 0
     pixels, digits = pixels[kept], digits[kept]
@@ -112,8 +96,6 @@ def train() -> tuple[Whole, Whole]:
 
 def _clipped_sum(down: Whole, up: Whole, pixels: Whole, digits: Whole) -> Whole:
     """The sum of the gradients of each record, none longer than 1, in units of 2^-19."""
-    import numpy as np
-
     hidden = pixels @ down.T >> 3
     wrong = _shares(hidden @ up.T) - (np.eye(CLASSES, dtype=np.int64)[digits] << _PLACES)
     back = wrong @ up >> _PLACES
@@ -128,8 +110,6 @@ def _clipped_sum(down: Whole, up: Whole, pixels: Whole, digits: Whole) -> Whole:
 
 def _shares(scores: Whole) -> Whole:
     """The softmax of scores in units of 2^-32, in units of 2^-16."""
-    import numpy as np
-
     above = (scores - scores.max(1, keepdims=True)) / 2.0 ** (2 * _PLACES)
     weights = np.rint(np.exp(above) * 2.0**30).astype(np.int64)
     return (weights << _PLACES) // weights.sum(1, keepdims=True)
@@ -137,8 +117,6 @@ def _shares(scores: Whole) -> Whole:
 
 def accuracy(down: Whole, up: Whole) -> float:
     """The share of the digits that were kept apart which are told right."""
-    import numpy as np
-
     pixels, digits = data()
     apart = np.arange(len(digits)) % 5 == 0
     told = ((pixels[apart] @ down.T >> 3) @ up.T).argmax(1)
@@ -168,17 +146,9 @@ def epsilon() -> str:
 
 
 def write(folder: Path, down: Whole, up: Whole) -> None:
-    """The adapter's folder and its registry.
+    """The adapter's folder and its registry."""
+    from safetensors.numpy import save_file
 
-    Raises:
-        MissingExtra: safetensors is not installed.
-    """
-    import numpy as np
-
-    try:
-        from safetensors.numpy import save_file
-    except ImportError:
-        raise MissingExtra from None
     (folder / NAME).mkdir(parents=True, exist_ok=True)
     config = {
         "base_model_name_or_path": None, "bias": "none", "lora_alpha": RANK, "lora_dropout": 0.0,
@@ -207,7 +177,8 @@ def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) == 2 else TRAINED
     down, up = train()
     write(folder, down, up)
-    print(f"{folder}: epsilon {epsilon()} at delta {DELTA.text}, accuracy {accuracy(down, up):.3f}")
+    told = f"epsilon {epsilon()} at delta {DELTA.text}, accuracy {accuracy(down, up):.3f}"
+    sys.stdout.write(f"{folder}: {told}\n")
 
 
 if __name__ == "__main__":
