@@ -75,10 +75,7 @@ class DiscreteGaussian:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubsampledGaussian:
-    """Normal noise on a sum over records, each taken with probability `rate`, on its own.
-
-    The one mechanism here whose neighbours have a record more or less, not another one.
-    """
+    """The same on a sum over records, each taken at `rate`: a neighbour has one more, or less."""
 
     rate: Exact
     sigma: Exact
@@ -116,7 +113,7 @@ def read_atom(value: Json, path: str, codes: Codes) -> Atom:
     known = isinstance(mechanism, str) and mechanism in _READERS
     if not isinstance(value, dict) or not isinstance(mechanism, str) or not known:
         raise Rejected(codes.form, f"{path}.mechanism", " or ".join(_READERS), mechanism)
-    members, read = _READERS[mechanism]
+    _, members, read = _READERS[mechanism]
     item = as_object(value, path, codes.form, ["mechanism", *members], ["times"])
     times = _count(item, "times", path, codes, 1, MAX_TIMES) if "times" in item else 1
     return read(item, path, codes, times)
@@ -136,9 +133,9 @@ def canonical_atom(value: Json, path: str, code: Code) -> Atom:
 
 def atom_document(atom: Atom) -> dict[str, Json]:
     """The canonical JSON of an atom; `times` stands there where it is not 1."""
-    name = next(name for name, kind in _NAMES.items() if kind is type(atom))
+    name = next(name for name, (kind, *_) in _READERS.items() if kind is type(atom))
     made: dict[str, Json] = {"mechanism": name}
-    for member in _READERS[name][0]:
+    for member in _READERS[name][1]:
         value = getattr(atom, member)
         made[member] = value.text if isinstance(value, Exact) else value
     if isinstance(atom, Points):
@@ -170,14 +167,13 @@ def _laplace(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> A
 
 def _discrete(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> Atom:
     (sigma,) = _above_zero(item, ("sigma",), path, codes)
-    steps = _count(item, "sensitivity", path, codes, 1, MAX_CHOICES)
-    return DiscreteGaussian(sigma=sigma, sensitivity=Exact(steps, 0), times=times)
+    steps = Exact(_count(item, "sensitivity", path, codes, 1, MAX_CHOICES), 0)
+    return DiscreteGaussian(sigma=sigma, sensitivity=steps, times=times)
 
 
 def _subsampled(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> Atom:
     rate, sigma, sensitivity = _above_zero(item, ("rate", "sigma", "sensitivity"), path, codes)
-    one: int = 10**rate.places
-    ensure(rate.numerator <= one, codes.value, f"{path}.rate", "at most 1", rate.text)
+    ensure(rate.numerator <= 10**rate.places, codes.value, f"{path}.rate", "at most 1", rate.text)
     return SubsampledGaussian(rate=rate, sigma=sigma, sensitivity=sensitivity, times=times)
 
 
@@ -185,15 +181,14 @@ def _points(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> At
     listed, place = item["points"], f"{path}.points"
     if not isinstance(listed, list) or not listed:
         raise Rejected(codes.form, place, "a list of pairs, not empty", listed)
-    most = f"at most {MAX_POINTS}"
-    ensure(len(listed) <= MAX_POINTS, codes.value, place, most, len(listed))
+    ensure(len(listed) <= MAX_POINTS, codes.value, place, f"at most {MAX_POINTS}", len(listed))
     points: list[tuple[Exact, Exact]] = []
     for i, pair in enumerate(listed):
         at = f"{place}[{i}]"
         if not isinstance(pair, list) or len(pair) != 2:
             raise Rejected(codes.form, at, "a pair of alpha and epsilon", pair)
         alpha, epsilon = _number(pair[0], at, codes), _number(pair[1], at, codes)
-        one: int = 10**alpha.places
+        one = 10**alpha.places
         ensure(alpha.numerator > one, codes.value, at, "an alpha above 1", alpha.text)
         ensure(epsilon.numerator >= 0, codes.value, at, "an epsilon of at least 0", epsilon.text)
         if points:
@@ -211,20 +206,12 @@ def _points(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> At
 
 LEAST_ORDER = Exact(10078125, 7)  # 1 + 1/128, the least of all orders
 _READERS = {
-    "randomized_response": (("probability", "choices"), _response),
-    "gaussian": (("sigma", "sensitivity"), _gaussian),
-    "laplace": (("scale", "sensitivity"), _laplace),
-    "discrete_gaussian": (("sigma", "sensitivity"), _discrete),
-    "subsampled_gaussian": (("rate", "sigma", "sensitivity"), _subsampled),
-    "rdp": (("points",), _points),
-}
-_NAMES: Mapping[str, type] = {
-    "randomized_response": RandomizedResponse,
-    "gaussian": Gaussian,
-    "laplace": Laplace,
-    "discrete_gaussian": DiscreteGaussian,
-    "subsampled_gaussian": SubsampledGaussian,
-    "rdp": Points,
+    "randomized_response": (RandomizedResponse, ("probability", "choices"), _response),
+    "gaussian": (Gaussian, ("sigma", "sensitivity"), _gaussian),
+    "laplace": (Laplace, ("scale", "sensitivity"), _laplace),
+    "discrete_gaussian": (DiscreteGaussian, ("sigma", "sensitivity"), _discrete),
+    "subsampled_gaussian": (SubsampledGaussian, ("rate", "sigma", "sensitivity"), _subsampled),
+    "rdp": (Points, ("points",), _points),
 }
 
 
@@ -232,8 +219,8 @@ def _above_zero(
     item: Mapping[str, Json], names: tuple[str, ...], path: str, codes: Codes
 ) -> list[Exact]:
     found = [_number(item[name], f"{path}.{name}", codes) for name in names]
-    for name, number in zip(names, found, strict=True):
-        ensure(number.numerator > 0, codes.value, f"{path}.{name}", "above 0", number.text)
+    for name, (number, _) in zip(names, found, strict=True):
+        ensure(number > 0, codes.value, f"{path}.{name}", "above 0", item[name])
     return found
 
 

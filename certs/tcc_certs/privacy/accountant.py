@@ -107,13 +107,14 @@ def stated(total: Total, delta: Exact, rule: str = PLD) -> Statement:
     sampled = [(part, n) for part, n in parts.items() if isinstance(part, SubsampledGaussian)]
     if sampled:
         return _between(sampled, delta, at, found)
-    if all(isinstance(part, Gaussian) for part in parts):
-        name, epsilon = GDP, gaussian_epsilon(gaussian_shift(parts), delta)
+    exact = all(isinstance(part, Gaussian) for part in parts)
+    if exact:
+        epsilon: int | None = gaussian_epsilon(gaussian_shift(parts), delta)
     else:
-        name, epsilon = PLD, losses_epsilon(frozenset(parts.items()), delta)
+        epsilon = losses_epsilon(frozenset(parts.items()), delta)
     if epsilon is None or epsilon >= found.epsilon:
         return found
-    return Statement(epsilon=epsilon, alpha=name, rdp=epsilon)
+    return Statement(epsilon=epsilon, alpha=GDP if exact else PLD, rdp=epsilon)
 
 
 def _between(
