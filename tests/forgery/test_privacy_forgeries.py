@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tcc_certs.core.atoms import Exact
+from tcc_certs.errors import Rejected
 from tcc_certs.kernel import check
 from tcc_certs.privacy.accountant import epsilon_text, stated, total_of
 from tcc_certs.privacy.atoms_file import atoms_of
@@ -297,3 +298,56 @@ def test_a_fallback_over_points_states_its_atoms_too() -> None:
     checked, data, records = points_run({"mode": "fallback", "atoms": atoms_of([LAPLACE])})
     assert records[-1]["eps_delta"]["delta"] == "0.00001"
     assert validate(data, checked).verdict == 0
+
+
+def test_a_ledger_names_the_rule_that_its_atoms_are_added_up_by() -> None:
+    checked, records = written({"top": 3, "atoms": atoms_of([GAUSSIAN])})
+    assert records[0]["accounting"] == "pld"
+    assert code_of(checked, records) == ""
+    # By the rule of older ledgers these atoms come to more: the sums are others then.
+    assert code_of(checked, changed(records, 0, accounting=None)) in {
+        "L704",
+        "L705",
+        "L706",
+        "L707",
+    }
+    assert code_of(checked, changed(records, 0, accounting="renyi")) == "D101"
+    assert code_of(checked, changed(records, 0, accounting=1)) == "L103"
+    plain, others = written({"top": 2}, atoms=False)
+    assert "accounting" not in others[0]
+    assert code_of(plain, changed(others, 0, accounting="pld")) == "L201"
+
+
+def test_a_ledger_that_names_no_rule_means_what_it_meant(tmp_path: Any) -> None:
+    data, checked = ranges(atoms=True)
+    told = {"top": 9, "atoms": atoms_of([GAUSSIAN]), "accounting": "renyi"}
+    records = honest(data, {"seed": SEED, **told}, probed)
+    assert "accounting" not in records[0]
+    assert code_of(checked, records) == ""
+    close, total = records[-1], total_of(atoms_of([GAUSSIAN]))
+    assert Exact(1, 5).text == close["eps_delta"]["delta"]
+    assert float(close["eps_delta"]["eps"]) > stated(total, Exact(1, 5), "renyi").epsilon / 1e10
+    # Taken up again it goes on by that rule.
+    path, whole = tmp_path / "run.ledger", chained([with_run_id(records[0]), *records[1:]])
+    path.write_bytes(b"".join(whole.splitlines(keepends=True)[:9]))
+    resume(load(data), path, SEED, quoter=probed)
+    again = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert validate(path.read_bytes(), checked).verdict == 0
+    assert again[-1]["eps_delta"] == close["eps_delta"]
+    with pytest.raises(SettingsError) as refused:
+        written({"top": 2, "accounting": "mine"})
+    assert refused.value.field == "accounting"
+
+
+def test_a_ledger_of_two_relations_of_neighbours_is_refused() -> None:
+    sampled = {"mechanism": "subsampled_gaussian", "rate": "0.1", "sigma": "2", "sensitivity": "1"}
+    checked, _, records = points_run({"atoms": atoms_of([sampled])})
+    assert code_of(checked, records) == ""
+    assert code_of(checked, changed(records, 0, atoms=[sampled, LAPLACE])) == "E104"
+    with pytest.raises(Rejected) as refused:
+        points_run({"atoms": atoms_of([sampled, LAPLACE])})
+    assert refused.value.code.value == "E104"
+    # Models that may be asked are looked at before anybody is.
+    with pytest.raises(Rejected) as refused:
+        written({"top": 2, "atoms": atoms_of([sampled])})
+    assert refused.value.code.value == "E104"

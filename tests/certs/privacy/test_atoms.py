@@ -106,3 +106,40 @@ def test_a_second_form_is_read_from_files_alone(value: dict[str, Any]) -> None:
         canonical_atom(value, "atom", Code.LEDGER_SCHEMA)
     assert refused.value.code is Code.LEDGER_SCHEMA
     assert atoms_of([atom_document(found)]) == (found,)
+
+
+DISCRETE = {"mechanism": "discrete_gaussian", "sigma": "2.5", "sensitivity": 3}
+SAMPLED = {"mechanism": "subsampled_gaussian", "rate": "0.01", "sigma": "1", "sensitivity": "1"}
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "place"),
+    [
+        (DISCRETE | {"sensitivity": "1.5"}, "E101", "atoms[0].sensitivity"),
+        (DISCRETE | {"sensitivity": 0}, "E102", "atoms[0].sensitivity"),
+        (DISCRETE | {"sensitivity": True}, "E101", "atoms[0].sensitivity"),
+        (DISCRETE | {"sensitivity": 10**18 + 1}, "E102", "atoms[0].sensitivity"),
+        (DISCRETE | {"sigma": "0"}, "E102", "atoms[0].sigma"),
+        (DISCRETE | {"rate": "1"}, "E101", "atoms[0]"),
+        (SAMPLED | {"rate": "0"}, "E102", "atoms[0].rate"),
+        (SAMPLED | {"rate": "1.000000000000000001"}, "E102", "atoms[0].rate"),
+        (SAMPLED | {"rate": 1}, "E101", "atoms[0].rate"),
+        (SAMPLED | {"rate": "-0.5"}, "E102", "atoms[0].rate"),
+        (SAMPLED | {"sigma": "0"}, "E102", "atoms[0].sigma"),
+        (SAMPLED | {"sensitivity": "0"}, "E102", "atoms[0].sensitivity"),
+        (SAMPLED | {"times": 0}, "E102", "atoms[0].times"),
+    ],
+)
+def test_discrete_and_subsampled_noise_is_held_to_its_range(
+    value: Any, code: str, place: str
+) -> None:
+    with pytest.raises(Rejected) as refused:
+        atoms_of([value])
+    assert (refused.value.code.value, refused.value.path) == (code, place)
+
+
+@pytest.mark.parametrize("value", [DISCRETE, SAMPLED, SAMPLED | {"rate": "1", "times": 10**9}])
+def test_discrete_and_subsampled_noise_is_its_document(value: dict[str, Any]) -> None:
+    assert atom_document(canonical_atom(value, "atom", Code.LEDGER_SCHEMA)) == value
+    with pytest.raises(Rejected):
+        canonical_atom(value | {"sensitivity": "01"}, "atom", Code.LEDGER_SCHEMA)
