@@ -120,6 +120,22 @@ def test_extras_stay_with_the_tool() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "due"),
+    [
+        ("discrete_gaussian(4.50, 3)", {"sigma": "4.5", "sensitivity": 3}),
+        (
+            "subsampled_gaussian(0.010, 1.1, 1)",
+            {"rate": "0.01", "sigma": "1.1", "sensitivity": "1"},
+        ),
+    ],
+)
+def test_discrete_and_subsampled_noise_is_an_atom(text: str, due: dict[str, object]) -> None:
+    model = "tool a { cost 0 .. 1 model m { %s } } plan = a"
+    (made,) = core(HEAD + model % f"atom {text} times 7")["tools"][0]["models"]
+    assert made["atom"] == {"mechanism": text.partition("(")[0], **due, "times": 7}
+
+
 def test_an_atom_stays_with_its_model_and_makes_the_core_1_1() -> None:
     model = "tool a { cost 0 .. 1 model m { price 1 %s } }"
     assert core(HEAD + model % "")["version"] == [1, 0]
@@ -147,6 +163,10 @@ def test_an_atom_stays_with_its_model_and_makes_the_core_1_1() -> None:
         ("randomized_response(0.5)", 34),
         ("gaussian(0, 1)", 34),
         ("laplace(-1, 1)", 34),
+        ("discrete_gaussian(1, 1.5)", 34),
+        ("subsampled_gaussian(0, 1, 1)", 34),
+        ("subsampled_gaussian(1.5, 1, 1)", 34),
+        ("subsampled_gaussian(0.5, 1)", 34),
         ("laplace(1, 1) times 0", 34),
         ("laplace(1, 1) times 1.5", 34),
         ("rdp(2)", 34),
