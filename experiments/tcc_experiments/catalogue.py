@@ -11,6 +11,7 @@ from tcc_experiments import (
     fallback,
     ledger,
     pareto,
+    request,
     soundness,
     stress,
     suites,
@@ -38,6 +39,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         pareto,
         adapters,
         pipeline,
+        request,
         arithmetic,
     )
 }
