@@ -164,9 +164,9 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
         tables=(
             Table(
                 name="adapters",
-                caption="No adapter was trained: the weights are synthetic, drawn from fixed "
+                caption="None of these was trained: their weights are synthetic, drawn from fixed "
                 "seeds, and `eps_train` and `delta_train` are the paper's figures, which nothing "
-                "here shows. The rest is made of validated ledgers. Exact, Surrogate, Fallback: "
+                "here shows. (The adapter of `request` is trained.) The rest is made of validated ledgers. Exact, Surrogate, Fallback: "
                 "runs of that mode in which a model with the adapter was asked; hops: how often in "
                 "all; `inference_epsilon`: mean of a hop.",
                 rows=table,

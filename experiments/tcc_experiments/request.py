@@ -387,6 +387,8 @@ def _summed(mine: Sequence[Row]) -> Row:
 EXPERIMENT = Experiment(
     name="request",
     title="A private request from end to end",
+    paper=(),
+    seconds={Size.QUICK: 15, Size.FULL: 60},
     revision=1,
     parts=parts,
     work=work,

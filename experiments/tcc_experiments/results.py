@@ -46,7 +46,8 @@ Not made again here, because the paper has too little of it, or because it canno
   again;
 - its bounds in Surrogate mode, and with them its means of kappa, -0.549 and -0.257: here bounds are
   multiples of the counts;
-- its adapters and their training: LoRA-A, B and C are names here, with synthetic weights;
+- its adapters and their training: LoRA-A, B and C are names here, with synthetic weights; one of
+  ours is trained from scratch (`request`);
 - its graphs and seeds: suites of the same description are drawn here;
 - its ten ledgers, which are not published: of its sizes and times the table has the printed
   figures;
