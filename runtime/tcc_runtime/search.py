@@ -40,7 +40,7 @@ from tcc_runtime.races.race import Race, Uniforms
 from tcc_runtime.races.rest import Rest
 from tcc_runtime.result import result_of
 from tcc_runtime.states import State, tables_of
-from tcc_runtime.terms.modes import Terms, terms_of
+from tcc_runtime.terms.modes import Terms, lowered, terms_of
 from tcc_runtime.terms.opening import race_key_of
 from tcc_runtime.terms.settings import Settings
 
@@ -170,7 +170,7 @@ class _Run:
         self._interrupts = interrupts
         self._tail: int | None = None
         self._numbers = numbers
-        self._tables = tables_of(artifact, settings.recipe, settings.inflate)
+        self._tables = tables_of(artifact, settings.recipe, settings.inflate, terms.rounded)
         self._refinement = refinement_of(artifact, terms, quoter, clock)
         self._constraints = constraints_of(
             artifact, terms.truncate if terms.cut else None, terms.root.held
@@ -199,14 +199,17 @@ class _Run:
 
     def made(self, follow: Follow | None) -> Run:
         """Steps until something stops it; the result."""
-        self._search.follow = follow
+        search = self._search
+        search.follow = follow
         try:
-            stop = self._search.run()
-            return result_of(
-                self._search, self.terms, self._refinement, self._tail, stop, self._observed
-            )
+            if self.terms.rounded is not None:
+                # Before a word is drawn: that counts are bounds depends on no arrival.
+                search.mode = "surrogate"
+                search.downgrade(lowered(search.claim), Guard.COUNT)
+            stop = search.run()
+            return result_of(search, self.terms, self._refinement, self._tail, stop, self._observed)
         finally:
-            self._search.let_go()
+            search.let_go()
 
     def go_on(self, spent: Spending | None, drawing: Drawing | None) -> None:
         """So much was spent before; questions draw on an account."""
@@ -282,11 +285,8 @@ class _Run:
         if not artifact.verified:
             node.append(Deep(search, self.terms.root.rank))
         counts = self._engine.counts
-        if counts is not None or settings.count_bits or not artifact.verified:
-            bits = settings.count_bits
-            node.append(
-                Counted(search, counts or (lambda state: counts_of(state, bits)), self._fall_back)
-            )
+        if counts is not None or not artifact.verified:
+            node.append(Counted(search, counts or counts_of, self._fall_back))
         if asking is not None:
             node.append(asking.ask)
             leaf.append(asking.ask)
