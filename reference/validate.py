@@ -22,6 +22,7 @@ from types import SimpleNamespace as Space
 from typing import Any
 
 from blake3 import blake3
+
 CTX, TINY, BIG = Context(200, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX), Fraction(1, 10**199), 2**53 - 1
 COLUMNS = {"edge_start": "Qn+1", "edge_call": "Ie", "edge_target": "Ie", "rank": "In",
     "accept": "Bn", "plans": "Qn*", "race_count": "Qn*", "cost_to_go": "qn", "core": "B*",
@@ -112,7 +113,6 @@ def container(raw: bytes) -> dict[str, Any]:  # the columns: artifact.md, sectio
     text = written(due)
     need(raw[8:base] == text + b" " * (-(8 + len(text)) % 64) and at == len(raw), "header")
     return found
-
 def check_artifact(raw: bytes) -> Space:  # its certificates: artifact.md, sections 3 to 5
     found = container(raw)
     a = Space(**found, digest=found["manifest digest"])
@@ -265,7 +265,7 @@ def check_run(raw: bytes, a: Space) -> str:  # a replay: each record is the one 
         if record["kind"] == "recovered":
             n = record["dropped_bytes"]
             due = {"kind": "recovered", "records": at, "dropped_bytes": n}
-            need(written(record) == written(due) and type(n) is int and n >= 0, f"line {at + 1}: recovered")
+            need(written(record) == written(due) and type(n) is int and n >= 0, f"line {at + 1}")
         elif record is not close:
             if not expected:
                 need(not over and not capped, f"line {at + 1}: the run had to end")

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tcc_certs.errors import Code
+from tcc_certs.formats.decimals import parse_decimal
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.constraints import constraints_of
@@ -28,7 +30,7 @@ from tcc_runtime.interrupts import Interrupts
 from tcc_runtime.item import Item, calls_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.loop import Check, Follow, Search
-from tcc_runtime.numbers.ladder import Numbers, begin_with, rung_of
+from tcc_runtime.numbers.ladder import Numbers, begin_with, heuristic_of, rung_of
 from tcc_runtime.numbers.rung import PROVEN, Precision
 from tcc_runtime.numbers.tail import Ended, tail_lse
 from tcc_runtime.outcome import Run
@@ -77,6 +79,7 @@ def search(
     account: Account | None = None,
     spent: Spending | None = None,
     drawing: Drawing | None = None,
+    pam: bool = False,
 ) -> Run:
     """Finds the best plans of one realised race, and shows that no other is better.
 
@@ -97,6 +100,7 @@ def search(
         spent: what of these caps was spent before, by others of the same session; it is in what the
             run has spent in the end.
         drawing: draws on the account of a session; of a run that nobody records.
+        pam: give each plan its PaM value too, for ranking alone; nothing else changes.
 
     Raises:
         SettingsError: the artifact does not allow these settings.
@@ -124,6 +128,7 @@ def search(
 
         def begun() -> _Run:
             run = _Run(artifact, terms, engine, numbers, interrupts, began, clock, quoter, recorder)
+            run.pam = pam
             run.go_on(spent, drawing)
             return run
 
@@ -169,6 +174,7 @@ class _Run:
         self._began, self._clock = began, clock
         self._interrupts = interrupts
         self._tail: int | None = None
+        self.pam = False
         self._numbers = numbers
         self._tables = tables_of(artifact, settings.recipe, settings.inflate, terms.rounded)
         self._refinement = refinement_of(artifact, terms, quoter, clock)
@@ -207,7 +213,9 @@ class _Run:
                 search.mode = "surrogate"
                 search.downgrade(lowered(search.claim), Guard.COUNT)
             stop = search.run()
-            return result_of(search, self.terms, self._refinement, self._tail, stop, self._observed)
+            heuristic = self._heuristic() if self.pam else None
+            told = self._refinement, self._tail, stop, self._observed, heuristic
+            return result_of(search, self.terms, *told)
         finally:
             search.let_go()
 
@@ -247,6 +255,16 @@ class _Run:
             self._engine.precision,
             exact=self._numbers == "mpfr",
             root=self.terms.root,
+        )
+
+    def _heuristic(self) -> Callable[[Item], int]:
+        """The PaM value of a leaf of this run."""
+        return heuristic_of(
+            self._tables,
+            parse_decimal(self.terms.settings.tau, "tau", Code.LEDGER_SCHEMA),
+            self._engine.precision,
+            fresh=self.terms.race == "literal",
+            cost_of=None if self._refinement is None else self._refinement.low,
         )
 
     def _fall_back(self) -> None:
