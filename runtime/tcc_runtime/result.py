@@ -92,7 +92,8 @@ def _law(search: Search, terms: Terms, refinement: Refinement | None) -> str:
     """What the best plans are draws of."""
     if search.mode == "fallback" or terms.race == "literal":
         return "none"
-    return "softmax" if refinement is None or refinement.same else "run_wise_only"
+    same = not search.switched and (refinement is None or refinement.same)
+    return "softmax" if same else "run_wise_only"
 
 
 def _plan(

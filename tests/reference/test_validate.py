@@ -1,4 +1,4 @@
-"""The validator to be read agrees with the definition on what it takes, and refuses every forgery."""
+"""The validator to be read agrees with the definition, and refuses every forgery that it takes."""
 
 from __future__ import annotations
 
