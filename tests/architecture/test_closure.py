@@ -47,10 +47,10 @@ BOUNDS = {
     "check without the core's schema": (2640, 1645),
     "check with all": (4950, 3175),
     "check --core": (6340, 4060),
-    "validate": (11145, 6945),
-    "validate atoms": (11815, 7340),
+    "validate": (11230, 6990),
+    "validate atoms": (11900, 7390),
     "validate session": (8130, 5175),
-    "validate models session": (10285, 6505),
+    "validate models session": (10360, 6555),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/")
