@@ -47,7 +47,7 @@ BOUNDS = {
     "check without the core's schema": (2640, 1645),
     "check with all": (4950, 3175),
     "check --core": (6340, 4060),
-    "validate": (11230, 6990),
+    "validate": (11230, 7000),
     "validate atoms": (11900, 7390),
     "validate session": (8130, 5175),
     "validate models session": (10360, 6555),
