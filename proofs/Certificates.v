@@ -192,6 +192,122 @@ Proof.
   destruct (Halive q) as [-> | H]; [lia | specialize (strict H); destruct (accept q); lia].
 Qed.
 
+(* Counts rounded up, by whatever `up`: bounds of the exact ones, and superadditive. *)
+Theorem rounded_counts_are_bounds d m up : holds rank d -> (forall x, x <= up x) ->
+  holds (fun q l => up (masses d q l)) m ->
+  (forall q, masses d q (row m q) <= m q) /\ (forall q, weighed d q <= m q).
+Proof.
+  intros Hd Hup Hm. assert (H : forall q, masses d q (row m q) <= m q).
+  { intros q. rewrite (Hm q). apply Hup. }
+  split; [exact H | exact (superadditive_counts_are_bounds d m Hd H)].
+Qed.
+
+Lemma sum_nonneg l : (forall x, In x l -> 0 <= x) -> 0 <= sum l.
+Proof.
+  induction l as [|x l IH]; simpl; intros H; [lia|].
+  assert (H1 := H x (or_introl eq_refl)). assert (0 <= sum l); [|lia].
+  apply IH. intros y Hy. apply H. right. exact Hy.
+Qed.
+
+Lemma sum_has l x : (forall y, In y l -> 0 <= y) -> In x l -> x <= sum l.
+Proof.
+  induction l as [|y l IH]; intros H Hin; [destruct Hin|].
+  simpl. destruct Hin as [<-|Hx].
+  - assert (0 <= sum l); [|lia]. apply sum_nonneg. intros z Hz. apply H. right. exact Hz.
+  - assert (H1 := H y (or_introl eq_refl)). assert (x <= sum l); [|lia].
+    apply IH; [|exact Hx]. intros z Hz. apply H. right. exact Hz.
+Qed.
+
+(* So where a count is too wide on any path, that of the root is. *)
+Theorem counts_fall_along_edges d m : alive -> (forall q, masses d q (row m q) <= m q) ->
+  forall q a p, In (a, p) (edges q) -> m p <= m q.
+Proof.
+  intros Halive Hm q a p He. assert (Hpos := counts_are_positive d m Halive Hm).
+  refine (Z.le_trans _ _ _ _ (Hm q)). unfold masses, row. rewrite map_map. cbn [fst snd].
+  assert (Hmass : forall e, In e (edges q) -> 0 <= mass d q e (m (snd e))).
+  { intros e _. unfold mass. assert (H1 := W_pos (fst e)).
+    assert (H2 := unit_pos (d q - 1 - d (snd e))). assert (H3 := Hpos (snd e)).
+    repeat apply Z.mul_nonneg_nonneg; lia. }
+  assert (Hone : m p <= mass d q (a, p) (m p)).
+  { unfold mass. cbn [fst snd]. assert (H1 := W_pos a). assert (H2 := unit_pos (d q - 1 - d p)).
+    assert (H3 := Hpos p). rewrite <- (Z.mul_1_l (m p)) at 1. apply Z.mul_le_mono_nonneg_r; [lia|].
+    change 1 with (1 * 1). apply Z.mul_le_mono_nonneg; lia. }
+  assert (Hsum : mass d q (a, p) (m p) <= sum (map (fun e => mass d q e (m (snd e))) (edges q))).
+  { apply sum_has.
+    - intros y Hy. apply in_map_iff in Hy as [e [<- Hin]]. apply Hmass, Hin.
+    - apply in_map_iff. exists (a, p). split; [reflexivity | exact He]. }
+  assert (0 <= (if accept q then unit (d q) else 0)).
+  { destruct (accept q); [apply Z.lt_le_incl, unit_pos | lia]. }
+  lia.
+Qed.
+
+(* With up x <= (1 + 1/D) x the rounded count is at most (1 + 1/D)^(d+1) times the exact one;
+   D = 2^(b-1) where b bits are kept. *)
+Theorem rounding_adds_little d m n up D : holds rank d -> alive -> 0 < D ->
+  (forall x, 0 <= x -> D * up x <= (D + 1) * x) ->
+  holds (race_count d) m -> holds (fun q l => up (masses d q l)) n ->
+  (forall q, masses d q (row n q) <= n q) ->
+  forall q, D ^ Z.of_nat (S (d q)) * n q <= (D + 1) ^ Z.of_nat (S (d q)) * m q.
+Proof.
+  intros Hd Halive HD Hup Hm Hn Hsup q. induction q as [q IH] using (below_ind M).
+  assert (Hmpos : forall p, 0 < m p).
+  { apply (counts_are_positive d m Halive). intros p. rewrite (Hm p). unfold race_count. lia. }
+  assert (Hnpos := counts_are_positive d n Halive Hsup).
+  set (k := Z.of_nat (d q)).
+  assert (Hk : 0 <= k) by (unfold k; lia).
+  assert (HP : 0 < D ^ k) by (apply Z.pow_pos_nonneg; lia).
+  assert (HQ : 0 < (D + 1) ^ k) by (apply Z.pow_pos_nonneg; lia).
+  assert (HPQ : D ^ k <= (D + 1) ^ k) by (apply Z.pow_le_mono_l; lia).
+  (* each target is off by so much at most, as its rank is below q's *)
+  assert (Hto : forall a p, In (a, p) (edges q) -> D ^ k * n p <= (D + 1) ^ k * m p).
+  { intros a p He. assert (Hlt := rank_falls d Hd q a p He).
+    assert (Hpow : forall b, 0 < b -> b ^ k = b ^ (k - Z.of_nat (S (d p))) * b ^ Z.of_nat (S (d p))).
+    { intros b Hb. rewrite <- Z.pow_add_r by (unfold k; lia). f_equal. lia. }
+    rewrite (Hpow D) by lia. rewrite (Hpow (D + 1)) by lia.
+    assert (H1 := IH a p He). set (u := k - Z.of_nat (S (d p))).
+    assert (Hu : 0 <= u) by (unfold u, k; lia).
+    assert (Hl : D ^ u <= (D + 1) ^ u) by (apply Z.pow_le_mono_l; lia).
+    assert (0 < D ^ u) by (apply Z.pow_pos_nonneg; lia).
+    assert (0 <= D ^ Z.of_nat (S (d p)) * n p).
+    { apply Z.mul_nonneg_nonneg; [apply Z.pow_nonneg; lia | apply Z.lt_le_incl, Hnpos]. }
+    rewrite <- !Z.mul_assoc. apply Z.mul_le_mono_nonneg; lia. }
+  assert (Hmasses : D ^ k * masses d q (row n q) <= (D + 1) ^ k * masses d q (row m q)).
+  { unfold masses, row. rewrite !map_map. cbn [fst snd]. rewrite !Z.mul_add_distr_l.
+    apply Z.add_le_mono.
+    - clear IH. revert Hto. induction (edges q) as [|[a p] l IHl]; simpl; intros Hto; [lia|].
+      rewrite !Z.mul_add_distr_l. apply Z.add_le_mono.
+      + unfold mass. cbn [fst snd]. assert (H1 := Hto a p (or_introl eq_refl)).
+        assert (H2 := W_pos a). assert (H3 := unit_pos (d q - 1 - d p)).
+        set (w := W a * unit (d q - 1 - d p)).
+        assert (0 <= w) by (unfold w; apply Z.mul_nonneg_nonneg; lia).
+        replace (D ^ k * (w * n p)) with (w * (D ^ k * n p)) by ring.
+        replace ((D + 1) ^ k * (w * m p)) with (w * ((D + 1) ^ k * m p)) by ring.
+        apply Z.mul_le_mono_nonneg_l; assumption.
+      + apply IHl. intros b r Hr. apply (Hto b r). right. exact Hr.
+    - destruct (accept q); [|lia]. apply Z.mul_le_mono_nonneg_r; [|exact HPQ].
+      apply Z.lt_le_incl, unit_pos. }
+  assert (Hx : 0 <= masses d q (row n q)).
+  { unfold masses, row. rewrite map_map. cbn [fst snd].
+    assert (0 <= sum (map (fun e => mass d q e (n (snd e))) (edges q))).
+    { apply sum_nonneg. intros y Hy. apply in_map_iff in Hy as [e [<- _]]. unfold mass.
+      assert (H1 := W_pos (fst e)). assert (H2 := unit_pos (d q - 1 - d (snd e))).
+      assert (H3 := Hnpos (snd e)). repeat apply Z.mul_nonneg_nonneg; lia. }
+    assert (0 <= (if accept q then unit (d q) else 0)).
+    { destruct (accept q); [apply Z.lt_le_incl, unit_pos | lia]. }
+    lia. }
+  assert (Hr := Hup _ Hx). rewrite <- (Hn q) in Hr.
+  rewrite Nat2Z.inj_succ, !Z.pow_succ_r by lia. fold k.
+  rewrite (Hm q). fold (row m q). unfold race_count.
+  replace (D * D ^ k * n q) with (D ^ k * (D * n q)) by ring.
+  replace ((D + 1) * (D + 1) ^ k * masses d q (row m q))
+    with ((D + 1) * ((D + 1) ^ k * masses d q (row m q))) by ring.
+  refine (Z.le_trans _ (D ^ k * ((D + 1) * masses d q (row n q))) _ _ _).
+  - apply Z.mul_le_mono_nonneg_l; lia.
+  - replace (D ^ k * ((D + 1) * masses d q (row n q)))
+      with ((D + 1) * (D ^ k * masses d q (row n q))) by ring.
+    apply Z.mul_le_mono_nonneg_l; lia.
+Qed.
+
 (* C5: best (least or greatest) sum over the plans; `le x y` is "x is as good as y". *)
 Section Best.
 Variables (op : Z -> Z -> Z) (le : Z -> Z -> Prop).

@@ -40,6 +40,7 @@ def run_fields(
             "value": p.value,
             "leaf_id": p.leaf_id,
             **({"assumed": list(p.assumed)} if p.assumed else {}),
+            **({} if p.pam is None else {"pam": {"value": p.pam[0], "rank": p.pam[1]}}),
         }
         for p in run.plans
     ]
@@ -50,6 +51,7 @@ def run_fields(
         "stop": str(run.stop),
         "after": list(run.after) or None,
         "plans": plans,
+        "pam_claim": "NoCert" if any(p.pam for p in run.plans) else None,
         "expansions": run.expansions,
         "predicted_expansions": known,
         "estimated_expansions": None if estimated is None else estimate_fields(estimated),
@@ -94,6 +96,8 @@ def print_run(
         screen.say(f"{place:>3}. {' '.join(plan.calls) or nothing}")
         cost = plan.cost if plan.cost_high is None else f"{plan.cost} .. {plan.cost_high}"
         screen.say(f"     value {plan.value}, cost {cost}", dim=True)
+        if plan.pam is not None:
+            screen.say(f"     PaM {plan.pam[0]}, rank {plan.pam[1]}: NoCert", dim=True)
         if plan.assumed:
             screen.say(f"     assumes the answers in {shortened(plan.assumed)}", dim=True)
     if not run.plans:

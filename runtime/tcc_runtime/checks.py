@@ -118,6 +118,7 @@ class Counted:
             # holds of bounds holds if m is no less than its sum in *every* state, which nobody has
             # shown: nothing is claimed.
             search.mode = "surrogate"
+            search.switched = True
             search.downgrade(Claim.NONE, Guard.COUNT)
         return None
 

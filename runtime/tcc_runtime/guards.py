@@ -64,14 +64,9 @@ class Counts(StrEnum):
     WRONG = "wrong"
 
 
-def counts_of(state: State, count_bits: int) -> Counts:
-    """What the count of an opened state, and those of its children, are good for.
-
-    Args:
-        count_bits: most bits of a count that is used; 0 is no limit.
-    """
-    too_wide = 0 < count_bits < state.count.bit_length()
-    if too_wide or state.count == 0 or not state.complete:
+def counts_of(state: State) -> Counts:
+    """What the count of an opened state, and those of its children, are good for."""
+    if state.count == 0 or not state.complete:
         return Counts.NONE
     if state.slack < 0 or not state.sound:
         return Counts.WRONG

@@ -24,6 +24,7 @@ class Found:
     """A plan that the run found: canonical calls, cost, value, and L in hex.
 
     `cost_high` is above the cost where that of a call was never known, only its range; else None.
+    `pam` is a PaM value for ranking alone, and its rank among the plans, where it was asked for.
     `assumed` are those of its calls that have observed values, in their order: the plan goes on
     so where the world answers so.
     """
@@ -34,6 +35,7 @@ class Found:
     leaf_id: str
     cost_high: str | None = None
     assumed: tuple[str, ...] = ()
+    pam: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

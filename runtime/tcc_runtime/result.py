@@ -6,6 +6,9 @@ at each item of the frontier.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from tcc_certs.formats.fixed import format_q64
 from tcc_runtime.asking.refine import Refinement
 from tcc_runtime.guards import Stop
@@ -23,6 +26,7 @@ def result_of(
     tail: int | None,
     stop: Stop,
     observed: frozenset[str],
+    heuristic: Callable[[Item], int] | None = None,
 ) -> Run:
     """What a search has shown.
 
@@ -31,6 +35,7 @@ def result_of(
         tail: T_K, where the run looked at short plans alone.
         stop: why it ended.
         observed: the calls with observed values.
+        heuristic: the PaM value of a leaf, where it is asked for.
     """
     left, best = None, search.incumbent
     try:
@@ -42,7 +47,7 @@ def result_of(
         claim_type=search.claim if stop.certifies else Claim.NONE,
         law=_law(search, terms, refinement),
         stop=stop,
-        plans=tuple([_plan(*found, refinement, observed) for found in search.best]),
+        plans=_plans(search, refinement, observed, heuristic),
         expansions=search.expansions,
         leaves=len(search.found),
         frontier_key=None if left is None else format_q64(left),
@@ -59,6 +64,25 @@ def result_of(
     )
 
 
+def _plans(
+    search: Search,
+    refinement: Refinement | None,
+    observed: frozenset[str],
+    heuristic: Callable[[Item], int] | None,
+) -> tuple[Found, ...]:
+    """The best plans found; where PaM values are asked for, with these and their order."""
+    plans = [_plan(*found, refinement, observed) for found in search.best]
+    if heuristic is None:
+        return tuple(plans)
+    # In fallback the value of a leaf is its PaM value.
+    falls = search.mode == "fallback"
+    values = [order if falls else -heuristic(leaf) for order, _, leaf in search.best]
+    by = sorted(range(len(plans)), key=lambda at: (values[at], search.best[at][1]))
+    for rank, at in enumerate(by, 1):
+        plans[at] = replace(plans[at], pam=(format_q64(-values[at]), rank))
+    return tuple(plans)
+
+
 def _materialised(search: Search) -> int:
     """The leaves that were pushed: those that were popped, and those that were not."""
     return len(search.found) + sum(item[VIEW] is None for item in search.frontier())
@@ -68,7 +92,8 @@ def _law(search: Search, terms: Terms, refinement: Refinement | None) -> str:
     """What the best plans are draws of."""
     if search.mode == "fallback" or terms.race == "literal":
         return "none"
-    return "softmax" if refinement is None or refinement.same else "run_wise_only"
+    same = not search.switched and (refinement is None or refinement.same)
+    return "softmax" if same else "run_wise_only"
 
 
 def _plan(

@@ -52,6 +52,7 @@ def resume(
     engine: Engine = QUICKEST,
     adapters: Iterable[Adapter] | None = None,
     account: Account | None = None,
+    pam: bool = False,
 ) -> Run:
     """Takes a run up again; one whose ledger is closed is only played again.
 
@@ -70,6 +71,7 @@ def resume(
         engine: how it is computed, whoever computed its prefix.
         adapters: as of a search; those of the ledger.
         account: as of a search; that of the ledger.
+        pam: as of a search.
 
     Raises:
         ResumeError: the ledger holds no record, or not this artifact's run with this seed.
@@ -88,9 +90,8 @@ def resume(
             recorder = Replaying(prefix, handle, path, withhold=withhold, sync_ms=sync_ms)
             asked = Answered(prefix.answers, quoter)
             clock = _clock(recorder)
-            return search(
-                artifact, settings, recorder, on_expand, clock, asked, engine, adapters, account
-            )
+            told = on_expand, clock, asked, engine, adapters, account
+            return search(artifact, settings, recorder, *told, pam=pam)
     except LedgerError:
         raise
     except OSError as error:

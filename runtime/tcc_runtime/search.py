@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tcc_certs.errors import Code
+from tcc_certs.formats.decimals import parse_decimal
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.constraints import constraints_of
@@ -28,7 +30,7 @@ from tcc_runtime.interrupts import Interrupts
 from tcc_runtime.item import Item, calls_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.loop import Check, Follow, Search
-from tcc_runtime.numbers.ladder import Numbers, begin_with, rung_of
+from tcc_runtime.numbers.ladder import Numbers, begin_with, heuristic_of, rung_of
 from tcc_runtime.numbers.rung import PROVEN, Precision
 from tcc_runtime.numbers.tail import Ended, tail_lse
 from tcc_runtime.outcome import Run
@@ -40,7 +42,7 @@ from tcc_runtime.races.race import Race, Uniforms
 from tcc_runtime.races.rest import Rest
 from tcc_runtime.result import result_of
 from tcc_runtime.states import State, tables_of
-from tcc_runtime.terms.modes import Terms, terms_of
+from tcc_runtime.terms.modes import Terms, lowered, terms_of
 from tcc_runtime.terms.opening import race_key_of
 from tcc_runtime.terms.settings import Settings
 
@@ -77,6 +79,7 @@ def search(
     account: Account | None = None,
     spent: Spending | None = None,
     drawing: Drawing | None = None,
+    pam: bool = False,
 ) -> Run:
     """Finds the best plans of one realised race, and shows that no other is better.
 
@@ -97,6 +100,7 @@ def search(
         spent: what of these caps was spent before, by others of the same session; it is in what the
             run has spent in the end.
         drawing: draws on the account of a session; of a run that nobody records.
+        pam: give each plan its PaM value too, for ranking alone; nothing else changes.
 
     Raises:
         SettingsError: the artifact does not allow these settings.
@@ -124,6 +128,7 @@ def search(
 
         def begun() -> _Run:
             run = _Run(artifact, terms, engine, numbers, interrupts, began, clock, quoter, recorder)
+            run.pam = pam
             run.go_on(spent, drawing)
             return run
 
@@ -169,8 +174,9 @@ class _Run:
         self._began, self._clock = began, clock
         self._interrupts = interrupts
         self._tail: int | None = None
+        self.pam = False
         self._numbers = numbers
-        self._tables = tables_of(artifact, settings.recipe, settings.inflate)
+        self._tables = tables_of(artifact, settings.recipe, settings.inflate, terms.rounded)
         self._refinement = refinement_of(artifact, terms, quoter, clock)
         self._constraints = constraints_of(
             artifact, terms.truncate if terms.cut else None, terms.root.held
@@ -199,14 +205,19 @@ class _Run:
 
     def made(self, follow: Follow | None) -> Run:
         """Steps until something stops it; the result."""
-        self._search.follow = follow
+        search = self._search
+        search.follow = follow
         try:
-            stop = self._search.run()
-            return result_of(
-                self._search, self.terms, self._refinement, self._tail, stop, self._observed
-            )
+            if self.terms.rounded is not None:
+                # Before a word is drawn: that counts are bounds depends on no arrival.
+                search.mode = "surrogate"
+                search.downgrade(lowered(search.claim), Guard.COUNT)
+            stop = search.run()
+            heuristic = self._heuristic() if self.pam else None
+            told = self._refinement, self._tail, stop, self._observed, heuristic
+            return result_of(search, self.terms, *told)
         finally:
-            self._search.let_go()
+            search.let_go()
 
     def go_on(self, spent: Spending | None, drawing: Drawing | None) -> None:
         """So much was spent before; questions draw on an account."""
@@ -246,6 +257,16 @@ class _Run:
             root=self.terms.root,
         )
 
+    def _heuristic(self) -> Callable[[Item], int]:
+        """The PaM value of a leaf of this run."""
+        return heuristic_of(
+            self._tables,
+            parse_decimal(self.terms.settings.tau, "tau", Code.LEDGER_SCHEMA),
+            self._engine.precision,
+            fresh=self.terms.race == "literal",
+            cost_of=None if self._refinement is None else self._refinement.low,
+        )
+
     def _fall_back(self) -> None:
         """Fallback from here on: every leaf gets its heuristic value, every node its bound."""
         race = self._fallback()
@@ -282,11 +303,8 @@ class _Run:
         if not artifact.verified:
             node.append(Deep(search, self.terms.root.rank))
         counts = self._engine.counts
-        if counts is not None or settings.count_bits or not artifact.verified:
-            bits = settings.count_bits
-            node.append(
-                Counted(search, counts or (lambda state: counts_of(state, bits)), self._fall_back)
-            )
+        if counts is not None or not artifact.verified:
+            node.append(Counted(search, counts or counts_of, self._fall_back))
         if asking is not None:
             node.append(asking.ask)
             leaf.append(asking.ask)

@@ -23,6 +23,7 @@ class Standing(Frontier):
     Attributes:
         race, mode, claim: those in force.
         fired: the guards that fired, in the order of their first firing.
+        switched: whether counts became bounds once an arrival was drawn: no law is known then.
         clamping: whether numbers may have to be clamped.
         sink: gets every step; None: there is none.
     """
@@ -33,6 +34,7 @@ class Standing(Frontier):
         self.mode: Mode = mode
         self.claim = claim
         self.fired: list[Guard] = []
+        self.switched = False
         self.clamping = False
         self.sink: Sink | None = None
 

@@ -3,8 +3,8 @@
 Text: docs/spec/race.md, sections 3 to 5.  A node's state is a set of states of the automaton: one
 where the automaton is deterministic; else all those that its prefix may have led to, made as far as
 the run goes and shared by all nodes with one set.  All nodes of all runs over one artifact with one
-recipe and one inflation share them.  Cost: the edges of the members, the first time that a set is
-expanded.
+recipe, one inflation and one rounding share them.  Cost: the edges of the members, the first time
+that a set is expanded.
 """
 
 from __future__ import annotations
@@ -265,14 +265,17 @@ class Tables:
         views: what rungs and races have made of them, by the name of who did.
     """
 
-    def __init__(self, artifact: Artifact, recipe: str, inflate: str = "1") -> None:
+    def __init__(
+        self, artifact: Artifact, recipe: str, inflate: str = "1", bits: int | None = None
+    ) -> None:
         self.artifact: Final[Artifact] = artifact
-        self.count: Final[Callable[[int], int]] = race_counts(artifact, inflate)
+        self.count: Final[Callable[[int], int]] = race_counts(artifact, inflate, bits)
         self.ranks: Final[Sequence[int]] = artifact.automaton.rank
         self.residual: Final[Callable[[int], int]] = residual_bound(artifact, recipe)
         self.sets: Final[bool] = artifact.nondeterministic
         self.trusted: Final[bool] = artifact.verified
-        self.exact: Final[bool] = artifact.manifest.counts == "exact" and inflate == "1"
+        own = inflate == "1" and bits is None
+        self.exact: Final[bool] = artifact.manifest.counts == "exact" and own
         beta, places = artifact.manifest.beta
         self.beta: Final[int] = beta
         self.unit: Final[int] = 10 ** (places + _NANO_PLACES)
@@ -300,11 +303,11 @@ class Tables:
         return found
 
 
-def tables_of(artifact: Artifact, recipe: str, inflate: str) -> Tables:
-    """The tables of an artifact, a recipe and an inflation, kept with the artifact."""
-    name = f"tables.{recipe}.{inflate}"
+def tables_of(artifact: Artifact, recipe: str, inflate: str, bits: int | None = None) -> Tables:
+    """The tables of an artifact, a recipe, an inflation and a rounding, kept with the artifact."""
+    name = f"tables.{recipe}.{inflate}.{bits}"
     found = artifact.kept.get(name)
     # Of many runs over a large artifact, the states that all of them touch may be too many to keep.
     if not isinstance(found, Tables) or found.size > _MOST_STATES:
-        found = artifact.kept[name] = Tables(artifact, recipe, inflate)
+        found = artifact.kept[name] = Tables(artifact, recipe, inflate, bits)
     return found

@@ -47,10 +47,10 @@ BOUNDS = {
     "check without the core's schema": (2640, 1650),
     "check with all": (4950, 3175),
     "check --core": (6340, 4060),
-    "validate": (11155, 6955),
-    "validate atoms": (12525, 7800),
+    "validate": (11240, 7010),
+    "validate atoms": (12615, 7850),
     "validate session": (8135, 5180),
-    "validate models session": (10295, 6515),
+    "validate models session": (10370, 6565),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/")

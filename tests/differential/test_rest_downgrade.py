@@ -1,8 +1,7 @@
 """Down to fallback while parts of nodes are left: runtime, validator and reference agree.
 
 By counts alone no verified artifact gets there, as no state's count is wider than the root's.  So
-here a count that is small, not large, makes the guard fire, in all three; that counts are limited
-at all stands in the ledger, since the validator measures none where they are not.
+here a count that is small, not large, makes a guard fire, in all three.
 """
 
 from __future__ import annotations
@@ -12,23 +11,21 @@ from fractions import Fraction
 
 import pytest
 
-from tcc_certs.replay import turn as replayed
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
 from tcc_runtime.guards import Counts, counts_of
 from tcc_runtime.search import Engine
 from tests.differential.test_ledgers import STARTED, drawn, runtime_ledger
+from tests.oracle_ledger.falling import counts_fall
 from tests.oracle_ledger.upper import drawn_upper
 from tests.oracle_ledger.writer import Plan, Reference, chained
-
-LIMITED = 1 << 20
 
 
 @pytest.fixture(params=[1, 9, 20, 40])
 def least(request, monkeypatch):
     """A count of so many bits or fewer fires the guard."""
     most = request.param
-    monkeypatch.setattr(replayed, "too_wide", lambda header, bits: bits <= most)
+    counts_fall(monkeypatch, lambda bits: bits <= most)
     return most
 
 
@@ -36,7 +33,7 @@ def fires(most):
     """The run's guard, likewise."""
 
     def counts(state):
-        return Counts.NONE if state.count.bit_length() <= most else counts_of(state, 0)
+        return Counts.NONE if state.count.bit_length() <= most else counts_of(state)
 
     return counts
 
@@ -66,7 +63,6 @@ def test_what_is_left_of_a_node_goes_on_in_fallback(least):
             made = drawn_upper(rng)
             checked, artifact = made.checked, load(made.data)
         told = {"seed": rng.randbytes(32), "race": "rest", "top": rng.choice([1, 2, 5, 1000])}
-        told["count_bits"] = LIMITED
         if rng.random() < 0.3:
             told |= {"mode": "surrogate", "inflate": "2.5"}
         engine = Engine(numbers=rng.choice((None, "mpfr")), counts=fires(least))

@@ -11,11 +11,13 @@ from blake3 import blake3
 
 from tcc_certs.replay import validate
 from tcc_experiments.q64 import q64_of
+from tcc_runtime.guards import Counts, counts_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import Memory
-from tcc_runtime.search import search
+from tcc_runtime.search import QUICKEST, Engine, search
 from tcc_runtime.terms.settings import Settings
 from tests.differential.tree_oracle import Oracle, Tree
+from tests.oracle_ledger.falling import counts_fall
 from tests.runtime.graphs import free_core, named_rows, opened, random_network, random_rows
 
 NUMBERS = range(6)
@@ -50,10 +52,11 @@ def case(number: int, kind: str, tilt: int, inflate: str = "1"):
     return artifact, tree
 
 
-def recorded(artifact, **told):
+def recorded(artifact, engine=QUICKEST, **told):
     """A run that the validator passes, and its records."""
     sink = Memory()
-    run = search(artifact, Settings(**{"race": "coupled", **told}), Recorder(sink, started_ms=7))
+    settings = Settings(**{"race": "coupled", **told})
+    run = search(artifact, settings, Recorder(sink, started_ms=7), engine=engine)
     ledger = bytes(sink.data)
     found = validate(ledger, artifact.kept["test.bytes"])
     assert (found.verdict, found.findings) == (0, ())
@@ -199,7 +202,7 @@ def test_every_number_of_a_fallback_run(number, kind, tau):
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_a_run_that_comes_down_to_fallback_has_its_values(number):
+def test_a_run_that_comes_down_to_fallback_has_its_values(number, monkeypatch):
     seen = set()
     for told in ({"keys": "finalized"}, {"keys": "anchored"}, {"race": "rest"}):
         artifact, tree = case(number, "network", 8)
@@ -208,9 +211,14 @@ def test_a_run_that_comes_down_to_fallback_has_its_values(number):
         values = {digest: value for value, digest, _ in due.fallback}
         widths = {artifact.race_count(q).bit_length() for q in range(artifact.manifest.states)}
         for bits in sorted(widths):
-            run, records = recorded(artifact, seed=seed, top=2, count_bits=bits, **told)
+
+            def counts(state, bits=bits):
+                return Counts.NONE if state.count.bit_length() > bits else counts_of(state)
+
+            counts_fall(monkeypatch, lambda wide, bits=bits: wide > bits)
+            run, records = recorded(artifact, Engine(counts=counts), seed=seed, top=2, **told)
             seen.add(run.mode)
-            if run.mode == "surrogate":
+            if run.mode != "fallback":
                 continue
             assert [r["kind"] for r in records].count("downgrade") == 1
             assert all(values[digest] == value for value, digest, _ in plans_of(run))

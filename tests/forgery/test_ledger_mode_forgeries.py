@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tcc_certs.errors import Code
 from tcc_certs.replay import validate
 from tests.oracle_ledger.artifacts import relaxed, small, tiny
+from tests.oracle_ledger.brute import Masses
 from tests.oracle_ledger.writer import Plan, Reference, chained, reference_records, with_run_id
 
 CLAIMS = ["NoCert", "TruncationOnly", "RunWiseSurrogate", "RunWiseExact"]
@@ -28,6 +30,7 @@ CLAIMANTS = {
     "fallback": (relaxed(), {"mode": "fallback"}),
     "literal": (relaxed(0), {"race": "literal", "keys": "anchored"}),
     "down": (tiny(), {"count_bits": 3}),
+    "down, cut": (tiny(), {"count_bits": 3, "truncate": 1}),
     "steep": (tiny(), {"alpha": "3", "top": 7}),
     "truncated": (tiny(), {"truncate": 1}),
     "truncated surrogate": (relaxed(), {"truncate": 2}),
@@ -141,26 +144,87 @@ def test_a_uniform_cannot_be_chosen_however_consistently(purpose, told):
     assert first in ("L501", "L505", "L601", "L606")
 
 
-def test_a_downgrade_cannot_be_left_out_put_in_or_changed():
-    records = reference_records(tiny(), count_bits=9, top=2, seed=b"\x02" * 32)
-    at = next(i for i, r in enumerate(records) if r["kind"] == "downgrade")
-    assert codes([*records[:at], *records[at + 1 :]], tiny())[0] in ("L604", "L601")
-    down = records[at]
-    for other in range(1, len(records)):
-        if other not in (at, at + 1):
-            kept = [r for r in records if r is not down]
-            kept.insert(other if other < at else other - 1, down)
-            assert codes(kept, tiny())
-    doubled = [*records[:at], down, down, *records[at + 1 :]]
-    assert codes(doubled, tiny()) == ["L604"]
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+def test_a_downgrade_cannot_be_left_out_put_in_or_changed(race):
+    records = reference_records(tiny(), count_bits=9, top=2, race=race)
+    down = records[1]
+    assert down["kind"] == "downgrade"
+    assert codes([records[0], *records[2:]], tiny()) == ["L604"]
+    for other in range(2, len(records)):
+        kept = [r for r in records if r is not down]
+        kept.insert(other, down)
+        assert codes(kept, tiny()) == ["L604"]
+        doubled = [*records[:other], down, *records[other:]]
+        assert codes(doubled, tiny())[0] in ("L602", "L604")
     for name, value, code in (
-        ("mode", "surrogate", "L604"),
-        ("claim_type", "RunWiseSurrogate", "L609"),
+        ("mode", "fallback", "L604"),
+        ("mode", "exact", "L604"),
+        ("claim_type", "RunWiseExact", "L609"),
+        ("claim_type", "NoCert", "L609"),
         ("guards", ["BudgetFail"], "L604"),
         ("guards", ["CountFail", "NumClamp"], "L604"),
     ):
-        forged = [*records[:at], {**down, name: value}, *records[at + 1 :]]
-        assert code in codes(forged, tiny())
+        forged = [records[0], {**down, name: value}, *records[2:]]
+        assert codes(forged, tiny()) == [code]
+    raised = [*records[:-1], {**records[-1], "claim_type": "RunWiseExact"}]
+    assert codes(raised, tiny()) == ["L609"]
+    early = [records[0], {**records[-1], "stop": "precision"}]
+    assert codes(early, tiny())[0] == "L604"
+
+
+class OneOff(Reference):
+    """Counts that are not the least numbers of that many bits."""
+
+    off = 1
+
+    def __init__(self, artifact, plan):
+        super().__init__(artifact, plan)
+        masses = self.masses
+        root = masses.root[0]
+        masses.rate[root] += Fraction(self.off, masses.unit[root])
+
+
+class RoundedDown(Reference):
+    """Counts of the exact recurrence, cut off where they had to be rounded up."""
+
+    def __init__(self, artifact, plan):
+        super().__init__(artifact, plan)
+        masses, exact = self.masses, Masses(artifact)
+        for q, rate in enumerate(exact.rate):
+            number = int(rate * exact.unit[q])
+            drop = max(0, number.bit_length() - plan.count_bits)
+            masses.rate[q] = Fraction(number >> drop << drop, exact.unit[q])
+
+
+class MoreBits(Reference):
+    """Counts rounded to more bits than the header says."""
+
+    def __init__(self, artifact, plan):
+        super().__init__(artifact, plan)
+        self.masses = Masses(artifact, plan.inflate, plan.count_bits + 1)
+
+
+class Exactly(Reference):
+    """The race of the exact counts, under the name of the rounded ones."""
+
+    def __init__(self, artifact, plan):
+        super().__init__(artifact, plan)
+        self.masses = Masses(artifact, plan.inflate)
+
+
+@pytest.mark.parametrize("race", ["coupled", "rest"])
+@pytest.mark.parametrize("forger", [OneOff, RoundedDown, MoreBits, Exactly])
+def test_rounded_counts_are_the_validators_own(forger, race):
+    plan = Plan(count_bits=5, top=2, race=race)
+    assert Reference(small(), plan).run() != (forged := forger(small(), plan).run())
+    assert set(codes(forged, small())) & {"L502", "L503", "L608", "L601"}
+
+
+def test_count_bits_cannot_be_understated_or_overstated():
+    records = reference_records(small(), count_bits=5, top=2)
+    for bits in (1, 63, 0):
+        forged = [with_run_id({**records[0], "count_bits": bits}), *records[1:]]
+        assert codes(forged, small())[0] in ("L503", "L504", "L602", "L604")
 
 
 def test_a_run_that_goes_on_with_counts_too_wide_is_refused():

@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 
 from tcc_certs.formats.fixed import format_q64
-from tcc_certs.replay import turn as replayed
 from tests.forgery.test_ledger_mode_forgeries import codes
 from tests.oracle_ledger.artifacts import relaxed, small, tiny
+from tests.oracle_ledger.falling import counts_fall
 from tests.oracle_ledger.numbers import times
 from tests.oracle_ledger.writer import Plan, Reference, reference_records, with_run_id
 
@@ -249,7 +249,7 @@ class DrawnOn(Small):
 
 @pytest.mark.parametrize("forger", [OneLess, LowLeft, DrawnOn])
 def test_a_lie_about_what_is_left_in_fallback_is_refused(forger, monkeypatch):
-    monkeypatch.setattr(replayed, "too_wide", lambda header, bits: bits == 1)
+    counts_fall(monkeypatch, lambda bits: bits == 1)
     tried = 0
     for salt in range(12):
         plan = Plan(race="rest", seed=bytes([salt] * 32), top=5)

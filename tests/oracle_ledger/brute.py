@@ -22,10 +22,20 @@ States = tuple[int, ...]
 Children = Sequence[tuple[int | None, States | None, Fraction]]
 
 
+def rounded_up(number: Fraction, bits: int) -> int:
+    """The least integer of at most so many bits, and zeros behind them, that is not below."""
+    up = 0
+    while ceil(number / 2**up) >= 2**bits:
+        up += 1
+    return ceil(number / 2**up) * 2**up
+
+
 class Masses:
     """An artifact as fractions: weights, counts and children of sets of states."""
 
-    def __init__(self, artifact: CheckedArtifact, inflate: str = "1") -> None:
+    def __init__(
+        self, artifact: CheckedArtifact, inflate: str = "1", round_to: int | None = None
+    ) -> None:
         manifest, columns = artifact.file.manifest, artifact.file.columns
         self.artifact = artifact
         bits = manifest.fraction_bits
@@ -40,7 +50,10 @@ class Masses:
             for call, target in artifact.automaton.edges(q):
                 least += self.weight[call] * self.rate[target]
             more = Fraction(ceil(Fraction(inflate) * count), self.unit[q])
-            self.rate.append(max(more, least))
+            rate = max(more, least)
+            if round_to is not None:
+                rate = Fraction(rounded_up(rate * self.unit[q], round_to), self.unit[q])
+            self.rate.append(rate)
 
     @property
     def root(self) -> States:
@@ -88,10 +101,11 @@ def leaf_values(
     inflate: str = "1",
     truncate: int | None = None,
     race: str = "coupled",
+    round_to: int | None = None,
 ) -> list[tuple[gmpy2.mpfr, tuple[str, ...]]]:
     """Every plan with its value, best first; for languages of at most some hundred plans."""
     with gmpy2.context(gmpy2.get_context(), precision=_BITS):
-        listing = _Listing(Masses(artifact, inflate), seed, truncate, race)
+        listing = _Listing(Masses(artifact, inflate, round_to), seed, truncate, race)
         return sorted(listing.all(), reverse=True)
 
 

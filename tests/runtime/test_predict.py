@@ -122,7 +122,6 @@ def test_the_least_possible_work_is_predicted_where_nothing_is_open():
         ({"keys": "anchored"}, "finalized"),
         ({"mode": "fallback"}, "no race"),
         ({"truncate": 1}, "weight"),
-        ({"count_bits": 5}, "fallback"),
     ],
 )
 def test_what_is_not_known_is_not_predicted(told, why):

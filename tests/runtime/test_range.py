@@ -129,7 +129,7 @@ def test_a_downgrade_that_stays_open_half_way_leaves_the_keys_that_were_there(ra
 
         def none_later(state, expansions=expansions):
             over = next(expansions, None) is None
-            return Counts.NONE if over else counts_of(state, 0)
+            return Counts.NONE if over else counts_of(state)
 
         def open_later(self, word, cost, left=left):
             if next(left, None) is None:

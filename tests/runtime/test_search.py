@@ -19,6 +19,7 @@ from tcc_experiments.q64 import q64_of
 from tcc_runtime.artifact.load import load
 from tcc_runtime.asking.quotes import Answer
 from tcc_runtime.errors import SettingsError
+from tcc_runtime.guards import Counts, counts_of
 from tcc_runtime.ledger.lines import Marks
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import Memory
@@ -286,15 +287,17 @@ def test_two_children_of_one_name_end_the_run():
     assert (run.stop, run.claim_type, run.guards) == ("guard", "NoCert", ("CountFail",))
 
 
-def test_a_count_over_count_bits_ends_in_fallback():
+def test_a_count_over_count_bits_goes_on_as_surrogate_and_claims_what_it_did():
     artifact = load(vec())
     bits = artifact.race_count(artifact.root).bit_length()
-    run, records = recorded(artifact, count_bits=bits - 1)
-    assert (run.mode, run.claim_type, run.guards) == ("fallback", "NoCert", ("CountFail",))
-    assert [record["kind"] for record in records[:3]] == ["open", "node", "downgrade"]
-    assert records[-1]["law"] == "none"
-    run, _ = recorded(artifact, count_bits=bits)
-    assert run.claim_type == "RunWiseExact"
+    for told, claim in ((bits, "RunWiseExact"), (bits - 1, "RunWiseSurrogate")):
+        run, records = recorded(artifact, count_bits=told)
+        assert (run.claim_type, run.law, str(run.stop)) == (claim, "softmax", "bound")
+        assert run.guards == (() if told == bits else ("CountFail",))
+    assert run.mode == "surrogate"
+    assert [record["kind"] for record in records[:3]] == ["open", "downgrade", "node"]
+    due = {"kind": "downgrade", "mode": "surrogate", "claim_type": "RunWiseSurrogate"}
+    assert records[1] == {**due, "guards": ["CountFail"]}
 
 
 def test_a_node_deeper_than_the_roots_rank_ends_the_run():
@@ -505,8 +508,12 @@ def test_a_downgrade_in_mid_run_keeps_what_was_found(told):
     free, _ = recorded(artifact, top=12, **told)
     widths = sorted({artifact.race_count(q).bit_length() for q in range(artifact.manifest.states)})
     starts = set()
-    for bits in widths:
-        run, records = recorded(artifact, top=12, count_bits=bits, **told)
+    for most in widths:
+
+        def counts(state, most=most):
+            return Counts.NONE if state.count.bit_length() <= most else counts_of(state)
+
+        run, records = recorded(artifact, engine=Engine(counts=counts), top=12, **told)
         kinds = [record["kind"] for record in records]
         if "downgrade" not in kinds:
             continue
@@ -515,7 +522,7 @@ def test_a_downgrade_in_mid_run_keeps_what_was_found(told):
         assert {plan.calls for plan in run.plans} == {plan.calls for plan in free.plans}
         due = search(artifact, Settings(seed=SEED, race="coupled", top=12, mode="fallback"))
         assert run.plans == due.plans
-    assert starts
+    assert len(starts) > 1
 
 
 def test_the_time_and_the_expansions_of_a_fallback_run_are_capped():

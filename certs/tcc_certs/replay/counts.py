@@ -1,4 +1,4 @@
-"""Race counts as a run uses them: the artifact's own, or inflated ones.
+"""Race counts as a run uses them: the artifact's own, inflated ones, or rounded ones.
 
 Normative text: docs/spec/race.md.  All are integers m(q) in units of 2^(F*d(q)), made bottom-up;
 targets precede sources.  Cost: one pass over the edges.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats.automaton import Automaton
 from tcc_certs.limits import MAX_WRITTEN_BYTES
-from tcc_certs.rules.counts import RoundedCounts
+from tcc_certs.rules.counts import RoundedCounts, count_pairs, round_up
 
 
 def edge_sum(
@@ -78,3 +78,36 @@ def _ensure_written(
         bits += (2 + starts[q + 1] - starts[q] + automaton.accept[q]) * (own + more)
     limit = f"counts of at most {MAX_WRITTEN_BYTES} bytes when inflated"
     ensure(bits >> 3 <= MAX_WRITTEN_BYTES, Code.LIMIT, "inflate", limit, f"{bits >> 3} bytes")
+
+
+def rounded_counts(
+    automaton: Automaton,
+    weight: Sequence[int],
+    fraction_bits: int,
+    least: Sequence[int],
+    bits: int,
+) -> RoundedCounts:
+    """m^(q), the least number of so many bits at or above m(q) and the masses with m^ together.
+
+    Superadditive in every state, so a bound of what it is taken over (Certificates.v:
+    superadditive_counts_are_bounds); the sums are never written out.
+
+    Args:
+        least: m of each state, as the run would use it.
+        bits: 1 .. 63.
+    """
+    rank = automaton.rank
+    mantissa: list[int] = []
+    exponent: list[int] = []
+    for q, own in enumerate(count_pairs(least)):
+        stop = fraction_bits * rank[q]
+        terms = [(automaton.accept[q], stop)]
+        for call, target in automaton.edges(q):
+            lift = stop - fraction_bits * (1 + rank[target]) + exponent[target]
+            terms.append((weight[call] * mantissa[target], lift))
+        # Of canonical pairs the one with the greater exponent is the greater number.
+        (number, up), (value, shift) = round_up(terms, bits), round_up([own], bits)
+        up, number = max((up, number), (shift, value))
+        mantissa.append(number)
+        exponent.append(up)
+    return RoundedCounts(mantissa, exponent)

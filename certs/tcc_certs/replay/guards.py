@@ -64,8 +64,3 @@ def potential(header: Header, root_rank: int, node: Node) -> Potential:
 def capped(header: Header, expansions: int) -> bool:
     """Whether the cap on expansions forbids another one."""
     return expansions == header.max_expansions
-
-
-def too_wide(header: Header, bits: int) -> bool:
-    """Whether a race count of so many bits has more bits than the run may use."""
-    return 0 < header.count_bits < bits

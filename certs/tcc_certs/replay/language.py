@@ -11,15 +11,16 @@ inflate.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tcc_certs.formats.automaton import Automaton
+from tcc_certs.formats.manifest import MAX_ROUND_BITS
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.arrivals import Fraction
 from tcc_certs.race.digest import root_context
 from tcc_certs.race.weights import call_residual, score
-from tcc_certs.replay.counts import inflated_counts
+from tcc_certs.replay.counts import inflated_counts, rounded_counts
 from tcc_certs.rules.counts import RoundedCounts
 
 _NOT_RAISED = b"\0"
@@ -39,6 +40,7 @@ class Language:
         weight: W of each call; cost_low, cost_high: nano-units.
         plans, race_count: N and m of each state, m inflated where the run inflates.
         count, raised: of each state such that m is count * 2^raised.
+        rounded: whether m was rounded up, as it is wider than the run may use.
         cost_to_go, residual_to_go: h, nano-units, and g, Q31.32, of each state.
         fraction_bits, beta: F and beta.
         envelope: max(0, largest r of any call), Q31.32: recipe R1's step; 0 where R2 is in use.
@@ -56,6 +58,7 @@ class Language:
     race_count: Sequence[int]
     count: Sequence[int]
     raised: Sequence[int]
+    rounded: bool
     cost_to_go: Sequence[int]
     residual_to_go: Sequence[int]
     fraction_bits: int
@@ -85,7 +88,12 @@ class Language:
         return sum(counts), unit
 
     def count_bits(self, states: States) -> int:
-        """How many bits m of a set takes, in units of 2^(F*d)."""
+        """How many bits m of a set takes, in units of 2^(F*d).
+
+        Of rounded counts the mantissa's, in a set that of the widest member.
+        """
+        if isinstance(self.race_count, RoundedCounts):
+            return max([self.race_count.mantissa[q].bit_length() for q in states])
         count, unit = self.rate(states)
         return count.bit_length() + self.fraction_bits * self.rank(states) - unit
 
@@ -123,14 +131,38 @@ class Language:
         return min([self.cost_to_go[q] for q in states])
 
 
-def language_of(artifact: CheckedArtifact, inflate: tuple[int, int], recipe: str) -> Language:
-    """What :func:`read_language` reads; that of the last settings stays with the artifact."""
-    settings, kept = (inflate, recipe), artifact.kept.get("language")
+def language_of(
+    artifact: CheckedArtifact,
+    inflate: tuple[int, int],
+    recipe: str,
+    count_bits: int = 0,
+    root: States = (),
+) -> Language:
+    """What a run reads of an artifact; that of the last settings stays with the artifact.
+
+    Args:
+        count_bits: most bits of a count that the run uses; 0 is no limit.
+        root: where it begins; no count that it meets is wider than the one there.
+    """
+    settings = inflate, recipe, count_bits, root if count_bits else ()
+    kept = artifact.kept.get("language")
     if isinstance(kept, tuple) and kept[0] == settings and isinstance(kept[1], Language):
         return kept[1]
     language = read_language(artifact, inflate, recipe)
+    if 0 < count_bits < language.count_bits(root or language.root):
+        language = _rounded(language, min(count_bits, MAX_ROUND_BITS))
     artifact.kept["language"] = settings, language
     return language
+
+
+def _rounded(language: Language, bits: int) -> Language:
+    """The language with its race counts rounded up."""
+    counts = rounded_counts(
+        language.automaton, language.weight, language.fraction_bits, language.race_count, bits
+    )
+    return replace(
+        language, race_count=counts, count=counts.mantissa, raised=counts.exponent, rounded=True
+    )
 
 
 def read_language(
@@ -165,6 +197,7 @@ def read_language(
         race_count=counts,
         count=count,
         raised=raised,
+        rounded=False,
         cost_to_go=columns["cost_to_go"].items(),
         residual_to_go=columns["residual_to_go"].items(),
         fraction_bits=bits,

@@ -65,7 +65,7 @@ class Policy(Protocol):
         one_by_one: whether an expansion pushes the winner alone, and what is left as one item.
         law: what `close` says of the law of the best plans.
         counts_leaves: whether `close` says how many leaves were pushed.
-        uses_counts: whether `CountFail` can fire.
+        uses_counts: whether its keys come of counts.
     """
 
     @property

@@ -184,9 +184,9 @@ def guarded(record: dict[str, Json], guards: Sequence[str], lowers: bool) -> dic
     return record
 
 
-def downgrade_record(guard: str) -> dict[str, Json]:
-    """The ``downgrade`` record, by the guard that asked for it."""
-    return {"kind": "downgrade", "mode": "fallback", "claim_type": NO_CERT, "guards": [guard]}
+def downgrade_record(mode: str, claim: str, guard: str) -> dict[str, Json]:
+    """The ``downgrade`` record: what the run goes on in, by the guard that asked for it."""
+    return {"kind": "downgrade", "mode": mode, "claim_type": claim, "guards": [guard]}
 
 
 def popped_item(started_ms: int, node: Node, again: bool) -> str:

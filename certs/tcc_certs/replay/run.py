@@ -53,6 +53,7 @@ class Run:
         policy: the race and the keys in force.
         refinement: where costs are ranges, what is known of them; else None.
         ask: the question whose answer is expected.
+        narrows: whether the downgrade of a run whose counts are rounded is expected.
         falls_back: whether the downgrade after `BudgetFail` is expected.
         claim: what a certified stop would claim now.
         nodes, leaf_nodes, expansions: how many there were; listing: the children of states.
@@ -86,6 +87,7 @@ class Run:
         self.policy = policy
         self.refinement = refinement
         self.ask: Ask | None = None
+        self.narrows = language.rounded and header.mode != "fallback"
         self.falls_back = False
         self.key = key
         self.kappa = kappa
@@ -109,6 +111,8 @@ class Run:
     @property
     def awaits(self) -> str | None:
         """The kind of record that has to come next, where only one may."""
+        if self.narrows:
+            return "downgrade"
         if self.pushes or not self.nodes:
             return "node"
         if self.left is not None:
@@ -124,7 +128,6 @@ class Run:
             self.frontier.top,
             self.best,
             self.header,
-            self.language,
             self.policy,
             self.refinement,
             self.expansions,

@@ -15,7 +15,7 @@ from tcc_certs.formats.ledger_schema import check_record, text
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.digest import Uniforms, race_key
 from tcc_certs.replay.closing import check_close
-from tcc_certs.replay.commitment import check_public, race_salt
+from tcc_certs.replay.commitment import check_public, opening, race_salt
 from tcc_certs.replay.constraints import residual_constraints
 from tcc_certs.replay.coupled import Coupled
 from tcc_certs.replay.diagnostics import NodeSink
@@ -129,8 +129,10 @@ class Replay:
         header = read_header(record)
         root = check_header(record, header, trust.artifact, self.findings)
         self.claim = header.claim_type
-        check_public(record, opened=trust.opening, beacon=trust.beacon, nonce=trust.nonce)
-        language = language_of(trust.artifact, header.inflate, header.recipe)
+        told = header.inflate, header.recipe, header.count_bits, root.states
+        language = language_of(trust.artifact, *told)
+        bound = opening(record, rounded=language.rounded and header.mode != "fallback")
+        check_public(record, bound, opened=trust.opening, beacon=trust.beacon, nonce=trust.nonce)
         key = refinement = None
         if header.rule is not None:
             refinement = Refinement(
@@ -138,7 +140,7 @@ class Replay:
             )
         if trust.seed is not None:
             trust.seed.check(header.seed_commitment)
-            key = Uniforms(race_key(trust.seed.seed, race_salt(record, root.digest)))
+            key = Uniforms(race_key(trust.seed.seed, race_salt(record, bound, root.digest)))
         self.run = Run(
             language=language,
             root=root,
@@ -164,7 +166,8 @@ class Replay:
             kind = text(record, "kind")
         if kind == "open":
             raise Rejected(Code.LEDGER_ORDER, "kind", "one open, the first record", kind)
-        undecided = kind == "close" and run.nodes == 0 and record["stop"] == "precision"
+        root = kind == "close" and run.nodes == 0 and not run.narrows
+        undecided = root and record["stop"] == "precision"
         awaited = run.awaits
         if awaited is not None and kind not in (awaited, "recovered") and not undecided:
             raise Rejected(_AWAITED.get(awaited, Code.MISSING_CHILD), "kind", awaited, kind)

@@ -11,9 +11,8 @@ from enum import StrEnum
 
 from tcc_certs.errors import Code
 from tcc_certs.replay.best import Best
-from tcc_certs.replay.guards import capped, too_wide
+from tcc_certs.replay.guards import capped
 from tcc_certs.replay.header import Header
-from tcc_certs.replay.language import Language
 from tcc_certs.replay.policy import Policy
 from tcc_certs.replay.refinement import Refinement
 from tcc_certs.replay.tree import Node
@@ -25,7 +24,6 @@ class Turn(StrEnum):
     CLOSE = "close"
     REQUEUE = "requeue"
     CAP = "close, by CapExceeded"
-    DOWNGRADE = "downgrade"
     BUDGET = "budget"
     LEAF = "leaf"
     EXPAND = "expand"
@@ -35,7 +33,6 @@ class Turn(StrEnum):
 _CODES = {
     Turn.REQUEUE: Code.REQUEUE,
     Turn.CAP: Code.GUARD,
-    Turn.DOWNGRADE: Code.GUARD,
     Turn.BUDGET: Code.ASK,
 }
 
@@ -45,16 +42,10 @@ def refuser(expected: Turn, found: Turn) -> Code:
     return _CODES.get(expected) or _CODES.get(found) or Code.POP_ORDER
 
 
-def expands(header: Header, bits: int, expansions: int) -> bool:
-    """Whether nothing holds back the expansion of a node whose race count has so many bits."""
-    return not (capped(header, expansions) or too_wide(header, bits))
-
-
 def next_turn(
     top: Node | None,
     best: Best,
     header: Header,
-    language: Language,
     policy: Policy,
     refinement: Refinement | None,
     expansions: int,
@@ -68,12 +59,8 @@ def next_turn(
         return Turn.REQUEUE
     if top.left is not None:
         return Turn.DRAW
-    if top.states is not None:
-        if capped(header, expansions):
-            return Turn.CAP
-        limited = policy.uses_counts and header.count_bits > 0
-        if limited and too_wide(header, language.count_bits(top.states)):
-            return Turn.DOWNGRADE
+    if top.states is not None and capped(header, expansions):
+        return Turn.CAP
     if refinement is not None and refinement.unasked(top) is not None:
         return Turn.BUDGET
     return Turn.LEAF if top.states is None else Turn.EXPAND

@@ -62,6 +62,7 @@ from tcc_runtime.terms.settings import DEFAULT_DELTA, TABLE, Settings
 )
 @click.option("--opening-only", is_flag=True, help="print the opening of this run, and do not run")
 @click.option("--withhold-seed", is_flag=True, help="leave the seed out of the ledger")
+@click.option("--pam", is_flag=True, help="also a PaM value of each plan, for ranking: NoCert")
 @click.option("--ledger", type=click.Path(dir_okay=False, path_type=Path), help="a new file")
 @click.option("--overwrite", is_flag=True, help="replace a ledger that is there")
 @click.option("--resume", "resumes", is_flag=True, help="go on where the ledger was cut off")
@@ -83,6 +84,7 @@ def command(
     resumes: bool,
     opening_only: bool,
     withhold_seed: bool,
+    pam: bool,
     asked: bool | None,
     as_json: bool,
     **given: Any,
@@ -126,7 +128,7 @@ def command(
         estimated = None if resumes else warn_of_relaxed(opened, settings, asked)
         with live_line(quiet=as_json) as on_expand:
             if resumes:
-                asking = {"quoter": quoter, "adapters": known, "account": drawn_on}
+                asking = {"quoter": quoter, "adapters": known, "account": drawn_on, "pam": pam}
                 run = _resume(opened, ledger, settings, withhold_seed, on_expand, asking)
             else:
                 sink = HashOnly() if ledger is None else LedgerFile(ledger, overwrite=overwrite)
@@ -140,6 +142,7 @@ def command(
                     quoter=quoter,
                     adapters=known,
                     account=drawn_on,
+                    pam=pam,
                 )
     except SettingsError as error:
         raise _bad_setting(error) from None

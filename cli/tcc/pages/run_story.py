@@ -101,7 +101,7 @@ def _take(story: Story, record: Record) -> None:
             _popped(story, record, (name, step))
         case "refine":
             story.asked += 1
-        case "downgrade":
+        case "downgrade" if field(record, "mode") == "fallback":
             story.downgraded = True
         case "close":
             story.close = record

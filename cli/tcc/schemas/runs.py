@@ -32,7 +32,11 @@ _STOP = one_of(
 )
 _PLAN = closed(
     {"calls": TEXTS, "cost": DECIMAL, "value": DECIMAL, "leaf_id": HEX32},
-    {"cost_high": DECIMAL, "assumed": TEXTS},
+    {
+        "cost_high": DECIMAL,
+        "assumed": TEXTS,
+        "pam": closed({"value": DECIMAL, "rank": WHOLE}),
+    },
 )
 _RUN = closed(
     {
@@ -48,6 +52,7 @@ _RUN = closed(
     },
     {
         "after": TEXTS,
+        "pam_claim": one_of("NoCert"),
         "predicted_expansions": closed({"lower": NUMBER, "upper": NUMBER}),
         "estimated_expansions": closed(
             {

@@ -192,6 +192,10 @@ class Artifact:
             return self._mantissa[q].bit_length() + self._exponent[q]
         return self.race_count(q).bit_length()
 
+    def mantissa_bits(self, q: int) -> int:
+        """How many bits the mantissa of a rounded m(q) takes."""
+        return self._mantissa[q].bit_length()
+
     @property
     def most_count_bits(self) -> int:
         """No rounded m takes more bits; 0 where none is rounded."""

@@ -31,11 +31,11 @@ from tcc_certs.race.published import leaf_uniform
 from tcc_certs.replay.coupled import Coupled
 from tcc_certs.replay.draws import slot_at
 from tcc_certs.replay.expansion import PHANTOM
+from tcc_certs.replay.guards import capped
 from tcc_certs.replay.left import Left
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.shares import PRIME, share_of
 from tcc_certs.replay.tree import share, slots
-from tcc_certs.replay.turn import expands
 from tcc_runtime.fastreplay.estimates import GREATEST, WIDEST, Estimate, estimated
 from tcc_runtime.fastreplay.frontier import Unopened
 from tcc_runtime.fastreplay.items import Entry, Item, drawn_from, left_of, opened, settled
@@ -82,7 +82,7 @@ class _Reading:
         self._key = key
         self._tables = tables
         self._states = tables.states
-        self._held = run.header.max_expansions is not None or run.header.count_bits > 0
+        self._held = run.header.max_expansions is not None
         frontier = run.frontier
         if not isinstance(frontier, Unopened):
             frontier = run.frontier = Unopened(run.frontier.nodes())
@@ -160,7 +160,7 @@ class _Reading:
             if not _made_again(node):
                 return False
             estimate = node.estimate
-        if self._held and not expands(run.header, table.bits, run.expansions):
+        if self._held and capped(run.header, run.expansions):
             return False
         bounds = table.bounds
         if not bounds:

@@ -32,16 +32,14 @@ class StateTable:
     Attributes:
         children: of the node, with their masses.
         ahead: what M of the node is above its -beta * C.
-        bits: of m of the node.
         bounds: the first child j with 2x + 1 below the j-th of these wins; none of them, a phantom.
     """
 
-    __slots__ = ("_all", "_left", "_rows", "_tables", "ahead", "bits", "bounds", "children")
+    __slots__ = ("_all", "_left", "_rows", "_tables", "ahead", "bounds", "children")
 
-    def __init__(self, tables: Tables, children: Children, ahead: int, bits: int) -> None:
+    def __init__(self, tables: Tables, children: Children, ahead: int) -> None:
         self.children = children
         self.ahead = ahead
-        self.bits = bits
         # (2x + 1) * total < 2^65 * running, of integers.
         total = children.total
         self.bounds = [-((-mass << WORD + 1) // total) for mass in children.running]
@@ -148,9 +146,8 @@ class Tables:
                 self.states.clear()
                 self._places.clear()
                 self._kept = 0
-            language, states = self.language, (state,)
-            children = self._listing.children(states)
-            found = StateTable(self, children, self._ahead(state), language.count_bits(states))
+            children = self._listing.children((state,))
+            found = StateTable(self, children, self._ahead(state))
             self.states[state] = found
             self._kept += children.room
         return found

@@ -14,9 +14,10 @@ from tcc_runtime.item import Item
 from tcc_runtime.numbers.fixed import Fixed
 from tcc_runtime.numbers.fixed import Walk as FixedWalk
 from tcc_runtime.numbers.floats import Floats
-from tcc_runtime.numbers.mpfr import Mpfr
+from tcc_runtime.numbers.mpfr import HeuristicWalk, Mpfr
 from tcc_runtime.numbers.mpfr import Walk as MpfrWalk
 from tcc_runtime.numbers.path import Finer, Path
+from tcc_runtime.numbers.reals import clamped
 from tcc_runtime.numbers.rung import PROVEN, Precision, Rung
 from tcc_runtime.states import Tables
 
@@ -71,6 +72,33 @@ def _most_cost(artifact: Artifact) -> float:
     size: int = beta * most * (artifact.rank(artifact.root) + 1) // 10 ** (places + 9)
     found = artifact.kept["most_cost"] = float(min(size + 1, 2 * LARGEST))
     return found
+
+
+def heuristic_of(
+    tables: Tables,
+    tau: tuple[int, int],
+    precision: Precision = PROVEN,
+    *,
+    fresh: bool = False,
+    cost_of: Callable[[Item], int] | None = None,
+) -> Callable[[Item], int]:
+    """The PaM value of a leaf, by its own arrival; Q64.64, clamped.
+
+    Args:
+        tau: above 0, exact decimal (numerator, places).
+        fresh, cost_of: as of :func:`rung_of`.
+
+    Raises:
+        Undecided: (the value) no precision decides.
+    """
+    walks: list[Callable[[], Finer]] = []
+    bits = precision.first
+    while bits < 2 * precision.last:
+        told = tau[0], 10 ** tau[1], tables, min(bits, precision.last)
+        walks.append(partial(HeuristicWalk, *told))
+        bits *= 2
+    path = Path(walks, fresh, cost_of)
+    return lambda leaf: clamped(path.published(leaf)[0])
 
 
 def rung_of(

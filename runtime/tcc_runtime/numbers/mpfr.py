@@ -273,3 +273,32 @@ class Walk:
             return arrival
         weight = self._reals.scaled(prod([c.numerator for c in calls]), self._bits * len(calls))
         return self._reals.mul(weight, arrival[0]), arrival[1] + 2
+
+
+class HeuristicWalk(Walk):
+    """The same for PaM values, G / tau - beta C - ln E with G = -ln(-ln U) and U = 1 - e^-E.
+
+    Args:
+        tau: above 0, over `unit`.
+    """
+
+    def __init__(self, tau: int, unit: int, tables: Tables, bits: int) -> None:
+        super().__init__(tables, bits)
+        self._tau, self._tau_unit = tau, unit
+
+    def published(
+        self, arrival: tuple[Real, int], calls: list[Call], cost: int, residual: int
+    ) -> Published | None:
+        """The value, twice; of E and of -ln U a logarithm each."""
+        reals, tables = self._reals, self._tables
+        time, error = self._times(arrival, calls)
+        log, late = reals.log(time), reals.late(time, error)
+        gumbel = -reals.log(late[0])
+        off = reals.log_error(gumbel, late[1]) * self._tau_unit // self._tau
+        off += reals.log_error(log, error) + 3
+        value = ((-tables.beta * cost) << reals.shift) // tables.unit - log
+        try:
+            found = reals.nearest(value + gumbel * self._tau_unit // self._tau, off, off)
+        except Undecided:
+            return None
+        return found, found

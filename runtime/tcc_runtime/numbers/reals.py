@@ -76,9 +76,11 @@ class Reals:
 
     __slots__ = (
         "_exp",
+        "_exp_less_one",
         "_half",
         "_halved",
         "_log",
+        "_log_one_more",
         "_minus",
         "_one",
         "_scale",
@@ -98,6 +100,7 @@ class Reals:
         # Only this context's methods: an operator would follow the caller's active context.
         self.add, self.mul, self.div, self.fms = context.add, context.mul, context.div, context.fms
         self._log, self._exp, self._minus = context.log, context.exp, context.minus
+        self._exp_less_one, self._log_one_more = context.expm1, context.log1p
         self._halved = context.div_2exp
         self._one = gmpy2.mpfr(1)
         self._unit = context.div_2exp(self._one, 65)
@@ -149,6 +152,20 @@ class Reals:
         if low != (middle + above) >> drop:
             raise Undecided(f"{self.bits} bits do not decide a rounding")
         return low
+
+    def late(self, time: Real, units: int) -> tuple[Real, int]:
+        """-ln(1 - e^-t) = -ln U, for t = `time` that is `units` units off; and its own error.
+
+        Below 1/2 the step to 1 - e^-t keeps the relative error, and its logarithm is above 0.9;
+        from there on e^-t is below 0.61, t units off for each of t's, and the step from it to the
+        logarithm less than doubles that.
+        """
+        if 2 * time < 1:
+            short = self._minus(self._exp_less_one(self._minus(time)))
+            return self._minus(self._log(short)), 2 * (units + 2) + 2
+        early = self._exp(self._minus(time))
+        found = self._minus(self._log_one_more(self._minus(early)))
+        return found, 2 * (units * (int(time) + 1) + 2) + 2
 
     def arrival_word(self, time: Real, units: int) -> int:
         """U_P = floor(2^64 (1 - e^-t)), for t = `time` that is `units` units off.

@@ -17,7 +17,7 @@ from tcc_certs.privacy.accountant import PLD, RENYI, total_of
 from tcc_certs.privacy.spending import Taken, account, exact_delta
 from tcc_runtime.account.amounts import Caps
 from tcc_runtime.adapters.adapter import Adapter, adapters_of
-from tcc_runtime.artifact.counts import written_bytes
+from tcc_runtime.artifact.counts import rounded_to, written_bytes
 from tcc_runtime.artifact.cuts import cut_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.root import Root, root_of
@@ -45,6 +45,8 @@ class Terms:
         root: where the run begins.
         mode, race, keys: what the run does.
         truncate: K, at most the root's rank.
+        rounded: the bits that counts are rounded up to, as they are wider than the run may use;
+            None where they are not.  Then the run goes on in surrogate mode from its root.
         cut: whether K is less than the root's rank.
         claim: what a certified stop shows; ``NoCert`` where nothing can.
         ask: when costs that are ranges are asked for; None where all costs are points.
@@ -65,6 +67,12 @@ class Terms:
     adapters: tuple[Adapter, ...] = ()
     taken: Taken | None = None
     account: tuple[str, Caps] | None = None
+    rounded: int | None = None
+
+
+def lowered(claim: Claim) -> Claim:
+    """What a run claims whose counts have become bounds before its first word is drawn."""
+    return Claim.SURROGATE if claim is Claim.EXACT else claim
 
 
 def terms_of(
@@ -114,6 +122,11 @@ def terms_of(
         _require_no_race(settings)
     if truncate < longest:
         _require_weighable(artifact, truncate, root)
+    bits = None
+    if mode != "fallback":
+        bits = rounded_to(artifact, settings.inflate, settings.count_bits, root.members)
+        if bits is not None:
+            _require_writable(artifact, settings, bits)
     ask = _ask(artifact, settings, quoted)
     asked = registry is not None and ask not in (None, "never")
     return Terms(
@@ -129,6 +142,7 @@ def terms_of(
         adapters=adapters_of(artifact.core, registry) if asked and registry is not None else (),
         taken=_taken(artifact, settings),
         account=_account(ask, account),
+        rounded=bits,
     )
 
 
@@ -205,8 +219,8 @@ def _require_literal(artifact: Artifact, mode: Mode, keys: Keys, truncate: int |
         raise SettingsError("truncate", "no cut with the literal race", truncate)
 
 
-def _require_writable(artifact: Artifact, settings: Settings) -> None:
-    written = written_bytes(artifact, settings.inflate)
+def _require_writable(artifact: Artifact, settings: Settings, bits: int | None = None) -> None:
+    written = written_bytes(artifact, settings.inflate, bits)
     if written > MOST_WRITTEN:
         expected = (
             f"race counts of at most {MOST_WRITTEN} bytes when a run writes them out: compile "

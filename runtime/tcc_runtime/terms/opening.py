@@ -53,6 +53,8 @@ def _digest(artifact: Artifact, terms: Terms) -> bytes:
         "top": settings.top,
         "truncate": terms.truncate,
     }
+    if terms.rounded is not None:
+        document["count_bits"] = settings.count_bits
     if settings.after:
         document["after"] = list(settings.after)
     return blake(b"tcc.open.v1\x00" + encode(document))

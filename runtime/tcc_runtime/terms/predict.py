@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from math import exp, inf, isfinite, log
 from typing import TypeAlias
 
-from tcc_runtime.artifact.counts import race_counts
+from tcc_runtime.artifact.counts import race_counts, rounded_to
 from tcc_runtime.artifact.keys import residual_bound
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.root import root_of
@@ -56,8 +56,6 @@ def why_not(artifact: Artifact, settings: Settings) -> str | None:
         return "it is known for finalized keys alone"
     if artifact.nondeterministic or artifact.relaxed is not None or terms.cut:
         return "the weight of the plans that the run may find is not known"
-    if settings.count_bits:
-        return "the run may go down to fallback"
     if artifact.cost_low != artifact.cost_high:
         return "costs are ranges"
     return None
@@ -107,10 +105,11 @@ class Ground:
         self._step = [beta * cost / unit for cost in artifact.cost_low]  # beta * cost, exact once
         self.weight = [exp(-step) for step in self._step]
         self.edges = [artifact.edges(q) for q in range(artifact.manifest.states)]
-        self.root = root_of(artifact, settings.after)
+        self.root = root = root_of(artifact, settings.after)
         self.below = self._weights_below()
         self.whole = sum([self.below[q] for q in self.root.members])
-        self._count = race_counts(artifact, settings.inflate)
+        bits = rounded_to(artifact, settings.inflate, settings.count_bits, root.members)
+        self._count = race_counts(artifact, settings.inflate, bits)
         self._residual = residual_bound(artifact, settings.recipe)
 
     def _weights_below(self) -> list[float]:

@@ -9,9 +9,10 @@ import pytest
 from tcc_certs.formats.codec import encode
 from tcc_certs.kernel import check
 from tcc_certs.replay import seeds, validate
+from tcc_certs.replay.guards import capped
 from tcc_certs.replay.header import read_header
 from tcc_certs.replay.seeds import Seed, logged_seed
-from tcc_certs.replay.turn import Turn, expands, refuser
+from tcc_certs.replay.turn import Turn, refuser
 from tests.forgery import test_range_forgeries as ranges
 from tests.oracle.cores import depth, letters, make_core
 from tests.oracle_ledger.artifacts import small
@@ -278,7 +279,7 @@ def test_a_last_line_is_read_up_to_the_longest(more, monkeypatch):
 @pytest.mark.parametrize(
     ("due", "found", "code"),
     [
-        (Turn.CAP, Turn.EXPAND, "L604"), (Turn.DOWNGRADE, Turn.EXPAND, "L604"),
+        (Turn.CAP, Turn.EXPAND, "L604"),
         (Turn.REQUEUE, Turn.BUDGET, "L701"), (Turn.EXPAND, Turn.REQUEUE, "L701"),
         (Turn.BUDGET, Turn.LEAF, "L702"), (Turn.LEAF, Turn.BUDGET, "L702"),
         (Turn.LEAF, Turn.EXPAND, "L601"), (Turn.DRAW, Turn.LEAF, "L601"),
@@ -292,12 +293,11 @@ def test_what_comes_next_decides_the_code_that_refuses_another(due, found, code)
     ("told", "expansions", "holds"),
     [
         ({}, 7, True), ({"max_expansions": 3}, 2, True), ({"max_expansions": 3}, 3, False),
-        ({"count_bits": 5}, 3, True), ({"count_bits": 4}, 3, False),
     ],
 )  # fmt: skip
-def test_a_cap_and_a_count_too_wide_hold_an_expansion_back(told, expansions, holds):
+def test_a_cap_holds_an_expansion_back(told, expansions, holds):
     header = read_header(reference_records(small(), interrupt_after=0, **told)[0])
-    assert expands(header, (16).bit_length(), expansions) is holds
+    assert capped(header, expansions) is not holds
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,11 @@ from tests.oracle.cores import at_most, depth, letters, make_core
 from tests.oracle.plans import plans
 from tests.oracle_ledger.artifacts import drawn, small
 from tests.oracle_ledger.brute import leaf_values, rounded
+from tests.oracle_ledger.falling import counts_fall
 from tests.oracle_ledger.upper import Shape, drawn_upper, upper, without
 from tests.oracle_ledger.writer import (
+    Plan,
+    Reference,
     chained,
     opening_of,
     reference_ledger,
@@ -197,9 +200,8 @@ def test_a_cut_at_the_root_s_rank_is_no_cut():
         {"silent": True},
         {"silent": True, "mode": "surrogate", "keys": "anchored"},
         {"silent": True, "truncate": 1},
-        {"count_bits": 3},
-        {"count_bits": 3, "truncate": 1},
-        {"count_bits": 8, "top": 4, "keys": "anchored", "tau": "2"},
+        {"silent": True, "count_bits": 3},
+        {"count_bits": 8, "mode": "surrogate", "race": "literal", "keys": "anchored"},
     ],
     ids=str,
 )
@@ -212,19 +214,29 @@ def test_runs_that_claim_nothing_are_valid(told):
     assert Code.CLAIM in {f.code for f in validate(chained(raised), artifact).findings}
 
 
-def test_a_downgrade_after_leaves_wants_the_seed():
-    # The two-bit counts of small(0) let leaves out first, then a node is too wide.
-    told = {"count_bits": 3, "top": 50, "seed": bytes([3] * 32), "withhold": True}
+def test_a_downgrade_after_leaves_wants_the_seed(monkeypatch):
+    counts_fall(monkeypatch, lambda bits: bits == 1)
+
+    class Falls(Reference):
+        def ending(self, pops):
+            found = super().ending(pops)
+            top = self.frontier[0] if self.frontier else None
+            if found or self.regime == "fallback" or top.states is None:
+                return found
+            unit = 2 ** (self.bits * self.depth_left(top.states))
+            return ("downgrade", None) if self.masses.n(top.states) * unit == 1 else None
+
+    told = Plan(top=50, seed=bytes([3] * 32), withhold=True)
     rng = random.Random(7)
     for _ in range(50):
         artifact = drawn(rng)
-        records = reference_records(artifact, **told)
+        records = Falls(artifact, told).run()
         kinds = [record["kind"] for record in records]
-        if "downgrade" in kinds:
+        if "downgrade" in kinds and "leaf" in kinds[: kinds.index("downgrade")]:
             without_seed = validate(chained(records), artifact)
             assert without_seed.verdict == 2
             assert {f.code for f in without_seed.findings} == {Code.WITHHELD}
-            assert validate(chained(records), artifact, seed=told["seed"]).verdict == 0
+            assert validate(chained(records), artifact, seed=told.seed).verdict == 0
             return
     raise AssertionError("no run went down")
 

@@ -1,6 +1,7 @@
-"""The ``downgrade`` record: fallback from here on, for every leaf and every item.
+"""The ``downgrade`` record: surrogate from the root on, or fallback for every leaf and every item.
 
-Normative text: docs/spec/ledger.md, section 5.  Cost: a key for every leaf and every item.
+Normative text: docs/spec/ledger.md, section 5.  Cost: of fallback a key for every leaf and every
+item.
 """
 
 from __future__ import annotations
@@ -10,28 +11,33 @@ from dataclasses import replace
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats.ledger import Record
 from tcc_certs.replay.fallback import Fallback
-from tcc_certs.replay.findings import NO_CERT
+from tcc_certs.replay.findings import NO_CERT, RUN_WISE_EXACT, RUN_WISE_SURROGATE
 from tcc_certs.replay.guards import BUDGET, COUNT
 from tcc_certs.replay.policy import with_key
 from tcc_certs.replay.records import compare, downgrade_record
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.tree import Node
-from tcc_certs.replay.turn import Turn, at_cost
+from tcc_certs.replay.turn import at_cost
 from tcc_certs.replay.words import unlogged_words
 
 
 def replay_downgrade(run: Run, record: Record, line: int) -> None:
     """What a `CountFail` or a `BudgetFail` makes of a run.
 
-    An item of the rest race has its node's bound then.
+    Rounded counts are bounds from the root on, and of the claim nothing is lost but its name.  In
+    fallback an item of the rest race has its node's bound.
 
     Raises:
         Rejected: L604 no guard asks for it; D302 leaves have values that want the seed.
     """
-    falls = run.falls_back or run.turn is Turn.DOWNGRADE
-    ensure(falls, Code.GUARD, "kind", "no downgrade", "downgrade")
-    guard = BUDGET if run.falls_back else COUNT
-    compare(downgrade_record(guard), record, line, Code.GUARD, run.findings)
+    if run.narrows:
+        run.claim, run.narrows = lowered(run.claim), False
+        expected = downgrade_record("surrogate", run.claim, COUNT)
+        compare(expected, record, line, Code.GUARD, run.findings)
+        return
+    ensure(run.falls_back, Code.GUARD, "kind", "no downgrade", "downgrade")
+    expected = downgrade_record("fallback", NO_CERT, BUDGET)
+    compare(expected, record, line, Code.GUARD, run.findings)
     run.claim, run.falls_back = NO_CERT, False
     run.policy = fallback = Fallback(language=run.language, tau=run.header.tau)
     word = unlogged_words(run.key)
@@ -42,3 +48,8 @@ def replay_downgrade(run: Run, record: Record, line: int) -> None:
 
     run.best.revalue(lambda leaf: pushed(leaf).key)
     run.frontier.rekey(pushed)
+
+
+def lowered(claim: str) -> str:
+    """The claim of a run whose counts have become bounds before its first word is drawn."""
+    return RUN_WISE_SURROGATE if claim == RUN_WISE_EXACT else claim
