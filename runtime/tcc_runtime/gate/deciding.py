@@ -78,7 +78,7 @@ def decision(
         place: the argument at fault, or the monitor.
     """
     places, made, closed = session.places, len(session.made), session.ended
-    under_way = session.under_way
+    under_way, resolved = session.under_way, len(session.resolved)
 
     def find() -> tuple[list[Reason], tuple[Allowed, ...]]:
         nothing = closed or under_way or code is Code.NOT_WRITTEN
@@ -86,6 +86,9 @@ def decision(
         if code is None:
             return [], allowed
         group = None if asked is None else asked.group
-        return reasons(session, made, code, place, group), allowed
+        because = reasons(
+            session, made, code, place, group, resolved=resolved, under_way=under_way
+        )
+        return because, allowed
 
     return Decision(code, place, find)

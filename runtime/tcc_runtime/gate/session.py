@@ -56,9 +56,14 @@ class Session:
         under_way: whether the last call has no outcome yet.
         unforeseen: an answer came that leads nowhere.
         ended: no call may follow.
+        resolved: the places in `made` of the calls that were resolved, in that order.
+        trail: what is kept to say why something is refused.
     """
 
-    __slots__ = ("_memory", "ended", "made", "places", "policy", "under_way", "unforeseen")
+    __slots__ = (
+        "_memory", "ended", "made", "places", "policy", "resolved", "trail", "under_way",
+        "unforeseen",
+    )  # fmt: skip
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -67,6 +72,8 @@ class Session:
         self.under_way = False
         self.unforeseen = False
         self.ended = False
+        self.resolved: list[int] = []
+        self.trail: object = None
         self._memory = self._fresh_memory()
 
     def _fresh_memory(self) -> Memory | None:
@@ -161,6 +168,7 @@ class Session:
         """What an unknown outcome turned out to be; everything behind it is folded again."""
         made.outcome, made.observed = outcome, observed
         self._refold()
+        self.resolved.append(next(at for at, one in enumerate(self.made) if one is made))
 
     def _refold(self) -> None:
         self.places = (self.policy.walk.start,)
