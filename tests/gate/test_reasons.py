@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import threading
 from collections import Counter
 from itertools import combinations
@@ -234,13 +233,13 @@ def campaign(seed: str, grammars: int) -> Counter[Any]:
         rng = random.Random(f"{seed} {at}")
         artifact = relaxed(rng)[0] if at % 4 == 3 else drawn(rng)
         oracle = Oracle(artifact)
-        for _ in range(4):
+        for _ in range(3):
             play(rng, artifact, oracle, seen)
     return seen
 
 
 def test_because_is_its_definition() -> None:
-    seen = campaign("reasons", 100)
+    seen = campaign("reasons", 48)
     assert min(seen[False, True, 1], seen[False, False, 1], seen[False, False, 2]) > 30, seen
     assert min(seen[True, True, 1], seen[True, False, 1], seen["unknown"]) > 5, seen
 
@@ -248,3 +247,170 @@ def test_because_is_its_definition() -> None:
 @pytest.mark.campaign
 def test_because_is_its_definition_thousands_of_times() -> None:
     campaign("many reasons", 4000)
+
+
+def test_because_and_why_agree() -> None:
+    seen: Counter[int] = Counter()
+    for at in range(40):
+        rng = random.Random(f"agree {at}")
+        artifact = drawn(rng)
+        oracle, session = Oracle(artifact), Gate(artifact)
+        places = {s.text: frozenset(s.parts) for s in statements_of(artifact.core, {})}
+        calls: list[str] = []
+        for _ in range(3):
+            for group in sorted(oracle.groups):
+                asked = [artifact.core.calls[call].text for call in oracle.groups[group].values()]
+                if len(asked) > 1:
+                    continue
+                name = artifact.core.tools[group[0]].name
+                decision = session.check(name, given(session, group))
+                if decision.allowed:
+                    continue
+                found = tcc.why(artifact, [*calls, *asked], every=True)
+                sets = [
+                    frozenset(part for one in chosen for part in places.get(one.text, one.parts))
+                    for chosen in (found.because, *found.others)
+                ]
+                parts = [part for part, text in oracle.text.items()
+                         if any(one["text"] == text for one in decision.because)]  # fmt: skip
+                without_plan = [one for one in sets if ("plan", 0) not in one]
+                if len(without_plan) > 1 or len(parts) > 1 and len(sets[0]) == 1:
+                    assert {frozenset([one]) for one in parts} == set(without_plan) or (
+                        frozenset(parts) in sets
+                    )
+                else:
+                    assert frozenset(parts) in sets or not without_plan
+                seen[len(parts)] += 1
+            allowed = [one for one in session.allowed() if not table_of(session, one).observed]
+            if not allowed:
+                break
+            chosen = rng.choice(allowed)
+            do(session, chosen.tool, dict(chosen.arguments))
+            calls.append(session.word()[-1])
+    assert seen[1] > 100 and seen[2] > 5, seen
+
+
+def table_of(session: Gate, one: Any) -> Any:
+    return session._policy.tool(one.tool)
+
+
+SEVERAL = HEAD + "tool a tool b tool c\nplan = (a | b | c){0,6}\nlimit depth <= 5\n"
+
+
+@pytest.mark.parametrize(
+    ("statements", "made", "tool", "because"),
+    [
+        ("limit uses(a) <= 1\nrequire b before a", "", "a", ["require b before a"]),
+        ("limit uses(a) <= 1\nforbid a a", "a", "a", ["uses(a)<=1", "forbid a a"]),
+        ("limit uses(a) <= 0\nrequire b before a", "", "a",
+         ["uses(a)<=0", "require b before a"]),
+        ("require b after a\nforbid a with b", "", "a",
+         ["require b after a", "forbid a with b"]),
+        ("limit uses(a) >= 3\nforbid a a", "", "b",
+         ["depth<=5", "uses(a)>=3", "forbid a a"]),
+        ("limit uses(a) <= 0", "", "a", ["uses(a)<=0"]),
+        ("limit depth <= 2", "c c", "c", ["depth<=2"]),
+        ("limit depth <= 6", "c c c c c c", "c", ["plan", "depth<=6"]),
+    ],
+)  # fmt: skip
+def test_what_is_named(statements: str, made: str, tool: str, because: list[str]) -> None:
+    text = SEVERAL + statements
+    if "depth" in statements:
+        text = text.replace("limit depth <= 5\n", "")
+    session = gate(text)
+    for name in made.split():
+        do(session, name)
+    assert [reason["text"] for reason in session.check(tool).because] == because
+
+
+def test_the_plan_is_named_only_where_it_refuses_by_itself() -> None:
+    text = HEAD + "tool a tool b tool c\nplan = a | b c\nforbid b c\nlimit uses(c) <= 0"
+    because = gate(text).check("b").because
+    assert [reason["text"] for reason in because] == ["uses(c)<=0", "forbid b c"]
+
+
+ANY = HEAD + "tool a tool b tool c tool d\nplan = any{0,300}\nrequire b before c\n"
+
+
+def test_reasons_are_known_after_thousands_of_calls() -> None:
+    session = gate(ANY.replace("300", "4200"))
+    group = session._policy.by_text("a")
+    for _ in range(4150):
+        session._shared.session.begin(group, None)
+        session._shared.session.settle("done", (), False)
+    assert session.check("c").because == [{"kind": "require", "text": "require b before c"}]
+
+
+@pytest.mark.parametrize("name", ["_STEPS", "_ALL_STEPS", "_MOST_TRIALS", "_BUILD"])
+def test_past_the_bound_nobody_is_blamed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(giving, name, -(1 << 40))
+    session = tcc.Gate(tcc.compile_text(ANY))
+    because = session.check("c").because
+    assert [reason["kind"] for reason in because] == ["undecided"]
+    assert "too much" not in because[0]["text"] and "more work" in because[0]["text"]
+
+
+def test_of_an_end_all_that_do_not_let_it_are_named() -> None:
+    """Counters that multiply; of an end each statement speaks by itself."""
+    tools = " ".join(f"tool t{at}" for at in range(12))
+    texts = [f"limit uses(t{at}) >= 4\nrequire t{at} after t{at - 1}" for at in range(1, 12)]
+    text = f"{HEAD}{tools}\nplan = any{{0,44}}\n" + "\n".join(texts)
+    core = tcc.compile_text(HEAD + tools + "\nplan = any{0,44}").core
+    assert len(core.calls) == 12
+    artifact = tcc.compile_text(text, relax=["uses", "require"])
+    session = tcc.Gate(artifact)
+    do(session, "t1")
+    with pytest.raises(tcc.Refused) as refused:
+        session.finish()
+    kinds = {reason["kind"] for reason in refused.value.because}
+    assert kinds == {"limit", "require"}
+
+
+def test_reasons_are_read_by_many_threads_while_the_session_goes_on() -> None:
+    session = gate(ANY)
+    late: list[Any] = []
+    wrong: list[Any] = []
+    due = [{"kind": "require", "text": "require b before c"}]
+
+    def read() -> None:
+        for _ in range(200):
+            because = session.check("c").because
+            if because != due:
+                wrong.append(because)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(200):
+        late.append(session.check("c"))
+        do(session, "a")
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    do(session, "b")
+    assert session.check("c").allowed
+    assert all(decision.because == due for decision in random.Random(1).sample(late, 40))
+
+
+def test_sessions_of_one_artifact_keep_apart() -> None:
+    one, other = gate(ANY), gate(ANY)
+    do(one, "b")
+    do(other, "a")
+    assert one.check("c").allowed
+    assert [reason["kind"] for reason in other.check("c").because] == ["require"]
+
+
+def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(giving, "_MOST_KEPT", 40)
+    artifact = tcc.compile_text(SEVERAL.replace("0,6", "0,400").replace("5", "390") + "forbid c a")
+    session = tcc.Gate(artifact)
+    do(session, "c")
+    first: Any = None
+    for _ in range(120):
+        assert [one["text"] for one in session.check("a").because] == ["forbid c a"]
+        do(session, "c")
+        kept = artifact.kept["reasons"]
+        first = first or kept
+        assert len(kept.planned[0].nodes) + len(kept.controls) < 600
+        assert sum(len(core.stops) for core in kept._cores.values()) < 400
+    assert artifact.kept["reasons"] is not first

@@ -16,7 +16,7 @@ statements that is tried a look-up, or a walk ahead the first time, within a bou
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import combinations
@@ -565,7 +565,7 @@ class _Without(Residuals):
     Nothing of it depends on how the session came there.
     """
 
-    __slots__ = ("_alive", "_kept", "_out", "_signed", "_statements")
+    __slots__ = ("_alive", "_kept", "_out", "_rows", "_signed", "_sisters", "_statements")
 
     def __init__(self, statements: _Statements, out: Mask) -> None:
         work = statements.work
@@ -591,14 +591,14 @@ class _Without(Residuals):
         self.stops = []
         self.first = None
         self._alive: dict[int, bool] = {}
+        self._rows: dict[int, Mapping[int, int]] = {}
+        strict = [(at, statements.sisters(at, out)) for at in range(len(self.alphabet.letters))]
+        self._sisters = {letter: sisters for letter, sisters in strict if sisters is not None}
 
     def lives(self, standing: Standing) -> bool:
         """Whether a plan of this core goes on from there, and ends."""
         at = self._entered(standing)
-        if at is None:
-            return False
-        strict = any(not of & self._out for of in self._statements.strict.values())
-        return self._is_held(at) if strict else self._is_alive(at)
+        return at is not None and self._is_alive(at)
 
     def _entered(self, standing: Standing) -> int | None:
         """The residual of what was called; None where it is seen to have no plan."""
@@ -618,94 +618,83 @@ class _Without(Residuals):
         left = drain[self._meters.start]
         return None if left is None else self._control_of(term, settled)[left]
 
-    def _after(self, at: int) -> Iterator[tuple[int, int]]:
-        left = self.left[at]
-        for letter, arrivals in self.moves(at):
-            self._budget.spend(1)
-            target = arrivals[left]
-            if target is not None:
-                yield letter, target
+    def _row(self, at: int) -> Mapping[int, int]:
+        """The residuals after each letter."""
+        row = self._rows.get(at)
+        if row is None:
+            left = self.left[at]
+            moves = self.moves(at)
+            self._budget.spend(len(moves))
+            arrived = [(letter, arrivals[left]) for letter, arrivals in moves]
+            row = self._rows[at] = {letter: to for letter, to in arrived if to is not None}
+        return row
 
     def _is_alive(self, first: int) -> bool:
-        """Whether a plan ends behind it: those that seem the nearest are looked at first."""
-        came: dict[int, int | None] = {first: None}
+        """Whether a plan goes on from a residual, and ends; strict tools are held to.
+
+        What is known to be dead only grows, so this comes to an end.
+        """
+        while first not in self._alive:
+            self._alive.update(dict.fromkeys(self._witness(first), True))
+        return self._alive[first]
+
+    def _witness(self, first: int) -> Mapping[int, None]:
+        """Residuals each of which goes on to an end among them, and the answers to strict calls.
+
+        Nothing where one of them turns out to be dead.
+        """
+        found: dict[int, None] = {}
+        todo = [first]
+        while todo:
+            at = todo.pop()
+            if at in found or self._alive.get(at):
+                continue
+            path = self._path(at, found)
+            if path is None:
+                return {}
+            for at, letter in path:
+                found[at] = None
+                todo.extend([self._row(at)[sister] for sister in self._sisters.get(letter, ())])
+        return found
+
+    def _path(self, first: int, found: Mapping[int, None]) -> list[tuple[int, int]] | None:
+        """Residuals and letters on the way to an end, those that seem the nearest first.
+
+        Where there is none, all that was met is dead.
+        """
+        came: dict[int, tuple[int, int, int]] = {first: (-1, -1, 0)}
         todo = [(self._nearest(first), 0, first)]
-        calls = {first: 0}
         while todo:
             at = heappop(todo)[2]
-            known = self._alive.get(at)
-            if known or self.stops[at]:
-                self._mark(at, came)
-                return True
-            for _, target in () if known is False else self._after(at):
-                if target not in came:
-                    came[target], calls[target] = at, calls[at] + 1
-                    heappush(todo, (calls[target] + self._nearest(target), len(came), target))
+            if self.stops[at] or at in found or self._alive.get(at):
+                return self._way(at, came)
+            calls = came[at][2] + 1
+            for letter, target in self._row(at).items():
+                if target not in came and self._stays(at, letter):
+                    came[target] = at, letter, calls
+                    heappush(todo, (calls + self._nearest(target), len(came), target))
         self._alive.update(dict.fromkeys(came, False))
-        return False
+        return None
 
-    def _mark(self, at: int | None, came: Mapping[int, int | None]) -> None:
-        while at is not None:
-            self._alive[at] = True
-            at = came[at]
+    def _way(self, last: int, came: Mapping[int, tuple[int, int, int]]) -> list[tuple[int, int]]:
+        way = [(last, -1)]
+        before, letter, _ = came[last]
+        while before >= 0:
+            way.append((before, letter))
+            before, letter, _ = came[before]
+        return way
 
     def _nearest(self, at: int) -> int:
         """The fewest calls that its term ends after."""
         ahead = self._forecast.of(self.control[at].term)
         return 0 if ahead is None else ahead.low[0]
 
-    def _is_held(self, first: int) -> bool:
-        """The same of strict tools: all of what follows is taken out that no plan is held to."""
-        if first not in self._alive:
-            rows: dict[int, dict[int, int]] = {}
-            todo = [first]
-            while todo:
-                at = todo.pop()
-                if at not in rows and at not in self._alive:
-                    rows[at] = dict(self._after(at))
-                    todo.extend(rows[at].values())
-            self._settle(rows)
-        return self._alive[first]
-
-    def _settle(self, rows: dict[int, dict[int, int]]) -> None:
-        while True:
-            alive = self._ending(rows)
-            gone = [
-                (row, letter)
-                for row in rows.values()
-                for letter in row
-                if not self._stays(row, letter, alive.__contains__)
-            ]
-            self._budget.spend(len(rows) + len(gone))
-            for row, letter in gone:
-                del row[letter]
-            if not gone:
-                break
-        self._alive.update({at: at in alive for at in rows})
-
-    def _ending(self, rows: Mapping[int, Mapping[int, int]]) -> set[int]:
-        """Those behind which a plan ends, with those that were known before."""
-        before: dict[int, list[int]] = {}
-        for at, row in rows.items():
-            self._budget.spend(1 + len(row))
-            for target in row.values():
-                before.setdefault(target, []).append(at)
-        known = [at for at in before if self._alive.get(at)]
-        todo = known + [at for at in rows if self.stops[at]]
-        found = set(todo)
-        while todo:
-            for at in before.get(todo.pop(), ()):
-                if at not in found:
-                    found.add(at)
-                    todo.append(at)
-        return found
-
-    def _stays(
-        self, row: Mapping[int, int], letter: int, is_alive: Callable[[int], bool]
-    ) -> bool:
-        if not is_alive(row[letter]):
-            return False
-        sisters = self._statements.sisters(letter, self._out)
+    def _stays(self, at: int, letter: int) -> bool:
+        """Whether nothing after the letter, or after its sisters, is known to be dead."""
+        row, sisters = self._row(at), self._sisters.get(letter)
         if sisters is None:
-            return True
-        return bool(sisters) and all(is_alive(row.get(sister, -1)) for sister in sisters)
+            return self._alive.get(row[letter]) is not False
+        targets = [row.get(sister) for sister in sisters]
+        return bool(targets) and all(
+            [to is not None and self._alive.get(to) is not False for to in targets]
+        )
