@@ -163,7 +163,7 @@ def _keys(
     tool = tools[made.tool]
     a = _key(made, tool, [name for name, _ in monitor.same])
     b = _key(made, tool, [name for _, name in monitor.same])
-    return a if _selects(monitor.first, made) else None, (
+    return a if _selects(monitor.first, made, monitor.kind == "forbid") else None, (
         b if _selects(monitor.second, made) else None
     )
 
@@ -181,11 +181,12 @@ def _key(made: Made, tool: Tool, names: Sequence[str]) -> Key:
     return tuple(found)
 
 
-def _selects(selection: Selection, made: Made) -> bool:
-    """Whether a call is one of the selection's; a value that is not known is none of its."""
+def _selects(selection: Selection, made: Made, maybe: bool = False) -> bool:
+    """Whether a call is one of the selection's; of a value that is not known `maybe` says so."""
     if selection.tool != made.tool:
         return False
-    return all(made.values[param] in values for param, values in selection.where)
+    found = [(made.values[param], values) for param, values in selection.where]
+    return all(maybe if value is None else value in values for value, values in found)
 
 
 def _tools_of(monitor: Monitor) -> set[int]:
