@@ -86,9 +86,7 @@ def decision(
         if code is None:
             return [], allowed
         group = None if asked is None else asked.group
-        because = reasons(
-            session, made, code, place, group, resolved=resolved, under_way=under_way
-        )
+        because = reasons(session, made, code, place, group, resolved=resolved, under_way=under_way)
         return because, allowed
 
     return Decision(code, place, find)
