@@ -274,7 +274,7 @@ def test_because_and_why_agree() -> None:
                 parts = [part for part, text in oracle.text.items()
                          if any(one["text"] == text for one in decision.because)]  # fmt: skip
                 without_plan = [one for one in sets if ("plan", 0) not in one]
-                if len(without_plan) > 1 or len(parts) > 1 and len(sets[0]) == 1:
+                if len(without_plan) > 1 or (len(parts) > 1 and len(sets[0]) == 1):
                     assert {frozenset([one]) for one in parts} == set(without_plan) or (
                         frozenset(parts) in sets
                     )

@@ -40,8 +40,9 @@ def command(
     """Say whether PLAN is a plan of ARTIFACT (or of a grammar), and if not, why.
 
     PLAN is calls with spaces between them, written as `tcc run` prints them or as a grammar writes
-    its patterns; "" is the empty plan. Blamed is a smallest set of statements without which it would be possible. Of a grammar
-    they come as they are written, with their places. Ends with 1 where PLAN is not allowed.
+    its patterns; "" is the empty plan. Blamed is a smallest set of statements without which it
+    would be possible. Of a grammar they come as they are written, with their places. Ends with 1
+    where PLAN is not allowed.
     """
     opened = open_artifact(artifact, command="why", options=options_of(given))
     try:

@@ -3,7 +3,8 @@
 A statement is named where the call would be allowed without it; where no single one decides, the
 first smallest set of several without all of which it would be.  The plan is named only where it
 refuses by itself.  Where telling takes too much work the reason is `undecided`: nothing innocent is
-ever named.  After unknown outcomes it is what forbids in one run of outcomes that they may have had.
+ever named.  After unknown outcomes it is what forbids in one run of outcomes that they may have
+had.
 
 Each statement is stepped along with the calls of a session by itself: the plan's term, the state of
 the signatures, a flag a require or forbid, a sum a limit.  From there a core that leaves statements
@@ -453,7 +454,7 @@ class _Trial:
         allowed = min(_STEPS, self._left)
         work.allow(allowed)
         try:
-            return any([self._goes(letter, out) for letter in self._after])
+            return any(self._goes(letter, out) for letter in self._after)
         except Rejected:
             return None
         finally:
@@ -471,7 +472,7 @@ class _Trial:
         held = ~(out | statements.left_to_run)
         others = [statements._step(self._here, sister) for sister in sisters]
         return bool(others) and all(
-            [not statements.broken(s) & held and left.lives(s) for s in others]
+            not statements.broken(s) & held and left.lives(s) for s in others
         )
 
 
@@ -502,7 +503,7 @@ def _smallest(trial: _Trial, statements: Sequence[Mask]) -> Mask | None:
 
 
 def _told_apart(core: Core) -> Core:
-    """The core with a call set for each strict tool, whose calls no letter mixes, and one of all."""
+    """The core with a call set for each strict tool, which no letter mixes, and one of all."""
     size = len(core.calls)
     calls: dict[int, list[tuple[int, int]]] = {
         at: [] for at, tool in enumerate(core.tools) if tool.strict
@@ -696,5 +697,5 @@ class _Without(Residuals):
             return self._alive.get(row[letter]) is not False
         targets = [row.get(sister) for sister in sisters]
         return bool(targets) and all(
-            [to is not None and self._alive.get(to) is not False for to in targets]
+            to is not None and self._alive.get(to) is not False for to in targets
         )
