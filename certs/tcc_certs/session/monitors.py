@@ -163,9 +163,8 @@ def _keys(
     tool = tools[made.tool]
     a = _key(made, tool, [name for name, _ in monitor.same])
     b = _key(made, tool, [name for _, name in monitor.same])
-    return a if _selects(monitor.first, made, monitor.kind == "forbid") else None, (
-        b if _selects(monitor.second, made) else None
-    )
+    first = _selects(monitor.first, made, monitor.kind == "forbid")
+    return a if first else None, b if _selects(monitor.second, made) else None
 
 
 def _key(made: Made, tool: Tool, names: Sequence[str]) -> Key:
@@ -183,10 +182,10 @@ def _key(made: Made, tool: Tool, names: Sequence[str]) -> Key:
 
 def _selects(selection: Selection, made: Made, maybe: bool = False) -> bool:
     """Whether a call is one of the selection's; of a value that is not known `maybe` says so."""
-    if selection.tool != made.tool:
-        return False
-    found = [(made.values[param], values) for param, values in selection.where]
-    return all(maybe if value is None else value in values for value, values in found)
+    told = made.values
+    return selection.tool == made.tool and all(
+        maybe if told[at] is None else told[at] in some for at, some in selection.where
+    )
 
 
 def _tools_of(monitor: Monitor) -> set[int]:
