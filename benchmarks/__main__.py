@@ -26,6 +26,7 @@ TABLES = (
     "predicted",
     "mcp",
     "gate",
+    "reasons",
     "langgraph",
     "startup",
 )

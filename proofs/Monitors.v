@@ -184,18 +184,16 @@ Definition mark_first (m : kind) (k : key) (s : made) (x : bool) : bool :=
   match m with
   | require_before => if certain s && is k (only s) then true else x
   | require_each => if is k (key_of_second s) then false else if certain s && is k (only s) then true else x
-  | forbid_before | forbid_with => if is k (only s) then true else x
+  | forbid_before | forbid_with => if existsb (is k) (keys s) then true else x
   end.
 Definition mark_second (k : key) (s : made) (x : bool) : bool := if is k (key_of_second s) then true else x.
 Definition worst_first m k h := fold_right (mark_first m k) false h.
 Definition worst_second k h := fold_right (mark_second k) false h.
 
-(* A call that was done for certain has one answer; for a forbid all answers are one (core.md: observed
-   parameters are bound in the P of a require alone). *)
-Definition told (m : kind) (s : made) : Prop := keys s <> [] /\
-  (certain s = true \/ m = forbid_before \/ m = forbid_with -> exists a, keys s = [a]).
+(* A call that was done for certain has one answer. *)
+Definition told (s : made) : Prop := keys s <> [] /\ (certain s = true -> exists a, keys s = [a]).
 
-Lemma some_key m s : told m s -> exists x, may s x.
+Lemma some_key s : told s -> exists x, may s x.
 Proof.
   intros [H _]. destruct (keys s) as [|a l] eqn:E; [congruence|]. exists (Some (a, key_of_second s)).
   simpl. rewrite E. split; [left; reflexivity | reflexivity].
@@ -204,21 +202,21 @@ Qed.
 Lemma first_mono m k c : first m k c false = true -> first m k c true = true.
 Proof. destruct m; simpl; destruct (is k (fst c)), (is k (snd c)); auto. Qed.
 
-Lemma require_worst m k h : m = require_before \/ m = require_each -> Forall (told m) h ->
+Lemma require_worst m k h : m = require_before \/ m = require_each -> Forall told h ->
   (worst_first m k h = true <-> forall w, world h w -> firsts m k (trace w) = true).
 Proof.
-  intros Hm Hh. destruct (worst (first m k) (mark_first m k) (told m) (first_mono m k)) with (h := h) (b := false)
-    as [_ [W1 W2]]; [| |exact (some_key m)|exact Hh|].
+  intros Hm Hh. destruct (worst (first m k) (mark_first m k) (told) (first_mono m k)) with (h := h) (b := false)
+    as [_ [W1 W2]]; [| |exact (some_key)|exact Hh|].
   - intros s b [Hne Ht] Hg [[a b']|] Hx; cbn [f' may fst snd] in *.
     + destruct Hx as [Ha ->]. destruct (certain s) eqn:Ec.
-      * destruct (Ht (or_introl eq_refl)) as [a' E]. unfold mark_first, only in Hg. rewrite E, Ec in Hg. rewrite E in Ha.
+      * destruct (Ht eq_refl) as [a' E]. unfold mark_first, only in Hg. rewrite E, Ec in Hg. rewrite E in Ha.
         destruct Ha as [<- | []]. destruct Hm as [-> | ->]; exact Hg.
       * unfold mark_first in Hg. rewrite Ec in Hg. unfold first. cbn [fst snd andb] in *.
         destruct Hm as [-> | ->]; destruct (is k a); auto; destruct (is k (key_of_second s)); auto.
     + unfold mark_first in Hg. rewrite Hx in Hg. cbn [andb] in Hg.
       destruct Hm as [-> | ->]; [exact Hg|]. destruct (is k (key_of_second s)); [discriminate | exact Hg].
   - intros s b [Hne Ht] Hg. destruct (certain s) eqn:Ec.
-    + destruct (Ht (or_introl eq_refl)) as [a E]. exists (Some (a, key_of_second s)). cbn [may f' fst snd].
+    + destruct (Ht eq_refl) as [a E]. exists (Some (a, key_of_second s)). cbn [may f' fst snd].
       split; [rewrite E; split; [left; reflexivity | reflexivity]|].
       unfold mark_first, only in Hg. rewrite E, Ec in Hg. destruct Hm as [-> | ->]; exact Hg.
     + unfold mark_first in Hg. rewrite Ec in Hg. cbn [andb] in Hg. destruct Hm as [-> | ->].
@@ -234,48 +232,68 @@ Proof.
       destruct (W2 eq_refl) as [w [Hw Ew]]. rewrite fold_trace in Ew. specialize (H w Hw). unfold firsts in H. congruence.
 Qed.
 
-(* The same for numbers that count against a call: the worst is that all that may be done was done. *)
-Definition everything (h : list made) : list (option seen) := map (fun s => Some (only s, key_of_second s)) h.
+(* The same for numbers that count against a call: the worst is that all that may be done was done, and got
+   the answer that counts, where there is one. *)
+Definition worst_key (k : key) (s : made) : option key :=
+  if existsb (is k) (keys s) then Some k else hd None (keys s).
+Definition everything (k : key) (h : list made) : list (option seen) :=
+  map (fun s => Some (worst_key k s, key_of_second s)) h.
 
-Lemma everything_world m h : m = forbid_before \/ m = forbid_with -> Forall (told m) h -> world h (everything h).
+Lemma worst_key_may k s : keys s <> [] -> In (worst_key k s) (keys s).
 Proof.
-  intros Hm. induction 1 as [|s h [_ Hs] _ IH]; constructor; [|exact IH].
-  destruct Hs as [a E]; [destruct Hm; auto|]. unfold may, only. rewrite E. simpl. auto.
+  intros H. unfold worst_key. destruct (existsb (is k) (keys s)) eqn:E.
+  - apply existsb_exists in E. destruct E as [a [Ha E]]. apply is_true in E. subst a. exact Ha.
+  - destruct (keys s) as [|a l]; [congruence | left; reflexivity].
 Qed.
 
-Lemma forbid_worst m k h : m = forbid_before \/ m = forbid_with -> Forall (told m) h ->
-  firsts m k (trace (everything h)) = worst_first m k h /\ seconds k (trace (everything h)) = worst_second k h /\
+Lemma worst_key_is k s : keys s <> [] -> is k (worst_key k s) = existsb (is k) (keys s).
+Proof.
+  intros H. unfold worst_key. destruct (existsb (is k) (keys s)) eqn:E; [apply is_true; reflexivity|].
+  destruct (is k (hd None (keys s))) eqn:E2; [|reflexivity]. rewrite <- E. symmetry. apply existsb_exists.
+  destruct (keys s) as [|a l]; [congruence|]. exists a. split; [left; reflexivity | exact E2].
+Qed.
+
+Lemma everything_world k h : Forall told h -> world h (everything k h).
+Proof.
+  induction 1 as [|s h [Hs _] _ IH]; constructor; [|exact IH].
+  split; [apply worst_key_may, Hs | reflexivity].
+Qed.
+
+Lemma forbid_worst m k h : m = forbid_before \/ m = forbid_with -> Forall told h ->
+  firsts m k (trace (everything k h)) = worst_first m k h /\
+  seconds k (trace (everything k h)) = worst_second k h /\
   forall w, world h w ->
     (firsts m k (trace w) = true -> worst_first m k h = true) /\
     (seconds k (trace w) = true -> worst_second k h = true).
 Proof.
-  intros Hm H. induction H as [|s h [_ Hs] Hh [IH1 [IH2 IH3]]].
+  intros Hm H. induction H as [|s h [Hs _] Hh [IH1 [IH2 IH3]]].
   { split; [reflexivity|]. split; [reflexivity|]. intros w Hw. inversion Hw; subst. auto. }
-  destruct Hs as [a E]; [destruct Hm; auto|].
-  assert (Eo : a = only s) by (unfold only; rewrite E; reflexivity). subst a.
-  assert (M : forall b, mark_first m k s b = if is k (only s) then true else b).
+  assert (M : forall b, mark_first m k s b = if existsb (is k) (keys s) then true else b).
   { intros b. unfold mark_first. destruct Hm as [-> | ->]; reflexivity. }
   assert (F : forall c b, first m k c b = if is k (fst c) then true else b).
   { intros c b. destruct Hm as [-> | ->]; reflexivity. }
   split; [|split].
   - unfold worst_first, firsts in *. cbn [everything map trace flat_map app fold_right].
-    rewrite M, F. cbn [fst]. destruct (is k (only s)); [reflexivity | exact IH1].
+    rewrite M, F. cbn [fst]. rewrite (worst_key_is k s Hs).
+    destruct (existsb (is k) (keys s)); [reflexivity | exact IH1].
   - unfold worst_second, seconds in *. cbn [everything map trace flat_map app fold_right].
     unfold second at 1, mark_second at 1. cbn [snd]. destruct (is k (key_of_second s)); [reflexivity | exact IH2].
   - intros w Hw. inversion Hw as [|? x ? w' Hx Hw']; subst. destruct (IH3 w' Hw') as [I1 I2].
     unfold worst_first, worst_second, firsts, seconds in *. cbn [fold_right trace flat_map].
     rewrite M. unfold mark_second at 1. destruct x as [[a' b']|]; cbn [may fst snd] in Hx.
-    + destruct Hx as [Ha ->]. rewrite E in Ha. destruct Ha as [Ha | []]. subst a'. cbn [app fold_right]. rewrite F. cbn [fst].
-      unfold second at 1. cbn [snd]. split; [destruct (is k (only s)); auto | destruct (is k (key_of_second s)); auto].
-    + cbn [app]. split; [destruct (is k (only s)); auto | destruct (is k (key_of_second s)); auto].
+    + destruct Hx as [Ha ->]. cbn [app fold_right]. rewrite F. cbn [fst].
+      unfold second at 1. cbn [snd]. split; [|destruct (is k (key_of_second s)); auto].
+      destruct (is k a') eqn:Ek; [|destruct (existsb (is k) (keys s)); auto]. intros _.
+      assert (E : existsb (is k) (keys s) = true) by (apply existsb_exists; eauto). rewrite E. reflexivity.
+    + cbn [app]. split; [destruct (existsb (is k) (keys s)); auto | destruct (is k (key_of_second s)); auto].
 Qed.
 
-Lemma forbid_none m k h : m = forbid_before \/ m = forbid_with -> Forall (told m) h ->
+Lemma forbid_none m k h : m = forbid_before \/ m = forbid_with -> Forall told h ->
   (negb (worst_first m k h) = true <-> forall w, world h w -> negb (firsts m k (trace w)) = true) /\
   (negb (worst_second k h) = true <-> forall w, world h w -> negb (seconds k (trace w)) = true).
 Proof.
   intros Hm Hh. destruct (forbid_worst m k h Hm Hh) as [E1 [E2 H]].
-  assert (W := everything_world m h Hm Hh).
+  assert (W := everything_world k h Hh).
   split; (split; [intros E w Hw; destruct (H w Hw) as [H1 H2] | intros E; specialize (E _ W)]).
   - destruct (firsts m k (trace w)); [rewrite (H1 eq_refl) in E; exact E | reflexivity].
   - rewrite <- E1. exact E.
@@ -284,7 +302,7 @@ Proof.
 Qed.
 
 (* A call is allowed by the one memory exactly where it is in every world. *)
-Theorem one_memory_is_as_good_as_all_worlds m h c : Forall (told m) h ->
+Theorem one_memory_is_as_good_as_all_worlds m h c : Forall told h ->
   (orders m (fun k => worst_first m k h) (fun k => worst_second k h) c = true <->
    forall w, world h w -> allowed m (trace w) c).
 Proof.
@@ -303,7 +321,7 @@ Proof.
     { destruct (fst c) as [k|]; [|split; auto]. rewrite andb_true_iff, (proj2 (N k)). split.
       - intros [H1 H2] w Hw. apply andb_true_iff. auto.
       - intros H. split; [|intros w Hw; apply (andb_true_iff (negb (is k (snd c)))), H, Hw].
-        assert (H' := H _ (everything_world forbid_with h ltac:(auto) Hh)). apply andb_true_iff in H'. apply H'. }
+        assert (H' := H _ (everything_world k h Hh)). apply andb_true_iff in H'. apply H'. }
     assert (Two : match snd c with Some k => negb (worst_first forbid_with k h) | None => true end = true <->
       forall w, world h w -> match snd c with Some k => negb (firsts forbid_with k (trace w)) | None => true end = true).
     { destruct (snd c) as [k|]; [apply N | split; auto]. }
@@ -342,7 +360,7 @@ End Totals.
    done meets the monitor.  Outcomes may be known later: that only takes worlds away. *)
 Inductive passed (m : kind) : list made -> Prop :=
 | passed_nothing : passed m []
-| passed_call s h h' : passed m h -> Forall (told m) h' -> (forall w, world h w -> world h' w) ->
+| passed_call s h h' : passed m h -> Forall told h' -> (forall w, world h w -> world h' w) ->
     (forall a, In a (keys s) -> orders m (fun k => worst_first m k h') (fun k => worst_second k h')
                                   (a, key_of_second s) = true) ->
     passed m (s :: h).

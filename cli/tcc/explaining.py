@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tcc.prefixes import calls_in
 from tcc.written import Given, artifact_of, statement_fields, written_of
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.artifact.typed import read_calls, typed_calls
 from tcc_runtime.questions.blame import Blame, blame
 from tcc_runtime.questions.graph import PlanGraph, graph_of
 from tcc_runtime.questions.nearest import nearest_plan
@@ -60,17 +60,19 @@ def why(
     Args:
         source: an artifact, or a file of one or of a grammar; of a grammar, and of an artifact
             compiled in this process, the statements come with their places.
-        plan: canonical calls; a text has spaces between them.
+        plan: calls, written as a grammar writes patterns; a text has spaces between them.
         prefix: ask whether a plan begins so.
         every: find all smallest sets of statements to blame.
 
     Raises:
         CompileError: the grammar was refused.
+        tcc_runtime.artifact.typed.CallTextError: TCC904, a text is no call.
         tcc_certs.errors.Rejected: the artifact is refused; D201 it is too large to be unfolded.
         OSError: the file cannot be read.
     """
     artifact = artifact_of(source)
-    calls = calls_in(plan) if isinstance(plan, str) else tuple(plan)
+    typed = typed_calls(plan) if isinstance(plan, str) else tuple(plan)
+    calls = read_calls(artifact.core, typed, "plan")
     graph = graph_of(artifact)
     position, q = _walked(graph, calls)
     stops = q is not None and graph.accepts(q)

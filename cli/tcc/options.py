@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-from tcc.prefixes import calls_in
 from tcc_compiler.options import Options
+from tcc_runtime.artifact.typed import typed_calls
 from tcc_runtime.terms.table import Option, table_of
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -64,7 +64,7 @@ def _click_option(option: Option) -> Decorator:
             option.name,
             metavar=option.metavar,
             help=option.about,
-            callback=lambda _ctx, _parameter, value: calls_in(value or ""),
+            callback=lambda _ctx, _parameter, value: typed_calls(value or ""),
         )
     if option.kind is bool:
         return click.option(flag(option), option.name, is_flag=True, help=option.about)

@@ -17,6 +17,7 @@ from tcc.planning_tools import TOOLS
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.container import write_container
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.artifact.typed import read_calls
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
@@ -82,7 +83,8 @@ class Planner:
 
     def _allowed(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         members: tuple[int, ...] = (self._artifact.root,)
-        for place, text in enumerate(_texts(arguments, "after")):
+        after = read_calls(self._artifact.core, _texts(arguments, "after"))
+        for place, text in enumerate(after):
             found = self._following(members)
             if text not in found:
                 shown = sorted(found)[:_LISTED]

@@ -23,7 +23,7 @@ def _tool(name: str, description: str, properties: Mapping[str, Any], *required:
 TOOLS: Sequence[Mapping[str, Any]] = (
     _tool(
         "allowed",
-        "The calls that plans allow after the calls in `after` (canonical texts, in order), and "
+        "The calls that plans allow after the calls in `after` (in order), and "
         "whether a plan may end there.",
         {"after": _TEXTS},
     ),
@@ -58,7 +58,7 @@ TOOLS: Sequence[Mapping[str, Any]] = (
     _tool(
         "route",
         "Search for the best plans, at most 10 seconds: the calls of each, its cost, and what is "
-        "claimed. `after` are calls that were made already (canonical texts).",
+        "claimed. `after` are calls that were made already.",
         {
             "top": {"type": "integer", "minimum": 1, "maximum": 16},
             "after": _TEXTS,

@@ -387,6 +387,10 @@ REFUSED: list[tuple[Change, str]] = [
     (monitor("uses", per=None), M),
 ]  # fmt: skip
 READ: list[Change] = [
+    lambda core: core.update(monitors=[{
+        "kind": "forbid", "order": "before", "first": SEEN, "second": SELECT_A,
+        "same": [["i", "i"]],
+    }]),
     tool(0, errors="failed"),
     opened(0, pattern=None),
     opened(0, min=9),
@@ -400,7 +404,7 @@ READ: list[Change] = [
     opened(4, name="j" * 128),
     at("limits", 1, "value", value=0),
     at("limits", 1, "value", value=str(FAR - 1)),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("number", range(len(REFUSED)))

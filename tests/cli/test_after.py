@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import tcc as library
-from tcc.prefixes import calls_in
+from tcc_runtime.artifact.typed import CallTextError, read_calls
+from tcc_runtime.artifact.typed import typed_calls as calls_in
 from tcc_runtime.errors import AfterRefused
 
 SEED = "11" * 32
@@ -22,6 +23,10 @@ AFTER = "classify find_customer(by=email)"
         ("  ", ()),
         ("a", ("a",)),
         (" a  b(k=1)\tc\n", ("a", "b(k=1)", "c")),
+        ("a( k = 1 ,\n b = 2 ) c", ("a( k = 1 ,\n b = 2 )", "c")),
+        ("a (k=1) c", ("a (k=1)", "c")),
+        ("a(k=1)b", ("a(k=1)", "b")),
+        ("a(k=1 b(j=2) ) (", ("a(k=1 b", "(", "j=2", ")", ")", "(")),
         ('a(x="p q") b', ('a(x="p q")', "b")),
         (r'a(x="p\" q",y="\\") "odd name"(z=1)', (r'a(x="p\" q",y="\\")', '"odd name"(z=1)')),
         ('a(x="no end b', ('a(x="no end b',)),
@@ -77,7 +82,9 @@ def test_without_calls_nothing_is_said_of_them(tcc, artifact: Path, tmp_path: Pa
         ),
         ("classify escalate", "call 2 (TCC901), found escalate"),
         (f"{AFTER} classify", "call 3 (TCC901), found classify"),
-        ("classify \x1b[31m", "call 2 (TCC901), found "),
+        ("classify x1", "call 2 (TCC901), found x1"),
+        ("classify find_customer( by = )", "a value: a name, a number or a text in quotes"),
+        ("classify \x1b[31m", "a name, a number, a text in quotes, or one of ( ) , ="),
     ],
 )
 def test_no_prefix_of_a_plan_is_bad_usage(tcc, artifact: Path, after: str, said: str) -> None:
@@ -85,7 +92,7 @@ def test_no_prefix_of_a_plan_is_bad_usage(tcc, artifact: Path, after: str, said:
     assert ended.code == 2
     assert "Invalid value for --after" in ended.err and said in ended.err
     assert "\x1b" not in ended.err
-    with pytest.raises(AfterRefused):
+    with pytest.raises((AfterRefused, CallTextError)):
         library.search(library.load(artifact), after=list(calls_in(after)))
 
 
@@ -142,3 +149,82 @@ def test_the_library_takes_lists_and_pools(artifact: Path) -> None:
     assert [run.after for run in made] == [tuple(after)] * 2
     assert made[0].plans == library.search(opened, seed=bytes(32), after=tuple(after)).plans
     assert library.predict(opened, after=after).upper < library.predict(opened).upper
+
+
+TYPED = """grammar g version "1"
+tool find(k: 1 .. 3, via: web | "a b" | "1" | true | -2.5, opt?: x) gives (r: yes | no)
+tool "odd name"("p q": 1 | 2)
+plan = (find | "odd name"){0,4}
+"""
+
+
+@pytest.mark.parametrize(
+    ("typed", "canonical"),
+    [
+        ("find( via = web, k = 3, r = yes )", "find(k=3,via=web,r=yes)"),
+        ("find (k=3,via=web,r=yes,)", "find(k=3,via=web,r=yes)"),
+        ('"find"(r="yes", "k"=3.0, via="web")', "find(k=3,via=web,r=yes)"),
+        ("find(via=-2.50\n, opt=x,\tr=no, k=+1)", "find(k=1,via=-2.5,opt=x,r=no)"),
+        ('find(k=1, via="1", r=no)', 'find(k=1,via="1",r=no)'),
+        ('find(k=1, via="true", r=no)', 'find(k=1,via="true",r=no)'),
+        ("find(k=1, via=true, r=no)", "find(k=1,via=true,r=no)"),
+        ('find(r=no,via="a \\u0062",k=2)', 'find(k=2,via="a b",r=no)'),
+        ('"odd name"( "p q" = 2 )', '"odd name"("p q"=2)'),
+        ("find()", "find"),
+        ("nosuch(b=2, a=1)", "nosuch(b=2,a=1)"),
+        ("find(zz=1, k=2)", "find(k=2,zz=1)"),
+    ],
+)
+def test_calls_are_read_as_grammars_write_them(typed: str, canonical: str) -> None:
+    core = library.compile_text(TYPED).core
+    assert calls_in(typed) == (typed,)
+    assert read_calls(core, [typed]) == (canonical,) == read_calls(core, [canonical])
+
+
+@pytest.mark.parametrize(
+    ("typed", "at", "expected"),
+    [
+        ("", 0, "the name of a tool"),
+        ("(k=1)", 0, "the name of a tool"),
+        ("3", 0, "the name of a tool"),
+        ("find(k)", 6, "`=` and a value"),
+        ("find(k=)", 7, "a value: a name, a number or a text in quotes"),
+        ("find(k= , via=web)", 8, "a value: a name, a number or a text in quotes"),
+        ("find(k=1 via=web)", 9, "`,` or `)`"),
+        ("find(k=1|2)", 8, "a name, a number, a text in quotes, or one of ( ) , ="),
+        ("find(,)", 5, "a parameter, or `)`"),
+        ("find(k=1,,)", 9, "a parameter, or `)`"),
+        ("find(k=1", 8, "`,` or `)`"),
+        ("find(k=1, k=2)", 10, "each parameter once"),
+        ("find(k=1) x", 10, "one call, and a space before the next"),
+        ('find(via="a', 9, "a name, a number, a text in quotes, or one of ( ) , ="),
+        ('find(via="\\q")', 9, "a text in quotes as JSON has it"),
+        ('find(via=-"a")', 9, "a value: a name, a number or a text in quotes"),
+        ('find(via="\\ud800")', 9, "a value: a name, a number or a text in quotes"),
+    ],
+)
+def test_what_is_no_call_is_refused_at_its_place(typed: str, at: int, expected: str) -> None:
+    with pytest.raises(CallTextError) as refused:
+        read_calls(library.compile_text(TYPED).core, [typed])
+    assert (refused.value.code, refused.value.at, refused.value.wanted) == ("TCC904", at, expected)
+    message, shown, caret = str(refused.value).split("\n")
+    assert f"{expected} at character {at + 1} (TCC904)" in message
+    assert shown == f"  {typed}" and caret == f"  {' ' * at}^"
+
+
+def test_every_door_reads_calls_so(tcc, artifact: Path) -> None:
+    typed = "classify() find_customer( by = email, )"
+    found = tcc("run", artifact, "--after", typed, "--seed", SEED, "--json").json
+    assert found["after"] == AFTER.split()
+    opened = library.load(artifact)
+    calls = ["classify", "find_customer( by = email )"]
+    run = library.search(opened, seed=bytes.fromhex(SEED), after=calls)
+    assert list(run.after) == AFTER.split()
+    told = library.predict(opened, after=calls)
+    assert told == library.predict(opened, after=AFTER.split())
+    why = library.why(opened, typed, prefix=True)
+    assert why.allowed and list(why.calls) == AFTER.split()
+    assert tcc("why", artifact, typed, "--prefix").code == 0
+    ended = tcc("why", artifact, "classify find_customer(by=)")
+    assert ended.code == 2 and "TCC904" in ended.err and "^" in ended.err
+    assert tcc("explain", "TCC904").out.startswith("TCC904: a text that is no call")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import sys
+from contextlib import nullcontext
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -31,6 +34,9 @@ MONITORS = [
     "require a(k=1) before each a(k=2) same p = q",
     "require t(r=yes) before b same p",
     "require t(r=yes) before each b same p",
+    "forbid t(r=yes) before b same p",
+    "forbid t(r=no) before a same p = q",
+    "forbid t(r=yes) before t same p",
     "forbid a before b same p",
     "forbid a before a same p = q",
     "forbid a before a same p",
@@ -94,7 +100,9 @@ def play(rng: random.Random, statements: list[str]) -> None:
             continue
         outcome = rng.choice(("done", "done", "done", "failed", "unknown"))
         answer = rng.choice((0, 1)) if tool == "t" else None
+        memory.add(made, certain=False)
         with session.call(tool, arguments) as permit:
+            under_way(rng, session, memory)
             if outcome == "done":
                 permit.done(observed=None if answer is None else {"r": ("yes", "no")[answer]})
             elif outcome == "failed":
@@ -102,6 +110,18 @@ def play(rng: random.Random, statements: list[str]) -> None:
         certain = outcome == "done"
         values = (answer,) if tool == "t" and certain else made.values
         told.append(None if outcome == "failed" else (replace(made, values=values), certain))
+
+
+def under_way(rng: random.Random, session: tcc.Gate, memory: Memory) -> None:
+    """While a call is under way, its outcome is taken as unknown."""
+    core = session.artifact.core
+    for _ in range(4):
+        tool, arguments = drawn_call(rng)
+        found = session.check(tool, arguments)
+        if found.code not in ("R201", "R301"):
+            number = memory.forbids(as_made(core, tool, arguments))
+            text = "" if number is None else core.monitors[number].text
+            assert (found.allowed, found.place) == (number is None, text)
 
 
 def settle_one(rng: random.Random, session: tcc.Gate, told: list[Any]) -> None:
@@ -177,3 +197,83 @@ def test_what_is_added_up_is_shown_and_nothing_else(tmp_path: Any) -> None:
     assert '"type":"n","value":"3.25"' in text and '"type":"s","value":"open"' in text
     found = validate(path.read_bytes(), check(bytes_of(session.artifact)))
     assert found.claim_type == "Conformant"
+
+
+def test_what_is_left_under_way_is_what_is_left_after_an_unknown_outcome() -> None:
+    text = HEAD + "limit sum(b.n) <= 12.5\nlimit uses(b(k=2)) <= 3\nlimit depth <= 9\n"
+    session = gate(text)
+    do(session, "b", {"k": 2, "p": "x", "n": 2.5})
+    with session.call("b", {"k": 2, "p": "x", "n": 3}):
+        during = session.remaining
+        names = ("calls", "uses(b(k=2))", "sum(b.n)")
+        assert [str(during[name]) for name in names] == ["7", "1", "7"]
+    assert session.remaining == during
+    session.resolve(2, "failed")
+    assert [str(session.remaining[name]) for name in names] == ["8", "2", "10"]
+
+
+def test_what_is_left_is_the_sum_of_what_was_taken() -> None:
+    limits = "limit price <= 90\nlimit uses(t) <= 9\nlimit cost <= 50\nlimit sum(a.k) <= 20\n"
+    text = (HEAD + limits).replace("(k: 1 | 2; p: text, q: text)",
+                                   "(k: 1 | 2; p: text, q: text) { cost 0.5 price 3 }")  # fmt: skip
+    text = text.replace("(r: yes | no)", "(r: yes | no) { price 7 when r = yes price 2 }")
+    for seed in range(20):
+        rng, session = random.Random(f"left {seed}"), gate(text)
+        for _ in range(12):
+            tool, arguments = drawn_call(rng)
+            if session.check(tool, arguments).allowed:
+                with session.call(tool, arguments) as permit:
+                    outcome = rng.random()
+                    if outcome < 0.6:
+                        permit.done(observed={"r": rng.choice(("yes", "no"))})
+                    elif outcome < 0.8:
+                        permit.failed()
+            unknown = [one for one in session.history if one.outcome == "unknown"]
+            if unknown and rng.random() < 0.5:
+                one = rng.choice(unknown)
+                told = {"r": "yes"} if one.call == "t" else None
+                session.resolve(one.seq, *rng.choice([("failed", None), ("done", told)]))
+            due = {"price": 90, "uses(t)": 9, "cost": Decimal(50), "sum(a.k)": Decimal(20)}
+            for one in session.history:
+                counts = one.outcome != "failed"
+                if one.call == "t":
+                    due["uses(t)"] -= counts
+                    due["price"] -= counts * (2 if one.observed.get("r") == "no" else 7)
+                elif one.call.startswith("a"):
+                    due["price"] -= 3 * counts
+                    due["cost"] -= Decimal("0.5") * counts
+                    due["sum(a.k)"] -= int(one.call[-2]) * counts
+            left = session.remaining
+            assert {name: left[name] for name in due} == due
+
+
+@pytest.mark.parametrize("under", [False, True])
+def test_a_check_and_what_is_left_cost_the_same_after_any_history(under: bool) -> None:
+    text = HEAD.replace("{0,14}", "{0,700}") + "limit sum(b.n) <= 5000\nlimit price <= 9\n"
+    text += "forbid a with b same q = p\n"
+
+    def steps(calls: int) -> int:
+        """Lines of Python that two questions run: no clock, no chance."""
+        session = gate(text)
+        arguments = {"k": 1, "p": "x", "n": 1}
+        for _ in range(calls):
+            do(session, "b", arguments)
+        with session.call("b", arguments) if under else nullcontext():
+            session.check("b", arguments), session.remaining  # what is made once is made
+            count = 0
+
+            def trace(_frame: Any, event: str, _given: Any) -> Any:
+                nonlocal count
+                count += event == "line"
+                return trace
+
+            before = sys.gettrace()
+            sys.settrace(trace)
+            try:
+                session.check("b", arguments)
+                session.remaining  # noqa: B018
+            finally:
+                sys.settrace(before)
+        return count
+
+    assert steps(600) <= steps(5) + 20

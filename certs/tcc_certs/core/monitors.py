@@ -74,7 +74,7 @@ def _order(value: Json, path: str, tools: Sequence[Tool]) -> OrderMonitor:
     ensure(known, _SCHEMA, f"{path}.order", " or ".join(_ORDERS[kind]), order)
     first = read_selection(item["first"], f"{path}.first", tools)
     second = read_selection(item["second"], f"{path}.second", tools)
-    if kind == "forbid":
+    if order == "with":  # either of the two may come last
         _ensure_chosen(first, f"{path}.first", tools)
     _ensure_chosen(second, f"{path}.second", tools)
     same = _same(item["same"], f"{path}.same", tools[first.tool], tools[second.tool])

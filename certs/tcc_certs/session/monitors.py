@@ -163,9 +163,8 @@ def _keys(
     tool = tools[made.tool]
     a = _key(made, tool, [name for name, _ in monitor.same])
     b = _key(made, tool, [name for _, name in monitor.same])
-    return a if _selects(monitor.first, made) else None, (
-        b if _selects(monitor.second, made) else None
-    )
+    first = _selects(monitor.first, made, monitor.kind == "forbid")
+    return a if first else None, b if _selects(monitor.second, made) else None
 
 
 def _key(made: Made, tool: Tool, names: Sequence[str]) -> Key:
@@ -181,11 +180,12 @@ def _key(made: Made, tool: Tool, names: Sequence[str]) -> Key:
     return tuple(found)
 
 
-def _selects(selection: Selection, made: Made) -> bool:
-    """Whether a call is one of the selection's; a value that is not known is none of its."""
-    if selection.tool != made.tool:
-        return False
-    return all(made.values[param] in values for param, values in selection.where)
+def _selects(selection: Selection, made: Made, maybe: bool = False) -> bool:
+    """Whether a call is one of the selection's; of a value that is not known `maybe` says so."""
+    told = made.values
+    return selection.tool == made.tool and all(
+        maybe if told[at] is None else told[at] in some for at, some in selection.where
+    )
 
 
 def _tools_of(monitor: Monitor) -> set[int]:

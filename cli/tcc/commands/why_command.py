@@ -16,6 +16,7 @@ from tcc.options import compile_options
 from tcc.written import statement_line
 from tcc_certs.core.enforced import shortened
 from tcc_certs.errors import Rejected
+from tcc_runtime.artifact.typed import CallTextError
 
 
 @click.command("why")
@@ -38,13 +39,16 @@ def command(
 ) -> None:
     """Say whether PLAN is a plan of ARTIFACT (or of a grammar), and if not, why.
 
-    PLAN is canonical calls with spaces between them, as `tcc run` prints them; "" is the empty
-    plan. Blamed is a smallest set of statements without which it would be possible. Of a grammar
-    they come as they are written, with their places. Ends with 1 where PLAN is not allowed.
+    PLAN is calls with spaces between them, written as `tcc run` prints them or as a grammar writes
+    its patterns; "" is the empty plan. Blamed is a smallest set of statements without which it
+    would be possible. Of a grammar they come as they are written, with their places. Ends with 1
+    where PLAN is not allowed.
     """
     opened = open_artifact(artifact, command="why", options=options_of(given))
     try:
         found = why(opened, plan, prefix=prefix, every=every)
+    except CallTextError as error:
+        raise click.BadParameter(str(error), param_hint="PLAN") from None
     except Rejected as refusal:
         refuse(artifact, refusal)
     if as_json:

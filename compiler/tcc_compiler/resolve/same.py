@@ -153,12 +153,14 @@ def _kind(kind: OpenType | None) -> str:
 
 
 def _unobserved(pairs: Sequence[Pair], sides: Sequence[tuple[Side, Side]], report: Report) -> bool:
-    """Whether a monitor compares nothing that is known only after a call; else reported."""
+    """Whether a monitor compares what its calls ask for, and no answers; else reported."""
     sound = True
     for pair, both in zip(pairs, sides, strict=True):
         for name, side in zip((pair.first, pair.second), both, strict=True):
             if side.observed:
-                report_observed(name, report)
+                message = f"{quote(name.text)} is observed, and a gate compares what was asked for"
+                hint = "bind the answer in the first pattern, or let it be asked for"
+                report.error("TCC220", name.region, message, hint)
                 sound = False
     return sound
 
@@ -169,5 +171,5 @@ def report_observed(name: Word, report: Report) -> None:
         "TCC220",
         name.region,
         f"{quote(name.text)} is observed: when a gate decides on the call, it is not known yet",
-        "with open parameters only the first pattern of a `require` may name what was observed",
+        "with open parameters the pattern before `before` alone may name what was observed",
     )

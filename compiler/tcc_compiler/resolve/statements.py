@@ -172,8 +172,10 @@ class _Reader:
         if same is None:
             return
         if same.opened:
-            tools = map(self._tool, selections)
-            known = [self._foreseen(p, t) for p, t in zip(statement.patterns, tools, strict=True)]
+            # With `before` the first is over when the second is decided on; with `with` either
+            # may come last.
+            late = list(zip(statement.patterns, selections, strict=True))[order == "before" :]
+            known = [self._foreseen(pattern, self._tool(one)) for pattern, one in late]
             if all(known):
                 monitor = OrderMonitor(
                     kind="forbid", order=order, first=first, second=second, same=same.names

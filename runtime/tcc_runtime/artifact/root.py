@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tcc_certs.race.digest import child_context
 from tcc_runtime.artifact.constraints import Constraints, Held, constraints_of
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.artifact.typed import read_calls
 from tcc_runtime.errors import AfterRefused
 
 _NAMED = 5  # calls that a refusal lists
@@ -36,17 +37,18 @@ class Root:
 
 
 def root_of(artifact: Artifact, after: Sequence[str] = ()) -> Root:
-    """The root of a run after these calls, canonical texts.
+    """The root of a run after these calls, as they were typed.
 
     Raises:
         AfterRefused: they are no prefix of a plan.
+        CallTextError: one is no call.
         Rejected: an unverified artifact leads out of its ranges.
     """
     members: tuple[int, ...] = (artifact.root,)
     digest: bytes = artifact.root_digest
     held: Held = ()
     statements = constraints_of(artifact, None) if after else None
-    for place, text in enumerate(after, 1):
+    for place, text in enumerate(read_calls(artifact.core, after) if after else (), 1):
         found = _step(artifact, statements, members, held, text)
         if found is None:
             allowed = _allowed(artifact, statements, members, held)

@@ -78,14 +78,16 @@ def decision(
         place: the argument at fault, or the monitor.
     """
     places, made, closed = session.places, len(session.made), session.ended
-    under_way = session.under_way
+    under_way, resolved = session.under_way, len(session.resolved)
 
-    def find() -> tuple[list[Reason], tuple[Allowed, ...]]:
-        nothing = closed or under_way or code is Code.NOT_WRITTEN
-        allowed = () if nothing else session.policy.allowed(places)
+    def because() -> list[Reason]:
         if code is None:
-            return [], allowed
+            return []
         group = None if asked is None else asked.group
-        return reasons(session, made, code, place, group), allowed
+        return reasons(session, made, code, place, group, resolved=resolved, under_way=under_way)
 
-    return Decision(code, place, find)
+    def allowed_next() -> tuple[Allowed, ...]:
+        nothing = closed or under_way or code is Code.NOT_WRITTEN
+        return () if nothing else session.policy.allowed(places)
+
+    return Decision(code, place, because, allowed_next)

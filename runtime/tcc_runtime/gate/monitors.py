@@ -48,8 +48,8 @@ def amount(text: str) -> int:
 class Monitor(Protocol):
     """One monitor and what it remembers of one session."""
 
-    def allows(self, seen: Seen) -> bool:
-        """Whether the call may be made."""
+    def allows(self, seen: Seen, behind: Seen | None) -> bool:
+        """Whether the call may be made, also behind another whose outcome is unknown."""
 
     def note(self, seen: Seen, observed: Indices | None) -> None:
         """The call was made; its observed values, None where its outcome is unknown."""
@@ -109,8 +109,10 @@ class _RequireBefore(_Order):
         self._each = monitor.order == "each"
         self._there: set[tuple[bytes, ...]] = set()
 
-    def allows(self, seen: Seen) -> bool:
+    def allows(self, seen: Seen, behind: Seen | None) -> bool:
         key = self._key_of_second(seen)
+        if key is not None and behind is not None and self._each:
+            return key in self._there and key != self._key_of_second(behind)
         return key is None or key in self._there
 
     def note(self, seen: Seen, observed: Indices | None) -> None:
@@ -133,12 +135,16 @@ class _ForbidBefore(_Order):
         super().__init__(core, monitor)
         self._there: set[tuple[bytes, ...]] = set()
 
-    def allows(self, seen: Seen) -> bool:
-        return self._key_of_second(seen) not in self._there
+    def allows(self, seen: Seen, behind: Seen | None) -> bool:
+        key = self._key_of_second(seen)
+        if key is None or key in self._there:
+            return key is None
+        return behind is None or key != self._key_of_first(behind)
 
     def note(self, seen: Seen, observed: Indices | None) -> None:
         key = self._key_of_first(seen)
-        if key is not None:
+        # An answer that is not known may be one that is bound.
+        if key is not None and (observed is None or self._first.came(observed)):
             self._there.add(key)
 
 
@@ -152,11 +158,16 @@ class _ForbidWith(_Order):
         self._firsts: set[tuple[bytes, ...]] = set()
         self._seconds: set[tuple[bytes, ...]] = set()
 
-    def allows(self, seen: Seen) -> bool:
+    def allows(self, seen: Seen, behind: Seen | None) -> bool:
         first, second = self._key_of_first(seen), self._key_of_second(seen)
         if first is not None and (first == second or first in self._seconds):
             return False
-        return second is None or second not in self._firsts
+        if second is not None and second in self._firsts:
+            return False
+        if behind is None:
+            return True
+        one, other = self._key_of_first(behind), self._key_of_second(behind)
+        return (first is None or first != other) and (second is None or second != one)
 
     def note(self, seen: Seen, observed: Indices | None) -> None:
         first, second = self._key_of_first(seen), self._key_of_second(seen)
@@ -182,8 +193,13 @@ class _Sum:
         """What may still be added."""
         return self._most - self._spent
 
-    def allows(self, seen: Seen) -> bool:
-        return seen.tool != self._tool or seen.amounts[self._name] <= self.left
+    def left_behind(self, behind: Seen | None) -> int:
+        """What may still be added behind a call whose outcome is unknown."""
+        counts = behind is not None and behind.tool == self._tool
+        return self.left - (behind.amounts[self._name] if behind is not None and counts else 0)
+
+    def allows(self, seen: Seen, behind: Seen | None) -> bool:
+        return seen.tool != self._tool or seen.amounts[self._name] <= self.left_behind(behind)
 
     def note(self, seen: Seen, observed: Indices | None) -> None:
         if seen.tool == self._tool:
@@ -201,10 +217,12 @@ class _Uses:
         self._most = monitor.value
         self._counts: dict[bytes, int] = {}
 
-    def allows(self, seen: Seen) -> bool:
+    def allows(self, seen: Seen, behind: Seen | None) -> bool:
         if not self._chosen.has(seen):
             return True
-        return self._counts.get(seen.values[self._name], 0) < self._most
+        key = seen.values[self._name]
+        also = behind is not None and self._chosen.has(behind) and behind.values[self._name] == key
+        return self._counts.get(key, 0) + also < self._most
 
     def note(self, seen: Seen, observed: Indices | None) -> None:
         if self._chosen.has(seen):
@@ -222,10 +240,14 @@ class Memory:
         self._named = plan.by_tool
         self._texts = plan.texts
 
-    def forbids(self, seen: Seen) -> int | None:
-        """The number of the first monitor that forbids the call."""
+    def forbids(self, seen: Seen, behind: Seen | None = None) -> int | None:
+        """The number of the first monitor that forbids the call.
+
+        Args:
+            behind: a call before it that is not remembered yet, its outcome taken as unknown.
+        """
         for at in self._named.get(seen.tool, ()):
-            if not self.monitors[at].allows(seen):
+            if not self.monitors[at].allows(seen, behind):
                 return at
         return None
 
@@ -234,10 +256,10 @@ class Memory:
         for at in self._named.get(seen.tool, ()):
             self.monitors[at].note(seen, observed)
 
-    def left_of_sums(self) -> list[tuple[str, str]]:
+    def left_of_sums(self, behind: Seen | None = None) -> list[tuple[str, str]]:
         """For each sum its text and what may still be added, a canonical decimal."""
         return [
-            (text, format_decimal(monitor.left, _PLACES))
+            (text, format_decimal(monitor.left_behind(behind), _PLACES))
             for text, monitor in zip(self._texts, self.monitors, strict=True)
             if isinstance(monitor, _Sum)
         ]

@@ -7,13 +7,15 @@ Cost: of a decision a few look-ups; of a tool's table its calls, once.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
-from tcc_certs.core.model import Core
+from tcc_certs.core.amounts import summed_parameter
+from tcc_certs.core.model import Call, Core, Limit
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.monitors import MonitorPlan
 from tcc_runtime.gate.refusals import Allowed
-from tcc_runtime.gate.tools import Group, ToolTable, ensure_values_distinct
+from tcc_runtime.gate.tools import Group, Indices, ToolTable, ensure_values_distinct
 from tcc_runtime.gate.walking import Place, Walk, walk_of
 
 
@@ -25,16 +27,20 @@ class Policy:
         core: its grammar.
         walk: how calls lead on.
         monitors: what is held about open arguments.
+        nothing_taken: of each limit; see :meth:`takes`.
     """
 
     __slots__ = (
+        "_amounts",
         "_by_text",
         "_groups",
         "_numbers",
         "_tables",
+        "_taken",
         "artifact",
         "core",
         "monitors",
+        "nothing_taken",
         "walk",
     )
 
@@ -48,6 +54,9 @@ class Policy:
         self._tables: dict[int, ToolTable] = {}
         self._groups: dict[int, Group] = {}
         self._by_text: dict[str, Group] | None = None
+        self._amounts: list[Callable[[int], int]] | None = None
+        self._taken: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self.nothing_taken = (0,) * len(self.core.limits)
 
     def tool(self, name: object) -> ToolTable | None:
         """The table of a tool, None where there is no such tool."""
@@ -77,6 +86,20 @@ class Policy:
         text = self.artifact.texts[call].encode()
         return bisect_left(self.core.calls, text, key=lambda one: one.text.encode())
 
+    def takes(self, group: Group, observed: Indices | None) -> tuple[int, ...]:
+        """What a call takes of each limit; the most, where its observed values are not known."""
+        known = None if observed is None else group.by_observed.get(observed)
+        calls = group.calls if known is None else (known,)
+        found = self._taken.get(calls)
+        if found is None:
+            numbers = [self.core_call(call) for call in calls]
+            if self._amounts is None:
+                self._amounts = [_amount(self.core, limit) for limit in self.core.limits]
+            most = [max([of(one) for one in numbers], default=0) for of in self._amounts]
+            found = tuple(most)
+            self._taken[calls] = found
+        return found
+
     def by_text(self, text: str) -> Group | None:
         """The group with that canonical text; all tools are made for it."""
         if self._by_text is None:
@@ -103,6 +126,26 @@ class Policy:
     def allowed(self, places: Sequence[Place]) -> tuple[Allowed, ...]:
         """The same calls as JSON values."""
         return tuple(self.table(g.tool).allowed(g) for g in self.next_groups(places))
+
+
+_OF: Final[Mapping[str, Callable[[Call], int]]] = {
+    "depth": lambda _call: 1,
+    "price": lambda call: call.price,
+    "latency": lambda call: call.latency,
+    "cost": lambda call: call.cost_high,
+    "epsilon": lambda call: call.epsilon,
+}
+
+
+def _amount(core: Core, limit: Limit) -> Callable[[int], int]:
+    """What a call of the core takes of a limit."""
+    ranges = limit.calls
+    if ranges is not None:
+        return lambda number: any(low <= number < high for low, high in ranges)
+    if limit.parameter is not None:
+        return summed_parameter(core.tools, core.calls, limit.parameter).__getitem__
+    of = _OF[limit.kind]
+    return lambda number: of(core.calls[number])
 
 
 def policy_of(artifact: Artifact) -> Policy:

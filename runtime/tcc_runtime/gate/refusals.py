@@ -2,7 +2,7 @@
 
 Codes: docs/spec/session.md, section 6.  Why something is refused and what is allowed instead is
 found when it is read, from the session as it was then; a decision itself does neither.
-Cost: constant to make; what the reading costs stands with :mod:`tcc_runtime.gate.because`.
+Cost: constant to make; what the reading costs stands with :mod:`tcc_runtime.gate.reasons`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from tcc_certs.session.refusals import REFUSALS
 
 Scalar: TypeAlias = "str | int | float | Decimal | bool | None"
 Reason: TypeAlias = "Mapping[str, str]"
-Find: TypeAlias = "Callable[[], tuple[list[Reason], tuple[Allowed, ...]]]"
+Because: TypeAlias = "Callable[[], list[Reason]]"
+AllowedNext: TypeAlias = "Callable[[], tuple[Allowed, ...]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,29 +44,31 @@ class Decision:
         place: the argument at fault, or what else the refusal is about; the empty text if nothing.
     """
 
-    __slots__ = ("_find", "_found", "allowed", "code", "place")
+    __slots__ = ("_allowed_next", "_because", "_next", "_reasons", "allowed", "code", "place")
 
-    def __init__(self, code: Code | None, place: str, find: Find) -> None:
+    def __init__(
+        self, code: Code | None, place: str, because: Because, allowed_next: AllowedNext
+    ) -> None:
         self.allowed = code is None
         self.code = code
         self.place = place
-        self._find: Find = find
-        self._found: tuple[list[Reason], tuple[Allowed, ...]] | None = None
+        self._because, self._allowed_next = because, allowed_next
+        self._reasons: list[Reason] | None = None
+        self._next: tuple[Allowed, ...] | None = None
 
     @property
     def because(self) -> list[Reason]:
         """What forbids it, as ``{"kind": .., "text": ..}``; empty where it is allowed."""
-        return self._both()[0]
+        if self._reasons is None:
+            self._reasons = self._because()
+        return self._reasons
 
     @property
     def allowed_next(self) -> tuple[Allowed, ...]:
         """The calls that plans allowed when this was decided."""
-        return self._both()[1]
-
-    def _both(self) -> tuple[list[Reason], tuple[Allowed, ...]]:
-        if self._found is None:
-            self._found = self._find()
-        return self._found
+        if self._next is None:
+            self._next = self._allowed_next()
+        return self._next
 
     def __bool__(self) -> bool:
         return self.allowed
@@ -134,7 +137,7 @@ def _again(
     tool: str,
     *more: object,
 ) -> Refused:
-    error = kind(Decision(Code(code), place, lambda: found), tool)
+    error = kind(Decision(Code(code), place, lambda: found[0], lambda: found[1]), tool)
     if isinstance(error, AlreadyDone) and len(more) == 2:
         error.seq, error.outcome = int(str(more[0])), str(more[1])
     return error

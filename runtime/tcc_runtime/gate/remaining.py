@@ -2,30 +2,20 @@
 
 A call whose outcome is unknown counts, with what it may have taken at most.  What a plan still
 needs is no part of it.
-Cost: linear in the history.
+Cost: linear in the limits, whatever was called before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import Final, TypeAlias
+from operator import add
+from typing import Final
 
-from tcc_certs.core.amounts import summed_parameter
-from tcc_certs.core.model import Call, Core, Limit
 from tcc_certs.formats.decimals import format_decimal
-from tcc_runtime.gate.policy import Policy
-from tcc_runtime.gate.session import Made, Session
+from tcc_runtime.gate.session import Session
 
-Amount: TypeAlias = "Callable[[int], int]"  # of a call of the core
 _NANO: Final = 9
-_OF: Final[Mapping[str, Callable[[Call], int]]] = {
-    "depth": lambda _call: 1,
-    "price": lambda call: call.price,
-    "latency": lambda call: call.latency,
-    "cost": lambda call: call.cost_high,
-    "epsilon": lambda call: call.epsilon,
-}
 
 
 def remaining(session: Session) -> dict[str, int | Decimal]:
@@ -33,14 +23,14 @@ def remaining(session: Session) -> dict[str, int | Decimal]:
 
     Price and latency are whole (cents, ms), uses are calls, everything else is a decimal.
     """
-    policy = session.policy
+    policy, taken = session.policy, session.taken
+    if session.under_way:
+        taken = tuple(map(add, taken, policy.takes(session.made[-1].group, None)))
     found: dict[str, int | Decimal] = {"calls": _most_calls(session)}
-    made = [one for one in session.made if one.outcome != "failed"]
-    for limit in policy.core.limits:
+    for limit, took in zip(policy.core.limits, taken, strict=True):
         if limit.least:
             continue
-        amount = _amount(policy.core, limit)
-        left = limit.value - sum(_took(policy, amount, one) for one in made)
+        left = limit.value - took
         if limit.kind == "depth":
             found["calls"] = min(found["calls"], left)
             continue
@@ -59,30 +49,13 @@ def _most_calls(session: Session) -> int:
     )
 
 
-def _took(policy: Policy, amount: Amount, made: Made) -> int:
-    """What a call takes of a limit; the most that it may, if its observed values are not known."""
-    group = made.group
-    known = None if made.observed is None else group.by_observed.get(made.observed)
-    calls = group.calls if known is None else (known,)
-    return max([amount(policy.core_call(call)) for call in calls], default=0)
-
-
-def _amount(core: Core, limit: Limit) -> Amount:
-    ranges = limit.calls
-    if ranges is not None:
-        return lambda number: any(low <= number < high for low, high in ranges)
-    if limit.parameter is not None:
-        return summed_parameter(core.tools, core.calls, limit.parameter).__getitem__
-    of = _OF[limit.kind]
-    return lambda number: of(core.calls[number])
-
-
 def _of_monitors(session: Session) -> Mapping[str, Decimal]:
     """What monitors that add up still leave."""
     memory = session.memory
     if memory is None:
         return {}
+    behind = session.made[-1].seen if session.under_way else None
     return {
         text.removeprefix("limit ").rpartition("<=")[0].strip(): Decimal(left)
-        for text, left in memory.left_of_sums()
+        for text, left in memory.left_of_sums(behind)
     }

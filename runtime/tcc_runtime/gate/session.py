@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import add
 from typing import Final, Literal, TypeAlias
 
 from tcc_certs.errors import Code
@@ -56,9 +57,15 @@ class Session:
         under_way: whether the last call has no outcome yet.
         unforeseen: an answer came that leads nowhere.
         ended: no call may follow.
+        resolved: the places in `made` of the calls that were resolved, in that order.
+        trail: what is kept to say why something is refused.
+        taken: what the calls so far took of each limit of the core, but the one under way.
     """
 
-    __slots__ = ("_memory", "ended", "made", "places", "policy", "under_way", "unforeseen")
+    __slots__ = (
+        "_memory", "ended", "made", "places", "policy", "resolved", "taken", "trail",
+        "under_way", "unforeseen",
+    )  # fmt: skip
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -67,6 +74,9 @@ class Session:
         self.under_way = False
         self.unforeseen = False
         self.ended = False
+        self.resolved: list[int] = []
+        self.trail: object = None
+        self.taken = policy.nothing_taken
         self._memory = self._fresh_memory()
 
     def _fresh_memory(self) -> Memory | None:
@@ -100,11 +110,11 @@ class Session:
         if self.unforeseen:
             return Code.UNFORESEEN, ""
         if self.under_way:
-            return self._refusal(self.known_places(), self._folded_memory(), group, seen)
-        return self._refusal(self.places, self._memory, group, seen)
+            return self._refusal(self.known_places(), self.made[-1].seen, group, seen)
+        return self._refusal(self.places, None, group, seen)
 
     def _refusal(
-        self, places: Sequence[Place], memory: Memory | None, group: Group, seen: Seen | None
+        self, places: Sequence[Place], behind: Seen | None, group: Group, seen: Seen | None
     ) -> tuple[Code, str] | None:
         walk = self.policy.walk
         for place in places:
@@ -113,8 +123,8 @@ class Session:
                     break
             else:
                 return self._not_planned(place, group), ""
-        if memory is not None and seen is not None:
-            at = memory.forbids(seen)
+        if self._memory is not None and seen is not None:
+            at = self._memory.forbids(seen, behind)
             if at is not None:
                 return Code.MONITOR_FORBIDS, self.policy.monitors.texts[at]
         if len(places) > 1 or group.combinations > 1:
@@ -161,10 +171,12 @@ class Session:
         """What an unknown outcome turned out to be; everything behind it is folded again."""
         made.outcome, made.observed = outcome, observed
         self._refold()
+        self.resolved.append(next(at for at, one in enumerate(self.made) if one is made))
 
     def _refold(self) -> None:
         self.places = (self.policy.walk.start,)
         self.unforeseen = False
+        self.taken = self.policy.nothing_taken
         self._memory = self._fresh_memory()
         for made in self.made[: len(self.made) - self.under_way]:
             self._fold(made)
@@ -172,6 +184,9 @@ class Session:
     def _fold(self, made: Made) -> None:
         if made.outcome == "failed":
             return
+        if self.taken:
+            took = self.policy.takes(made.group, made.observed)
+            self.taken = tuple(map(add, self.taken, took))
         if self._memory is not None and made.seen is not None:
             self._memory.note(made.seen, made.observed if made.outcome == "done" else None)
         if made.outcome == "unknown":
@@ -204,13 +219,3 @@ class Session:
             if len([1 for target in after if target is not None]) < group.combinations:
                 found.add(self.policy.walk.dead)
         return tuple(sorted(found))
-
-    def _folded_memory(self) -> Memory | None:
-        """What the monitors would remember if the call under way stayed unknown."""
-        if self._memory is None or self.made[-1].seen is None:
-            return self._memory
-        memory = Memory(self.policy.monitors)
-        for made in self.made:
-            if made.outcome != "failed" and made.seen is not None:
-                memory.note(made.seen, made.observed if made.outcome == "done" else None)
-        return memory

@@ -98,7 +98,7 @@ class Shared:
             ticket = self._turns.take()
         except Nested:
             journal.close()
-            raise Refused(Decision(Code.NESTED_CALL, "", lambda: ([], ()))) from None
+            raise Refused(Decision(Code.NESTED_CALL, "", list, tuple)) from None
         try:
             journal.lock(wait=True)
             new = journal.is_new()

@@ -6,7 +6,7 @@ Text: docs/spec/race.md, section 11.  Every refusal of a combination is here.  C
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -21,6 +21,7 @@ from tcc_runtime.artifact.counts import rounded_to, written_bytes
 from tcc_runtime.artifact.cuts import cut_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.root import Root, root_of
+from tcc_runtime.artifact.typed import read_calls
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.terms.settings import DEFAULT_DELTA, Ask, Keys, Mode, Race, Settings
 
@@ -91,7 +92,7 @@ def terms_of(
         account: identity and caps of the one that the run draws on; None: there is none.
 
     Raises:
-        AfterRefused: `after` is no prefix of a plan.
+        AfterRefused: `after` is no prefix of a plan; CallTextError: has what is no call.
         SettingsError: ``exact`` without exact counts or with `inflate`; ``literal`` with another
             mode, other keys or a tilt; ``rest`` with anchored keys; ``rest``, `inflate`,
             `truncate` or ``anchored`` where no race is run; a cut the tail of which takes too
@@ -101,6 +102,8 @@ def terms_of(
             unverified artifact leads out of its ranges; D201 its counts are too great to
             be written out.
     """
+    if settings.after:
+        settings = replace(settings, after=read_calls(artifact.core, settings.after))
     _require_writable(artifact, settings)
     literal = settings.race == "literal"
     exact = artifact.manifest.counts == "exact" and settings.inflate == "1"

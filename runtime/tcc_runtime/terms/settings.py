@@ -69,7 +69,7 @@ class Settings:
             `beacon` and `client_nonce`, where given).
         opening_salt: opens the seed commitment, 32 bytes; None derives it from the seed.
         beacon, client_nonce: public randomness and the client's, mixed into the race's key.
-        after: calls that were made already, canonical texts: the run looks for the best ways on.
+        after: calls that were made already: the run looks for the best ways on.
 
     Raises:
         SettingsError: one of them is out of its range.

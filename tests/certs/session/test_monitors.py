@@ -65,7 +65,7 @@ def _monitor(rng: random.Random, size: int) -> dict[str, Any]:
             return {
                 "kind": kind,
                 "order": {"forbid": "before"}.get(order, order),
-                "first": _select(rng, size, observed=kind == "require"),
+                "first": _select(rng, size, observed=order != "with"),
                 "second": _select(rng, size),
                 "same": sorted(same),
             }

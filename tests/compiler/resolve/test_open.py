@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -213,3 +214,44 @@ def test_a_pattern_that_takes_too_long_to_check_is_refused(said: str, fine: bool
         assert at.startswith("max 1163" if "max" in said else "~ ")
         most = 1162 if "max" in said else 61680
         assert item.hint == f"write `max {most}` or less, or a shorter pattern"
+
+
+TOLD = HEAD + (
+    "tool ask(k: 1 | 2; id: text) gives (ok: yes | no)\n"
+    "tool act(k: 1 | 2; id: text) gives (ok: yes | no)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("statement", "names"),
+    [
+        ("require ask(ok=yes) before act same id", []),
+        ("require ask(ok=yes) before each act same id", []),
+        ("require ask before act(ok=yes) same id", ["ok"]),
+        ("require ask(ok=no) before each act(ok=yes) same id", ["ok"]),
+        ("require ask(ok=yes) before act(k=1) same id, k", []),
+        ("forbid ask(ok=no) before act same id", []),
+        ("forbid ask(ok=no) before ask same id", []),
+        ("forbid ask(k=1, ok=no) before act(k=2) same id", []),
+        ("forbid ask before act(ok=no) same id", ["ok"]),
+        ("forbid ask(ok=no) before act(ok=no) same id", ["ok"]),
+        ("forbid ask(ok=no) with act same id", ["ok"]),
+        ("forbid ask with act(ok=no) same id", ["ok"]),
+        ("forbid ask(ok=no) with act(ok=no) same id", ["ok", "ok"]),
+        ("limit uses(ask(ok=yes)) per id <= 1", ["ok"]),
+        ("limit uses(ask(k=1)) per id <= 1", []),
+        ("require ask before act same id, ok", ["ok"]),
+        ("forbid ask before act same id, ok = k", ["ok"]),
+        ("forbid ask with act same id, k = ok", ["ok"]),
+        ("require ask(ok=yes) before act(ok=no) same k", []),
+        ("forbid ask(ok=no) with act(ok=no) same ok", []),
+    ],
+)
+def test_a_monitor_names_answers_of_calls_that_are_over(statement: str, names: list[str]) -> None:
+    text = TOLD + statement
+    places = [m.start() + 1 for m in re.finditer(r"\bok\b", statement)]
+    found = codes(text)
+    assert [code for code, *_ in found] == ["TCC220"] * len(names)
+    assert all(line == text.count("\n") + 1 and at in places for _, line, at in found)
+    if not names:
+        core(text)

@@ -125,8 +125,11 @@ NAMES: Mapping[str, Entry] = {
     "TCC220": Entry(
         "observed parameter where a gate decides",
         "What a tool answers is known when the call was made. A statement that a gate decides\n"
-        "by, one about open parameters, can look back at the answer of a call before: the first\n"
-        "pattern of a `require` may name it, and nothing else.",
+        "by, one about open parameters, can look back at the answer of a call before: the\n"
+        "pattern in front of `before` may name it. The call that is decided on has no answer\n"
+        "yet: neither the pattern behind `before` may name one, nor one of `with`, either of\n"
+        "which may come last, nor that of `limit uses`. `same` and `per` compare what calls\n"
+        "ask for, and no answers.",
         _HEAD
         + "tool ask(; id: text) gives (ok: yes | no)\ntool act(; id: text)\n"
         + "forbid ask(ok=no) with act same id\n",
