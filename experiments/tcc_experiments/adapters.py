@@ -6,7 +6,6 @@ to its files.  Every ledger is validated before it is counted.  Cost: 10 ms a ru
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tcc_experiments.digits import write_folder
 from tcc_experiments.evidence import shown
-from tcc_experiments.figures import MissingExtra
 from tcc_experiments.graphs import compiled_file
 from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
 from tcc_experiments.seeds import random_of, seed_of
@@ -115,14 +114,9 @@ def trained() -> Iterator[tuple[Adapter, ...]]:
 
 def _folder(path: Path, rank: int) -> Path:
     """A LoRA adapter of that rank, of two layers of eight features."""
-    try:
-        import numpy as np
-        from safetensors.numpy import save_file
-    except ImportError:
-        raise MissingExtra from None
-    path.mkdir()
+    import numpy as np
+
     config = {"peft_type": "LORA", "r": rank, "lora_alpha": 2 * rank, "target_modules": ["q_proj"]}
-    (path / "adapter_config.json").write_text(json.dumps(config))
     rng = np.random.default_rng(rank)
     weights = {
         f"base_model.model.layers.{layer}.q_proj.{side}.weight": rng.standard_normal(shape).astype(
@@ -131,8 +125,7 @@ def _folder(path: Path, rank: int) -> Path:
         for layer in range(2)
         for side, shape in (("lora_A", (rank, 8)), ("lora_B", (8, rank)))
     }
-    save_file(weights, path / "adapter_model.safetensors")
-    return path
+    return write_folder(path, config, weights)
 
 
 class _quoter:
@@ -166,9 +159,9 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 name="adapters",
                 caption="None of these was trained: their weights are synthetic, drawn from fixed "
                 "seeds, and `eps_train` and `delta_train` are the paper's figures, which nothing "
-                "here shows. (The adapter of `request` is trained.) The rest is made of validated ledgers. Exact, Surrogate, Fallback: "
-                "runs of that mode in which a model with the adapter was asked; hops: how often in "
-                "all; `inference_epsilon`: mean of a hop.",
+                "here shows. (The adapter of `request` is trained.) The rest is made of validated "
+                "ledgers. Exact, Surrogate, Fallback: runs of that mode in which a model with the "
+                "adapter was asked; hops: how often in all; `inference_epsilon`: mean of a hop.",
                 rows=table,
             ),
         ),

@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import lru_cache
@@ -236,21 +237,31 @@ def _happens(rng: random.Random, above: int, below: int) -> bool:
 
 
 def write_adapter(folder: Path) -> Path:
-    """The adapter as PEFT writes one; its weights are exact in single precision."""
-    try:
-        import numpy as np
-        from safetensors.numpy import save_file
-    except ImportError:
-        raise MissingExtra from None
+    """The adapter in a folder; its weights are exact in single precision."""
+    import numpy as np
+
     a, b = tuned()
-    folder.mkdir()
-    config = {"peft_type": "LORA", "r": RANK, "lora_alpha": RANK, "target_modules": ["scores"]}
-    (folder / "adapter_config.json").write_text(json.dumps(config))
     weights = {
         f"base_model.model.scores.{side}.weight": (matrix / _ONE).astype(np.float32)
         for side, matrix in (("lora_A", a), ("lora_B", b))
     }
-    save_file(weights, folder / "adapter_model.safetensors")
+    config = {"peft_type": "LORA", "r": RANK, "lora_alpha": RANK, "target_modules": ["scores"]}
+    return write_folder(folder, config, weights)
+
+
+def write_folder(folder: Path, config: Mapping[str, Any], weights: Mapping[str, Any]) -> Path:
+    """A new folder as PEFT writes one.
+
+    Raises:
+        MissingExtra: safetensors is not installed.
+    """
+    try:
+        from safetensors.numpy import save_file
+    except ImportError:
+        raise MissingExtra from None
+    folder.mkdir()
+    (folder / "adapter_config.json").write_text(json.dumps(config))
+    save_file(dict(weights), folder / "adapter_model.safetensors")
     return folder
 
 

@@ -48,7 +48,7 @@ OUTSIDE = {
 # What comes with an extra: imported inside the function that needs it, and nowhere else.
 EXTRAS = {
     "tcc_runtime": {"mcp": "executor/servers.py", "safetensors": "adapters/folder.py"},
-    "tcc_experiments": {"safetensors": "adapters.py"},
+    "tcc_experiments": {"safetensors": "digits.py"},
     "tcc": {
         "cryptography": "signing/keys.py",
         "distributed": "batches/cluster.py",
