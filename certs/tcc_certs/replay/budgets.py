@@ -14,10 +14,8 @@ from functools import cmp_to_key
 from typing import TYPE_CHECKING
 
 from tcc_certs.core.model import Model
-from tcc_certs.formats.decimals import divide_nearest
-from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN
-from tcc_certs.race.weights import NANO, Beta
-from tcc_certs.replay.margin import IN_ORDER, Decimal, Fraction, minus, raised
+from tcc_certs.race.weights import NANO
+from tcc_certs.replay.margin import IN_ORDER, Decimal, Fraction, at_places, minus, raised
 
 if TYPE_CHECKING:
     from tcc_certs.core.atoms import Atom
@@ -244,30 +242,8 @@ class Controller:
         rule = self._rule
         weights = (rule.price_weight, rule.latency_weight, rule.epsilon_weight)
         places = max([weight[1] for weight in weights])
-        price, latency, epsilon = [_at_places(weight, places) for weight in weights]
+        price, latency, epsilon = [at_places(weight, places) for weight in weights]
         whole = price * amounts.price + latency * amounts.latency
         taken = rule.taken
         alone = amounts.epsilon if taken is None else taken.alone(amounts.epsilon, amounts.atom)
         return whole * NANO + epsilon * alone
-
-
-def _at_places(weight: Decimal, places: int) -> int:
-    """An exact decimal as an integer of that many decimal places."""
-    scale: int = 10 ** (places - weight[1])
-    return weight[0] * scale
-
-
-def most_useful(beta: Beta, slack: int | None) -> Fraction | None:
-    """slack / beta in nano-units: what raises a cost further takes nothing more off a key."""
-    if slack is None or beta[0] == 0:
-        return None
-    return slack * NANO * 10 ** beta[1], beta[0] << 64
-
-
-def slack(beta: Beta, gain: Fraction) -> tuple[int, bool]:
-    """beta * gain (nano-units, a fraction) as Q32.32, and whether it had to be clamped."""
-    numerator, denominator = gain
-    unit = NANO * 10 ** beta[1] * denominator
-    exact = divide_nearest(beta[0] * numerator << 32, unit)
-    held = min(max(exact, Q32_MIN), Q32_MAX)
-    return held, held != exact

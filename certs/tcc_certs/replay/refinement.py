@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 
 from tcc_certs.core.model import Model
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.replay.budgets import UNNAMED, Choice, Controller, Rule, most_useful
+from tcc_certs.replay.budgets import UNNAMED, Choice, Controller, Rule
 from tcc_certs.replay.drawn import Account, Drawn
 from tcc_certs.replay.language import Language
+from tcc_certs.replay.margin import most_useful
 from tcc_certs.replay.tree import Node
 
 

@@ -14,10 +14,10 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.race.published import publish
 from tcc_certs.replay.adapters import adapter_fields
 from tcc_certs.replay.amounts import cap_fields, edge_fields, margin_fields, spent_fields
-from tcc_certs.replay.budgets import slack as off_key
 from tcc_certs.replay.coupled import Coupled
 from tcc_certs.replay.fallback import Fallback
 from tcc_certs.replay.guards import BUDGET, CLAMP
+from tcc_certs.replay.margin import slack as off_key
 from tcc_certs.replay.refinement import Ask, Refinement
 from tcc_certs.replay.run import Run
 from tcc_certs.replay.tree import Node
