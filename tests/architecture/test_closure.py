@@ -47,10 +47,10 @@ BOUNDS = {
     "check without the core's schema": (2640, 1645),
     "check with all": (4970, 3190),
     "check --core": (6360, 4075),
-    "validate": (11255, 7025),
-    "validate atoms": (11930, 7420),
+    "validate": (11265, 7035),
+    "validate atoms": (11935, 7425),
     "validate session": (8150, 5190),
-    "validate models session": (10340, 6550),
+    "validate models session": (10345, 6555),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/")

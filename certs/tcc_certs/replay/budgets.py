@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tcc_certs.core.model import Model
 from tcc_certs.race.weights import NANO
-from tcc_certs.replay.margin import IN_ORDER, Decimal, Fraction, at_places, minus, raised
+from tcc_certs.replay.margin import IN_ORDER, Decimal, Fraction, at_places, lowest, minus, raised
 
 if TYPE_CHECKING:
     from tcc_certs.core.atoms import Atom
@@ -206,9 +206,8 @@ class Controller:
         if seen.latencies:
             # P95 by nearest rank.
             latency = sorted(seen.latencies)[-(-95 * len(seen.latencies) // 100) - 1]
-        digits, places = model.quality
-        unit: int = 10**places
-        gain = (width * (digits * width + unit * seen.gained), unit * (width + seen.width))
+        share, unit = lowest(model.quality)
+        gain = (width * (share * width + unit * seen.gained), unit * (width + seen.width))
         expected = raised(gain, width, seen.residuals, self._rule.margin)
         return Choice(
             number=number,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cmp_to_key
+from math import gcd
 from typing import TypeAlias
 
 from tcc_certs.formats.decimals import divide_nearest
@@ -62,6 +63,13 @@ def slack(beta: Beta, gain: Fraction) -> tuple[int, bool]:
     exact = divide_nearest(beta[0] * numerator << 32, unit)
     held = min(max(exact, Q32_MIN), Q32_MAX)
     return held, held != exact
+
+
+def lowest(decimal: Decimal) -> Fraction:
+    """An exact decimal in lowest terms, so that numbers stay as short as they can be."""
+    scale: int = 10 ** decimal[1]
+    shared = gcd(decimal[0], scale)
+    return decimal[0] // shared, scale // shared
 
 
 def at_places(weight: Decimal, places: int) -> int:
