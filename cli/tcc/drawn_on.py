@@ -16,6 +16,7 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.replay.findings import Findings
+from tcc_certs.replay.header import taken_of
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.amounts import Amounts
 
@@ -61,7 +62,8 @@ def _compare(
     for row in account.reservations(run):
         if row.took is not None and row.took != Amounts():
             there[row.id] = (row.amounts, row.took)
-    for line, name, amounts in _settled(records, at):
+    begun = _begun(header)
+    for line, name, amounts in _settled(records, at, begun):
         if amounts[1] == Amounts():
             continue
         expected = there.pop(name, "a reservation of this run, settled")
@@ -82,15 +84,26 @@ def _budget(
     return 1, {}, ()
 
 
+def _begun(record: Mapping[str, Any]) -> Amounts:
+    """What the sums begin with: of epsilon, that of the atoms that privatised the input.
+
+    Args:
+        record: the `open` of a run, the `budget` of a session.
+    """
+    taken = taken_of(record, says=True)
+    return Amounts() if taken is None else Amounts(epsilon=taken.nano)
+
+
 def _settled(
-    records: Iterable[Mapping[str, Any]], before: int
+    records: Iterable[Mapping[str, Any]], before: int, begun: Amounts
 ) -> Iterator[tuple[int, str, tuple[Amounts, Amounts]]]:
     """Line, name, and what was reserved and taken, of each wish whose end the account was told.
 
     Args:
         before: the line that the records follow on.
+        begun: what the sums begin with.
     """
-    last, reserved, name = Amounts(), Amounts(), ""
+    last, reserved, name = begun, Amounts(), ""
     for line, record in enumerate(records, before + 1):
         kind = record.get("kind")
         wish: Mapping[str, Any] = record.get("execute", {}) if kind == "call" else record

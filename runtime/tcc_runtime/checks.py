@@ -7,13 +7,15 @@ Cost: a few comparisons an item.
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import heapify, heappush, heappushpop
 from typing import Protocol
 
+from tcc_certs.formats.fixed import Q64_MAX
 from tcc_runtime.asking.controller import Choice, Spending
 from tcc_runtime.asking.drawing import Wish
 from tcc_runtime.asking.refine import Asked, Refinement
 from tcc_runtime.guards import Counts, Guard, Stop
-from tcc_runtime.item import ORDER, Item, nodes_up, state_view
+from tcc_runtime.item import ORDER, VIEW, Item, nodes_up, state_view
 from tcc_runtime.loop import AGAIN, Search, Verdict
 from tcc_runtime.states import State
 from tcc_runtime.terms.modes import Claim
@@ -130,6 +132,7 @@ class Asking:
         late: whether the time is up.
         fall_back: goes on in fallback mode.
         sink: gets the asks; None: there is none.
+        finalized: whether items have keys of their own arrivals.
     """
 
     def __init__(
@@ -139,12 +142,43 @@ class Asking:
         late: Callable[[], bool],
         fall_back: Callable[[], None],
         sink: AskSink | None,
+        finalized: bool,
     ) -> None:
         self._search = search
         self._refinement = refinement
         self._late = late
         self._fall_back = fall_back
         self._sink = sink
+        self._finalized = finalized
+
+    def slack(self, item: Item) -> int | None:
+        """How far the greatest key lies above what the k best leaves are worth at least, Q64.64.
+
+        A leaf that was popped is worth its value, one of the frontier -beta C - ln E at the
+        greatest that its calls may cost.  None where keys are not of own arrivals, and of fewer
+        than k leaves.  Below an item of the heap no key is greater, and no leaf is worth more than
+        its key: so what cannot count is not looked at.
+        """
+        search = self._search
+        if not self._finalized or search.mode == "fallback":
+            return None
+        heap, k = search.heap, search.top
+        known = [-leaf[ORDER] for leaf in search.best]
+        heapify(known)
+        places = [-1]
+        while places:
+            at = places.pop()
+            if at >= len(heap):
+                continue
+            found = item if at < 0 else heap[at]
+            full = len(known) >= k
+            if full and -found[ORDER] <= known[0]:
+                continue
+            if found[VIEW] is None:
+                worth = -search.race.recost(found, self._refinement.costs(found)[1])[ORDER]
+                (heappushpop if full else heappush)(known, worth)
+            places += (0,) if at < 0 else (2 * at + 1, 2 * at + 2)
+        return min(-item[ORDER] - known[0], Q64_MAX) if len(known) >= k else None
 
     def overspent(self) -> None:
         """Before anything else is looked at."""
@@ -176,7 +210,7 @@ class Asking:
         if self._late():
             search.fire(Guard.TIMEOUT)
             return Stop.MAX_SECONDS
-        choice = refinement.choice(edge)
+        choice = refinement.choice(edge, self.slack(item))
         if choice is None:
             self._exhaust(edge)
             return AGAIN

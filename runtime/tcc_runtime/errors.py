@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
+from typing import Final
 
 
 class SettingsError(ValueError):
@@ -166,6 +167,13 @@ class ResumeError(ValueError):
         self.expected = str(expected)[:200]
         self.found = str(found)[:200]
         super().__init__(f"{path}: expected {self.expected}, found {self.found}")
+
+
+OWN_MODEL: Final = (
+    "models make its calls, and it has a parameter of its own called 'model': call that one"
+    " otherwise"
+)
+NEEDS_MODEL: Final = "models make its calls: its function needs a parameter 'model'"
 
 
 class BindingError(ValueError):

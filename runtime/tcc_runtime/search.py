@@ -290,7 +290,10 @@ class _Run:
         leaf: list[Check] = []
         asking = None
         if self._refinement is not None:
-            asking = Asking(search, self._refinement, self._late, self._fall_back, recorder)
+            finalized = self.terms.keys == "finalized" and self.terms.mode != "fallback"
+            asking = Asking(
+                search, self._refinement, self._late, self._fall_back, recorder, finalized
+            )
             search.before = asking.overspent
             for checks in (node, left, leaf):
                 checks.append(asking.requeue)

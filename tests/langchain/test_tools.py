@@ -28,6 +28,7 @@ from pydantic import BaseModel, Field, field_validator
 
 import tcc as library
 from tcc.langchain import guard
+from tcc_runtime.errors import BindingError
 from tcc_runtime.executor.binding import Failed
 from tests.langchain.world import ASKED, World, answers, called
 
@@ -187,16 +188,89 @@ def test_what_a_graph_injects_is_no_argument(many: World) -> None:
     assert [given["ref"] for _, given in many.done] == ["id-act", "no"]
 
 
-def test_injected_by_hand(many: World) -> None:
+class Runs(BaseTool):
+    """A class whose own parameters are injected, where a schema does not say so."""
+
+    name: str = "act"
+    description: str = "Act."
+
+    def _run(
+        self,
+        kind: str,
+        who: Annotated[str, InjectedToolArg],
+        run_id: Annotated[str, InjectedToolCallId] = "",
+    ) -> str:
+        raise AssertionError(who)
+
+
+@pytest.mark.parametrize("by_hand", ["invoke", "ainvoke", "call", "positions"])
+@pytest.mark.parametrize(
+    "name", ["secret", "state", "field", "store", "runtime", "own", "tcc_runtime_of_the_graph"]
+)
+def test_what_a_graph_injects_is_refused_where_a_caller_writes_it(
+    many: World, name: str, by_hand: str
+) -> None:
     @tool
-    def act(kind: str, secret: Annotated[str, InjectedToolArg]) -> str:
+    def act(
+        kind: str,
+        secret: Annotated[str, InjectedToolArg] = "",
+        state: Annotated[Any, InjectedState] = None,
+        field: Annotated[Any, InjectedState("admin")] = None,
+        store: Annotated[Any, InjectedStore()] = None,
+        runtime: ToolRuntime = None,  # type: ignore[assignment]
+        own: Annotated[str, InjectedToolCallId] = "",
+    ) -> str:
         """Act."""
-        return many.did("act", {"secret": secret})
+        return many.did("act", {"kind": kind})
 
     found = guard([act], many.gate)[0]
-    assert found.invoke({"kind": "a", "secret": "s"}) == "act done"
-    assert many.done == [("act", {"secret": "s"})]
     assert found.args.keys() == {"kind"}
+    written = {"kind": "a", name: "forged"}
+    if by_hand == "call":
+        assert found.invoke(called("act", **written)).artifact == {"tcc_refusal": "R102"}
+    elif by_hand == "ainvoke":
+        with pytest.raises(library.Refused, match="R102"):
+            asyncio.run(found.ainvoke(written))
+    else:
+        with pytest.raises(library.Refused, match="R102"):
+            found.invoke(written) if by_hand == "invoke" else found.run(written)
+    assert (many.done, many.refused, texts(many)) == ([], ["R102"], [])
+
+
+def test_what_a_class_takes_from_a_graph_is_refused_where_a_caller_writes_it(many: World) -> None:
+    found = guard([Runs()], many.gate)[0]
+    for name in ("who", "run_id"):
+        with pytest.raises(library.Refused, match="R102"):
+            found.invoke({"kind": "a", name: "forged"})
+    assert many.refused == ["R102", "R102"]
+
+
+def test_a_runtime_that_a_program_hands_on_vouches_for_nothing_else(many: World) -> None:
+    @tool
+    def act(
+        kind: str, runtime: ToolRuntime, admin: Annotated[bool, InjectedState("admin")] = False
+    ) -> str:
+        """Act."""
+        return many.did("act", {"admin": admin})
+
+    found = guard([act], many.gate)[0]
+    state = {"messages": [], "admin": [False]}
+    told: Any = {"context": None, "config": {}, "stream_writer": print, "store": None}
+    runtime: Any = ToolRuntime(state=state, tool_call_id="x", **told)
+    assert found.invoke({"kind": "a", "runtime": runtime}) == "act done"
+    with pytest.raises(library.Refused, match="R102"):
+        found.invoke({"kind": "a", "runtime": runtime, "admin": True})
+    assert many.refused == ["R102"]
+
+
+def test_a_parameter_of_the_grammar_that_a_graph_injects_is_no_binding(many: World) -> None:
+    @tool
+    def act(kind: Annotated[str, InjectedToolArg]) -> str:
+        """Act."""
+        return kind
+
+    with pytest.raises(BindingError, match="it is injected by a graph"):
+        guard([act], many.gate)
 
 
 class Kind(BaseModel):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.mcp.speaking import Relayed
+import tcc as library
+from tests.mcp.speaking import GRAMMAR, Relayed
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -267,3 +269,24 @@ def test_several_relays_hold_one_session(tmp_path: Path, artifact: Path) -> None
         assert "isError" not in other.call("delete_case", id="c-1")
         assert one.call("delete_case", id="c-1")["structuredContent"]["code"] == "R201"
     assert [name for name, _ in one.executed] == ["open_case", "delete_case"]
+
+
+def test_a_server_is_told_the_model_that_the_ledger_names(tmp_path: Path) -> None:
+    models = "{ model fast { price 1 execute } model deep { price 2 execute } }"
+    named = GRAMMAR.replace('"c-[0-9]{1,4}")\n', f'"c-[0-9]{{1,4}}") {models}\n', 1)
+    path = tmp_path / "a.tcca"
+    library.save(library.compile_text(named), path)
+    with library.Gate(path, ledger=tmp_path / "s.ledger") as gate:
+        gate.budget(price_cap=9)
+    with Relayed(tmp_path, path) as relay:
+        relay.greet()
+        relay.call("open_case", id="c-1")
+        relay.call("delete_case", id="c-1")
+    made, other = [
+        json.loads(line)["_meta"] if "_meta" in line else {}
+        for line in relay.executed_in.read_text().splitlines()
+    ]
+    assert made == {"tcc/model": "fast"}
+    assert "tcc/model" not in other
+    records = [json.loads(line) for line in relay.ledger.read_text().splitlines()]
+    assert [one["execute"]["model_id"] for one in records if "execute" in one] == ["fast"]

@@ -7,6 +7,7 @@ that one grammar has one core.  Cost: linear in the parameters and the statement
 from __future__ import annotations
 
 from tcc_certs.core.model import Core, ForbidBefore, Tool
+from tcc_certs.core.models import HALF, Model
 from tcc_certs.formats.names import is_bare
 
 
@@ -22,6 +23,11 @@ def minor_version(core: Core) -> int:
     return int(new)
 
 
+def _is_new_model(model: Model) -> bool:
+    """Whether a model has a member that version 1.0 does not know."""
+    return model.atom is not None or model.execute is not None or model.quality != HALF
+
+
 def _is_new(tool: Tool) -> bool:
     """Whether a tool has a member, a value or a name that version 1.0 does not know."""
     parameters = tool.parameters
@@ -29,7 +35,7 @@ def _is_new(tool: Tool) -> bool:
         bool(tool.opened)
         or tool.strict
         or tool.errors_failed
-        or any(model.atom is not None or model.execute is not None for model in tool.models)
+        or any(map(_is_new_model, tool.models))
         or not is_bare(tool.name)
         or any(p.observed or p.optional or not is_bare(p.name) for p in parameters)
     )

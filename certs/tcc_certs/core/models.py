@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.schema import as_list, as_name, as_object, as_text, as_unsigned
 
 if TYPE_CHECKING:
     from tcc_certs.core.atoms import Atom
 
 _SCHEMA = Code.CORE_SCHEMA
+_PLACES = 9
+HALF = (5, 1)  # what holds of a model that says nothing
 _NUMBERS = ["epsilon", "latency_ms", "price"]
 
 
@@ -29,6 +32,8 @@ class Model:
         adapter: the name of the adapter that it runs with; empty where it names none.
         atom: the mechanism that it privatises what it looks at with; what it takes beside epsilon.
         execute: the model with what making a call takes; None: it makes none.
+        quality: the share of a width that it is taken to gain before it has answered, an exact
+            decimal above 0, at most 1: its digits and its places.
     """
 
     name: str
@@ -38,6 +43,7 @@ class Model:
     adapter: str = ""
     atom: Atom | None = None
     execute: Model | None = None
+    quality: tuple[int, int] = HALF
 
 
 def executing(models: Iterable[Model]) -> tuple[Model, ...]:
@@ -58,11 +64,12 @@ def read_models(item: Mapping[str, Json], path: str) -> tuple[Model, ...]:
 
 
 def _model(value: Json, path: str) -> Model:
-    named = ["adapter", "atom", "execute"]
+    named = ["adapter", "atom", "execute", "quality"]
     item = as_object(value, path, _SCHEMA, ["name", *_NUMBERS], named)
     model = Model(
         name=as_name(item["name"], f"{path}.name", _SCHEMA),
         adapter=as_text(item["adapter"], f"{path}.adapter", _SCHEMA) if "adapter" in item else "",
+        quality=_quality(item["quality"], f"{path}.quality") if "quality" in item else HALF,
         **_taken(item, path),
     )
     if "execute" not in item:
@@ -73,6 +80,14 @@ def _model(value: Json, path: str) -> Model:
     lost = model.atom is not None and taken["atom"] is None
     ensure(not lost, _SCHEMA, f"{path}.atom", "an atom, as the model has one", "none")
     return replace(model, execute=replace(model, **taken))
+
+
+def _quality(value: Json, path: str) -> tuple[int, int]:
+    """A quality; the one that holds without the member is never written."""
+    number, places = parse_decimal(as_text(value, path, _SCHEMA), path, _SCHEMA)
+    holds = 0 < number <= 10**places and places <= _PLACES and (number, places) != HALF
+    ensure(holds, _SCHEMA, path, "above 0, at most 1, nine places at most, and not 0.5", value)
+    return number, places
 
 
 def _taken(item: Mapping[str, Json], path: str) -> dict[str, Any]:

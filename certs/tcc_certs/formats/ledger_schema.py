@@ -114,8 +114,8 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "requeue": {"step": POSITIVE, "claim_type": TEXT, "guards": GUARD_LIST},
     "budget": {
         "node_id": UUID, "ctx_digest": HEX, "call": TEXT, "model_id": TEXT, "dkey_pred": Q32,
-        "dkey_margin": Q32, "reservation": HEX, "account_left": LEFT, "guards": GUARD_LIST,
-        **_CAPS, **_ADAPTED, **_PRIVATE,
+        "dkey_margin": Q32, "slack": Q64, "reservation": HEX, "account_left": LEFT,
+        "guards": GUARD_LIST, **_CAPS, **_ADAPTED, **_PRIVATE,
     },
     "refine": {
         "cost_low": DECIMAL, "cost_high": DECIMAL, "atom": ATOM, "claim_type": TEXT,

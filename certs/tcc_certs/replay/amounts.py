@@ -12,7 +12,8 @@ from tcc_certs.formats.decimals import format_decimal
 from tcc_certs.formats.fixed import format_q32
 from tcc_certs.race.digest import uuid7
 from tcc_certs.race.weights import Beta
-from tcc_certs.replay.budgets import Amounts, Caps, Choice, Rule, slack
+from tcc_certs.replay.budgets import Amounts, Caps, Choice, Rule
+from tcc_certs.replay.margin import slack
 from tcc_certs.replay.tree import Node
 
 

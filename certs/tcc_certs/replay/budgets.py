@@ -14,10 +14,8 @@ from functools import cmp_to_key
 from typing import TYPE_CHECKING
 
 from tcc_certs.core.model import Model
-from tcc_certs.formats.decimals import divide_nearest
-from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN
-from tcc_certs.race.weights import NANO, Beta
-from tcc_certs.replay.margin import IN_ORDER, Decimal, Fraction, minus, raised
+from tcc_certs.race.weights import NANO
+from tcc_certs.replay.margin import IN_ORDER, Decimal, Fraction, at_places, lowest, minus, raised
 
 if TYPE_CHECKING:
     from tcc_certs.core.atoms import Atom
@@ -105,7 +103,8 @@ class Choice:
         number: its index among the tool's models.
         reserved: what it is taken to spend.
         gain: what it is predicted to raise the low cost by, nano-units.
-        raised: the same with its margin: what it is chosen by.
+        raised: the same with its margin.
+        useful: what of that may bring the run nearer to its stop: what it is chosen by.
     """
 
     number: int
@@ -113,6 +112,7 @@ class Choice:
     reserved: Amounts
     gain: Fraction
     raised: Fraction
+    useful: Fraction
 
     @property
     def margin(self) -> Fraction:
@@ -154,20 +154,30 @@ class Controller:
         return not self._rule.caps.hold(self.spent)
 
     def choose(
-        self, tool: int, models: Sequence[Model], tried: Sequence[int], width: int
+        self,
+        tool: int,
+        models: Sequence[Model],
+        tried: Sequence[int],
+        width: int,
+        most: Fraction | None = None,
     ) -> Choice | None:
         """The best model that was not tried and fits the caps; None: there is none.
 
         Args:
             tried: numbers of the models that the edge was asked by.
             width: of the edge's interval, above 0, nano-units.
+            most: beyond this no gain is of use; None: nothing is known of that.
         """
-        ranked = self.ranked(tool, models, width)
+        ranked = self.ranked(tool, models, width, most)
         return next((choice for choice in ranked if choice.number not in tried), None)
 
-    def ranked(self, tool: int, models: Sequence[Model], width: int) -> list[Choice]:
+    def ranked(
+        self, tool: int, models: Sequence[Model], width: int, most: Fraction | None = None
+    ) -> list[Choice]:
         """The models that fit the caps, the best first."""
-        offers = [self._offer(tool, number, model, width) for number, model in enumerate(models)]
+        offers = [
+            self._offer(tool, number, model, width, most) for number, model in enumerate(models)
+        ]
         held = self._rule.caps.hold
         fitting = [offer for offer in offers if held(self.spent.plus(offer.reserved))]
         return sorted(fitting, key=cmp_to_key(self._order))
@@ -188,13 +198,17 @@ class Controller:
         seen.width += width
         seen.gained += gained
 
-    def _offer(self, tool: int, number: int, model: Model, width: int) -> Choice:
+    def _offer(
+        self, tool: int, number: int, model: Model, width: int, most: Fraction | None
+    ) -> Choice:
         seen = self._seen.get((tool, number), _Seen([]))
         latency = model.latency
         if seen.latencies:
             # P95 by nearest rank.
             latency = sorted(seen.latencies)[-(-95 * len(seen.latencies) // 100) - 1]
-        gain = (width * (width + 2 * seen.gained), 2 * (width + seen.width))
+        share, unit = lowest(model.quality)
+        gain = (width * (share * width + unit * seen.gained), unit * (width + seen.width))
+        expected = raised(gain, width, seen.residuals, self._rule.margin)
         return Choice(
             number=number,
             model=model,
@@ -205,13 +219,14 @@ class Controller:
                 atom=model.atom,
             ),
             gain=gain,
-            raised=raised(gain, width, seen.residuals, self._rule.margin),
+            raised=expected,
+            useful=expected if most is None or minus(expected, most)[0] <= 0 else most,
         )
 
     def _rank(self, one: Choice, other: Choice) -> bool:
         """Whether `one` is better than `other`."""
         burden, others = self._burden(one.reserved), self._burden(other.reserved)
-        (gain, unit), (gained, others_unit) = one.raised, other.raised
+        (gain, unit), (gained, others_unit) = one.useful, other.useful
         if 0 in (burden, others) and burden != others:
             return burden == 0
         score, others_score = gain * others_unit * others, gained * unit * burden
@@ -226,23 +241,8 @@ class Controller:
         rule = self._rule
         weights = (rule.price_weight, rule.latency_weight, rule.epsilon_weight)
         places = max([weight[1] for weight in weights])
-        price, latency, epsilon = [_at_places(weight, places) for weight in weights]
+        price, latency, epsilon = [at_places(weight, places) for weight in weights]
         whole = price * amounts.price + latency * amounts.latency
         taken = rule.taken
         alone = amounts.epsilon if taken is None else taken.alone(amounts.epsilon, amounts.atom)
         return whole * NANO + epsilon * alone
-
-
-def _at_places(weight: Decimal, places: int) -> int:
-    """An exact decimal as an integer of that many decimal places."""
-    scale: int = 10 ** (places - weight[1])
-    return weight[0] * scale
-
-
-def slack(beta: Beta, gain: Fraction) -> tuple[int, bool]:
-    """beta * gain (nano-units, a fraction) as Q32.32, and whether it had to be clamped."""
-    numerator, denominator = gain
-    unit = NANO * 10 ** beta[1] * denominator
-    exact = divide_nearest(beta[0] * numerator << 32, unit)
-    held = min(max(exact, Q32_MIN), Q32_MAX)
-    return held, held != exact

@@ -35,6 +35,32 @@ class Frontier:
         """All items, in no order to rely on."""
         return [entry[2] for entry in self._heap]
 
+    def kth_greatest(
+        self, k: int, known: list[int], worth: Callable[[Node], int | None]
+    ) -> int | None:
+        """The k-th greatest of `known` and of what items are worth; None: there are not so many.
+
+        Args:
+            known: fewer than k, or k.
+            worth: of an item, no more than its key; None: it has none.  Below an item of the heap
+                no key is greater, so what cannot count is not looked at.
+        """
+        heapq.heapify(known)
+        places = [0]
+        while places:
+            at = places.pop()
+            if at >= len(self._heap):
+                continue
+            key, _, node = self._heap[at]
+            full = len(known) >= k
+            if full and -key <= known[0]:
+                continue
+            found = worth(node)
+            if found is not None:
+                (heapq.heappushpop if full else heapq.heappush)(known, found)
+            places += (2 * at + 1, 2 * at + 2)
+        return known[0] if len(known) >= k else None
+
     def push(self, node: Node) -> None:
         """One more item, under its key."""
         heapq.heappush(self._heap, (-node.key, node.digest, node))

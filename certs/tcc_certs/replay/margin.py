@@ -1,4 +1,4 @@
-"""The margin of a prediction: how far past errors of a model say that it may be off.
+"""Gains, and the margin of one: how far past errors of a model say that it may be off.
 
 Normative text: docs/spec/race.md, section 19.  Fractions are pairs of integers: all of it is exact.
 Cost: a comparison.
@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cmp_to_key
+from math import gcd
 from typing import TypeAlias
+
+from tcc_certs.formats.decimals import divide_nearest
+from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN
+from tcc_certs.race.weights import NANO, Beta
 
 Decimal: TypeAlias = "tuple[int, int]"  # numerator, places
 Fraction: TypeAlias = "tuple[int, int]"  # numerator, denominator above 0
@@ -42,6 +47,35 @@ def raised(
 def minus(one: Fraction, other: Fraction) -> Fraction:
     """The difference of two fractions."""
     return one[0] * other[1] - other[0] * one[1], one[1] * other[1]
+
+
+def most_useful(beta: Beta, slack: int | None) -> Fraction | None:
+    """slack / beta in nano-units: what raises a cost further takes nothing more off a key."""
+    if slack is None or beta[0] == 0:
+        return None
+    return slack * NANO * 10 ** beta[1], beta[0] << 64
+
+
+def slack(beta: Beta, gain: Fraction) -> tuple[int, bool]:
+    """beta * gain (nano-units, a fraction) as Q32.32, and whether it had to be clamped."""
+    numerator, denominator = gain
+    unit = NANO * 10 ** beta[1] * denominator
+    exact = divide_nearest(beta[0] * numerator << 32, unit)
+    held = min(max(exact, Q32_MIN), Q32_MAX)
+    return held, held != exact
+
+
+def lowest(decimal: Decimal) -> Fraction:
+    """An exact decimal in lowest terms, so that numbers stay as short as they can be."""
+    scale: int = 10 ** decimal[1]
+    shared = gcd(decimal[0], scale)
+    return decimal[0] // shared, scale // shared
+
+
+def at_places(weight: Decimal, places: int) -> int:
+    """An exact decimal as an integer of that many decimal places."""
+    scale: int = 10 ** (places - weight[1])
+    return weight[0] * scale
 
 
 def _compared(one: Fraction, other: Fraction) -> int:

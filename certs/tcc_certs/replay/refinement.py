@@ -16,6 +16,7 @@ from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.replay.budgets import UNNAMED, Choice, Controller, Rule
 from tcc_certs.replay.drawn import Account, Drawn
 from tcc_certs.replay.language import Language
+from tcc_certs.replay.margin import most_useful
 from tcc_certs.replay.tree import Node
 
 
@@ -148,13 +149,18 @@ class Refinement:
         edge = self.edge(node)
         return node if edge.is_open and not edge.tried else None
 
-    def choice(self, node: Node) -> Choice | None:
-        """The model that the edge of `node` is asked by next; None: none is left that fits."""
+    def choice(self, node: Node, slack: int | None) -> Choice | None:
+        """The model that the edge of `node` is asked by next; None: none is left that fits.
+
+        Args:
+            slack: of the item that is asked for, Q64.64; None: it is not known.
+        """
         if self._rule.ask == "never":
             return None
         models, tried = self._asking.models[self.call_of(node)], self.edge(node).tried
         tried = tried + self.refused
-        return self.controller.choose(self.tool(node), models, tried, self.width(node))
+        most = most_useful(self._language.beta, slack)
+        return self.controller.choose(self.tool(node), models, tried, self.width(node), most)
 
     def tool(self, node: Node) -> int:
         """The tool of the edge of `node`."""

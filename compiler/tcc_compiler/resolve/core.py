@@ -19,6 +19,7 @@ from tcc_compiler.resolve.resolved import Resolved
 from tcc_compiler.resolve.tools import Tool
 
 _NEW_EXTRAS = frozenset(("strict", "errors"))
+_NEW_PARTS = frozenset(("atom", "execute", "quality"))  # of a model
 
 
 def core_bytes(grammar: Resolved) -> bytes:
@@ -104,7 +105,7 @@ def _is_new_tool(tool: Tool) -> bool:
     return (
         bool(tool.opened)
         or not _NEW_EXTRAS.isdisjoint(tool.extras)
-        or any("atom" in model or "execute" in model for model in models)
+        or any(not _NEW_PARTS.isdisjoint(model) for model in models)
         or any(parameter.optional or parameter.observed for parameter in tool.parameters)
         or not all(map(is_bare, names))
     )

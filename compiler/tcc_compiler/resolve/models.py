@@ -6,6 +6,7 @@ Normative text: docs/spec/language.md, section 6.  Cost: linear in their parts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected
@@ -53,7 +54,12 @@ def _members(model: Model, report: Report) -> Members | None:
 
     What `execute` does not name is as the model has it, wherever in the model that stands.
     """
-    asking = [part for part in model.parts if not isinstance(part, ModelExecute)]
+    quality = [part for part in model.parts if part.kind == "quality"]
+    asking = [
+        part
+        for part in model.parts
+        if not isinstance(part, ModelExecute) and part.kind != "quality"
+    ]
     executing = [part for part in model.parts if isinstance(part, ModelExecute)]
     once = _are_single(model.parts, report)
     taken = _taken(asking, dict.fromkeys(_MEMBER.values(), 0), report)
@@ -61,6 +67,12 @@ def _members(model: Model, report: Report) -> Members | None:
     if not once or taken is None:
         return None
     named: Members = {"adapter": adapter[0]} if adapter else {}
+    for part in quality:
+        text = _quality(part, report)
+        if text is None:
+            return None
+        # One that is what holds without it is left out, so that one grammar has one core.
+        named |= {} if text == "0.5" else {"quality": text}
     if not executing:
         return {**taken, **named}
     parts = executing[0].parts
@@ -96,6 +108,17 @@ def _taken(
             sound &= number is not None
             members[_MEMBER[part.kind]] = large(number or 0)
     return members if sound else None
+
+
+def _quality(part: ModelPart | ModelAtom | ModelExecute, report: Report) -> str | None:
+    """The share of a width that a model is taken to gain; None after an error."""
+    number = part.number if isinstance(part, ModelPart) else None
+    value = Fraction(0) if number is None else number.value
+    if 0 < value <= 1 and (value * 10**9).denominator == 1:
+        return decimal_text(value)
+    message = "this quality is not above 0 and at most 1, with at most 9 fractional digits"
+    report.error("TCC324", part.region, message, "write `quality 0.8`, say")
+    return None
 
 
 def _amount(part: ModelPart, number: Number, report: Report) -> int | None:

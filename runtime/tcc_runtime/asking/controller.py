@@ -58,7 +58,9 @@ class Choice:
         place: its index among the tool's models.
         expected: what asking is expected to take.
         gain: by how much the low cost is predicted to rise, nano-units.
-        raised: the same with its margin: what it is chosen by.
+        raised: the same with its margin.
+        useful: what of that may bring the run nearer to its stop: what it is chosen by.
+        slack: of the item that is asked for, Q64.64; None where it is not known.
     """
 
     place: int
@@ -66,6 +68,8 @@ class Choice:
     expected: Spending
     gain: Fraction
     raised: Fraction
+    useful: Fraction
+    slack: int | None = None
 
 
 @dataclass(slots=True)
@@ -108,16 +112,22 @@ class Controller:
         return not self._fits(self.spent)
 
     def choose(
-        self, tool: int, models: Sequence[Model], asked: Collection[int], width: int
+        self,
+        tool: int,
+        models: Sequence[Model],
+        asked: Collection[int],
+        width: int,
+        most: Fraction | None = None,
     ) -> Choice | None:
         """The model of the greatest gain for its burden; None where no model is left that fits.
 
         Args:
             asked: places of the models that were asked about this edge already.
             width: of the edge's interval, nano-units.
+            most: beyond this no gain is of use; None: nothing is known of that.
         """
         offers = [
-            self._offer(tool, place, model, width)
+            self._offer(tool, place, model, width, most)
             for place, model in enumerate(models)
             if place not in asked
         ]
@@ -136,11 +146,15 @@ class Controller:
         if self._margin is not None:
             insort(record.residuals, gained - choice.gain)
 
-    def _offer(self, tool: int, place: int, model: Model, width: int) -> Choice:
+    def _offer(
+        self, tool: int, place: int, model: Model, width: int, most: Fraction | None
+    ) -> Choice:
         record = self._records.get((tool, place), _Record())
         latency = percentile(record.latencies) if record.latencies else model.latency
-        # Half of the width, times what the halves before have come to; this one counts as one more.
-        gain = Fraction(width, 2) * Fraction(width + 2 * record.gained, width + record.width)
+        # The share of the widths so far that was gained, this one counted as its quality.
+        digits, places = model.quality
+        first: Fraction = Fraction(digits * width, 10**places)
+        gain = width * (first + record.gained) / (width + record.width)
         expected = Spending(
             price=model.price,
             latency=(12 * latency + 9) // 10,
@@ -148,7 +162,14 @@ class Controller:
             atom=model.atom,
         )
         raised = gain if self._margin is None else self._raised(gain, width, record.residuals)
-        return Choice(place=place, model=model, expected=expected, gain=gain, raised=raised)
+        return Choice(
+            place=place,
+            model=model,
+            expected=expected,
+            gain=gain,
+            raised=raised,
+            useful=raised if most is None else min(raised, most),
+        )
 
     def _raised(self, gain: Fraction, width: int, residuals: Sequence[Fraction]) -> Fraction:
         """With the split-conformal upper quantile of past residuals, within 0 .. width."""
@@ -165,8 +186,8 @@ class Controller:
             alone = self._taken.alone(alone, expected.atom)
         amounts = (expected.price, expected.latency, alone)
         burden = sum((w * n for w, n in zip(self._weights, amounts, strict=True)), Fraction(0))
-        ratio = offer.raised / burden if burden else Fraction(0)
-        return int(not burden), ratio, offer.raised, -burden, -offer.place
+        ratio = offer.useful / burden if burden else Fraction(0)
+        return int(not burden), ratio, offer.useful, -burden, -offer.place
 
     def _fits(self, spent: Spending) -> bool:
         amounts = (spent.price, spent.latency)

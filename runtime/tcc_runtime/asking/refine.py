@@ -9,7 +9,8 @@ Cost: a walk up the prefix for each item on top; memory: the edges that were ask
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.core.model import Model
@@ -115,6 +116,7 @@ class Refinement:
         self._owner = [owner[text] for text in artifact.texts]
         self._tools = core.tools
         self._edges: dict[bytes, Edge] = {}
+        self._beta = artifact.manifest.beta
 
     @property
     def narrowed(self) -> bool:
@@ -164,8 +166,12 @@ class Refinement:
             return None
         return item if item[ID] not in self._edges and call.cost_low != call.cost_high else None
 
-    def choice(self, node: Item) -> Choice | None:
-        """Who is asked about the edge into `node`; None: nobody is left that the caps allow."""
+    def choice(self, node: Item, slack: int | None) -> Choice | None:
+        """Who is asked about the edge into `node`; None: nobody is left that the caps allow.
+
+        Args:
+            slack: of the item that is asked for, Q64.64; None: it is not known.
+        """
         call = call_of(node)
         if self._quoter is None or call is None:
             return None
@@ -173,7 +179,16 @@ class Refinement:
         known = self._edges.get(node[ID])
         asked = (*(() if known is None else known.asked), *self._refused)
         number = self._owner[call.index]
-        return self.controller.choose(number, models_of(self._tools[number]), asked, high - low)
+        models, most = models_of(self._tools[number]), self._most_useful(slack)
+        found = self.controller.choose(number, models, asked, high - low, most)
+        return None if found is None else replace(found, slack=slack)
+
+    def _most_useful(self, slack: int | None) -> Fraction | None:
+        """slack / beta in nano-units: what raises a cost further takes nothing more off a key."""
+        digits, places = self._beta
+        if slack is None or digits == 0:
+            return None
+        return Fraction(slack * 10 ** (9 + places), digits << 64)
 
     def wish(self, choice: Choice) -> Wish | None:
         """Reserves of the account what asking is expected to take; None: there is no account.

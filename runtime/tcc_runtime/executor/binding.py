@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeAlias
 from tcc_certs.core.models import executing
 from tcc_certs.formats.codec import decode
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.errors import BindingError
+from tcc_runtime.errors import NEEDS_MODEL, OWN_MODEL, BindingError
 
 Function: TypeAlias = "Callable[..., Any]"
 KEY = "idempotency_key"
@@ -121,12 +121,9 @@ class Bindings:
         takes_key = KEY not in own and _takes(function, KEY)
         made = bool(executing(tool.models))
         if made and MODEL in own:
-            said = "models make its calls, and it has a parameter of its own called 'model'"
-            raise BindingError(name, f"{said}: call that one otherwise")
+            raise BindingError(name, OWN_MODEL)
         if made and not _takes(function, MODEL):
-            raise BindingError(
-                name, "models make its calls: its function needs a parameter 'model'"
-            )
+            raise BindingError(name, NEEDS_MODEL)
         return Bound(
             function=function,
             in_task=inspect.iscoroutinefunction(function),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.errors import LedgerError, ResumeError
+from tcc_runtime.errors import NEEDS_MODEL, BindingError, LedgerError, ResumeError
 from tcc_runtime.gate.budgeted import Budgeted
 from tcc_runtime.gate.changing import admit, finish, resolve, settle
 from tcc_runtime.gate.journal import InMemory, now_ms
@@ -94,7 +94,12 @@ class Gate(Budgeted):
             raise ResumeError("line 1: arguments", list(shown), list(shared.follower.shown))
 
     def call(
-        self, tool: str, arguments: Mapping[str, Any] | None = None, *, ref: str | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        ref: str | None = None,
+        takes_model: bool | None = None,
     ) -> Permit:
         """A permit for one call, for ``with`` and ``async with``; there it is decided.
 
@@ -102,12 +107,16 @@ class Gate(Budgeted):
             tool: its name.
             arguments: JSON values by name.
             ref: the caller's own id of the call; one that the session has is not made again.
+            takes_model: whether what is called is told which model makes the call: False, it has
+                no parameter for it; True, it has one and needs it; None, either will do.
 
         Raises:
             Refused: at the start of the block: it is not allowed, and nothing was done.
             AlreadyDone: the same, as the session has the id.
+            BindingError: there, too: a model would make the call and what is called is not told
+                which; or none would, and it has to be told.  Nothing was done or recorded.
         """
-        return Permit(self, tool, {} if arguments is None else arguments, ref)
+        return Permit(self, tool, {} if arguments is None else arguments, ref, takes_model)
 
     def resolve(
         self, seq: int, outcome: Outcome, observed: Mapping[str, Any] | None = None
@@ -239,10 +248,23 @@ class Gate(Budgeted):
             raise
 
     def _admit(self, permit: Permit, ticket: Ticket, *, sync: bool) -> None:
+        self._require_bound(permit.tool, permit.takes_model)
         seq, key, model = admit(self._shared, permit.tool, permit.arguments, permit.ref, sync=sync)
         self._shared.pending = ticket
         self._began = self._shared.clock()
         permit.admitted(seq, key, ticket, model)
+
+    def _require_bound(self, tool: str, takes_model: bool | None) -> None:
+        """A model that the ledger names is one that whoever makes the call was told."""
+        table, executions = self._policy.tool(tool), self._shared.follower.executions
+        if takes_model is None or table is None:
+            return
+        made = executions is not None and executions.makes(table.number)
+        if made and not takes_model:
+            raise BindingError(tool, NEEDS_MODEL)
+        if takes_model and not made:
+            said = "its parameter 'model' has no default, and no model is chosen"
+            raise BindingError(tool, f"{said}: begin a budget, with gate.budget(..)")
 
     def settle(
         self,

@@ -58,7 +58,7 @@ class Permit:
     """What :meth:`Gate.call` gives; it permits nothing before its block is entered.
 
     Attributes:
-        tool, arguments, ref: of the call.
+        tool, arguments, ref, takes_model: of the call.
         outcome: ``done``, ``failed`` or ``unknown`` as the ledger has it; None before.
         unforeseen: an answer came that the grammar does not foresee; nothing further is allowed.
         model: that makes the call, chosen where the block is entered; empty where none does.
@@ -66,17 +66,23 @@ class Permit:
 
     __slots__ = (
         "_gate", "_in_task", "_key", "_seq", "_ticket", "arguments", "model", "outcome", "ref",
-        "tool", "unforeseen",
+        "takes_model", "tool", "unforeseen",
     )  # fmt: skip
 
     def __init__(
-        self, gate: Door, tool: str, arguments: Mapping[str, Any], ref: str | None
+        self,
+        gate: Door,
+        tool: str,
+        arguments: Mapping[str, Any],
+        ref: str | None,
+        takes_model: bool | None = None,
     ) -> None:
         self._gate = gate
         self._in_task = False
         self.tool = tool
         self.arguments = arguments
         self.ref = ref
+        self.takes_model = takes_model
         self.outcome: Outcome | None = None
         self.unforeseen = False
         self.model = ""

@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool
 from langgraph.errors import GraphInterrupt
 from pydantic import BaseModel
 
-from tcc_runtime.executor.binding import Failed
+from tcc_runtime.executor.binding import MODEL, Failed
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Refused
@@ -36,6 +36,9 @@ class Call:
         args, keywords: what it is run with.
         arguments: the same as JSON values by name, without what a graph injects.
         ref: the id of the tool call, None where a program runs the tool by hand.
+        models: what the parameter `model` is given, by the name of the model that makes the call;
+            None: the tool has no such parameter.
+        takes_model: as of :meth:`tcc_runtime.gate.gate.Gate.call`.
     """
 
     tool: BaseTool
@@ -43,6 +46,14 @@ class Call:
     keywords: Mapping[str, Any]
     arguments: dict[str, Any]
     ref: str | None
+    models: Mapping[str, Any] | None = None
+    takes_model: bool | None = None
+
+    def given(self, permit: Permit) -> dict[str, Any]:
+        """What the tool is run with, once it is known which model makes the call."""
+        if self.models is None or not permit.model:
+            return dict(self.keywords)
+        return {**self.keywords, MODEL: self.models[permit.model]}
 
     @property
     def in_pair(self) -> bool:
@@ -75,7 +86,7 @@ class Recorder:
         while ref is not None and self.gate.outcome_of(ref) == "failed":
             ref = f"{call.ref}#{again}"
             again += 1
-        return self.gate.call(call.tool.name, call.arguments, ref=ref)
+        return self.gate.call(call.tool.name, call.arguments, ref=ref, takes_model=call.takes_model)
 
     def raised(self, permit: Permit, call: Call, error: Exception) -> None:
         """The tool raised: what is known not to have happened has failed, the rest is unknown."""

@@ -11,7 +11,7 @@ Text: docs/langgraph.md.  Cost: that of the searches, of the gate and of the too
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,13 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
+from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.asking.quotes import Quoter
 from tcc_runtime.executor.course import Course
 from tcc_runtime.executor.execute import Resolve
 from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.handed import adapters_in
 from tcc_runtime.langchain.calls import Interrupts, Observe, Results
 from tcc_runtime.langchain.guard import guard
 from tcc_runtime.langchain.middleware import Answer, check_head, head_of
@@ -49,6 +51,7 @@ def build_graph(
     retries: int = 3,
     seed: bytes | None = None,
     quoter: Quoter | None = None,
+    adapters: str | Path | Iterable[Adapter] | None = None,
     checkpointer: Checkpointer = None,
     store: BaseStore | None = None,
     **settings: Any,
@@ -68,22 +71,33 @@ def build_graph(
         retries: how many calls in a row may fail; each begins a new search.
         seed: of searches; None takes one that follows from the session's key.
         checkpointer, store: as of :meth:`langgraph.graph.StateGraph.compile`.
-        quoter, settings: of searches, as of :func:`tcc.search`.
+        quoter, adapters, settings: of searches, as of :func:`tcc.search`; where the session has a
+            budget, its caps, weights, margin, delta and atoms hold for their asks, too.
 
     Raises:
         BindingError: as of :func:`guard`.
         ValueError: the gate holds its session to another artifact.
-        Rejected: the artifact is refused.
+        Rejected: the artifact is refused; A101 to A106, of the registry.
     """
     opened = artifact if isinstance(artifact, Artifact) else load(Path(artifact))
     held = Gate(opened) if gate is None else gate
     if held.artifact.digest != opened.digest:
         raise ValueError("the gate holds its session to another artifact")
 
+    known = adapters_in(adapters)
+
     def begin() -> Course:
+        # A session may have got its budget since: its asks draw on what its calls do.
+        limits = {} if opened.fixed_costs else held.limits
         return Course(
-            held, run, seed=seed, retries=retries, quoter=quoter, settings=settings
-        )  # fmt: skip
+            held,
+            run,
+            seed=seed,
+            retries=retries,
+            quoter=quoter,
+            settings={**settings, **limits},
+            adapters=known,
+        )
 
     route = Route(
         gate=held,

@@ -9,24 +9,33 @@ Text: docs/langgraph.md.  Cost: one decision of the gate, and its records.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any, Final
 
 from langchain_core.callbacks import AsyncCallbackManagerForToolRun, CallbackManagerForToolRun
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 from langchain_core.utils.pydantic import TypeBaseModel
+from langgraph.prebuilt import ToolRuntime
 from pydantic import PrivateAttr
 
-from tcc_runtime.errors import BindingError
+from tcc_certs.core.models import executing
+from tcc_runtime.errors import NEEDS_MODEL, OWN_MODEL, BindingError
+from tcc_runtime.executor.binding import MODEL
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.langchain.arguments import Parameters, parameters_of
+from tcc_runtime.langchain.arguments import (
+    Chosen,
+    Parameters,
+    annotations_of,
+    is_runtime,
+    parameters_of,
+    without_model,
+)
 from tcc_runtime.langchain.calls import Call, Interrupts, Observe, Recorder, Results, members
 
+_RUNTIME: Final = "tcc_runtime_of_the_graph"  # of a graph: a parameter that no tool has
 _OWN = ("run", "arun", "invoke", "ainvoke", "stream", "astream", "batch", "abatch")
 
 
@@ -54,7 +63,8 @@ def guard(
 
     Raises:
         BindingError: a tool that the grammar does not have, one that is given twice, or one whose
-            class does something around its `_run` that no gate would see.
+            class does something around its `_run` that no gate would see; one whose calls models
+            make by the gate's budget, and that has no parameter `model` beside the grammar's.
     """
     declared = {tool.name: tool for tool in gate.artifact.core.tools}
     names: set[str] = set()
@@ -73,7 +83,12 @@ def guard(
         interrupts=interrupts,
         errors_failed=failed,
     )
-    return [_guarded(tool, recorder, parameters_of(tool, declared[tool.name])) for tool in tools]
+    known = [(tool, parameters_of(tool, declared[tool.name])) for tool in tools]
+    for tool, parameters in known if gate.spent is not None else ():
+        if executing(declared[tool.name].models) and parameters.chosen is None:
+            own = MODEL in parameters.required | parameters.optional
+            raise BindingError(tool.name, OWN_MODEL if own else NEEDS_MODEL)
+    return [_guarded(tool, recorder, parameters) for tool, parameters in known]
 
 
 def _require_plain(tool: BaseTool) -> None:
@@ -90,6 +105,8 @@ def _guarded(tool: BaseTool, recorder: Recorder, parameters: Parameters) -> Guar
     schema = tool.args_schema
     if schema is None and isinstance(tool, Tool):
         schema = {"type": "object", "properties": tool.args, "required": list(tool.args)}
+    if parameters.chosen is not None and parameters.chosen.shown:
+        schema = without_model(schema or tool.get_input_schema(), tool.name)
     guarded = GuardedTool(
         name=tool.name,
         description=tool.description,
@@ -127,36 +144,76 @@ class GuardedTool(BaseTool):
     @property
     def func(self) -> object:
         """Where a graph looks for the arguments that it injects; not to be called."""
-        return getattr(self._inner, "func", None) or getattr(self._inner, "coroutine", None)
+        inner = getattr(self._inner, "func", None) or getattr(self._inner, "coroutine", None)
+        if not self._parameters.injected:
+            return inner
+
+        def told() -> None:
+            """Asks for the graph's runtime beside them: so a call by hand is told from one."""
+
+        told.__annotations__ = {} if inner is None else annotations_of(inner)
+        if not any(is_runtime(name, kind) for name, kind in self._parameters.injected.items()):
+            told.__annotations__[_RUNTIME] = ToolRuntime
+        return told
 
     @property
     def tool_call_schema(self) -> Any:
         """What a model is told of the arguments."""
-        inner = self._inner
-        return self.args_schema if inner.args_schema is None else inner.tool_call_schema
+        inner, shown = self._inner, self._is_shown_whole
+        return inner.tool_call_schema if shown and inner.args_schema else super().tool_call_schema
+
+    @property
+    def _is_shown_whole(self) -> bool:
+        chosen = self._parameters.chosen
+        return chosen is None or not chosen.shown
 
     def get_input_schema(self, config: RunnableConfig | None = None) -> TypeBaseModel:
-        """The schema of the tool inside."""
-        return self._inner.get_input_schema(config)
+        """The schema of the tool inside, without the parameter `model`."""
+        whole = self._is_shown_whole
+        return self._inner.get_input_schema(config) if whole else super().get_input_schema(config)
 
     def _filter_injected_args(self, tool_input: dict[str, Any]) -> dict[str, Any]:
-        return self._inner._filter_injected_args(tool_input)
+        kept = self._inner._filter_injected_args(tool_input)
+        return {name: value for name, value in kept.items() if name != _RUNTIME}
 
     # What runs.
 
     def _to_args_and_kwargs(
         self, tool_input: str | dict[str, Any], tool_call_id: str | None
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The tool's own schema comes first: what it refuses is no call."""
+        """The tool's own schema comes first: what it refuses is no call.
+
+        Before it, what only a graph or the gate may write: no schema can tell who wrote it.
+        """
+        parameters, chosen = self._parameters, self._parameters.chosen
+        told: dict[str, Any] = {"tool": self._inner, "ref": tool_call_id}
         wrote = frozenset(tool_input) if isinstance(tool_input, dict) else frozenset[str]()
+        if isinstance(tool_input, dict):
+            foreign = set(parameters.foreign(tool_input))
+            if _RUNTIME in tool_input and not isinstance(tool_input[_RUNTIME], ToolRuntime):
+                foreign.add(_RUNTIME)
+            if foreign:
+                # Nothing declares them, so no gate lets this through.
+                undeclared = dict.fromkeys(sorted(foreign))
+                return (Call(args=(), keywords={}, arguments=undeclared, **told),), {}
+            tool_input = {key: one for key, one in tool_input.items() if key != _RUNTIME}
+        models = {} if chosen is None else {name: name for name in chosen.models}
+        if chosen is not None and chosen.written and isinstance(tool_input, dict):
+            for name in chosen.models:
+                whole = {**tool_input, chosen.written: name}
+                models[name] = self._inner._to_args_and_kwargs(whole, tool_call_id)[1][MODEL]
+            if chosen.required:
+                tool_input[chosen.written] = chosen.models[0]
         args, keywords = self._inner._to_args_and_kwargs(tool_input, tool_call_id)
-        args, keywords = self._parameters.copied(args, keywords)
+        args, keywords = parameters.copied(args, keywords)
+        shown = keywords if chosen is None else {k: v for k, v in keywords.items() if k != MODEL}
         call = Call(
-            tool=self._inner,
             args=args,
             keywords=keywords,
-            arguments=self._parameters.given(args, keywords, wrote),
-            ref=tool_call_id,
+            arguments=parameters.given(args, shown, wrote),
+            models=None if chosen is None else models,
+            takes_model=_takes_model(chosen),
+            **told,
         )
         return (call,), {}
 
@@ -174,7 +231,7 @@ class GuardedTool(BaseTool):
             with permit:
                 try:
                     more = self._takes.given(config, run_manager)
-                    output = inner._run(*call.args, **{**call.keywords, **more})
+                    output = inner._run(*call.args, **{**call.given(permit), **more})
                 except Exception as error:
                     recorder.raised(permit, call, error)
                     raise
@@ -199,7 +256,7 @@ class GuardedTool(BaseTool):
             async with permit:
                 try:
                     more = self._takes_in_task.given(config, run_manager)
-                    output = await inner._arun(*call.args, **{**call.keywords, **more})
+                    output = await inner._arun(*call.args, **{**call.given(permit), **more})
                 except Exception as error:
                     recorder.raised(permit, call, error)
                     raise
@@ -232,13 +289,17 @@ class Takes:
 
 
 def _takes(function: Callable[..., Any]) -> Takes:
-    parameters = inspect.signature(function).parameters
-    hints: dict[str, object] = {name: found.annotation for name, found in parameters.items()}
-    # Without them, names stay that only a type checker sees.
-    with suppress(AttributeError, NameError, TypeError):
-        hints |= get_type_hints(function)
+    hints = annotations_of(function)
     ours = (RunnableConfig, RunnableConfig.__name__)
+    found = [name for name, hint in hints.items() if getattr(hint, "__origin__", hint) in ours]
     return Takes(
-        config=next((name for name, hint in hints.items() if hint in ours), None),
-        manager="run_manager" in parameters,
+        config=next(iter(found), None),
+        manager="run_manager" in hints,
     )
+
+
+def _takes_model(chosen: Chosen | None) -> bool | None:
+    """What the gate is told of the tool's parameter `model`."""
+    if chosen is None:
+        return False
+    return True if chosen.required else None

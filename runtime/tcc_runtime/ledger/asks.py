@@ -72,6 +72,7 @@ class AskLines:
             **_edge(node, node_id),
             **self._model(choice),
             **predicted,
+            **({} if refused or choice.slack is None else {"slack": q64_text(choice.slack)}),
             **({} if wish is None else {"reservation": wish.name}),
             **left_field(None if wish is None else wish.left),
             **spent_fields(spent if refused else spent + choice.expected),

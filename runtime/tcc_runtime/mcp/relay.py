@@ -183,8 +183,14 @@ class Relay:
             self._client.send(self._door.refused(call, INVALID_PARAMS, f"not called: {what}"))
             return
         params: dict[str, Any] = {"name": call.tool, "arguments": plain(call.arguments)}
+        meta: dict[str, Any] = {}
         if call.token is not None:
-            params["_meta"] = {"progressToken": self._upstream.next_identity}
+            meta["progressToken"] = self._upstream.next_identity
+        if permit.model:
+            # A session that was begun with a budget: the ledger names who makes the call.
+            meta["tcc/model"] = permit.model
+        if meta:
+            params["_meta"] = meta
         identity = self._upstream.request("tools/call", params)
         until = time.monotonic() + self._seconds
         self._open = Open(call=call, permit=permit, identity=identity, until=until, leave=leave)

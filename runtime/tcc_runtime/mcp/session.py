@@ -25,6 +25,9 @@ class Permit(Protocol):
     def seq(self) -> int:
         """Its number in the session."""
 
+    model: str
+    """That makes the call, by the budget of the session; empty where none does."""
+
     def done(self, result: Any = None, observed: Mapping[str, Any] | None = None) -> None:
         """It happened."""
 

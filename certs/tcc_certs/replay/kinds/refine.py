@@ -19,9 +19,10 @@ from tcc_certs.formats.ledger_schema import text
 from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.adapters import adapter_fields
 from tcc_certs.replay.amounts import edge_fields, margin_fields, spent_fields
-from tcc_certs.replay.budgets import Amounts, slack
+from tcc_certs.replay.budgets import Amounts
 from tcc_certs.replay.guards import CLAMP, RANGE
 from tcc_certs.replay.header import nano
+from tcc_certs.replay.margin import slack
 from tcc_certs.replay.refinement import Ask, Refinement
 from tcc_certs.replay.run import Run
 

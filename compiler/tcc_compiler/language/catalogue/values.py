@@ -167,4 +167,10 @@ VALUES: Mapping[str, Entry] = {
         "repetition such as `[a-z]{900}` has 900.",
         _HEAD + 'tool pay(; order: text ~ "[ab]*a[ab]{900}")\n',
     ),
+    "TCC324": Entry(
+        "quality that is none",
+        "`quality` of a model says which share of a range's width it is taken to gain before it\n"
+        "has answered: above 0, at most 1, with at most 9 fractional digits. Without it, 0.5.",
+        _HEAD + "tool a { cost 0 .. 1 model m { quality 1.5 } }\n",
+    ),
 }

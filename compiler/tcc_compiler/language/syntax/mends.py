@@ -33,7 +33,10 @@ _FORMS: Mapping[str, str] = {
 _ATTRIBUTES = (
     '`cost 0.5`, `price 2`, `latency 80 ms`, `epsilon 0.1`, `doc ".."` or `cost 2 when k = 10`'
 )
-_OF_MODELS = '`price 2`, `latency 80 ms`, `epsilon 0.1`, `adapter "name"` or `atom laplace(8, 1)`'
+_OF_MODELS = (
+    '`price 2`, `latency 80 ms`, `epsilon 0.1`, `quality 0.8`, `adapter "name"` or '
+    "`atom laplace(8, 1)`"
+)
 _OF_EXECUTE = "`price 2`, `latency 80 ms`, `epsilon 0.1` or `atom laplace(8, 1)`"
 _SECONDS = ("sec", "secs", "second", "seconds")
 _MILLISECONDS = ("msec", "msecs", "millis", "milliseconds", "millisecond")

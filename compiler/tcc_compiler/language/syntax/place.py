@@ -109,7 +109,7 @@ class Place:
         return self.braces > 0 and before in _ATTRIBUTE_ENDS
 
     def is_model_part(self, before: str, _end: int) -> bool:
-        """``atom``, ``execute``: where a part of a model begins."""
+        """``atom``, ``execute``, ``quality``: where a part of a model begins."""
         return self.braces > 1 and not self.parens and before in _ATTRIBUTE_ENDS
 
     def is_times(self, before: str, _end: int) -> bool:
@@ -170,6 +170,7 @@ _LOCAL: Mapping[str, Callable[[Place, str, int], bool]] = {
     "errors": Place.is_attribute,
     "atom": Place.is_model_part,
     "execute": Place.is_model_part,
+    "quality": Place.is_model_part,
     "times": Place.is_times,
     "gives": Place.is_gives,
     **dict.fromkeys(TYPES, Place.is_type),
