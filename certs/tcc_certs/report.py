@@ -115,7 +115,10 @@ def _check_core_bytes(checked: CheckedArtifact, expected: bytes) -> None:
 
 def _other_source(wanted: Mapping[str, Json], held: Mapping[str, Json]) -> Rejected:
     """What differs first: a statement where one is on one side alone, else a member."""
-    texts = [_statements(core_of(core)) for core in (wanted, held)]
+    try:
+        texts = [_statements(core_of(core)) for core in (wanted, held)]
+    except Rejected:  # the source's is no core: then it is another one all the same
+        texts = [[], []]
     missing = [text for text in texts[0] if text not in texts[1]]
     extra = [text for text in texts[1] if text not in texts[0]]
     if missing or extra:

@@ -1,7 +1,8 @@
 """How a new artifact's plans, and all else that its core has, differ from an old one's.
 
 Two artifacts are equal where their cores are.  Numbers are exact: artifacts whose counts are
-bounds are unfolded first.  Where that, or the product, is too large, nothing is said but the bounds.
+bounds are unfolded first.  Where that, or the product, is too large, nothing is said of plans but
+the bounds.
 Cost: that of :mod:`tcc_runtime.questions.difference`.
 """
 
