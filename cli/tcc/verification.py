@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tcc.compilation import CompileError
+from tcc_certs.formats.container import write_container
+from tcc_runtime.artifact.load import Artifact as RuntimeArtifact
 from tcc_runtime.artifact.load import mapped
 from tcc_runtime.collection import collection_put_off
 from tcc_runtime.errors import SettingsError
@@ -21,7 +23,7 @@ _Found = TypeVar("_Found", "Validation", "SessionValidation")
 
 
 def check(
-    artifact: str | Path | bytes,
+    artifact: RuntimeArtifact | str | Path | bytes,
     *,
     core: bool = False,
     source: str | Path | None = None,
@@ -32,7 +34,7 @@ def check(
     """Verify the certificates of an artifact.
 
     Args:
-        artifact: a file or bytes.
+        artifact: a file, its bytes, or one that is open.
         core: also walk the automaton beside the residuals of its core.
         source: a grammar file or graph whose core has to be the artifact's, byte for byte.
         pin: the artifact digest that it must have, hex.
@@ -54,7 +56,8 @@ def check(
         return check_artifact(_bytes(artifact), core=core, pin=pin, source=expected, exact=exact)
     from tcc_runtime.fastcheck.kernel import check as fast
 
-    data = artifact if isinstance(artifact, bytes) else mapped(Path(artifact))
+    whole = isinstance(artifact, bytes | RuntimeArtifact)
+    data = _bytes(artifact) if whole else mapped(Path(artifact))  # type: ignore[arg-type]
     return check_artifact(data, core=core, pin=pin, source=expected, exact=exact, kernel=fast)
 
 
@@ -71,7 +74,7 @@ def _core_of(source: str | Path | None) -> bytes | None:
 
 def validate(
     ledger: str | Path | bytes,
-    artifact: str | Path | bytes,
+    artifact: RuntimeArtifact | str | Path | bytes,
     *,
     pin: str | None = None,
     seed: bytes | None = None,
@@ -79,7 +82,7 @@ def validate(
     opening: bytes | None = None,
     beacon: bytes | None = None,
     nonce: bytes | None = None,
-    counts: str | Path | bytes | None = None,
+    counts: RuntimeArtifact | str | Path | bytes | None = None,
     key: bytes | None = None,
     adapters: str | Path | None = None,
     account: Account | None = None,
@@ -90,7 +93,7 @@ def validate(
 
     Args:
         ledger: a file (read as a stream) or bytes, of a run or of a session.
-        artifact: a file or bytes; it is checked first.
+        artifact: a file, its bytes, or one that is open; it is checked first.
         pin: the artifact digest that it must have, hex.
         seed: 32 bytes, where the ledger withholds it.
         opening_salt: 32 bytes, where it is not the one that follows from the seed.
@@ -169,5 +172,7 @@ def _held(
     return held_to_registry(found, whole, read_registry(Path(adapters)))
 
 
-def _bytes(source: str | Path | bytes) -> bytes:
+def _bytes(source: RuntimeArtifact | str | Path | bytes) -> bytes:
+    if isinstance(source, RuntimeArtifact):
+        return write_container(source.file.columns)
     return source if isinstance(source, bytes) else Path(source).read_bytes()

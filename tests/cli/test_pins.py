@@ -246,7 +246,9 @@ def test_a_source_that_says_another_thing_is_a_finding(
         assert (ended.code, codes(ended.json)) == (1, [("TCC845", "g.tcg")])
         assert said in ended.json["findings"][0]["message"]
     assert "TCC845" in tcc("check", "--locked").out
-    assert tcc("check", "--locked", "--output-format", "github").out.startswith("::error file=g.tcg")
+    assert tcc("check", "--locked", "--output-format", "github").out.startswith(
+        "::error file=g.tcg"
+    )
     before = (made / "tcc.lock").read_bytes()
     refused = tcc("pin", "g.tcca", "--json")
     assert refused.code == 1 and refused.json["diagnostics"][0]["code"] == "TCC845"
