@@ -111,7 +111,7 @@ def _file_of(artifact: Artifact | str | Path, held: ExitStack) -> str | Path:
     """A file of the artifact that all workers can open, there for as long as `held`."""
     if not isinstance(artifact, Artifact):
         return artifact
-    return held.enter_context(opening_of(artifact)).path
+    return str(held.enter_context(opening_of(artifact)).path)
 
 
 def _validation(found: Verified) -> BatchValidation:
