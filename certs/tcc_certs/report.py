@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tcc_certs.core.enforced import Enforced, enforced, shortened
-from tcc_certs.core.model import Core
-from tcc_certs.core.reader import core_of, decode_core
 from tcc_certs.errors import Code, Rejected, clip
-from tcc_certs.formats.codec import Json
 from tcc_certs.formats.manifest import NONDETERMINISTIC, RELAXED, ROUNDED, Manifest
 from tcc_certs.kernel import CheckedArtifact, check
 
@@ -110,51 +107,10 @@ def _compare(checked: CheckedArtifact) -> CoreReport:
 def _check_core_bytes(checked: CheckedArtifact, expected: bytes) -> None:
     found = bytes(checked.file.columns["core"].data)
     if found != expected:
-        raise _other_source(decode_core(expected), decode_core(found))
-
-
-def _other_source(wanted: Mapping[str, Json], held: Mapping[str, Json]) -> Rejected:
-    """What differs first: a statement where one is on one side alone, else a member."""
-    try:
-        texts = [_statements(core_of(core)) for core in (wanted, held)]
-    except Rejected:  # the source's is no core: then it is another one all the same
-        texts = [[], []]
-    missing = [text for text in texts[0] if text not in texts[1]]
-    extra = [text for text in texts[1] if text not in texts[0]]
-    if missing or extra:
-        expected, found = (side[0] if side else "no such statement" for side in (missing, extra))
-        return Rejected(Code.CORE_SOURCE, "core statement", expected, found)
-    path, one, other = "core", wanted, held
-    while isinstance(one, dict | list) and type(one) is type(other):
-        step = _first_step(one, other)
-        if step is None:
-            break
-        path += f".{step}" if isinstance(step, str) else f"[{step}]"
-        one, other = (_at(side, step) for side in (one, other))
-    return Rejected(Code.CORE_SOURCE, path, one, other)
-
-
-def _statements(core: Core) -> list[str]:
-    every = enforced(core, None)
-    return [*every.automaton, *every.gate]
-
-
-def _first_step(one: Json, other: Json) -> str | int | None:
-    """The first member, by name or by place, that differs."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return next(
-            (k for k in sorted(one.keys() | other.keys()) if one.get(k) != other.get(k)), None
+        at = next((i for i, (x, y) in enumerate(zip(expected, found, strict=False)) if x != y), 0)
+        raise Rejected(
+            Code.CORE_SOURCE, f"core byte {at}", expected[at : at + 40], found[at : at + 40]
         )
-    if isinstance(one, list) and isinstance(other, list):
-        most = max(len(one), len(other))
-        return next((i for i in range(most) if one[i : i + 1] != other[i : i + 1]), None)
-    return None
-
-
-def _at(value: Any, step: str | int) -> Any:
-    if isinstance(value, dict):
-        return value.get(str(step), "no such member")
-    return value[step] if isinstance(step, int) and step < len(value) else "no such member"
 
 
 def _refused(refusal: Rejected) -> Report:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tcc.compilation import CompileError
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.container import write_container
 from tcc_runtime.artifact.load import Artifact as RuntimeArtifact
 from tcc_runtime.artifact.load import mapped
@@ -53,12 +56,39 @@ def check(
 
     expected = _core_of(source)
     if kernel == "pure":
-        return check_artifact(_bytes(artifact), core=core, pin=pin, source=expected, exact=exact)
+        data = _bytes(artifact)
+        found = check_artifact(data, core=core, pin=pin, source=expected, exact=exact)
+        return _naming_statements(found, data, expected)
     from tcc_runtime.fastcheck.kernel import check as fast
 
     whole = isinstance(artifact, bytes | RuntimeArtifact)
     data = _bytes(artifact) if whole else mapped(Path(artifact))  # type: ignore[arg-type]
-    return check_artifact(data, core=core, pin=pin, source=expected, exact=exact, kernel=fast)
+    found = check_artifact(data, core=core, pin=pin, source=expected, exact=exact, kernel=fast)
+    return _naming_statements(found, data, expected)
+
+
+def _naming_statements(report: Report, data: Any, expected: bytes | None) -> Report:
+    """The report, where its core is another source's with the statement that differs.
+
+    The kernel compares bytes, and says which: what they mean decides nothing, so it is said here.
+    """
+    if expected is None or Code.CORE_SOURCE not in {finding.code for finding in report.findings}:
+        return report
+    from tcc_runtime.questions.comparison import core_changes
+
+    held = bytes(read_artifact(data, digests=False).columns["core"].data)
+    first, *others = core_changes(held, expected)
+    alike = (c for c in others if (c.of, c.name) == (first.of, first.name) and c.old is None)
+    wanted = first.new or next((change.new for change in alike), None)
+    where = first.name if first.of == "statement" else f"{first.of} {first.name}"
+    refusal = Rejected(
+        Code.CORE_SOURCE, f"core: {where}", wanted or "nothing", first.old or "nothing"
+    )
+    finding = replace(
+        report.findings[0], path=refusal.path, expected=refusal.expected, found=refusal.found
+    )
+    lines = (f"{report.lines[0].partition(':')[0]}: {refusal}", *report.lines[1:])
+    return replace(report, findings=(finding,), lines=lines)
 
 
 def _core_of(source: str | Path | None) -> bytes | None:

@@ -135,7 +135,7 @@ def given_artifacts(folder: Path) -> dict[str, Any]:
         "batch": lambda a: (
             tcc.batch(
                 a, requests, folder / "other", processes=1, started_ms=0, overwrite=True
-            ).number
+            ).certified
         ),
         "cheapest": lambda a: tcc.cheapest(a, 2),
         "check": lambda a: tcc.check(a).verdict,

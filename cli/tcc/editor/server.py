@@ -172,7 +172,8 @@ class Editor:
             fresh = self.syntax.get(uri)
             lists = [found.told.get(uri, ()) for found in self.diagnosed.values()]
             if fresh is not None:  # what was told of the syntax before is about another text
-                lists = [fresh, *(tuple([i for i in told if i.code not in SYNTAX]) for told in lists)]
+                others = [tuple(i for i in told if i.code not in SYNTAX) for told in lists]
+                lists = [fresh, *others]
             for items in lists:
                 for item in items:
                     start, end = item.range.start, item.range.end
