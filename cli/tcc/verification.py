@@ -56,13 +56,13 @@ def check(
 
     expected = _core_of(source)
     if kernel == "pure":
-        data = _bytes(artifact)
-        found = check_artifact(data, core=core, pin=pin, source=expected, exact=exact)
-        return _naming_statements(found, data, expected)
+        held = _bytes(artifact)
+        found = check_artifact(held, core=core, pin=pin, source=expected, exact=exact)
+        return _naming_statements(found, held, expected)
     from tcc_runtime.fastcheck.kernel import check as fast
 
-    whole = isinstance(artifact, bytes | RuntimeArtifact)
-    data = _bytes(artifact) if whole else mapped(Path(artifact))  # type: ignore[arg-type]
+    mappable = isinstance(artifact, str | Path)
+    data = mapped(Path(artifact)) if mappable else _bytes(artifact)  # type: ignore[arg-type]
     found = check_artifact(data, core=core, pin=pin, source=expected, exact=exact, kernel=fast)
     return _naming_statements(found, data, expected)
 
@@ -77,7 +77,10 @@ def _naming_statements(report: Report, data: Any, expected: bytes | None) -> Rep
     from tcc_runtime.questions.comparison import core_changes
 
     held = bytes(read_artifact(data, digests=False).columns["core"].data)
-    first, *others = core_changes(held, expected)
+    changes = core_changes(held, expected)
+    if not changes:
+        return report
+    first, *others = changes
     alike = (c for c in others if (c.of, c.name) == (first.of, first.name) and c.old is None)
     wanted = first.new or next((change.new for change in alike), None)
     where = first.name if first.of == "statement" else f"{first.of} {first.name}"
