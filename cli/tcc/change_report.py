@@ -12,22 +12,36 @@ from tcc.differing import amount_text, change_text
 from tcc.found import Found, Place
 from tcc.written import statement_line
 from tcc_certs.core.enforced import shortened
+from tcc_certs.errors import clip
 from tcc_runtime.questions.comparison import Amounts, Comparison
 from tcc_runtime.questions.difference import OneSided
 
+_WIDEST = 1000
 _SAID = {
     "equal": "the plans are the same",
     "narrower": "plans were taken away, none was added",
     "wider": "plans were added, none was taken away",
     "incomparable": "plans were added, and others taken away",
 }
+_SAID_BESIDE = {
+    "narrower": "less is let through",
+    "wider": "more is let through",
+    "incomparable": "what is let through, or done, is not the same",
+    "cost": "amounts are others",
+    "other": "what else changed lets the same through",
+}
+# How a change of a member is named; others by the member's own name.
+_KINDS = {"open": "parameter", "observed": "parameter", "values": "values of"}
 
 
 def headline(found: Comparison) -> str:
     """The verdict in a line."""
     if found.verdict is None:
         return f"undecided: only bounds are known ({found.reason})"
-    return f"{found.verdict}: {_SAID[found.verdict]}"
+    said = _SAID[found.plans or "equal"]
+    if found.verdict != found.plans:
+        said = f"{said}; {_SAID_BESIDE[found.verdict]}"
+    return f"{found.verdict}: {said}"
 
 
 def rows(found: Comparison) -> Iterator[tuple[str, str]]:
@@ -50,10 +64,12 @@ def rows(found: Comparison) -> Iterator[tuple[str, str]]:
         ):
             if texts:
                 yield name, shortened(texts)
-    for change in (*found.monitors, *found.opened):
+    for change in (*found.monitors, *found.opened, *found.members):
         what = "added" if change.old is None else "removed" if change.new is None else "changed"
-        kind = "monitor" if change.of == "monitor" else "parameter"
-        yield f"{kind} {what}", f"{change_text(change)} ({change.sense})"
+        if change.of == "statement":
+            what = {"added": "new", "removed": "gone"}[what]
+        kind = _KINDS.get(change.of, change.of)
+        yield f"{kind} {what}", f"{clip(change_text(change), _WIDEST)} ({change.sense})"
 
 
 def _witnesses(side: OneSided) -> Iterator[tuple[str, str]]:
@@ -86,9 +102,26 @@ def print_markdown(found: Comparison, breaking: bool) -> None:
         screen.say(f"| {name.strip()} | {_quoted(text)} |")
 
 
+# What GitHub makes a mention or a link of in a comment: names, issues, commits, addresses, emoji.
+_LINKED = re.compile(
+    r"@|#\w|\bgh-\d|\bwww\.|://|:[+\w-]+:|(?<![0-9a-z])[0-9a-f]{7,40}(?![0-9a-z])|"
+    r"\b(?:mailto|xmpp):|!\d|\[\^",
+    re.IGNORECASE,
+)
+
+
 def _quoted(text: str) -> str:
-    """Text in which nothing is Markdown: marks that mean something are escaped."""
-    return re.sub(r"([\\`*_{}\[\]<>()#+!|&~-])", r"\\\1", text)
+    """Text in which nothing is Markdown, nobody is mentioned and nothing is linked.
+
+    GitHub looks for mentions and references after Markdown was rendered, where an escape is no
+    longer seen; in code it looks for none.
+    """
+    if _LINKED.search(text) is None:
+        return re.sub(r"([\\`*_{}\[\]<>()#+!|&~-])", r"\\\1", text)
+    # A comment ends what looks like an address to Markdown itself, which knows no element of code.
+    inner = re.sub(r"[!-/:-@\[-`{-~]", lambda mark: f"&#{ord(mark[0])};", text)
+    inner = re.sub(r"(&#(?:46|47|58|64);)", r"\1<!-- -->", inner)
+    return f"<code>{inner}</code>"
 
 
 def print_github(found: Comparison, breaking: bool, new: Path) -> None:

@@ -14,7 +14,7 @@ from tcc.documents import to_json
 from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.files import is_regular
 from tcc.found import Found, as_object, of_check
-from tcc.pins import LockError, Pin, check_pin, missing, name_in, read_pins
+from tcc.pins import LockError, Pin, check_pin, check_source, missing, name_in, read_pins
 from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.report import VERDICTS, Report
 
@@ -80,6 +80,8 @@ def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> Checked:
         reports.append((path, report))
         if report.verdict == CLEAN:
             found += check_pin(name, path, pins, _pin(data))
+            core = bytes(read_artifact(data, digests=False).columns["core"].data)
+            found += check_source(lock, pins.get(name), path, core)
         elif name not in pins:
             found += check_pin(name, path, pins, Pin(digest="", grammar="", version=""))
     return Checked(reports=reports, pins=found)

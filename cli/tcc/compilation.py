@@ -168,12 +168,13 @@ def opened(compiled: Compiled) -> Artifact:
 
 
 def load(
-    source: str | Path | bytes, *, verify: bool = True, checked: str | None = None
+    source: RuntimeArtifact | str | Path | bytes, *, verify: bool = True, checked: str | None = None
 ) -> Artifact:
     """Open an artifact, a file or its bytes; by default every certificate is checked first.
 
     Args:
-        source: a file, which is mapped and must not be changed while in use, or bytes.
+        source: a file, which is mapped and must not be changed while in use, or bytes; of an
+            artifact that is open, its bytes.
         verify: False opens at once, whatever the size; a run over it claims nothing.
         checked: the digest of an artifact whose certificates were checked before, hex; it is
             opened as soon as its bytes are shown to have that digest.
@@ -183,16 +184,22 @@ def load(
             checked.
         OSError: the file cannot be read.
     """
+    if isinstance(source, RuntimeArtifact):
+        source = write_container(source.file.columns)
     data = source if isinstance(source, bytes) else Path(source)
     return load_as(Artifact, data, verify=verify, checked=checked)
 
 
-def save(artifact: RuntimeArtifact, path: str | Path) -> None:
-    """Write an artifact; after a crash at any moment the old file is there or the new one.
+def save(artifact: RuntimeArtifact | str | Path, path: str | Path) -> None:
+    """Write an artifact, one that is open or of a file, whole.
+
+    After a crash at any moment the old file is there or the new one.
 
     Raises:
         tcc_runtime.errors.OutputRefused: something that is no regular file is there.
         OSError: it cannot be written.
     """
+    if not isinstance(artifact, RuntimeArtifact):
+        artifact = load(artifact)
     # A container has one byte string: written again, these columns are the bytes that were read.
     write_whole(Path(path), write_container(artifact.file.columns))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from tcc import screen
@@ -15,7 +16,7 @@ from tcc_runtime.questions.gate_changes import Change
 
 
 def diff(old: Given, new: Given) -> Comparison:
-    """Which plans `new` has that `old` has not, and the other way round; exactly, listing none.
+    """What changed from `old` to `new`: plans, exactly and listing none, and all else of the core.
 
     Args:
         old, new: artifacts, or files of artifacts or grammars.
@@ -40,6 +41,7 @@ def comparison_fields(found: Comparison) -> dict[str, Any]:
     """The JSON fields of ``diff``."""
     fields: dict[str, Any] = {
         "verdict": found.verdict,
+        "plans": found.plans,
         "counts": found.counts,
         "added": screen.decimal(found.added.plans),
         "removed": screen.decimal(found.removed.plans),
@@ -52,6 +54,7 @@ def comparison_fields(found: Comparison) -> dict[str, Any]:
         "calls": None,
         "monitors": _changes(found.monitors),
         "open": _changes(found.opened),
+        "members": [asdict(change) for change in found.members],
     }
     if found.calls is not None:
         fields["calls"] = {
@@ -90,7 +93,8 @@ def change_text(change: Change) -> str:
     """What was added or removed, or how it changed, in a line."""
     parts = [text for text in (change.old, change.new) if text is not None]
     said = " became ".join(parts)
-    return said if change.of == "monitor" else f"{change.name}: {said}"
+    alone = change.of == "monitor" or (change.of == "statement" and len(parts) == 1)
+    return said if alone else f"{change.name}: {said}"
 
 
 def _amounts(found: Amounts) -> dict[str, Any]:

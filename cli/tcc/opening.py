@@ -5,7 +5,9 @@ Whatever is wrong with it is shown, and the command ends with the exit code that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -25,8 +27,39 @@ if TYPE_CHECKING:
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
 
+_GRACE = 0.25  # seconds
 # Of a run this is an option, too.
 _RUN_OPTIONS = ("count_bits",)
+
+
+class OutOfTime(Exception):
+    """The seconds of `--timeout` are over."""
+
+
+@contextmanager
+def at_most(seconds: float | None) -> Iterator[None]:
+    """Ends what a command does after `seconds`, in whatever phase it is; None: never.
+
+    What looks at the clock itself ends a little before, and says more.  Without alarms, as on
+    Windows, nothing else does.
+
+    Raises:
+        OutOfTime: they are over.
+    """
+    if seconds is None or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def over(_number: int, _frame: object) -> None:
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def is_regular_file(

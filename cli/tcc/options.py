@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 import click
@@ -18,6 +18,30 @@ from tcc_runtime.artifact.typed import typed_calls
 from tcc_runtime.terms.table import Option, table_of
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Either(click.Option):
+    """A flag of two names, one for yes and one for no: both at once are bad usage."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Both names say the same member, and each time counts."""
+        for names, value in ((self.opts, True), (self.secondary_opts, False)):
+            parser.add_option(
+                obj=self, opts=names, dest=self.name, action="append_const", const=value
+            )
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        """What was told, where it was told in one way."""
+        told = opts.get(self.name or "")
+        if isinstance(told, list):
+            if len(set(told)) > 1:
+                names = (self.opts[0], self.secondary_opts[0])
+                raise click.UsageError(f"{names[0]} and {names[1]} exclude each other", ctx)
+            opts = {**opts, self.name or "": told[-1]}
+        return super().handle_parse_result(ctx, opts, args)
+
 
 COMPILING: Final = table_of(Options)
 

@@ -26,6 +26,8 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def chosen(output_format: str, as_json: bool) -> str:
     """The format that the two options come to; it is known to what ends a command early, too."""
+    if as_json and output_format not in ("text", "json"):
+        raise click.UsageError(f"--json and --output-format {output_format} exclude each other")
     if as_json and output_format == "text":
         output_format = "json"
     params = click.get_current_context().params

@@ -1,4 +1,4 @@
-"""``tcc.lock``: the artifacts that a project uses, each with its digest, grammar and version.
+"""``tcc.lock``: the artifacts that a project uses, each with its digest, grammar and source.
 
 Paths are POSIX, relative to the lock's folder and below it; the text is canonical JSON, members in
 order, so that a change of a pin is one changed line.  A lock that is not exactly what is written
@@ -14,26 +14,48 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from blake3 import blake3
+
 from tcc.files import is_regular
 from tcc.found import Found, Place
+from tcc_certs.errors import clip
 from tcc_certs.plain import is_plain
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.mcp.wire import Unreadable, read_json
 
 NAME = "tcc.lock"
 _FORMAT = "tcc.lock"
-_VERSION = "1.0"
+_VERSION = "1.1"
+_NAMED = ("digest", "grammar", "version")
+# Both or neither, and not before 1.1.
+_SOURCE = ("source", "source_core")
 _MOST_BYTES = 16 << 20
+_SHOWN = 4
 _HEX = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pin:
-    """What an artifact has to be: its digest in hex, the name and the version of its grammar."""
+    """What an artifact has to be.
+
+    Attributes:
+        digest: of the artifact, hex.
+        grammar, version: the name and the version of its grammar.
+        source: the path of its grammar, below the lock's folder; None where it is held to none.
+        source_core: the digest of the core of that grammar, hex.
+    """
 
     digest: str
     grammar: str
     version: str
+    source: str | None = None
+    source_core: str | None = None
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The members of a lock, those of the source where there is one."""
+        named = {name: getattr(self, name) for name in (*_NAMED, *_SOURCE)}
+        return {name: value for name, value in named.items() if value is not None}
 
 
 class LockError(Exception):
@@ -49,14 +71,72 @@ class LockError(Exception):
         super().__init__(f"TCC841: {path}: {what}")
 
 
-def pin_of(artifact: Artifact) -> Pin:
-    """The pin of an artifact."""
+class SourceError(Exception):
+    """A source that is not there, has errors, or says another thing than it has to.
+
+    Args:
+        what: which of these.
+    """
+
+
+def pin_of(artifact: Artifact, lock: Path, source: str | None) -> Pin:
+    """The pin of an artifact, and of the source that it is held to.
+
+    Args:
+        source: its path, below the folder of `lock`.
+
+    Raises:
+        SourceError: the artifact is not one of this source.
+    """
     manifest = artifact.manifest
-    return Pin(digest=artifact.digest.hex(), grammar=manifest.grammar, version=manifest.version)
+    core = bytes(artifact.file.columns["core"].data)
+    if source is not None:
+        now = _core_of(lock.parent / source)
+        if now != core:
+            raise SourceError(_differing(core, now))
+    return Pin(
+        digest=artifact.digest.hex(), grammar=manifest.grammar, version=manifest.version,
+        source=source, source_core=None if source is None else _digest(core),
+    )  # fmt: skip
+
+
+def _core_of(source: Path) -> bytes:
+    """The core of a grammar that is there.
+
+    Raises:
+        SourceError: it is not, or has errors.
+    """
+    from tcc_compiler.pipeline import read_source
+
+    if not is_regular(source):
+        raise SourceError("it is gone")
+    front = read_source(source)
+    if front.core is None:
+        first = next((one for one in front.diagnostics if one.severity == "error"), None)
+        said = "" if first is None else f": {first.code}: {clip(first.message)}"
+        raise SourceError(f"it has errors{said}")
+    return front.core
+
+
+def _digest(core: bytes) -> str:
+    return blake3(core).hexdigest()
+
+
+def _differing(held: bytes, now: bytes) -> str:
+    """Which statements, or what else, the artifact has otherwise than its source."""
+    from tcc_runtime.questions.comparison import core_changes
+
+    said = []
+    for change in core_changes(held, now):
+        name = "" if change.of == "statement" else f"{change.of} {change.name}: "
+        was, is_now = (clip(text or "nothing") for text in (change.old, change.new))
+        said.append(f"{name}the artifact has {was}, the source {is_now}")
+    more = [f"and {len(said) - _SHOWN} more"] if len(said) > _SHOWN else []
+    return "; ".join([*said[:_SHOWN], *more])
 
 
 def name_in(lock: Path, artifact: Path) -> str:
-    """The name under which `lock` has an artifact.
+    """The name under which `lock` has an artifact or a source.
 
     Raises:
         LockError: it is not below the lock's folder, or its name cannot be shown.
@@ -70,10 +150,7 @@ def name_in(lock: Path, artifact: Path) -> str:
 
 def lock_text(pins: Mapping[str, Pin]) -> str:
     """The text of a lock with these pins."""
-    artifacts = {
-        name: {"digest": pin.digest, "grammar": pin.grammar, "version": pin.version}
-        for name, pin in pins.items()
-    }
+    artifacts = {name: pin.fields for name, pin in pins.items()}
     document = {"format": _FORMAT, "format_version": _VERSION, "artifacts": artifacts}
     return json.dumps(document, indent=1, sort_keys=True) + "\n"
 
@@ -103,25 +180,32 @@ def _pins(path: Path, document: object) -> dict[str, Pin]:
     members = {"format", "format_version", "artifacts"}
     if not isinstance(document, dict) or document.keys() != members:
         raise LockError(path, f"an object with {', '.join(sorted(members))} is needed")
-    if document["format"] != _FORMAT or document["format_version"] != _VERSION:
-        raise LockError(path, f"format {_FORMAT} {_VERSION} is needed")
+    version = document["format_version"]
+    if document["format"] != _FORMAT or version not in ("1.0", _VERSION):
+        raise LockError(path, f"format {_FORMAT} 1.0 or {_VERSION} is needed")
     artifacts = document["artifacts"]
     if not isinstance(artifacts, dict):
         raise LockError(path, "artifacts: an object is needed")
-    return {name: _pin(path, name, pin) for name, pin in artifacts.items()}
+    sourced = version == _VERSION
+    return {name: _pin(path, name, pin, sourced) for name, pin in artifacts.items()}
 
 
-def _pin(path: Path, name: str, pin: object) -> Pin:
+def _pin(path: Path, name: str, pin: object, sourced: bool) -> Pin:
     shown = json.dumps(name[:200])
     if not _is_name(name):
         raise LockError(path, f"{shown} is no path below the folder of the lock")
-    if not isinstance(pin, dict) or pin.keys() != {"digest", "grammar", "version"}:
-        raise LockError(path, f"{shown}: digest, grammar and version are needed")
+    forms = [set(_NAMED), {*_NAMED, *_SOURCE}] if sourced else [set(_NAMED)]
+    if not isinstance(pin, dict) or pin.keys() not in forms:
+        more = "; source and source_core, both or neither" if sourced else ""
+        raise LockError(path, f"{shown}: digest, grammar and version are needed{more}")
     if not all(isinstance(value, str) for value in pin.values()):
-        raise LockError(path, f"{shown}: digest, grammar and version are texts")
-    if _HEX.fullmatch(pin["digest"]) is None:
-        raise LockError(path, f"{shown}: a digest is 64 lower-case hexadecimal digits")
-    return Pin(digest=pin["digest"], grammar=pin["grammar"], version=pin["version"])
+        raise LockError(path, f"{shown}: digest, grammar, version and source are texts")
+    for member in ("digest", "source_core"):
+        if _HEX.fullmatch(pin.get(member, "0" * 64)) is None:
+            raise LockError(path, f"{shown}: a digest is 64 lower-case hexadecimal digits")
+    if not _is_name(pin.get("source", name)):
+        raise LockError(path, f"{shown}: source: no path below the folder of the lock")
+    return Pin(**pin)
 
 
 def _is_name(name: str) -> bool:
@@ -147,6 +231,23 @@ def check_pin(name: str, path: Path, pins: Mapping[str, Pin], there: Pin) -> lis
         return []
     hint = f"see with `tcc diff` what changed, then: tcc pin {path}"
     return [Found(code="TCC843", message="; ".join(wrong), place=place, hint=hint)]
+
+
+def check_source(lock: Path, pin: Pin | None, artifact: Path, held: bytes) -> list[Found]:
+    """What the source of a pin has that its artifact, of the core `held`, has not."""
+    if pin is None or pin.source is None:
+        return []
+    source = lock.parent / pin.source
+    try:
+        now = _core_of(source)
+    except SourceError as error:
+        said = f"the source of {artifact}: {error}"
+    else:
+        if _digest(now) == pin.source_core and now == held:
+            return []
+        said = f"it is not the source that {artifact} was pinned with: {_differing(held, now)}"
+    hint = f"compile {artifact} anew, see with `tcc diff` what changed, then: tcc pin {artifact}"
+    return [Found(code="TCC845", message=said, place=Place(file=str(source)), hint=hint)]
 
 
 def missing(path: Path) -> Found:

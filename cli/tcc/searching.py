@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from tcc import files
 from tcc.keywords import SettingsByName, require_known
-from tcc_runtime.artifact.load import Artifact
+from tcc.written import Given, artifact_of
 from tcc_runtime.outcome import Progress, Run
 from tcc_runtime.terms.settings import TABLE, Settings
 
@@ -28,7 +28,7 @@ _NAMED = tuple(option for option in TABLE if option.name != "seed")
 
 
 def search(
-    artifact: Artifact,
+    artifact: Given,
     *,
     seed: bytes | None = None,
     ledger: str | Path | None = None,
@@ -44,7 +44,7 @@ def search(
     """Find the best plans of one realised race, and prove that no other is better.
 
     Args:
-        artifact: from :func:`load` or :func:`compile_file`.
+        artifact: from :func:`load` or :func:`compile_file`; or a file of one, or of a grammar.
         seed: 32 bytes; the race is a function of it and of the artifact. None draws one.
         ledger: a new file for the record of the run; None keeps none.
         overwrite: replace a ledger that is there.
@@ -78,6 +78,7 @@ def search(
     from tcc_runtime.search import search as run
 
     require_known("search", settings, _NAMED)
+    artifact = artifact_of(artifact)
     known = None if adapters is None else read_registry(Path(adapters))
     handed = atoms_of(list(atoms))
     chosen = Settings(seed=os.urandom(32) if seed is None else seed, atoms=handed, **settings)
@@ -97,7 +98,7 @@ def search(
     )
 
 
-def predict(artifact: Artifact, **settings: Unpack[SettingsByName]) -> Prediction | None:
+def predict(artifact: Given, **settings: Unpack[SettingsByName]) -> Prediction | None:
     """How many expansions a search with these settings takes, on average over all seeds.
 
     Args:
@@ -114,10 +115,10 @@ def predict(artifact: Artifact, **settings: Unpack[SettingsByName]) -> Predictio
     from tcc_runtime.terms.predict import predict as predicted
 
     require_known("predict", settings, _NAMED)
-    return predicted(artifact, Settings(seed=bytes(32), **settings))
+    return predicted(artifact_of(artifact), Settings(seed=bytes(32), **settings))
 
 
-def estimate(artifact: Artifact, **settings: Unpack[SettingsByName]) -> Estimate | None:
+def estimate(artifact: Given, **settings: Unpack[SettingsByName]) -> Estimate | None:
     """About how many expansions a search over a relaxed artifact takes, on average over all seeds.
 
     Args:
@@ -135,11 +136,11 @@ def estimate(artifact: Artifact, **settings: Unpack[SettingsByName]) -> Estimate
     from tcc_runtime.terms.estimate import estimate as estimated
 
     require_known("estimate", settings, _NAMED)
-    return estimated(artifact, Settings(seed=bytes(32), **settings))
+    return estimated(artifact_of(artifact), Settings(seed=bytes(32), **settings))
 
 
 def runs(
-    artifact: Artifact,
+    artifact: Given,
     seeds: Iterable[bytes],
     *,
     processes: int | None = None,
@@ -153,7 +154,7 @@ def runs(
     Each is the run that :func:`search` makes. All processes map one file of the artifact.
 
     Args:
-        artifact: from :func:`load` or :func:`compile_file`.
+        artifact: from :func:`load` or :func:`compile_file`; or a file of one, or of a grammar.
         seeds: 32 bytes each; taken as they are needed.
         processes: how many at a time; None is one for each processor.
         ledgers: a folder for the ledgers, ``00000001.ledger`` and on; None keeps none.
@@ -171,6 +172,7 @@ def runs(
     from tcc_runtime.pool import runs as pooled
 
     require_known("runs", settings, _NAMED)
+    artifact = artifact_of(artifact)
     started = time.time_ns() // 1_000_000 if started_ms is None else started_ms
     requests = (
         Request(

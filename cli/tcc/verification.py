@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tcc.compilation import CompileError
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.artifact import read_artifact
+from tcc_certs.formats.container import write_container
+from tcc_runtime.artifact.load import Artifact as RuntimeArtifact
 from tcc_runtime.artifact.load import mapped
 from tcc_runtime.collection import collection_put_off
 from tcc_runtime.errors import SettingsError
@@ -21,7 +26,7 @@ _Found = TypeVar("_Found", "Validation", "SessionValidation")
 
 
 def check(
-    artifact: str | Path | bytes,
+    artifact: RuntimeArtifact | str | Path | bytes,
     *,
     core: bool = False,
     source: str | Path | None = None,
@@ -32,7 +37,7 @@ def check(
     """Verify the certificates of an artifact.
 
     Args:
-        artifact: a file or bytes.
+        artifact: a file, its bytes, or one that is open.
         core: also walk the automaton beside the residuals of its core.
         source: a grammar file or graph whose core has to be the artifact's, byte for byte.
         pin: the artifact digest that it must have, hex.
@@ -51,11 +56,42 @@ def check(
 
     expected = _core_of(source)
     if kernel == "pure":
-        return check_artifact(_bytes(artifact), core=core, pin=pin, source=expected, exact=exact)
+        held = _bytes(artifact)
+        found = check_artifact(held, core=core, pin=pin, source=expected, exact=exact)
+        return _naming_statements(found, held, expected)
     from tcc_runtime.fastcheck.kernel import check as fast
 
-    data = artifact if isinstance(artifact, bytes) else mapped(Path(artifact))
-    return check_artifact(data, core=core, pin=pin, source=expected, exact=exact, kernel=fast)
+    mappable = isinstance(artifact, str | Path)
+    data = mapped(Path(artifact)) if mappable else _bytes(artifact)  # type: ignore[arg-type]
+    found = check_artifact(data, core=core, pin=pin, source=expected, exact=exact, kernel=fast)
+    return _naming_statements(found, data, expected)
+
+
+def _naming_statements(report: Report, data: Any, expected: bytes | None) -> Report:
+    """The report, where its core is another source's with the statement that differs.
+
+    The kernel compares bytes, and says which: what they mean decides nothing, so it is said here.
+    """
+    if expected is None or Code.CORE_SOURCE not in {finding.code for finding in report.findings}:
+        return report
+    from tcc_runtime.questions.comparison import core_changes
+
+    held = bytes(read_artifact(data, digests=False).columns["core"].data)
+    changes = core_changes(held, expected)
+    if not changes:
+        return report
+    first, *others = changes
+    alike = (c for c in others if (c.of, c.name) == (first.of, first.name) and c.old is None)
+    wanted = first.new or next((change.new for change in alike), None)
+    where = first.name if first.of == "statement" else f"{first.of} {first.name}"
+    refusal = Rejected(
+        Code.CORE_SOURCE, f"core: {where}", wanted or "nothing", first.old or "nothing"
+    )
+    finding = replace(
+        report.findings[0], path=refusal.path, expected=refusal.expected, found=refusal.found
+    )
+    lines = (f"{report.lines[0].partition(':')[0]}: {refusal}", *report.lines[1:])
+    return replace(report, findings=(finding,), lines=lines)
 
 
 def _core_of(source: str | Path | None) -> bytes | None:
@@ -71,7 +107,7 @@ def _core_of(source: str | Path | None) -> bytes | None:
 
 def validate(
     ledger: str | Path | bytes,
-    artifact: str | Path | bytes,
+    artifact: RuntimeArtifact | str | Path | bytes,
     *,
     pin: str | None = None,
     seed: bytes | None = None,
@@ -79,7 +115,7 @@ def validate(
     opening: bytes | None = None,
     beacon: bytes | None = None,
     nonce: bytes | None = None,
-    counts: str | Path | bytes | None = None,
+    counts: RuntimeArtifact | str | Path | bytes | None = None,
     key: bytes | None = None,
     adapters: str | Path | None = None,
     account: Account | None = None,
@@ -90,7 +126,7 @@ def validate(
 
     Args:
         ledger: a file (read as a stream) or bytes, of a run or of a session.
-        artifact: a file or bytes; it is checked first.
+        artifact: a file, its bytes, or one that is open; it is checked first.
         pin: the artifact digest that it must have, hex.
         seed: 32 bytes, where the ledger withholds it.
         opening_salt: 32 bytes, where it is not the one that follows from the seed.
@@ -169,5 +205,7 @@ def _held(
     return held_to_registry(found, whole, read_registry(Path(adapters)))
 
 
-def _bytes(source: str | Path | bytes) -> bytes:
+def _bytes(source: RuntimeArtifact | str | Path | bytes) -> bytes:
+    if isinstance(source, RuntimeArtifact):
+        return write_container(source.file.columns)
     return source if isinstance(source, bytes) else Path(source).read_bytes()

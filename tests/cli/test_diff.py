@@ -35,6 +35,7 @@ def test_wider_is_one_and_narrower_is_none(tcc: Tcc, sides: tuple[Path, Path]) -
         "format": "tcc.diff",
         "format_version": "1.0",
         "verdict": "wider",
+        "plans": "wider",
         "counts": "exact",
         "added": "54",
         "removed": "0",
@@ -57,6 +58,15 @@ def test_wider_is_one_and_narrower_is_none(tcc: Tcc, sides: tuple[Path, Path]) -
         "amounts": [{"call": "b", "cost": {"old": "0.5", "new": "0.6"}}],
         "monitors": {"added": [], "removed": [], "changed": []},
         "open": {"added": [], "removed": [], "changed": []},
+        "members": [
+            {
+                "of": "statement",
+                "name": "require",
+                "old": "require b before a",
+                "new": None,
+                "sense": "other",
+            }
+        ],
         "breaking": True,
     }
     assert tcc("diff", old, new, "--breaking", "narrower").code == 0
@@ -123,7 +133,8 @@ def test_a_monitor_that_is_gone_is_breaking(tcc: Tcc, tmp_path: Path) -> None:
     old.write_text(text + "limit sum(a.m) <= 5")
     new.write_text(text)
     found = tcc("diff", old, new, "--json")
-    assert (found.code, found.json["verdict"], found.json["breaking"]) == (1, "equal", True)
+    assert (found.code, found.json["verdict"], found.json["plans"]) == (1, "wider", "equal")
+    assert found.json["breaking"]
     assert found.json["monitors"]["removed"] == ["limit sum(a.m) <= 5"]
     assert tcc("diff", new, old).code == 0
     old.write_text(text.replace("0 .. 9", "0 .. 8"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import tcc_runtime.artifact.load
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 from tcc_runtime.fastcheck import kernel as fast
+from tcc_runtime.terms.settings import Settings
 
 GRAMMAR = 'grammar g version "1" tool a { cost 1 } tool b { cost 2 } plan = (a | b){1,3}'
 
@@ -118,3 +120,53 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError):
         tcc.nothing  # noqa: B018
     assert "search" in dir(tcc)
+
+
+def given_artifacts(folder: Path) -> dict[str, Any]:
+    """Every function of the library that an artifact is given to, called with one."""
+    seeds = [bytes(32)]
+    ledger, out = folder / "l", folder / "out"
+    one = tcc.load(folder / "g.tcca")
+    tcc.search(one, seed=bytes(32), ledger=ledger, overwrite=True, started_ms=0)
+    requests = [Settings(seed=bytes(32))]
+    tcc.batch(one, requests, out, processes=1, started_ms=0, overwrite=True)
+    return {
+        "Gate": lambda a: tcc.Gate(a).finish is not None,
+        "batch": lambda a: (
+            tcc.batch(
+                a, requests, folder / "other", processes=1, started_ms=0, overwrite=True
+            ).certified
+        ),
+        "cheapest": lambda a: tcc.cheapest(a, 2),
+        "check": lambda a: tcc.check(a).verdict,
+        "diff": lambda a: (tcc.diff(a, one).verdict, tcc.diff(one, a).verdict),
+        "estimate": lambda a: tcc.estimate(a),
+        "load": lambda a: tcc.load(a).digest,
+        "predict": lambda a: str(tcc.predict(a)),
+        "runs": lambda a: [run.plans for run in tcc.runs(a, seeds, processes=1)],
+        "sample": lambda a: tcc.sample(a, 3, seed=b"s"),
+        "save": lambda a: (tcc.save(a, folder / "s"), (folder / "s").read_bytes())[1],
+        "search": lambda a: tcc.search(a, seed=bytes(32)).plans,
+        "validate": lambda a: tcc.validate(ledger, a).verdict,
+        "validate_batch": lambda a: tcc.validate_batch(out, a, processes=1).verdict,
+        "why": lambda a: tcc.why(a, "b a a a").allowed,
+    }
+
+
+def test_every_function_takes_an_artifact_or_its_path(tmp_path: Path) -> None:
+    tcc.save(tcc.compile_text(GRAMMAR), tmp_path / "g.tcca")
+    file = tmp_path / "g.tcca"
+    forms = [tcc.load(file), tcc.load(file.read_bytes()), file, str(file)]
+    calls = given_artifacts(tmp_path)
+    for name, call in calls.items():
+        found = [call(form) for form in forms]
+        assert all(one == found[0] for one in found), name
+    takes = {
+        name
+        for name in tcc.__all__
+        if (inspect.isfunction(kind := getattr(tcc, name)) or name == "Gate")
+        and {"artifact", "old", "source"} & set(inspect.signature(kind).parameters)
+    }
+    assert takes - {"lint"} <= calls.keys()
+    with pytest.raises(OSError, match="none"):
+        tcc.search(str(tmp_path / "none.tcca"))

@@ -223,3 +223,28 @@ def test_a_checker_of_types_finds_a_wrong_keyword(tmp_path: Path) -> None:
         (8, "arg-type]"),
         (9, "arg-type]"),
     ], found.stdout + found.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sample", "--uniform", "--softmax"),
+        ("sample", "--softmax", "--uniform"),
+        ("run", "--predict", "--no-predict"),
+        ("run", "--no-predict", "--predict"),
+        ("check", "--json", "--output-format", "sarif"),
+        ("lint", "--fix", "--diff"),
+    ],
+)
+def test_options_that_contradict_each_other_are_bad_usage(
+    tcc: Tcc, grammar: Path, artifact: Path, words: tuple[str, ...]
+) -> None:
+    command, *options = words
+    ended = tcc(command, grammar if command == "lint" else artifact, *options)
+    assert ended.code == 2 and "exclude each other" in ended.err + ended.out
+
+
+def test_a_name_of_two_that_is_told_twice_is_told(tcc: Tcc, artifact: Path) -> None:
+    drawn = tcc("sample", artifact, "--softmax", "--softmax", "--seed", "00", "--json").json
+    assert drawn["law"] == "softmax"
+    assert tcc("sample", artifact, "--seed", "00", "--json").json["law"] == "uniform"

@@ -190,3 +190,150 @@ def test_several_artifacts_are_checked_without_a_lock_too(tcc: Tcc, folder: Path
     ended = tcc("check", *PINNED, "--json")
     assert (ended.code, ended.json["verdict"]) == (1, "INVALID")
     assert tcc("check").code == 2 and tcc("check", *PINNED, "--pin", "0" * 64).code == 2
+
+
+SOURCE = """grammar small version "2"
+tool a { price 3 }
+plan = a{1,3}
+limit price <= 9
+"""
+TIGHT = SOURCE.replace("<= 9", "<= 8")
+
+
+@pytest.fixture
+def made(tcc: Tcc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An artifact, pinned with the grammar beside it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "g.tcg").write_text(SOURCE)
+    assert tcc("compile", "g.tcg", "-o", "g.tcca").code == 0
+    assert tcc("pin", "g.tcca").code == 0
+    return tmp_path
+
+
+def pin_of(folder: Path) -> dict[str, str]:
+    return json.loads((folder / "tcc.lock").read_text())["artifacts"]["g.tcca"]
+
+
+def test_a_pin_has_the_source_beside_and_the_digest_of_its_core(tcc: Tcc, made: Path) -> None:
+    from blake3 import blake3
+
+    core = bytes(library.load("g.tcca").file.columns["core"].data)
+    pin = pin_of(made)
+    assert (pin["source"], pin["source_core"]) == ("g.tcg", blake3(core).hexdigest())
+    assert json.loads((made / "tcc.lock").read_text())["format_version"] == "1.1"
+    assert tcc("pin", "g.tcca", "--json").json["artifacts"]["g.tcca"] == pin
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (TIGHT, "limit price <= 8"),
+        (SOURCE.replace("plan = a{1,3}", "plan = a{1,2}"), "plan = any{1,2}"),
+        (SOURCE.replace("limit price <= 9", ""), "limit price <= 9"),
+        (SOURCE.replace("{ price 3 }", "{ price 3 errors mean failed }"), "errors a"),
+        (SOURCE.replace('"2"', '"3"'), "grammar version"),
+        ("grammar (", "it has errors: TCC"),
+        (None, "it is gone"),
+    ],
+)
+def test_a_source_that_says_another_thing_is_a_finding(
+    tcc: Tcc, made: Path, text: str | None, said: str
+) -> None:
+    source = made / "g.tcg"
+    source.unlink() if text is None else source.write_text(text)
+    for names in ((), ("g.tcca",)):
+        ended = tcc("check", "--locked", *names, "--json")
+        assert (ended.code, codes(ended.json)) == (1, [("TCC845", "g.tcg")])
+        assert said in ended.json["findings"][0]["message"]
+    assert "TCC845" in tcc("check", "--locked").out
+    assert tcc("check", "--locked", "--output-format", "github").out.startswith(
+        "::error file=g.tcg"
+    )
+    before = (made / "tcc.lock").read_bytes()
+    refused = tcc("pin", "g.tcca", "--json")
+    assert refused.code == 1 and refused.json["diagnostics"][0]["code"] == "TCC845"
+    assert (made / "tcc.lock").read_bytes() == before
+
+
+def test_comments_and_layout_of_the_source_pass(tcc: Tcc, made: Path) -> None:
+    (made / "g.tcg").write_text("# said\n" + SOURCE.replace("\n", "\n\n") + "accept a\n")
+    assert tcc("check", "--locked").code == 0
+
+
+def test_a_file_that_the_source_uses_counts(tcc: Tcc, made: Path) -> None:
+    (made / "tools.tcg").write_text("tool a { price 3 }\n")
+    (made / "g.tcg").write_text(SOURCE.replace("tool a { price 3 }", 'use "tools.tcg"'))
+    assert tcc("check", "--locked").code == 0  # the same core, made of two files
+    (made / "tools.tcg").write_text("tool a { price 2 }\n")
+    assert codes(tcc("check", "--locked", "--json").json) == [("TCC845", "g.tcg")]
+
+
+def test_compiled_anew_and_pinned_it_passes(tcc: Tcc, made: Path) -> None:
+    (made / "g.tcg").write_text(TIGHT)
+    assert tcc("compile", "g.tcg", "-o", "g.tcca").code == 0
+    assert codes(tcc("check", "--locked", "--json").json) == [
+        ("TCC843", "g.tcca"), ("TCC845", "g.tcg"),
+    ]  # fmt: skip
+    assert tcc("pin", "g.tcca").code == tcc("check", "--locked").code == 0
+
+
+def test_which_source_is_pinned(tcc: Tcc, made: Path) -> None:
+    (made / "sub").mkdir()
+    (made / "g.tcg").rename(made / "sub/h.tcg")
+    assert tcc("pin", "g.tcca").code == 1  # the one that is pinned is gone
+    assert tcc("pin", "g.tcca", "--source", "sub/h.tcg").code == 0
+    assert pin_of(made)["source"] == "sub/h.tcg" and tcc("check", "--locked").code == 0
+    assert tcc("pin", "g.tcca").code == 0
+    assert pin_of(made)["source"] == "sub/h.tcg"  # it stays
+    assert tcc("pin", "g.tcca", "--no-source").code == 0
+    assert "source" not in pin_of(made) and tcc("check", "--locked").code == 0
+    for wrong in (
+        ("--source", "sub/h.tcg", "--no-source"), ("--source", "sub/h.tcg", "--remove"),
+        ("--source", "none.tcg"), ("g.tcca", "--source", "sub/h.tcg"),
+    ):  # fmt: skip
+        assert tcc("pin", "g.tcca", *wrong).code == 2
+    other = made.parent / "outside.tcg"
+    other.write_text(SOURCE)
+    assert tcc("pin", "g.tcca", "--source", other).code == 1
+
+
+def test_a_lock_of_1_0_is_read_and_has_no_sources(tcc: Tcc, made: Path) -> None:
+    lock = made / "tcc.lock"
+    document = json.loads(lock.read_text())
+    document["format_version"] = "1.0"
+    lock.write_text(json.dumps(document))
+    assert "TCC841" in tcc("check", "--locked").out
+    for member in ("source", "source_core"):
+        del document["artifacts"]["g.tcca"][member]
+    lock.write_text(json.dumps(document))
+    assert tcc("check", "--locked").code == 0
+    assert tcc("pin", "g.tcca").code == 0 and pin_of(made)["source"] == "g.tcg"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"source": None}, {"source_core": None}, {"source": "/etc/passwd"}, {"source": "../g.tcg"},
+        {"source": 1}, {"source_core": "0"}, {"source_core": "A" * 64}, {"source": ""},
+    ],
+)  # fmt: skip
+def test_a_malformed_source_passes_nothing(tcc: Tcc, made: Path, wrong: dict[str, Any]) -> None:
+    lock = made / "tcc.lock"
+    document = json.loads(lock.read_text())
+    pin = {**document["artifacts"]["g.tcca"], **wrong}
+    document["artifacts"]["g.tcca"] = {k: v for k, v in pin.items() if v is not None}
+    lock.write_text(json.dumps(document))
+    assert codes(tcc("check", "--locked", "--json").json) == [("TCC841", "tcc.lock")]
+    assert tcc("pin", "g.tcca").code == 1
+
+
+def test_another_source_is_named_by_what_differs(tcc: Tcc, made: Path) -> None:
+    for text, expected, found in (
+        (TIGHT, "limit price <= 8", "limit price <= 9"),
+        (SOURCE + "forbid a a", "forbid a a", "nothing"),
+        (SOURCE.replace("price 3", "price 2"), "other amounts", "amounts of 1 calls, a first"),
+    ):
+        (made / "g.tcg").write_text(text)
+        [refused] = tcc("check", "g.tcca", "--source", "g.tcg", "--json").json["findings"]
+        assert (refused["code"], refused["expected"], refused["found"]) == ("G201", expected, found)
+        assert "byte" not in refused["path"]

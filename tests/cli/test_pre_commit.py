@@ -22,10 +22,14 @@ HOOKS: dict[str, dict[str, Any]] = {
 
 
 def test_the_hooks_are_commands_that_take_files() -> None:
-    assert list(HOOKS) == ["tcc-fmt", "tcc-lint", "tcc-test", "tcc-check"]
+    assert list(HOOKS) == ["tcc-fmt", "tcc-lint", "tcc-test", "tcc-check", "tcc-locked"]
     for name, hook in HOOKS.items():
-        program, command = hook["entry"].split()
-        assert (program, f"tcc-{command}") == ("tcc", name) and hook["language"] == "python"
+        program, command, *more = hook["entry"].split()
+        assert program == "tcc" and hook["language"] == "python"
+        if name == "tcc-locked":  # whatever changed, all pins are looked at: one file uses another
+            assert [command, *more] == ["check", "--locked"] and hook["pass_filenames"] is False
+            continue
+        assert (f"tcc-{command}", more) == (name, [])
         if command in COMMANDS:
             found = cli.get_command(click.Context(cli), command)
             assert found is not None

@@ -34,7 +34,7 @@ def test_pairs_against_their_lists() -> None:
             due = ["equal", "narrower", "wider", "incomparable"][
                 2 * bool(only_new) + bool(only_old)
             ]
-            assert found.verdict == due
+            assert found.plans == due
             calls = [{call for plan in plans for call in plan} for plans in (before, after)]
             assert found.calls is not None
             assert found.calls.added == tuple(sorted(calls[1] - calls[0]))
@@ -129,7 +129,7 @@ TYPES = [
 def test_types_of_open_parameters(old: str, new: str, sense: str | None) -> None:
     before, after = (tcc.compile_text(HEAD + TOOLS.format(t)) for t in (old, new))
     found = tcc.diff(before, after)
-    assert found.verdict == "equal"
+    assert found.plans == "equal"
     assert [change.sense for change in found.opened] == ([] if sense is None else [sense])
     assert found.breaks() is (sense in ("wider", "incomparable"))
     assert found.breaks("narrower") is (sense in ("narrower", "incomparable"))
@@ -147,13 +147,13 @@ ADDED = [
 def test_open_parameters_come_and_go(old: str, new: str, sense: str) -> None:
     text = HEAD + "tool a(k: 1 | 2{}) plan = a"
     found = tcc.diff(*(tcc.compile_text(text.format(more)) for more in (old, new)))
-    assert (found.verdict, [c.sense for c in found.opened]) == ("equal", [sense])
+    assert (found.plans, [c.sense for c in found.opened]) == ("equal", [sense])
 
 
 def test_a_value_that_the_world_chooses_now() -> None:
     texts = ("tool a(k: 1 | 2) plan = a", "tool a() gives (k: 1 | 2) plan = a")
     found = tcc.diff(*(tcc.compile_text(HEAD + text) for text in texts))
-    assert (found.verdict, found.breaks(), found.breaks("narrower")) == ("equal", True, True)
+    assert (found.plans, found.breaks(), found.breaks("narrower")) == ("equal", True, True)
     assert [(c.of, c.name, c.old, c.new) for c in found.opened] == [
         ("observed", "a.k", "listed", "observed")
     ]
@@ -173,7 +173,7 @@ MONITORS = [
 def test_monitors(old: str, new: str, sense: str | None) -> None:
     text = HEAD + "tool a(; m: integer 0 .. 9) tool b(; m: integer 0 .. 9) plan = a a? b? {}"
     found = tcc.diff(*(tcc.compile_text(text.format(more)) for more in (old, new)))
-    assert found.verdict == "equal"
+    assert found.plans == "equal"
     assert [change.sense for change in found.monitors] == ([] if sense is None else [sense])
     assert found.breaks() is (sense == "wider")
     assert found.breaks("narrower") is (sense == "narrower")

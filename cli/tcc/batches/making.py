@@ -24,7 +24,7 @@ from tcc.batches.folder import Batch, PartFormat
 from tcc.batches.parts import Done, format_of, make_part
 from tcc.batches.shards import Shard, shards, survey
 from tcc.requests import RequestError, read_requests
-from tcc_runtime.artifact.load import Artifact
+from tcc.written import Given, artifact_of
 from tcc_runtime.pool import Opening, opening_of
 from tcc_runtime.terms.settings import Settings
 
@@ -53,7 +53,7 @@ class BatchDone:
 
 
 def batch(
-    artifact: Artifact,
+    artifact: Given,
     requests: Requests,
     out: str | Path,
     *,
@@ -69,7 +69,8 @@ def batch(
     """Make one run for each request, in shards, on any executor, or go on with such a batch.
 
     Args:
-        artifact: from :func:`tcc.load` or :func:`tcc.compile_file`.
+        artifact: from :func:`tcc.load` or :func:`tcc.compile_file`; or a file of one, or of a
+            grammar.
         requests: a file with one JSON object a line, or a Parquet table (``.parquet``), as
             ``tcc batch --requests`` takes them; or settings.
         out: the folder of the batch; parts that are finished there stay.
@@ -92,6 +93,7 @@ def batch(
     """
     _require(shard_size, processes, executor, dask)
     source = _source(requests)
+    artifact = artifact_of(artifact)
     digest, number = survey(artifact, source())
     asked = Batch(
         artifact=artifact.digest.hex(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -33,8 +34,8 @@ from tcc.batches.verifying import (
 )
 from tcc_certs.errors import Code, require
 from tcc_certs.formats.artifact import read_artifact
-from tcc_runtime.artifact.load import mapped
-from tcc_runtime.pool import Opening
+from tcc_runtime.artifact.load import Artifact, mapped
+from tcc_runtime.pool import Opening, opening_of
 
 _LINES = 100  # of results in a piece
 _MOST_LINE = 1 << 26
@@ -69,7 +70,7 @@ class BatchValidation:
 
 def validate_batch(
     out: str | Path,
-    artifact: str | Path,
+    artifact: Artifact | str | Path,
     *,
     pin: str | None = None,
     kernel: Kernel = "pure",
@@ -81,7 +82,7 @@ def validate_batch(
 
     Args:
         out: the folder of the batch, in shards or without.
-        artifact: the file of the artifact that was run; every worker checks it.
+        artifact: the file of the artifact that was run, or the artifact; every worker checks it.
         pin: the artifact digest that it must have, hex.
         kernel: ``pure`` trusts `tcc_certs` alone; ``fast`` passes lines by a faster reader.
         executor, dask, processes: as of :func:`tcc.batch`.
@@ -91,17 +92,26 @@ def validate_batch(
         tcc_certs.errors.Rejected: the artifact is refused.
         OSError: something cannot be read.
     """
-    folder, file = Path(out).resolve(), Path(artifact).resolve()
-    digest = read_artifact(mapped(file)).digest.hex()
-    if pin is not None:
-        require(pin, digest, Code.PIN, "artifact")
-    opening = Opening(digest=digest, verified=True, path=str(file))
-    with engine_for(executor, dask, processes) as engine:
+    folder = Path(out).resolve()
+    with ExitStack() as held:
+        file = Path(_file_of(artifact, held)).resolve()
+        digest = read_artifact(mapped(file)).digest.hex()
+        if pin is not None:
+            require(pin, digest, Code.PIN, "artifact")
+        opening = Opening(digest=digest, verified=True, path=str(file))
+        engine = held.enter_context(engine_for(executor, dask, processes))
         if (folder / PLAIN).is_file() and not (folder / HEAD).exists():
             found = merged(_of_files(engine, opening, folder, kernel))
         else:
             found = merged(_of_parts(engine, opening, folder, kernel))
     return _validation(found)
+
+
+def _file_of(artifact: Artifact | str | Path, held: ExitStack) -> str | Path:
+    """A file of the artifact that all workers can open, there for as long as `held`."""
+    if not isinstance(artifact, Artifact):
+        return artifact
+    return str(held.enter_context(opening_of(artifact)).path)
 
 
 def _validation(found: Verified) -> BatchValidation:

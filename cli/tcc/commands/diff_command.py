@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -13,10 +15,22 @@ from tcc.differing import compare_written, comparison_fields
 from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.findings import print_found
 from tcc.given import GIVEN
-from tcc.opening import is_regular_file, json_option, open_artifact, options_of
+from tcc.opening import (
+    OutOfTime,
+    at_most,
+    is_regular_file,
+    json_option,
+    open_artifact,
+    options_of,
+    refuse,
+)
 from tcc.options import compile_options
 from tcc.output_formats import FORMATS, chosen
+from tcc_certs.errors import Code, Rejected
 from tcc_runtime.questions.comparison import Comparison
+
+if TYPE_CHECKING:
+    from tcc_compiler.options import Options
 
 
 @click.command("diff")
@@ -59,9 +73,15 @@ def command(
     """
     shown = chosen(output_format, as_json)
     options = options_of(given)
-    before = open_artifact(old, command="diff", options=options, beside=new)
-    after = open_artifact(new, command="diff", options=options, beside=old)
-    found = compare_written(before, after)
+    try:
+        with at_most(options.timeout):
+            begun = time.monotonic()
+            before = open_artifact(old, command="diff", options=options, beside=new)
+            options = _with_what_is_left(options, begun)
+            after = open_artifact(new, command="diff", options=options, beside=old)
+            found = compare_written(before, after)
+    except OutOfTime:
+        refuse(new, Rejected(Code.LIMIT, "diff", "an answer within --timeout", "more seconds"))
     broken = found.breaks(breaking)
     if shown == "json":
         screen.print_json("diff", comparison_fields(found) | {"breaking": broken})
@@ -74,6 +94,14 @@ def command(
     else:
         print_text(found, broken)
     ctx.exit(_exit(found, broken))
+
+
+def _with_what_is_left(options: Options, begun: float) -> Options:
+    """The time of the command is for both sides."""
+    if options.timeout is None:
+        return options
+    left = options.timeout - (time.monotonic() - begun)
+    return replace(options, timeout=max(left, 0.001))
 
 
 def _exit(found: Comparison, broken: bool) -> int:

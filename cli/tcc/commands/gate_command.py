@@ -12,7 +12,7 @@ from tcc import screen
 from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.files import same_file
 from tcc.opening import input_option, open_artifact, refuse, served_argument
-from tcc.options import digest_option
+from tcc.options import Either, digest_option
 from tcc.servers import WithServer, required
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
@@ -54,6 +54,7 @@ _MOST_NOTES = 100
 @click.option("--show", metavar="NAMES", help="tool.parameter,.. whose values the ledger shows")
 @click.option(
     "--durable/--no-durable",
+    cls=Either,
     default=True,
     show_default=True,
     help="wait for the disk before each call, and after its outcome",

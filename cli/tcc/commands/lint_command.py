@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tcc import screen
+from tcc.configuration import Config
 from tcc.configured import config_of, config_options, fill
 from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.findings import print_diagnostics, print_found
@@ -16,7 +17,7 @@ from tcc.found import of_diagnostics
 from tcc.given import STDIN, GivenPath
 from tcc.layouts import files_of
 from tcc.linting import Linted, diagnostic_fields, finding_fields, keeps_plans, lint_file
-from tcc.opening import json_option, options_of
+from tcc.opening import OutOfTime, at_most, json_option, options_of
 from tcc.options import compile_options
 from tcc.output_formats import chosen, format_option
 from tcc_compiler.language.diagnostics import Diagnostic
@@ -61,11 +62,11 @@ def command(
         config = config_of(mine, path, output_format=shown)
         fill(mine, config.compile)
         options = options_of(mine)
-        linted, changed = lint_file(path, options, config), False
+        linted, changed = _linted(path, options, config), False
         if fix or as_diff:
             changed = _mend(path, linted, options, write=fix)
             if changed and fix:
-                linted = lint_file(path, options, config)
+                linted = _linted(path, options, config)
         results.append((path, linted, changed))
     if shown == "json":
         _print_json(results)
@@ -77,6 +78,19 @@ def command(
         for path, linted, changed in results:
             _print(path, linted, changed)
     ctx.exit(_code(results, as_diff=as_diff))
+
+
+def _linted(path: Path, options: Options, config: Config) -> Linted:
+    """The lints of a file, within the time: what has no clock of its own is ended, too."""
+    from tcc_compiler.messages import refusal_diagnostic
+    from tcc_compiler.resources.guard import out_of_time
+
+    try:
+        with at_most(options.timeout):
+            return lint_file(path, options, config)
+    except OutOfTime:
+        left = refusal_diagnostic(out_of_time(options.timeout or 0.0, "the lints"), {})
+        return Linted(findings=(), undecided=(left,), sources={}, config=config.path)
 
 
 def _code(results: list[tuple[Path, Linted, bool]], *, as_diff: bool) -> int:
@@ -91,7 +105,12 @@ def _mend(path: Path, linted: Linted, options: Options, *, write: bool) -> bool:
     before, after = linted.text, linted.fixed
     if before is None or after is None or before == after:
         return False
-    if not keeps_plans(linted, path, options):
+    try:
+        with at_most(options.timeout):
+            keeps = keeps_plans(linted, path, options)
+    except OutOfTime:
+        keeps = False
+    if not keeps:
         screen.warn(f"{path}: not mended: that the plans stay the same was not shown")
         return False
     if not write:

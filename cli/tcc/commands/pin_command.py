@@ -8,11 +8,12 @@ import click
 
 from tcc import screen
 from tcc.exits import FINDINGS
+from tcc.files import is_regular
 from tcc.findings import print_found
-from tcc.found import Found, as_object
-from tcc.opening import json_option, refuse, require_artifact
+from tcc.found import Found, Place, as_object
+from tcc.opening import input_option, json_option, refuse, require_artifact
 from tcc.output_formats import chosen, format_option
-from tcc.pins import NAME, LockError, Pin, lock_text, name_in, pin_of, read_pins
+from tcc.pins import NAME, LockError, Pin, SourceError, lock_text, name_in, pin_of, read_pins
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.outputs import write_whole
@@ -34,6 +35,8 @@ from tcc_runtime.ledger.outputs import write_whole
     help="the file of pins",
 )
 @click.option("--remove", is_flag=True, help="take the pins of these paths away")
+@input_option("--source", "the grammar that ARTIFACT is held to (default: as pinned, or beside it)")
+@click.option("--no-source", is_flag=True, help="hold ARTIFACT to no grammar")
 @format_option
 @json_option
 @click.pass_context
@@ -42,19 +45,27 @@ def command(
     artifacts: tuple[Path, ...],
     lock: Path,
     remove: bool,
+    source: Path | None,
+    no_source: bool,
     output_format: str,
     as_json: bool,
 ) -> None:
-    """Pin each ARTIFACT: write its path, digest, grammar and version to a lock.
+    """Pin each ARTIFACT: write its path, digest, grammar, version and source to a lock.
 
-    Every certificate is checked first. Other pins of the lock stay. `tcc check --locked` then
-    refuses what is not as it was pinned.
+    Every certificate is checked first, and that the grammar of that name beside it (A.tcg of
+    A.tcca), where there is one, is what it was made from. Other pins of the lock stay. `tcc check
+    --locked` then refuses what is not as it was pinned, a grammar that says another thing as well.
     """
     shown = chosen(output_format, as_json)
+    if (source is not None) + no_source + remove > 1:
+        raise click.UsageError("--source, --no-source and --remove exclude each other", ctx)
+    if source is not None and len(artifacts) != 1:
+        raise click.UsageError("--source is for one artifact", ctx)
     try:
         there = lock.exists() or lock.is_symlink()
         pins = read_pins(lock) if there or remove else {}
         changed = [name_in(lock, path) for path in artifacts]
+        given = None if source is None else name_in(lock, source)
     except LockError as error:
         _refuse(error.found, str(error), shown)
         ctx.exit(FINDINGS)
@@ -63,7 +74,18 @@ def command(
             if pins.pop(name, None) is None:
                 raise click.UsageError(f"{lock} has no pin for {name}", ctx)
         else:
-            pins[name] = _pinned(path)
+            held = None if no_source else given or _source_of(name, path, lock, pins.get(name))
+            try:
+                pins[name] = _pinned(path, lock, held)
+            except SourceError as error:
+                said = f"the source of {path}: {error}"
+                hint = "compile it anew, or: --source G, --no-source"
+                where = Place(file=str(lock.parent / (held or "")))
+                _refuse(
+                    Found(code="TCC845", message=said, place=where, hint=hint),
+                    f"TCC845: {where.file}: {said}; {hint}", shown,
+                )  # fmt: skip
+                ctx.exit(FINDINGS)
     try:
         write_whole(lock, lock_text(pins).encode())
     except OSError as error:
@@ -71,10 +93,21 @@ def command(
     _show(lock, changed, pins, shown)
 
 
-def _pinned(path: Path) -> Pin:
+def _source_of(name: str, path: Path, lock: Path, before: Pin | None) -> str | None:
+    """The grammar that an artifact is held to where none is named: as before, or the one beside.
+
+    One that is beside a link, or cannot be named in the lock, is none.
+    """
+    if before is not None and before.source is not None:
+        return before.source
+    beside = path.with_suffix(".tcg")
+    return name_in(lock, beside) if beside != path and is_regular(beside) else None
+
+
+def _pinned(path: Path, lock: Path, source: str | None) -> Pin:
     try:
         require_artifact(path)
-        return pin_of(load(path))
+        return pin_of(load(path), lock, source)
     except Rejected as refusal:
         refuse(path, refusal)
     except OSError as error:
@@ -91,10 +124,7 @@ def _refuse(found: Found, said: str, shown: str) -> None:
 
 def _show(lock: Path, changed: list[str], pins: dict[str, Pin], shown: str) -> None:
     if shown == "json":
-        fields = {
-            name: {"digest": pin.digest, "grammar": pin.grammar, "version": pin.version}
-            for name, pin in sorted(pins.items())
-        }
+        fields = {name: pin.fields for name, pin in sorted(pins.items())}
         screen.print_json("pin", {"lock": str(lock), "artifacts": fields})
     elif shown != "text":
         print_found((), shown)
@@ -102,5 +132,6 @@ def _show(lock: Path, changed: list[str], pins: dict[str, Pin], shown: str) -> N
         for name in changed:
             pin = pins.get(name)
             told = f"{pin.grammar} {pin.version} {pin.digest}" if pin else "no longer pinned"
-            screen.say(f"{name}: {told}")
+            of = f", source {pin.source}" if pin and pin.source else ", no source" if pin else ""
+            screen.say(f"{name}: {told}{of}")
         screen.good(f"wrote {lock}, {len(pins)} pinned")

@@ -30,7 +30,7 @@ from tcc.opening import (
     refuse,
     trust_options,
 )
-from tcc.options import compile_options, flag, taken
+from tcc.options import Either, compile_options, flag, taken
 from tcc.outcome import print_run, run_fields
 from tcc.progress import OnExpand, live_line
 from tcc.run_options import RUNNING, run_options
@@ -57,6 +57,7 @@ from tcc_runtime.terms.settings import DEFAULT_DELTA, TABLE, Settings
 @click.option(
     "--predict/--no-predict",
     "asked",
+    cls=Either,
     default=None,
     help="say first how many expansions are predicted; by default for small artifacts",
 )

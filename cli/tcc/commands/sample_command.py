@@ -10,7 +10,7 @@ import click
 
 from tcc import screen
 from tcc.opening import artifact_argument, json_option, open_artifact, options_of, refuse
-from tcc.options import bytes_option, compile_options
+from tcc.options import Either, bytes_option, compile_options
 from tcc.picking import plan_fields, sample
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.decimals import format_decimal
@@ -24,6 +24,7 @@ from tcc_certs.formats.decimals import format_decimal
 @click.option(
     "--uniform/--softmax",
     "uniform",
+    cls=Either,
     default=True,
     help="every plan alike (default), or by e^(-beta cost), exactly",
 )
@@ -31,7 +32,12 @@ from tcc_certs.formats.decimals import format_decimal
 @compile_options
 @json_option
 def command(
-    artifact: Path, count: int, uniform: bool, seed: bytes | None, as_json: bool, **given: Any
+    artifact: Path,
+    count: int,
+    uniform: bool,
+    seed: bytes | None,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Draw plans of ARTIFACT (or of a grammar) at random, independently, with replacement.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,16 @@ from tcc.editor.grammars import Budget, OutOfTime, grammar_of
 from tcc.editor.texts import Document, Texts
 from tcc.linting import Linted, lint_read
 from tcc_compiler.frontend import Frontend, read_grammar_text
-from tcc_compiler.language.diagnostics import Diagnostic
-from tcc_compiler.language.source import Source
+from tcc_compiler.language.diagnostics import Diagnostic, Report
+from tcc_compiler.language.source import (
+    MAX_SOURCE_BYTES,
+    Source,
+    Unreadable,
+    decode,
+    source_of,
+)
 from tcc_compiler.language.spans import Span
+from tcc_compiler.language.syntax.parse import check_syntax
 from tcc_compiler.options import Options
 
 TIMEOUT = 10.0
@@ -94,6 +101,27 @@ def diagnose(document: Document, texts: Texts, stale: Callable[[], bool]) -> Dia
         told={uri: tuple(made) for uri, made in told.items()},
         uses=frozenset(source.path for source in sources.values() if source.path is not None),
     )
+
+
+def syntax_of(
+    document: Document, texts: Texts, known: Collection[str], budget: Budget
+) -> tuple[tuple[types.Diagnostic, ...], frozenset[str]]:
+    """The errors of syntax of a text, its own alone, and its statements that have none.
+
+    Args:
+        known: statements that are known to have none, as texts.
+
+    Raises:
+        OutOfTime: it takes too long, or nobody wants to know any more.
+    """
+    data = document.text.encode("utf-8", "surrogatepass")
+    if len(data) > MAX_SOURCE_BYTES or isinstance(decode(data), Unreadable):
+        return (), frozenset()
+    source = source_of(document.text, document.name, document.path)
+    report = Report([source], budget.check)
+    good = check_syntax(source, report, known)
+    converter = _Converter(document, texts, {source.name: source})
+    return tuple(converter.diagnostic(item, "error")[1] for item in report.diagnostics()), good
 
 
 def front_of(

@@ -7,7 +7,7 @@ folders that the editor has open.  Cost: that of parsing, within a time and a nu
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,10 +24,17 @@ class OutOfTime(Exception):
 
 
 class Budget:
-    """The time for one question."""
+    """The time for one question.
 
-    def __init__(self, seconds: float = MOST_SECONDS) -> None:
+    Args:
+        stale: whether nobody wants to know any more.
+    """
+
+    def __init__(
+        self, seconds: float = MOST_SECONDS, stale: Callable[[], bool] | None = None
+    ) -> None:
         self._end = time.monotonic() + seconds
+        self._stale = stale
 
     def check(self) -> None:
         """End the question where its time is over.
@@ -35,7 +42,7 @@ class Budget:
         Raises:
             OutOfTime: it is.
         """
-        if time.monotonic() > self._end:
+        if time.monotonic() > self._end or (self._stale is not None and self._stale()):
             raise OutOfTime
 
 

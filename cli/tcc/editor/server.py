@@ -1,7 +1,9 @@
 """The language server on one page: what an editor asks, and which file answers.
 
-Texts come whole at each change.  Errors and lints are looked for when nothing has changed for
-DEBOUNCE seconds, one document after the other, beside the loop that answers.  A question that takes
+Changes come as edits.  Errors of syntax are told at each of them; all errors and lints are looked
+for when nothing has changed for DEBOUNCE seconds, one document after the other.  Whatever reads a
+text is done beside the loop that answers, and ends early where the text has changed meanwhile.
+Completion does not wait for a reading: it knows the names of the last one.  A question that takes
 too long is answered by nothing.  Protocol: LSP 3.17, by pygls over stdio.
 """
 
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -22,7 +25,7 @@ from pygls.lsp.server import LanguageServer
 
 import tcc
 from tcc.editor.actions import changed_part, code_actions
-from tcc.editor.diagnosing import Diagnosed, diagnose
+from tcc.editor.diagnosing import Diagnosed, diagnose, syntax_of
 from tcc.editor.grammars import Budget, OutOfTime, Rooted, grammar_of
 from tcc.editor.hovering import hover_text
 from tcc.editor.naming import definitions, references, rename
@@ -34,7 +37,10 @@ from tcc_compiler.editing.renaming import NotRenamed
 from tcc_compiler.format.text import format_text
 
 DEBOUNCE = 0.25  # seconds
-_KEPT = 8  # grammars that are kept until a text changes
+_PATIENCE = 0.02  # seconds that completion waits for the names of the text as it is
+_SWITCH = 0.0005  # seconds until the loop has its turn beside a thread that computes
+# What a text alone shows: docs/errors.md, TCC10x and TCC11x.
+SYNTAX = frozenset({f"TCC{number}" for number in range(101, 115)} - {"TCC108", "TCC109", "TCC110"})
 _T = TypeVar("_T")
 _SORTS = {
     "word": types.CompletionItemKind.Keyword,
@@ -49,18 +55,26 @@ _SORTS = {
 class Editor:
     """What is open in one editor, and what is known of it.
 
-    Invariant: `grammars` are those of the texts as they are; `serial` counts the changes of each
-    document, and what was diagnosed at an older number is of no interest.
+    Invariant: `edition` counts the changes of all texts; `reading` are the readings of grammars of
+    this edition, and `read` has the last one of each document that came to an end.  `serial` counts
+    the changes of each document, and what was diagnosed at an older number is of no interest.
+    `syntax` are the errors of syntax of each document as it is, until it is diagnosed; `good` its
+    statements that have none.
     """
 
     def __init__(self, server: LanguageServer) -> None:
         self.server = server
         self.documents: dict[str, Document] = {}
-        self.grammars: dict[str, Rooted | None] = {}
+        self.edition = 0
+        self.reading: dict[str, asyncio.Future[Rooted | None]] = {}
+        self.read: dict[str, Rooted] = {}
+        self.syntax: dict[str, tuple[types.Diagnostic, ...]] = {}
+        self.good: dict[str, frozenset[str]] = {}
         self.serial: dict[str, int] = {}
         self.diagnosed: dict[str, Diagnosed] = {}
         self.waiting: dict[str, asyncio.Task[None]] = {}
         self.worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lints")
+        self.reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reads")
 
     @property
     def texts(self) -> Texts:
@@ -79,7 +93,7 @@ class Editor:
     def put(self, uri: str, text: str) -> None:
         """A document has this text now; those that use it are looked at again, too."""
         document = self.documents[uri] = document_of(uri, text)
-        self.grammars.clear()
+        self._changed()
         users = [
             owner
             for owner, found in self.diagnosed.items()
@@ -88,16 +102,21 @@ class Editor:
         for owner in dict.fromkeys((uri, *users)):
             self._later(owner)
 
+    def _changed(self) -> None:
+        self.edition += 1
+        self.reading.clear()
+
     def close(self, uri: str) -> None:
         """A document is not open any more; nothing is told of it."""
-        self.documents.pop(uri, None)
-        self.grammars.clear()
+        for kept in (self.documents, self.read, self.syntax, self.good):
+            kept.pop(uri, None)
+        self._changed()
         self.serial[uri] = self.serial.get(uri, 0) + 1
         task = self.waiting.pop(uri, None)
         if task is not None:
             task.cancel()
         old = self.diagnosed.pop(uri, None)
-        self._publish(() if old is None else tuple(old.told))
+        self._publish((uri,) if old is None else tuple(old.told))
 
     def _later(self, uri: str) -> None:
         self.serial[uri] = self.serial.get(uri, 0) + 1
@@ -107,17 +126,41 @@ class Editor:
         self.waiting[uri] = asyncio.ensure_future(self._diagnose(uri, self.serial[uri]))
 
     async def _diagnose(self, uri: str, serial: int) -> None:
-        await asyncio.sleep(DEBOUNCE)
-
         def stale() -> bool:
             return self.serial.get(uri) != serial
 
+        await self._check_syntax(uri, stale)
+        await asyncio.sleep(DEBOUNCE)
         texts = self.texts
         found = await self._beside(lambda: diagnose(texts.documents[uri], texts, stale))
         if not stale():
             old = self.diagnosed.get(uri)
             self.diagnosed[uri] = found
+            self.syntax.pop(uri, None)
             self._publish((*found.told, *(() if old is None else old.told)))
+
+    async def _check_syntax(self, uri: str, stale: Callable[[], bool]) -> None:
+        """Tell the errors of syntax, where there are others than those that were told."""
+        document, texts, known = self.documents[uri], self.texts, self.good.get(uri, frozenset())
+
+        def look() -> tuple[tuple[types.Diagnostic, ...], frozenset[str]] | None:
+            try:
+                return syntax_of(document, texts, known, Budget(stale=stale))
+            except OutOfTime:
+                return None
+
+        looked = await self._reading(look)
+        if looked is None or stale():
+            return
+        found, self.good[uri] = looked
+        if uri not in self.diagnosed and not found:
+            return
+        if self.syntax.get(uri) != found:
+            self.syntax[uri] = found
+            self._publish((uri,))
+
+    async def _reading(self, work: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self.reader, work)
 
     async def _beside(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self.worker, work)
@@ -125,38 +168,69 @@ class Editor:
     def _publish(self, touched: tuple[str, ...]) -> None:
         """Tell what all grammars say of some files, each thing once."""
         for uri in dict.fromkeys(touched):
-            told: dict[tuple[object, ...], types.Diagnostic] = {}
-            for found in self.diagnosed.values():
-                for item in found.told.get(uri, ()):
+            made: dict[tuple[object, ...], types.Diagnostic] = {}
+            fresh = self.syntax.get(uri)
+            lists = [found.told.get(uri, ()) for found in self.diagnosed.values()]
+            if fresh is not None:  # what was told of the syntax before is about another text
+                others = [tuple(i for i in told if i.code not in SYNTAX) for told in lists]
+                lists = [fresh, *others]
+            for items in lists:
+                for item in items:
                     start, end = item.range.start, item.range.end
                     at = (start.line, start.character, end.line, end.character)
-                    told.setdefault((*at, item.code, item.message), item)
-            params = types.PublishDiagnosticsParams(uri=uri, diagnostics=list(told.values()))
+                    made.setdefault((*at, item.code, item.message), item)
+            params = types.PublishDiagnosticsParams(uri=uri, diagnostics=list(made.values()))
             self.server.text_document_publish_diagnostics(params)
 
-    def grammar(self, uri: str) -> Rooted | None:
-        """The grammar of a document; None where it is no text, or takes too long."""
-        document = self.documents.get(uri)
-        if document is None:
-            return None
-        if uri not in self.grammars:
-            if len(self.grammars) >= _KEPT:
-                self.grammars.clear()
-            try:
-                self.grammars[uri] = grammar_of(document, self.texts, Budget())
-            except OutOfTime:
-                self.grammars[uri] = None
-        return self.grammars[uri]
+    async def grammar(self, uri: str) -> Rooted | None:
+        """The grammar of a document as it is; None where it is no text, or takes too long."""
+        while (document := self.documents.get(uri)) is not None:
+            edition, task = self.edition, self.reading.get(uri)
+            if task is None:
+                task = asyncio.ensure_future(self._grammar(document, edition))
+                self.reading[uri] = task
+            rooted = await asyncio.shield(task)
+            if edition == self.edition:
+                return rooted
+        return None
 
-    def name_at(
+    async def _grammar(self, document: Document, edition: int) -> Rooted | None:
+        texts = self.texts
+
+        def read() -> Rooted | None:
+            try:
+                budget = Budget(stale=lambda: self.edition != edition)
+                return grammar_of(document, texts, budget)
+            except OutOfTime:
+                return None
+
+        rooted = await self._reading(read)
+        if rooted is not None and document.uri in self.documents:
+            self.read[document.uri] = rooted
+        return rooted
+
+    async def names(self, uri: str) -> Rooted | None:
+        """The grammar as it is, where that is known soon; else as it was when it was last read."""
+        task = asyncio.ensure_future(self.grammar(uri))
+        last = self.read.get(uri)
+        if last is None:
+            return await task
+        done, _ = await asyncio.wait([task], timeout=_PATIENCE)
+        return (task.result() or last) if done else last
+
+    async def name_at(
         self, uri: str, position: types.Position
     ) -> tuple[Rooted | None, Occurrence | None]:
         """The name at a position, and the grammar in which it stands."""
-        rooted = self.grammar(uri)
+        rooted = await self.grammar(uri)
         if rooted is None:
             return None, None
         offset = self.texts.places(rooted.document.text).offset(position)
         return rooted, rooted.project.at(offset)
+
+    async def read_beside(self, work: Callable[[Budget], _T]) -> _T:
+        """What is found in the texts, and perhaps in other files, beside the loop."""
+        return await self._reading(lambda: work(Budget()))
 
     async def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         """What may be done about the lints of a range."""
@@ -174,9 +248,10 @@ class Editor:
 def make_server() -> LanguageServer:
     """A server with everything that it answers; `start_io` serves one editor."""
     server = LanguageServer(
-        "tcc", tcc.__version__, text_document_sync_kind=types.TextDocumentSyncKind.Full
+        "tcc", tcc.__version__, text_document_sync_kind=types.TextDocumentSyncKind.Incremental
     )
     editor = Editor(server)
+    sys.setswitchinterval(_SWITCH)
     _follow_texts(server, editor)
     _answer_names(server, editor)
     _answer_texts(server, editor)
@@ -207,8 +282,8 @@ def _follow_texts(server: LanguageServer, editor: Editor) -> None:
 
 def _answer_names(server: LanguageServer, editor: Editor) -> None:
     @server.feature(types.TEXT_DOCUMENT_HOVER)
-    def hover(params: types.HoverParams) -> types.Hover | None:
-        rooted, found = editor.name_at(params.text_document.uri, params.position)
+    async def hover(params: types.HoverParams) -> types.Hover | None:
+        rooted, found = await editor.name_at(params.text_document.uri, params.position)
         if rooted is None or found is None:
             return None
         said = hover_text(rooted.project, found, editor.diagnosed.get(rooted.document.uri))
@@ -221,36 +296,38 @@ def _answer_names(server: LanguageServer, editor: Editor) -> None:
         )
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
-    def definition(params: types.DefinitionParams) -> list[types.Location]:
-        rooted, found = editor.name_at(params.text_document.uri, params.position)
+    async def definition(params: types.DefinitionParams) -> list[types.Location]:
+        rooted, found = await editor.name_at(params.text_document.uri, params.position)
         return [] if rooted is None or found is None else definitions(rooted, found, editor.texts)
 
     @server.feature(types.TEXT_DOCUMENT_REFERENCES)
-    def refer(params: types.ReferenceParams) -> list[types.Location]:
-        rooted, found = editor.name_at(params.text_document.uri, params.position)
+    async def refer(params: types.ReferenceParams) -> list[types.Location]:
+        rooted, found = await editor.name_at(params.text_document.uri, params.position)
         if rooted is None or found is None:
             return []
         declared = params.context.include_declaration
         try:
-            return references(rooted, found, editor.texts, Budget(), declared=declared)
+            ask = partial(references, rooted, found, editor.texts, declared=declared)
+            return await editor.read_beside(ask)
         except OutOfTime:
             return []
 
     @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
-    def renaming(params: types.RenameParams) -> types.WorkspaceEdit:
-        rooted, found = editor.name_at(params.text_document.uri, params.position)
+    async def renaming(params: types.RenameParams) -> types.WorkspaceEdit:
+        rooted, found = await editor.name_at(params.text_document.uri, params.position)
         if rooted is None or found is None:
             raise _refused("there is no name here")
         try:
-            return rename(rooted, found, params.new_name, editor.texts, Budget())
+            ask = partial(rename, rooted, found, params.new_name, editor.texts)
+            return await editor.read_beside(ask)
         except NotRenamed as why:
             raise _refused(str(why)) from None
         except OutOfTime:
             raise _refused("it took too long to look through the files") from None
 
     @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
-    def prepare(params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder | None:
-        rooted, found = editor.name_at(params.text_document.uri, params.position)
+    async def prepare(params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder | None:
+        rooted, found = await editor.name_at(params.text_document.uri, params.position)
         if rooted is None or found is None or found.kind not in ("tool", "rule"):
             return None
         where = editor.texts.places(rooted.document.text)
@@ -261,8 +338,8 @@ def _answer_names(server: LanguageServer, editor: Editor) -> None:
 
 def _answer_texts(server: LanguageServer, editor: Editor) -> None:
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
-    def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
-        rooted = editor.grammar(params.text_document.uri)
+    async def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+        rooted = await editor.grammar(params.text_document.uri)
         if rooted is None:
             return []
         return outline(rooted.project, editor.texts.places(rooted.document.text))
@@ -271,11 +348,12 @@ def _answer_texts(server: LanguageServer, editor: Editor) -> None:
         types.TEXT_DOCUMENT_COMPLETION,
         types.CompletionOptions(trigger_characters=["(", "=", "|", ","]),
     )
-    def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
-        rooted = editor.grammar(params.text_document.uri)
-        if rooted is None:
+    async def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
+        rooted = await editor.names(params.text_document.uri)
+        document = editor.documents.get(params.text_document.uri)
+        if rooted is None or document is None:
             return []
-        text = rooted.document.text
+        text = document.text
         places = editor.texts.places(text)
         offset = places.offset(params.position)
         try:
@@ -286,13 +364,15 @@ def _answer_texts(server: LanguageServer, editor: Editor) -> None:
         return [_item(number, offer, where) for number, offer in enumerate(offers)]
 
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
-    def laid_out(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+    async def laid_out(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
         document = editor.documents.get(params.text_document.uri)
-        made = None if document is None else format_text(document.text, document.name)
-        if document is None or made is None or made.text in (None, document.text):
+        if document is None:
             return []
-        places = editor.texts.places(document.text)
-        return [changed_part(document.text, made.text or "", places)]
+        text, name = document.text, document.name
+        made = await editor.read_beside(lambda _: format_text(text, name))
+        if made.text in (None, text):
+            return []
+        return [changed_part(text, made.text or "", editor.texts.places(text))]
 
     kinds = [types.CodeActionKind.QuickFix, "source.fixAll.tcc"]
     options: Any = types.CodeActionOptions(code_action_kinds=kinds)

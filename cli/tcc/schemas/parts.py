@@ -64,7 +64,7 @@ def shared(name: str) -> Schema:
 
 TEXTS: Final = listed(TEXT)
 CLAIM: Final = one_of("RunWiseExact", "RunWiseSurrogate", "TruncationOnly", "NoCert")
-SENSE: Final = one_of("equal", "narrower", "wider", "incomparable")
+SENSE: Final = one_of("equal", "narrower", "wider", "incomparable", "cost", "other")
 COUNTS: Final = one_of("exact", "upper", "none")
 
 _SPAN = {"file": TEXT, "line": PLACED, "column": PLACED, "end_line": PLACED, "end_column": PLACED}

@@ -27,6 +27,9 @@ _WITNESSES = closed({"shortest": or_null(TEXTS), "cheapest": or_null(TEXTS)})
 _SIDES = ("added", "removed")
 _CHANGED = closed({"name": TEXT, "old": TEXT, "new": TEXT, "sense": SENSE})
 _CHANGES = closed({"added": TEXTS, "removed": TEXTS, "changed": listed(_CHANGED)})
+_MEMBER = closed(
+    {"of": TEXT, "name": TEXT, "old": or_null(TEXT), "new": or_null(TEXT), "sense": SENSE}
+)
 _AMOUNT = closed({"old": TEXT, "new": TEXT})
 
 _WHY = closed(
@@ -44,6 +47,7 @@ _WHY = closed(
 _DIFF = closed(
     {
         "verdict": or_null(SENSE),
+        "plans": or_null(one_of("equal", "narrower", "wider", "incomparable")),
         "counts": one_of("exact", "upper"),
         "added": DIGITS,
         "removed": DIGITS,
@@ -53,6 +57,7 @@ _DIFF = closed(
         "calls": or_null(closed({"added": TEXTS, "removed": TEXTS, "amounts": TEXTS})),
         "monitors": _CHANGES,
         "open": _CHANGES,
+        "members": listed(_MEMBER),
         "breaking": FLAG,
     },
     {

@@ -64,7 +64,9 @@ _HEADER = closed(
         "key_commitment": HEX32,
     }
 )
-_PIN = closed({"digest": HEX32, "grammar": TEXT, "version": TEXT})
+_PIN = closed(
+    {"digest": HEX32, "grammar": TEXT, "version": TEXT}, {"source": TEXT, "source_core": HEX32}
+)
 _ADAPTER = closed(
     {
         "name": TEXT,

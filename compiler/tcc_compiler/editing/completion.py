@@ -7,6 +7,7 @@ Normative text: docs/spec/language.md.  Cost: linear in the text before the plac
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
@@ -24,6 +25,9 @@ from tcc_compiler.language.syntax.words import OPENERS, PUNCTUATION, TYPES, UNIT
 Sort: TypeAlias = Literal["word", "tool", "rule", "parameter", "value", "state"]
 MOST = 2000  # that are offered
 _PREFIX = re.compile(r"[A-Za-z0-9_]*\Z")
+_WHOLE = 1 << 12  # characters that are read from the beginning in any case
+_STATEMENTS = 32
+_OPENS = re.compile(rf"^(?:{'|'.join(OPENERS)})\b", re.MULTILINE)
 _MARK = re.compile(r'"(?:[^"\\\n]++|\\[^\n])*+("?)|#[^\n]*+')
 _NO_WORDS = frozenset(("NAME", "NUMBER", "STRING", "_ARGS", "$END", *PUNCTUATION.values()))
 _VALUES = ("NAME", "NUMBER", "STRING")
@@ -51,11 +55,23 @@ def completion(
     start = offset - (0 if found is None else len(found.group()))
     if _in_comment_or_string(line):
         return start, ()
-    before = text[:start]
+    before = text[_begins(text, start) : start]
     chunks = split(before, 0, Report([source_of(before, "<text>")], check_time))
     tokens = _with_arguments(chunks[-1].tokens) if chunks else []
     offers = dict.fromkeys(_offers(tokens, project))
     return start, tuple(offers)[:MOST]
+
+
+def _begins(text: str, offset: int) -> int:
+    """Where to begin to read what stands before a character: some statements before its own.
+
+    A line may begin with a keyword that is a name there; what follows is cut into statements
+    rightly again long before so many.
+    """
+    if offset <= _WHOLE:
+        return 0
+    starts = deque((m.start() for m in _OPENS.finditer(text, 0, offset)), maxlen=_STATEMENTS)
+    return starts[0] if len(starts) == _STATEMENTS else 0
 
 
 def _in_comment_or_string(line: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from tcc_certs.errors import Code, ensure
 from tcc_runtime.questions.graph import PlanGraph
 
-MOST_EDGES: Final = 1 << 22
+MOST_EDGES: Final = 1 << 20  # some 300 bytes each, with the rows of both sides
 _FAR: Final = 1 << 200  # beyond every sum of costs
 
 Plan: TypeAlias = "tuple[str, ...]"

@@ -31,6 +31,14 @@ CHECKS: Mapping[str, Entry] = {
         "The lock has a pin for this path, and there is no file that can be read. Put the\n"
         "artifact there, or take the pin away: `tcc pin --remove ARTIFACT`.",
     ),
+    "TCC845": Entry(
+        "source that is not the pinned one",
+        "The grammar that a pinned artifact was made from says another thing now, does not\n"
+        "compile, or is gone; comments and layout do not matter. The artifact allows what the\n"
+        "grammar said when it was pinned. Compile it anew, see with `tcc diff` what changed, and\n"
+        "pin it: `tcc pin ARTIFACT`, with `--source G` where the grammar has moved, with\n"
+        "`--no-source` where there is none to be held to.",
+    ),
     "TCC851": Entry(
         "no envelope",
         "A signed statement is one DSSE envelope: a JSON object with `payload`, `payloadType` and\n"

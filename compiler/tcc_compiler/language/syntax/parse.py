@@ -6,7 +6,7 @@ LALR automaton whose tables are read once a process.  Cost: linear in the tokens
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tcc_compiler.language.ast.leaves import Word
 from tcc_compiler.language.ast.statements import Broken, Statement
@@ -55,6 +55,29 @@ def parse(source: Source, number: int, report: Report) -> tuple[Statement, ...]:
         reader.read(chunk, following)
     reader.reserved.report(report)
     return tuple(reader.statements)
+
+
+def check_syntax(source: Source, report: Report, known: Collection[str]) -> frozenset[str]:
+    """Report what :func:`parse` does of a text that is the only source.
+
+    Args:
+        known: statements without an error, as texts: these are not read again.
+
+    Returns:
+        those of this text that have none.
+    """
+    if _foreign(source, 0, report) is not None:
+        return frozenset()
+    chunks = split(source.text, 0, report)
+    if chunks and _is_no_grammar(chunks, source.text):
+        report_no_statement(chunks[0].tokens[0], report)
+        return frozenset()
+    reader = _Checker(source, report, known)
+    for index, chunk in enumerate(chunks):
+        following = chunks[index + 1].tokens[0] if index + 1 < len(chunks) else None
+        reader.read(chunk, following)
+    reader.reserved.report(report)
+    return frozenset(reader.good)
 
 
 def _foreign(source: Source, number: int, report: Report) -> Broken | None:
@@ -218,3 +241,25 @@ def _expected(tokens: Sequence[Lexeme]) -> frozenset[str]:
     for token in tokens:
         parser.feed(token)
     return parser.expected()
+
+
+class _Checker(_Reader):
+    """A reader that knows statements from before; what a statement is depends on its text alone.
+
+    Attributes:
+        good: the statements that have no error.
+    """
+
+    def __init__(self, source: Source, report: Report, known: Collection[str]) -> None:
+        super().__init__(source, report)
+        self.good: set[str] = set()
+        self._known = known
+
+    def _statement(self, tokens: Sequence[Lexeme], following: Lexeme | None) -> None:
+        text = self.source.text[tokens[0].region.start : tokens[-1].region.end]
+        if text not in self._known:
+            before = len(self.statements)
+            super()._statement(tokens, following)
+            if any(isinstance(statement, Broken) for statement in self.statements[before:]):
+                return
+        self.good.add(text)
