@@ -59,6 +59,7 @@ class Permit:
 
     Attributes:
         tool, arguments, ref: of the call.
+        turn: that the caller has already; None: it is waited for.
         outcome: ``done``, ``failed`` or ``unknown`` as the ledger has it; None before.
         unforeseen: an answer came that the grammar does not foresee; nothing further is allowed.
         model: that makes the call, chosen where the block is entered; empty where none does.
@@ -66,17 +67,23 @@ class Permit:
 
     __slots__ = (
         "_gate", "_in_task", "_key", "_seq", "_ticket", "arguments", "model", "outcome", "ref",
-        "tool", "unforeseen",
+        "tool", "turn", "unforeseen",
     )  # fmt: skip
 
     def __init__(
-        self, gate: Door, tool: str, arguments: Mapping[str, Any], ref: str | None
+        self,
+        gate: Door,
+        tool: str,
+        arguments: Mapping[str, Any],
+        ref: str | None,
+        turn: Ticket | None = None,
     ) -> None:
         self._gate = gate
         self._in_task = False
         self.tool = tool
         self.arguments = arguments
         self.ref = ref
+        self.turn = turn
         self.outcome: Outcome | None = None
         self.unforeseen = False
         self.model = ""
@@ -112,7 +119,12 @@ class Permit:
         self._settle("done", result, observed, took=took)
 
     def failed(self, reason: str = "", took: Took | None = None) -> None:
-        """The call is known not to have happened; `reason` is for logs, not for the ledger."""
+        """The call is known not to have happened.
+
+        Args:
+            reason: for logs, which have it as it is: words of your own, and no argument.
+            took: as of :meth:`done`.
+        """
         self._settle("failed", reason=reason, took=took)
 
     def unknown(self, reason: str = "", took: Took | None = None) -> None:
