@@ -93,6 +93,40 @@ def test_log_records_under_tcc(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
+@pytest.mark.parametrize("errors", ["unknown", "failed"])
+@pytest.mark.parametrize("raises", ["ValueError", "TimeoutError", "SystemExit", "Failed"])
+def test_what_a_tool_says_when_it_fails_is_in_no_log(
+    caplog: pytest.LogCaptureFixture, spans: InMemorySpanExporter, errors: str, raises: str
+) -> None:
+    means = " { errors mean failed }" if errors == "failed" else ""
+    text = f'grammar g version "1" tool pay(k: a){means} plan = pay'
+    kinds = {"Failed": tcc.Failed, "SystemExit": SystemExit, "TimeoutError": TimeoutError}
+    kind = kinds.get(raises, ValueError)
+
+    def pay(k: str) -> None:
+        raise kind(f"no account 4711 for {k}")
+
+    with caplog.at_level(logging.DEBUG, "tcc"):
+        done = tcc.execute(tcc.compile_text(text), {"pay": pay})
+    assert "4711" in done.reason or raises == "Failed"  # who asked for the call is told
+    assert "4711" not in caplog.text
+    assert "4711" not in "".join(span.to_json() for span in spans.get_finished_spans())
+    known = raises == "Failed" or (errors == "failed" and raises == "ValueError")
+    levels = {one.levelname for one in caplog.records if one.name == "tcc.gate"}
+    assert levels == ({"DEBUG"} if known else {"DEBUG", "WARNING"})
+
+
+def test_a_call_that_failed_is_logged_as_any_outcome(caplog: pytest.LogCaptureFixture) -> None:
+    session = gate(SHOP)
+    find = session.call("find", {"by": "mail", "who": "secret"})
+    with caplog.at_level(logging.DEBUG, "tcc"), find as permit:
+        permit.failed("no connection")
+    last = caplog.records[-1]
+    assert (last.levelname, last.getMessage().partition(": ")[2]) == (
+        "DEBUG", "call 1 is failed (no connection)",
+    )  # fmt: skip
+
+
 def test_nothing_is_imported_for_nobody() -> None:
     code = (
         "import sys, tcc; a = tcc.compile_text('grammar g version \"1\" tool a plan = a')\n"

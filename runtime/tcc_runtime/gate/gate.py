@@ -126,7 +126,7 @@ class Gate(Budgeted):
             tool: its name.
             arguments: JSON values by name.
             ref: the caller's own id of the call; one that the session has is not made again.
-            turn: of :meth:`try_turn`, for ``with``; None waits for it.
+            turn: of :meth:`try_turn`; None waits for it.
 
         Raises:
             Refused: at the start of the block: it is not allowed, and nothing was done.
@@ -249,7 +249,7 @@ class Gate(Budgeted):
 
     async def _enter_in_task(self, permit: Permit) -> None:
         shared = self._shared
-        ticket = await shared.enter_in_task(permit.tool)
+        ticket = permit.turn or await shared.enter_in_task(permit.tool)
         try:
             with shared.lock:
                 self._admit(permit, ticket, sync=False)

@@ -169,7 +169,7 @@ class Relay:
         if self.served is None:
             # Who is gone waits for no ledger; a server that was started is looked at to the end.
             return self.upstream is None
-        busy = self._open or self._task or self._waiting or self._lines or self._client.waiting
+        busy = self._open or self._waiting or self._lines or self._client.waiting
         return not busy
 
     def _is_full(self) -> bool:
@@ -356,18 +356,19 @@ class Relay:
     def _step(self) -> None:
         """At most one thing, so that both sides are read before the next one."""
         now = time.monotonic()
+        if self._client.ended and not self._lines:
+            for call in self._waiting.empty():
+                self._refuse(call, INTERNAL_ERROR, f"not called: {_GONE}")
         if self._task is not None:
             self._step_of_task(self._task, now)
         elif self._open is not None:
             if now >= self._open.until:
                 self._tell_cancelled(self._open)
                 self._settle(unknown(f"there was no answer in {self._seconds:g} s"))
-        elif self._client.ended and not self._lines and self._waiting:
-            for call in self._waiting.empty():
-                self._refuse(call, INTERNAL_ERROR, f"not called: {_GONE}")
-        elif self.served is not None and not self._lines and now >= self._again:
-            if self._late or (self._waiting and not self._is_full() and self._is_ready()):
-                self._with_turn(self.served)
+        elif self.served is None or self._lines or now < self._again:
+            return
+        elif self._late or (self._waiting and not self._is_full() and self._is_ready()):
+            self._with_turn(self.served)
 
     def _step_of_task(self, task: _Task, now: float) -> None:
         if now < task.until:

@@ -1,8 +1,8 @@
 """An MCP server of our own, over lines: calls one after the other, and a client that is heard.
 
 A call is made in a thread of its own, so that pings, cancellations and signals are not kept waiting
-by a search; one that is cancelled before its turn is not made.  Calls have no effect, so a client that
-only ends its input is still answered.
+by a search; one that is cancelled before its turn is not made.  A client that ended its input is
+answered all the same: calls have no effect.
 Cost: that of the tools; memory is bounded by what may wait.
 """
 
@@ -66,7 +66,8 @@ class _Serving:
         client = self._client
         while not (self._stopping.asked or client.broken or self._is_idle()):
             client.paused = client.waiting > _FULL or len(self._lines) > _LINES
-            more = self._lines and client.waiting <= _FULL
+            next_one = self._waiting and self._open is None
+            more = next_one or (self._lines and client.waiting <= _FULL)
             readable = ready((client, self._worker), 0.0 if more else None, self._stopping.wakes)
             if self._worker in readable:
                 self._worker.read()
@@ -107,12 +108,12 @@ class _Serving:
 
     def _make(self, call: Call) -> None:
         """In the thread: the line of the answer, whatever the tool raises."""
-        line = self._door.refused(call, INTERNAL_ERROR, "this tool has failed")
         try:
             line = self._door.answer(call, self._call(call.tool, call.arguments))
-        finally:
-            self._line = line
-            os.write(self._writes, b"\n")
+        except Exception:  # noqa: BLE001 - what one call runs into ends no server
+            line = self._door.refused(call, INTERNAL_ERROR, "this tool has failed")
+        self._line = line
+        os.write(self._writes, b"\n")
 
     def _end(self) -> None:
         """The call is over, and answered where that is still wanted."""
