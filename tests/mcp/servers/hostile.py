@@ -120,10 +120,10 @@ def answer(identity: object, how: str, params: dict[str, object]) -> None:
                 }
             )
         case ["quote"]:
-            said = f"no such case: {params['arguments']['id']} {params['arguments']}"
+            said = f"no such case: {params['arguments']}"
             say({"jsonrpc": "2.0", "id": identity, "error": {"code": -32050, "message": said}})
         case ["quote_list"]:
-            LIST["error"] = f"no list for {params['arguments']['id']}"
+            LIST["error"] = f"no list for {params['arguments']}"
             say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
             result(identity)
         case ["slow_list", seconds]:
