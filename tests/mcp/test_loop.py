@@ -13,6 +13,11 @@ from typing import Any
 import pytest
 
 from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.turns import Ticket
+from tcc_runtime.mcp.door import Door
+from tcc_runtime.mcp.pipes import Pipe, Stopping
+from tcc_runtime.mcp.relay import Relay, Served
+from tcc_runtime.mcp.upstream import Steps, Upstream
 from tests.mcp.speaking import Relayed, locked
 
 PING_MS = 50
@@ -324,3 +329,59 @@ def test_a_call_that_failed_is_no_warning(tmp_path: Path, artifact: Path) -> Non
         assert relay.call("delete_case", id="c-1", how="is_error")["isError"] is True
         relay.end()
     assert (relay.said, relay.outcomes()) == ("", ["done", "failed"])
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_the_client_is_read_with_the_turn_in_hand(ends: bool) -> None:
+    """The cancellation, or the end, comes at the latest moment: while the lock is taken."""
+    reads, says = os.pipe()
+    hears, writes = os.pipe()
+    turn, given_back, made = Ticket(None), [], []
+
+    class Session:
+        def try_turn(self) -> Ticket:
+            if ends:
+                os.close(says)
+            else:
+                told = {"method": "notifications/cancelled", "params": {"requestId": 2}}
+                os.write(says, json.dumps({"jsonrpc": "2.0", **told}).encode() + b"\n")
+            return turn
+
+        def give_back(self, ticket: Ticket) -> None:
+            given_back.append(ticket)
+            if not ends:
+                os.close(says)
+
+        def call(self, *call: object, **_: object) -> Any:
+            made.append(call)
+            raise AssertionError("decided")
+
+    for identity, method, params in (
+        (1, "initialize", {"protocolVersion": "2025-11-25"}),
+        (2, "tools/call", {"name": "t", "arguments": {}}),
+    ):
+        message = {"jsonrpc": "2.0", "id": identity, "method": method, "params": params}
+        os.write(says, json.dumps(message).encode() + b"\n")
+    stopping = Stopping()
+    relay = Relay(
+        client=Pipe(reads, writes, 1000),
+        door=Door(info={}, instructions=""),
+        stopping=stopping,
+        seconds=1,
+        note=lambda text: None,
+    )
+    upstream = Upstream(["sleep", "60"], seconds=1, version="0")
+
+    def start() -> Steps[None]:
+        relay.upstream = upstream
+        session: Any = Session()
+        relay.serve(Served(session=session, tools={}, masked=None, look=upstream.listing))  # type: ignore[arg-type]
+        return
+        yield
+
+    try:
+        assert relay.run(start()) is None
+    finally:
+        upstream.close()
+    assert (made, given_back) == ([], [turn])
+    os.close(hears)
