@@ -48,7 +48,7 @@ def test_calls_are_spans_and_a_session_is_one(spans: InMemorySpanExporter) -> No
     assert found["execute_tool find"].status.status_code is trace.StatusCode.ERROR
     assert [event.name for event in found["tcc.session"].events] == ["tcc.refused"]
     told = "".join(span.to_json() for span in found.values())
-    assert "secret" not in told and "4711" not in told
+    assert "secret" not in told and "ord-4711" not in told
 
 
 def test_spans_of_tasks_do_not_mix(spans: InMemorySpanExporter) -> None:
@@ -91,6 +91,41 @@ def test_log_records_under_tcc(caplog: pytest.LogCaptureFixture) -> None:
         ("DEBUG", "call 2 was failed"),
         ("DEBUG", "abandoned"),
     ]
+
+
+@pytest.mark.parametrize("errors", ["unknown", "failed"])
+@pytest.mark.parametrize("raises", ["ValueError", "TimeoutError", "SystemExit", "Failed"])
+def test_what_a_tool_says_when_it_fails_is_in_no_log(
+    caplog: pytest.LogCaptureFixture, spans: InMemorySpanExporter, errors: str, raises: str
+) -> None:
+    means = " { errors mean failed }" if errors == "failed" else ""
+    text = f'grammar g version "1" tool pay(k: a){means} plan = pay'
+    kinds = {"Failed": tcc.Failed, "SystemExit": SystemExit, "TimeoutError": TimeoutError}
+    kind = kinds.get(raises, ValueError)
+
+    def pay(k: str) -> None:
+        raise kind(f"no account 4711 for {k}")
+
+    artifact = tcc.compile_text(text)
+    with caplog.at_level(logging.DEBUG, "tcc"), tcc.Gate(artifact) as session:
+        done = tcc.execute(tcc.search(artifact), {"pay": pay}, gate=session)
+    known = raises == "Failed" or (errors == "failed" and raises == "ValueError")
+    assert known or "4711" in done.reason  # who asked for the call is told
+    assert "account 4711" not in caplog.text
+    assert "account 4711" not in "".join(span.to_json() for span in spans.get_finished_spans())
+    levels = {one.levelname for one in caplog.records if one.name == "tcc.gate"}
+    assert levels == ({"DEBUG"} if known else {"DEBUG", "WARNING"})
+
+
+def test_a_call_that_failed_is_logged_as_any_outcome(caplog: pytest.LogCaptureFixture) -> None:
+    session = gate(SHOP)
+    find = session.call("find", {"by": "mail", "who": "secret"})
+    with caplog.at_level(logging.DEBUG, "tcc"), find as permit:
+        permit.failed("no connection")
+    last = caplog.records[-1]
+    assert (last.levelname, last.getMessage().partition(": ")[2]) == (
+        "DEBUG", "call 1 is failed (no connection)",
+    )  # fmt: skip
 
 
 def test_nothing_is_imported_for_nobody() -> None:

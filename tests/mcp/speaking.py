@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +64,14 @@ def judged(ledger: Path, artifact: Path) -> SessionValidation:
     """What the ledger shows, as a stranger with the key sees it."""
     key = read_key(ledger) if key_path(ledger).exists() else None
     return validate(ledger.read_bytes(), artifact.read_bytes(), key=key)
+
+
+@contextmanager
+def locked(ledger: Path) -> Iterator[None]:
+    """A block in which another process has the ledger's lock."""
+    with ledger.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 class Relayed:
@@ -176,6 +187,31 @@ class Relayed:
             if found.get("id") == identity and "method" not in found:
                 return found
             self.aside.append(found)
+
+    def ping_ms(self) -> float:
+        """How long a ping takes, in milliseconds: the best of five."""
+        took = []
+        for _ in range(5):
+            began = time.perf_counter()
+            assert self.ask("ping")["result"] == {}
+            took.append(1000 * (time.perf_counter() - began))
+        return min(took)
+
+    def want(self, identity: object, tool: str, **arguments: Any) -> None:
+        """Ask for a call, and do not wait for its answer."""
+        params = {"name": tool, "arguments": arguments}
+        self.post({"id": identity, "method": "tools/call", "params": params})
+
+    def cancel(self, identity: object) -> None:
+        """Cancel a call."""
+        self.post({"method": "notifications/cancelled", "params": {"requestId": identity}})
+
+    def stop_seconds(self, number: signal.Signals = signal.SIGTERM) -> float:
+        """Send it a signal; how long it takes to end."""
+        began = time.perf_counter()
+        self.process.send_signal(number)
+        self.process.wait(20)
+        return time.perf_counter() - began
 
     def greet(self, version: str = "2025-11-25") -> dict[str, Any]:
         """Make the handshake."""

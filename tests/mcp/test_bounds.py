@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import tcc
-from tcc_runtime.mcp.lines import MAX_CLIENT_LINE
-from tcc_runtime.mcp.messages import Call
+from tcc_runtime.mcp.calls import Waiting
+from tcc_runtime.mcp.door import Call
+from tcc_runtime.mcp.pipes import MAX_CLIENT_LINE
 from tcc_runtime.mcp.upstream import Upstream
-from tcc_runtime.mcp.waiting import Waiting
 from tcc_runtime.mcp.wire import Request
 from tests.mcp.speaking import Relayed
 

@@ -246,7 +246,9 @@ def test_numbers_of_a_result_are_not_touched(tmp_path: Path, artifact: Path) -> 
         assert b'{"n":1e999,"m":1.10}' in relay.process.stdout.read(1 << 16)
 
 
-def test_a_client_that_says_all_at_once_is_answered(tmp_path: Path, artifact: Path) -> None:
+def test_a_client_that_ends_its_input_has_no_call_made_that_still_waits(
+    tmp_path: Path, artifact: Path
+) -> None:
     with Relayed(tmp_path, artifact) as relay:
         hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {}}
         relay.post({"id": 1, "method": "initialize", "params": hello})
@@ -255,9 +257,16 @@ def test_a_client_that_says_all_at_once_is_answered(tmp_path: Path, artifact: Pa
             relay.post({"id": identity, "method": "tools/call", "params": call})
         assert relay.process.stdin is not None
         relay.process.stdin.close()
-        assert [relay.hear()["id"] for _ in range(3)] == [1, 2, 3]  # type: ignore[index]
+        first, *others = [relay.hear() for _ in range(3)]
+        assert first is not None and first["result"]["serverInfo"]["name"] == "hostile"
+        told = [(one["id"], one["error"]["message"]) for one in others if one is not None]
+        assert told == [
+            (2, "not called: the client is gone"),
+            (3, "not called: the client is gone"),
+        ]
         assert relay.hear() is None
-    assert relay.outcomes() == ["done", "done"]
+    assert relay.process.returncode == 0
+    assert (relay.executed, relay.outcomes()) == ([], [])
 
 
 def test_several_relays_hold_one_session(tmp_path: Path, artifact: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +146,107 @@ def test_with_the_official_client(artifact: Path, mode: Any) -> None:
             assert wrong.is_error
 
     asyncio.run(asyncio.wait_for(whole(), 60))
+
+
+BUSY = """
+import sys, time
+from pathlib import Path
+from tcc_runtime.mcp.serving import serve
+
+def call(tool, arguments):
+    with Path(sys.argv[1]).open("a") as log:
+        log.write(tool + "\\n")
+    if tool == "raise":
+        raise KeyError("secret")
+    until = time.monotonic() + float(arguments["seconds"])
+    while time.monotonic() < until:  # as a search does: with the interpreter's lock
+        sum(range(1000))
+    return {"content": [{"type": "text", "text": tool}]}
+
+serve([], call, info={"name": "busy", "version": "1"}, instructions="")
+"""
+
+
+class Busy:
+    """A server of ours whose calls take as long as they say."""
+
+    def __init__(self, folder: Path) -> None:
+        self._log = folder / "made"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", BUSY, str(self._log)],
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self.say(id=0, method="initialize", params={"protocolVersion": "2025-11-25"})
+        assert self.hear()["id"] == 0
+
+    def say(self, **message: Any) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def call(self, identity: object, tool: str, seconds: float = 0) -> None:
+        params = {"name": tool, "arguments": {"seconds": seconds}}
+        self.say(id=identity, method="tools/call", params=params)
+
+    def hear(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        found: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return found
+
+    @property
+    def made(self) -> list[str]:
+        return self._log.read_text().split() if self._log.exists() else []
+
+    def __enter__(self) -> Busy:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self.process.kill()
+        self.process.wait(20)
+
+
+def test_a_call_that_takes_long_keeps_no_ping_and_no_signal_waiting(tmp_path: Path) -> None:
+    with Busy(tmp_path) as busy:
+        busy.call(1, "long", 60)
+        took = []
+        for number in range(10):
+            began = time.perf_counter()
+            busy.say(id=f"p{number}", method="ping")
+            assert busy.hear() == {"jsonrpc": "2.0", "id": f"p{number}", "result": {}}
+            took.append(time.perf_counter() - began)
+        assert min(took) < 0.05
+        began = time.perf_counter()
+        busy.process.terminate()
+        assert busy.process.wait(20) == 0
+        assert time.perf_counter() - began < 5
+    assert busy.made == ["long"]
+
+
+def test_a_call_that_is_cancelled_is_not_made_or_not_answered(tmp_path: Path) -> None:
+    with Busy(tmp_path) as busy:
+        busy.call(1, "first", 0.5)
+        busy.call(2, "second")
+        busy.call(3, "third")
+        busy.call(3, "twin")
+        assert busy.hear()["error"]["code"] == -32000  # a call has this id already
+        for identity in (1, 2):
+            busy.say(method="notifications/cancelled", params={"requestId": identity})
+        assert busy.hear()["result"]["content"][0]["text"] == "third"
+    assert busy.made == ["first", "third"]
+
+
+def test_a_call_that_fails_ends_no_server_and_says_nothing(tmp_path: Path) -> None:
+    with Busy(tmp_path) as busy:
+        busy.call(1, "raise")
+        error = busy.hear()["error"]
+        assert (error["code"], error["message"]) == (-32603, "this tool has failed")
+        busy.call(2, "next")
+        assert busy.process.stdin is not None
+        busy.process.stdin.close()
+        assert busy.hear()["id"] == 2  # a client that ended its input is answered: nothing happens
+        assert busy.process.wait(20) == 0

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcc_runtime.mcp.lines import Lines
-from tcc_runtime.mcp.nesting import is_deeper
+from tcc_runtime.mcp.pipes import Lines
 from tcc_runtime.mcp.session import plain
 from tcc_runtime.mcp.wire import (
     Answer,
     Request,
     Unreadable,
+    is_deeper,
     read_json,
     read_line,
     write_line,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from tcc_runtime.errors import LedgerError, ResumeError, ServerDrift, ServerErro
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.mcp.guarding import Guarded, guard
 from tcc_runtime.mcp.lock import read_lock
+from tcc_runtime.mcp.relay import STOPPED
 from tcc_runtime.mcp.upstream import Protocol
 
 _MOST_NOTES = 100
@@ -89,21 +91,21 @@ def command(
         raise click.BadParameter(f"{str(ledger)!r} is what is read", param_hint="--ledger")
     try:
         locked = None if lock is None else read_lock(lock)
-        gate = _gate(opened, ledger, show, given["durable"])
     except ServerError as error:
         raise click.ClickException(str(error)) from None
     how = Guarded(
         command=command_of,
         locked=locked,
         seconds=given["deadline"],
+        finishes=finish,
         masks=given["mask"],
         protocol=cast(Protocol, given["protocol"]),
         version=tcc.__version__,
     )
-    ctx.exit(_guarded(gate, how, finish))
+    ctx.exit(_guarded(lambda: _gate(opened, ledger, show, given["durable"]), how))
 
 
-def _guarded(gate: Gate, how: Guarded, finish: bool) -> int:
+def _guarded(open_gate: Callable[[], Gate | None], how: Guarded) -> int:
     """Relay until the end, and give the exit code."""
     notes = 0
 
@@ -114,30 +116,25 @@ def _guarded(gate: Gate, how: Guarded, finish: bool) -> int:
             screen.say(f"tcc gate: {text}", err=True)
 
     try:
-        trouble = guard(gate, how, note)
-        if finish and gate.may_finish:
-            gate.finish()
+        trouble = guard(open_gate, how, note)
     except ServerDrift as drift:
-        gate.withdraw()
         for finding in drift.findings:
             screen.say(f"tcc gate: {finding}", err=True)
         return FINDINGS
     except ServerError as error:
-        gate.withdraw()
         screen.say(f"tcc gate: {error}", err=True)
         return DECLINED
-    finally:
-        gate.close()
-    if trouble is None or trouble == "asked to stop":
+    if trouble is None or trouble == STOPPED:
         return CLEAN
     screen.say(f"tcc gate: {trouble}", err=True)
     return DECLINED
 
 
-def _gate(artifact: Artifact, ledger: Path, show: str | None, durable: bool) -> Gate:
+def _gate(artifact: Artifact, ledger: Path, show: str | None, durable: bool) -> Gate | None:
+    """Takes the ledger up; None while another process has its lock."""
     shown = () if show is None else tuple(part.strip() for part in show.split(","))
     try:
-        return Gate(artifact, ledger=ledger, show=shown, durable=durable)
+        return Gate(artifact, ledger=ledger, show=shown, durable=durable, wait=False)
     except ResumeError as error:
         screen.say(f"{ledger}: this ledger cannot be taken up: {error}", err=True)
     except SettingsError as error:
@@ -145,5 +142,7 @@ def _gate(artifact: Artifact, ledger: Path, show: str | None, durable: bool) -> 
     except Rejected as refusal:
         refuse(ledger, refusal)
     except LedgerError as error:
+        if isinstance(error.cause, BlockingIOError):
+            return None
         raise click.ClickException(f"{error.path}: {error.cause.strerror}") from None
     raise click.exceptions.Exit(FINDINGS)

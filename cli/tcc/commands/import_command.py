@@ -19,9 +19,8 @@ from tcc_compiler.language.syntax.words import RESERVED
 from tcc_runtime.errors import ServerError
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.mcp.lock import lock_text
-from tcc_runtime.mcp.nesting import is_deeper
 from tcc_runtime.mcp.upstream import DEEPEST_TOOL, Protocol, Upstream
-from tcc_runtime.mcp.wire import Unreadable, read_json
+from tcc_runtime.mcp.wire import Unreadable, is_deeper, read_json
 
 _OUTPUT = click.Path(dir_okay=False, path_type=Path)
 _MOST_BYTES = 64 << 20

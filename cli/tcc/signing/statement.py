@@ -18,8 +18,7 @@ from typing import Any, Final
 from blake3 import blake3
 
 from tcc.signing.envelope import SigningError
-from tcc_runtime.mcp.nesting import is_deeper
-from tcc_runtime.mcp.wire import Unreadable, read_json
+from tcc_runtime.mcp.wire import Unreadable, is_deeper, read_json
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:tcc:predicate:1.0"

@@ -27,13 +27,16 @@ class Ended:
     Attributes:
         outcome: as the gate is told.
         result: what came back.
-        reason: why it is not known to be done.
+        reason: why it is not known to be done, for who asked for the call: a tool's words may
+            quote its arguments.
+        logged: the same in words of our own, for logs.
         took: what it took, as it says; None: it says nothing.
     """
 
     outcome: Outcome
     result: object = None
     reason: str = ""
+    logged: str = ""
     took: Took | None = None
 
 
@@ -50,23 +53,27 @@ async def called(
             if inspect.isawaitable(result):
                 result = await result
     except Failed as error:
-        return Ended(outcome="failed", reason=str(error))
+        return Ended(outcome="failed", reason=str(error), logged=type(error).__name__)
     except TimeoutError as error:
         # The deadline's or the tool's own: whether it has happened is not known either way.
         reason = "the deadline has passed" if str(error) == "" else str(error)
-        return Ended(outcome="unknown", reason=reason)
+        return Ended(outcome="unknown", reason=reason, logged=type(error).__name__)
     except Exception as error:  # noqa: BLE001 - whatever a tool raises says the same
-        reason = f"{type(error).__name__}: {error}"
-        return Ended(outcome="failed" if bound.errors_failed else "unknown", reason=reason)
+        return _raised("failed" if bound.errors_failed else "unknown", error)
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # sys.exit() of a tool is no end of ours
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
-        return Ended(outcome="unknown", reason=f"{type(error).__name__}: {error}")
+        return _raised("unknown", error)
     if isinstance(result, Took):
         return Ended(outcome="done", result=result.result, took=result)
     return Ended(outcome="done", result=result)
+
+
+def _raised(outcome: Outcome, error: BaseException) -> Ended:
+    name = type(error).__name__
+    return Ended(outcome=outcome, reason=f"{name}: {error}", logged=name)
 
 
 def _is_cancelled() -> bool:

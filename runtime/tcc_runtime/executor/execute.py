@@ -208,9 +208,9 @@ class _Doing:
                     permit.done(ended.result, took=ended.took)
                     self._course.results[permit.seq] = ended.result
                 elif ended.outcome == "failed":
-                    permit.failed(ended.reason)
+                    permit.failed(ended.logged)
                 else:
-                    permit.unknown(ended.reason)
+                    permit.unknown(ended.logged)
         except Refused as refusal:
             if refusal.code not in _PLAN_REFUSED:
                 raise

@@ -48,11 +48,13 @@ class Gate(Budgeted):
         clock: UTC milliseconds since 1970.
         nonce: of a new session, 16 bytes; None draws one.  Sessions of one key that begin in
             one millisecond differ by it, and so do the idempotency keys of their calls.
+        wait: whether the ledger is waited for while another process has its lock.
 
     Raises:
         ResumeError: the ledger is another artifact's or key's, has ended, or was changed.
         Rejected: the artifact is refused; L1xx: the ledger's lines are no chain.
-        LedgerError: the ledger cannot be read or written.
+        LedgerError: the ledger cannot be read or written; its cause is a `BlockingIOError` where
+            it is not waited for.
         SettingsError: an argument is out of its range.
     """
 
@@ -67,6 +69,7 @@ class Gate(Budgeted):
         durable: bool = True,
         clock: Callable[[], int] | None = None,
         nonce: bytes | None = None,
+        wait: bool = True,
     ) -> None:
         policy = policy_of(opened(artifact, checked))
         shown = shown_of(policy, show)
@@ -78,6 +81,7 @@ class Gate(Budgeted):
             durable=durable,
             clock=now_ms if clock is None else clock,
             nonce=given_nonce(nonce),
+            wait=wait,
         )
         super().__init__(policy, shared)
         grammar = policy.artifact.manifest.grammar
@@ -93,6 +97,21 @@ class Gate(Budgeted):
             self.close()
             raise ResumeError("line 1: arguments", list(shown), list(shared.follower.shown))
 
+    def try_turn(self) -> Ticket | None:
+        """The turn and the ledger's lock, where nobody has them now; None else: nothing waits.
+
+        For a caller that has other things to do than to wait.  What it is handed to (:meth:`call`,
+        :meth:`resolve`, :meth:`finish`) gives it back, :meth:`give_back` does where it is not used.
+
+        Raises:
+            Refused: R306.
+        """
+        return self._shared.try_enter("")
+
+    def give_back(self, turn: Ticket) -> None:
+        """Gives back a turn of :meth:`try_turn` that was not used."""
+        self._shared.leave(turn)
+
     def call(
         self,
         tool: str,
@@ -100,6 +119,7 @@ class Gate(Budgeted):
         *,
         ref: str | None = None,
         takes_model: bool | None = None,
+        turn: Ticket | None = None,
     ) -> Permit:
         """A permit for one call, for ``with`` and ``async with``; there it is decided.
 
@@ -109,6 +129,7 @@ class Gate(Budgeted):
             ref: the caller's own id of the call; one that the session has is not made again.
             takes_model: whether what is called is told which model makes the call: False, it has
                 no parameter for it; True, it has one and needs it; None, either will do.
+            turn: of :meth:`try_turn`; None waits for it.
 
         Raises:
             Refused: at the start of the block: it is not allowed, and nothing was done.
@@ -116,10 +137,16 @@ class Gate(Budgeted):
             BindingError: there, too: a model would make the call and what is called is not told
                 which; or none would, and it has to be told.  Nothing was done or recorded.
         """
-        return Permit(self, tool, {} if arguments is None else arguments, ref, takes_model)
+        given = {} if arguments is None else arguments
+        return Permit(self, tool, given, ref, takes_model=takes_model, turn=turn)
 
     def resolve(
-        self, seq: int, outcome: Outcome, observed: Mapping[str, Any] | None = None
+        self,
+        seq: int,
+        outcome: Outcome,
+        observed: Mapping[str, Any] | None = None,
+        *,
+        turn: Ticket | None = None,
     ) -> None:
         """What a call whose outcome is unknown turned out to be; the owner's word.
 
@@ -127,6 +154,7 @@ class Gate(Budgeted):
             seq: its number.
             outcome: ``done`` or ``failed``.
             observed: its observed values, where it is done and has any.
+            turn: of :meth:`try_turn`; None waits for it.
 
         Raises:
             ValueError: there is no such unknown call, or no such outcome or value.
@@ -139,7 +167,7 @@ class Gate(Budgeted):
             if inside:
                 resolve(shared, seq, outcome, observed)
         if not inside:
-            ticket = shared.enter("")
+            ticket = shared.enter("") if turn is None else turn
             try:
                 with shared.lock:
                     resolve(shared, seq, outcome, observed)
@@ -147,15 +175,18 @@ class Gate(Budgeted):
                 shared.leave(ticket)
         self._observer.resolved(seq, outcome)
 
-    def finish(self, *, abandon: bool = False) -> None:
+    def finish(self, *, abandon: bool = False, turn: Ticket | None = None) -> None:
         """End the session; `abandon` ends it where no plan does.
+
+        Args:
+            turn: of :meth:`try_turn`; None waits for it.
 
         Raises:
             Refused: R204 no plan ends here; R303, R305, R306.
         """
         shared = self._shared
         try:
-            ticket = shared.enter("")
+            ticket = shared.enter("") if turn is None else turn
             try:
                 with shared.lock:
                     finish(shared, abandon)
@@ -201,7 +232,7 @@ class Gate(Budgeted):
     def enter(self, permit: Permit) -> None:
         """Waits for the turn, decides and records; of a thread."""
         try:
-            ticket = self._shared.enter(permit.tool)
+            ticket = self._shared.enter(permit.tool) if permit.turn is None else permit.turn
             try:
                 with self._shared.lock:
                     self._admit(permit, ticket, sync=True)
@@ -224,7 +255,7 @@ class Gate(Budgeted):
 
     async def _enter_in_task(self, permit: Permit) -> None:
         shared = self._shared
-        ticket = await shared.enter_in_task(permit.tool)
+        ticket = permit.turn or await shared.enter_in_task(permit.tool)
         try:
             with shared.lock:
                 self._admit(permit, ticket, sync=False)

@@ -58,7 +58,7 @@ class Observer:
 
     def ended(self, call: Any, seq: int, outcome: str, reason: str, unforeseen: bool) -> None:
         """The block of a call is left."""
-        level = logging.DEBUG if outcome == "done" and not unforeseen else logging.WARNING
+        level = logging.WARNING if outcome == "unknown" or unforeseen else logging.DEBUG
         said = f" ({clip(reason, 200)})" if reason else ""
         came = f"{outcome}, unforeseen" if unforeseen else outcome
         _log.log(level, "session %s: call %d is %s%s", self.session_id, seq, came, said)
@@ -66,7 +66,7 @@ class Observer:
             return
         span, inside = call
         span.set_attribute("tcc.call.outcome", outcome)
-        if level == logging.WARNING:
+        if outcome != "done" or unforeseen:
             span.set_status(self._api.StatusCode.ERROR, came)
         inside.__exit__(None, None, None)
         span.end()

@@ -59,6 +59,7 @@ class Permit:
 
     Attributes:
         tool, arguments, ref, takes_model: of the call.
+        turn: that the caller has already; None: it is waited for.
         outcome: ``done``, ``failed`` or ``unknown`` as the ledger has it; None before.
         unforeseen: an answer came that the grammar does not foresee; nothing further is allowed.
         model: that makes the call, chosen where the block is entered; empty where none does.
@@ -66,7 +67,7 @@ class Permit:
 
     __slots__ = (
         "_gate", "_in_task", "_key", "_seq", "_ticket", "arguments", "model", "outcome", "ref",
-        "takes_model", "tool", "unforeseen",
+        "takes_model", "tool", "turn", "unforeseen",
     )  # fmt: skip
 
     def __init__(
@@ -76,6 +77,7 @@ class Permit:
         arguments: Mapping[str, Any],
         ref: str | None,
         takes_model: bool | None = None,
+        turn: Ticket | None = None,
     ) -> None:
         self._gate = gate
         self._in_task = False
@@ -83,6 +85,7 @@ class Permit:
         self.arguments = arguments
         self.ref = ref
         self.takes_model = takes_model
+        self.turn = turn
         self.outcome: Outcome | None = None
         self.unforeseen = False
         self.model = ""
@@ -118,7 +121,12 @@ class Permit:
         self._settle("done", result, observed, took=took)
 
     def failed(self, reason: str = "", took: Took | None = None) -> None:
-        """The call is known not to have happened; `reason` is for logs, not for the ledger."""
+        """The call is known not to have happened.
+
+        Args:
+            reason: for logs, which have it as it is: words of your own, and no argument.
+            took: as of :meth:`done`.
+        """
         self._settle("failed", reason=reason, took=took)
 
     def unknown(self, reason: str = "", took: Took | None = None) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import Final, NoReturn
 
@@ -31,6 +32,7 @@ from tcc_runtime.gate.session import Session
 from tcc_runtime.gate.turns import Nested, Ticket, Turns, turns_of
 
 _POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first, the longest
+_TRIES: Final = 10
 _FAULTS: Final = (LedgerError, Rejected, ResumeError)
 
 
@@ -55,6 +57,7 @@ class Shared:
         durable: bool,
         clock: Callable[[], int],
         nonce: bytes | None,
+        wait: bool = True,
     ) -> None:
         self.policy = policy
         self.lock = threading.Lock()
@@ -71,7 +74,7 @@ class Shared:
         self._made_key = False
         if isinstance(journal, InFile):
             self._turns = turns_of(journal.device, journal.inode)
-            self.follower = self._take_up(journal, key, shown)
+            self.follower = self._take_up(journal, key, shown, wait=wait)
         else:
             self._turns = Turns()
             self.follower = Follower(policy, os.urandom(32) if key is None else key)
@@ -92,15 +95,25 @@ class Shared:
         self.journal.append(record)
         self.sync()
 
-    def _take_up(self, journal: InFile, key: bytes | None, shown: tuple[str, ...]) -> Follower:
-        """A new session, or the one that the file has."""
+    def _take_up(
+        self, journal: InFile, key: bytes | None, shown: tuple[str, ...], *, wait: bool
+    ) -> Follower:
+        """A new session, or the one that the file has.
+
+        Raises:
+            LedgerError: with a `BlockingIOError`: without `wait`, where somebody has the lock.
+        """
         try:
-            ticket = self._turns.take()
+            ticket = self._turns.take() if wait else self._turns.try_take()
         except Nested:
             journal.close()
             raise Refused(Decision(Code.NESTED_CALL, "", list, tuple)) from None
+        if ticket is None:
+            journal.close()
+            raise _held(journal)
         try:
-            journal.lock(wait=True)
+            if not journal.lock(wait=wait):
+                raise _held(journal)
             new = journal.is_new()
             if key is None and new:
                 key, self._made_key = new_key(journal.path)
@@ -128,9 +141,8 @@ class Shared:
         journal = self.journal
         if self._begun_by != os.getpid() or not isinstance(journal, InFile):
             return False
-        try:
-            ticket = self.enter("")
-        except Refused:
+        ticket = self._soon()
+        if ticket is None:
             return False
         try:
             with self.lock:
@@ -140,6 +152,21 @@ class Shared:
         finally:
             self.leave(ticket)
         return True
+
+    def _soon(self) -> Ticket | None:
+        """The turn and the lock; None where they are not had at once.
+
+        Who keeps the lock has a call under way, so more than the start is recorded.
+        """
+        for _ in range(_TRIES):
+            try:
+                ticket = self.try_enter("")
+            except Refused:
+                return None
+            if ticket is not None:
+                return ticket
+            time.sleep(_POLL[1])
+        return None
 
     def _take_back(self, journal: InFile) -> None:
         # In this order: whoever comes between finds a new ledger, and no session without a key.
@@ -172,6 +199,29 @@ class Shared:
             self._refuse_nested(tool)
         try:
             self.journal.lock(wait=True)
+            self._catch_up(tool)
+        except _FAULTS as error:
+            self.leave(ticket)
+            self.broken(error, tool)
+        except BaseException:
+            self.leave(ticket)
+            raise
+        return ticket
+
+    def try_enter(self, tool: str) -> Ticket | None:
+        """The same, where turn and lock are free now; None, and nothing is kept, where not.
+
+        Raises:
+            Refused: R306.
+        """
+        self._require_process()
+        ticket = self._turns.try_take()
+        if ticket is None:
+            return None
+        try:
+            if not self.journal.lock(wait=False):
+                self.leave(ticket)
+                return None
             self._catch_up(tool)
         except _FAULTS as error:
             self.leave(ticket)
@@ -367,6 +417,10 @@ class Shared:
 
     def _broken(self, error: Exception) -> Decision:
         return decision(self.session, Code.NOT_WRITTEN, clip(error, 200))
+
+
+def _held(journal: InFile) -> LedgerError:
+    return LedgerError(str(journal.path), BlockingIOError(0, "somebody else has its lock"))
 
 
 def _nothing() -> None:

@@ -92,6 +92,17 @@ class Turns:
         self._mark(ticket)
         return ticket
 
+    def try_take(self) -> Ticket | None:
+        """A turn that is free now; None where somebody has it: nothing waits, nobody is queued."""
+        ticket = Ticket(None)
+        with self._lock:
+            if self._holder is not None:
+                return None
+            self._holder = ticket
+            ticket.held = True
+        self._mark(ticket)
+        return ticket
+
     async def take_in_task(self) -> Ticket:
         """Waits for a turn; of a task.
 

@@ -8,47 +8,143 @@ Calls come out of here checked for their form alone; whether they may be made is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from tcc_runtime.mcp.messages import (
-    Call,
-    Cancelled,
-    check_envelope,
-    error_line,
-    is_older,
-    notification,
-    read_call,
-    shown_number,
-    unsupported,
-)
-from tcc_runtime.mcp.versions import HANDSHAKE, STATELESS, VERSION_KEY, cacheable, stamped
 from tcc_runtime.mcp.wire import (
+    CAPABILITIES_KEY,
+    HANDSHAKE,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    STATELESS,
+    UNSUPPORTED_VERSION,
+    VERSION_KEY,
     Answer,
     Id,
     Member,
     Request,
     Unreadable,
+    cacheable,
     dumps,
+    is_id,
     read_line,
+    stamped,
     write_line,
 )
 
+_CALL_MEMBERS = frozenset(("name", "arguments", "_meta"))
+_FAR = 10**15
 _RESULT_MEMBERS = ("content", "structuredContent", "isError")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A call that a client asks for.
+
+    Attributes:
+        token: for progress, where the client wants to hear of it.
+    """
+
+    identity: Id
+    tool: str
+    arguments: Mapping[str, Any]
+    token: Id | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Early:
+    """A request that is answered when the server behind is known."""
+
+    identity: Id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelled:
+    """A client that no longer waits for an answer."""
+
+    identity: Id
+
+
+def read_call(identity: Id, params: Mapping[str, Any]) -> Call:
+    """The call that a request's parameters are.
+
+    Raises:
+        Unreadable: they are none, or more than one.
+    """
+    name, arguments = params.get("name"), params.get("arguments", {})
+    for member in sorted(params):
+        if member not in _CALL_MEMBERS:
+            raise Unreadable(INVALID_PARAMS, "a call with more than name and arguments", identity)
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise Unreadable(INVALID_PARAMS, "a call has a name and arguments", identity)
+    meta = params.get("_meta", {})
+    token = meta.get("progressToken") if isinstance(meta, dict) else None
+    # Each word of progress has the token in it: it is as short as an id, or is none.
+    return Call(
+        identity=identity, tool=name, arguments=arguments, token=token if is_id(token) else None
+    )
+
+
+def check_envelope(meta: Mapping[str, Any], identity: Id | None) -> None:
+    """Hold the envelope of a stateless request to its form.
+
+    Raises:
+        Unreadable: it lacks something, or is of another version.
+    """
+    if not isinstance(meta[VERSION_KEY], str) or not isinstance(meta.get(CAPABILITIES_KEY), dict):
+        raise Unreadable(INVALID_PARAMS, "_meta without version and capabilities", identity)
+    if meta[VERSION_KEY] != STATELESS:
+        raise unsupported(meta[VERSION_KEY], identity)
+
+
+def unsupported(wanted: object, identity: Id | None) -> Unreadable:
+    """What is wrong with a request of another version."""
+    data = {"supported": [STATELESS], "requested": wanted if isinstance(wanted, str) else ""}
+    return Unreadable(UNSUPPORTED_VERSION, f"{STATELESS} is spoken here", identity, data)
+
+
+def is_older(name: str, value: object) -> bool:
+    """Whether clients of the handshake know such a member: structured content was an object."""
+    return name != "structuredContent" or isinstance(value, dict)
+
+
+def shown_number(value: object) -> object:
+    """A number as one of Python's own, None where it is far from all that is ever shown."""
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
+        return value
+    return float(value) if -_FAR < value < _FAR else None
+
+
+def notification(method: str, params: Mapping[str, Any]) -> bytes:
+    """The line of a notification."""
+    return write_line({"jsonrpc": "2.0", "method": method, "params": params})
+
+
+def error_line(identity: Id | None, code: int, message: str, data: Any = None) -> bytes:
+    """The line of an answer that is an error."""
+    # JSON-RPC asks for an id of null where none could be read.
+    if identity is None and code not in (PARSE_ERROR, INVALID_REQUEST):
+        code = INVALID_REQUEST
+    error: dict[str, Any] = {"code": code, "message": message}
+    if data is not None:
+        error["data"] = data
+    return write_line({"jsonrpc": "2.0", "id": identity, "error": error})
 
 
 class Door:
     """A connection to a client.
 
     Args:
-        info: name and version, as clients are told.
-        instructions: what a model is told about the server as a whole.
-        tools: lists the tools, as JSON; asked each time.
         changes: whether clients of the handshake are told that the list may change.
 
     Attributes:
+        info: name and version, as clients are told; None while the server behind is not known,
+            and then every request but a ping is early.
+        instructions: what a model is told about the server as a whole.
+        tools: lists the tools, as JSON; asked each time.
         stateless: how the connection speaks; None before its first request.
         open: whether calls may be made: always in the stateless way, else after the handshake.
     """
@@ -56,19 +152,19 @@ class Door:
     def __init__(
         self,
         *,
-        info: Mapping[str, Any],
         instructions: str,
-        tools: Callable[[], Sequence[Mapping[str, Any]]],
         changes: bool = False,
+        info: Mapping[str, Any] | None = None,
+        tools: Callable[[], Sequence[Mapping[str, Any]]] = tuple,
     ) -> None:
-        self._info = info
-        self._instructions = instructions
-        self._tools = tools
+        self.info = info
+        self.tools = tools
+        self.instructions = instructions
         self._changes = changes
         self.stateless: bool | None = None
         self.open = False
 
-    def take(self, line: bytes | None) -> bytes | Call | Cancelled | None:
+    def take(self, line: bytes | None) -> bytes | Call | Cancelled | Early | None:
         """A line of the client's: the answer to it, or the call or the cancellation that it is."""
         if line is None:
             return error_line(None, INVALID_REQUEST, "a line that is too long")
@@ -78,7 +174,11 @@ class Door:
             message = read_line(line)
             if isinstance(message, Answer):
                 return None  # nothing was asked
-            return self._notified(message) if message.identity is None else self._asked(message)
+            if message.identity is None:
+                return self._notified(message)
+            if self.info is None and (message.method != "ping" or _is_enveloped(message)):
+                return Early(identity=message.identity)
+            return self._asked(message)
         except Unreadable as error:
             return error_line(error.identity, error.code, str(error), error.data)
 
@@ -94,7 +194,7 @@ class Door:
             if name in result and (self.stateless or is_older(name, result[name].value))
         ]
         if self.stateless:
-            parts.append(dumps(stamped({}, self._info))[1:-1])
+            parts.append(dumps(stamped({}, self._server))[1:-1])
         return write_line(
             {"jsonrpc": "2.0", "id": call.identity}, result="{" + ",".join(parts) + "}"
         )
@@ -117,13 +217,15 @@ class Door:
         """Word that the list of tools is another one."""
         return notification("notifications/tools/list_changed", {})
 
+    @property
+    def _server(self) -> Mapping[str, Any]:
+        return {} if self.info is None else self.info
+
     def _notified(self, message: Request) -> Cancelled | None:
         if message.method != "notifications/cancelled":
             return None
         identity = message.params.get("requestId")
-        if not isinstance(identity, str | int) or isinstance(identity, bool):
-            return None
-        return Cancelled(identity=identity)
+        return Cancelled(identity=identity) if is_id(identity) else None
 
     def _asked(self, message: Request) -> bytes | Call:
         self._settle(message)
@@ -145,8 +247,7 @@ class Door:
     def _settle(self, message: Request) -> None:
         """Hold the connection to the way of its first request."""
         meta = message.params.get("_meta")
-        enveloped = isinstance(meta, dict) and VERSION_KEY in meta
-        stateless = enveloped and message.method != "initialize"
+        stateless = _is_enveloped(message) and message.method != "initialize"
         if self.stateless is None and (stateless or message.method != "ping"):
             self.stateless = stateless
         if self.stateless and message.method == "initialize":
@@ -158,10 +259,14 @@ class Door:
                 INVALID_REQUEST, "this connection began with a handshake", message.identity
             )
         if isinstance(meta, dict) and stateless:
-            check_envelope(meta, message.identity)
+            try:
+                check_envelope(meta, message.identity)
+            except Unreadable:
+                # Whoever was refused may still begin with either way.
+                self.stateless = self.stateless if self.open else None
+                raise
             self.open = True
         elif not self.open and message.method not in ("initialize", "ping"):
-            # Whoever was refused may still begin with either way.
             self.stateless = None
             raise Unreadable(INVALID_REQUEST, "not initialized", message.identity)
 
@@ -176,8 +281,8 @@ class Door:
         return {
             "protocolVersion": wanted if wanted in HANDSHAKE else HANDSHAKE[-1],
             "capabilities": {"tools": {"listChanged": True} if self._changes else {}},
-            "serverInfo": dict(self._info),
-            "instructions": self._instructions,
+            "serverInfo": dict(self._server),
+            "instructions": self.instructions,
         }
 
     def _discovered(self) -> dict[str, Any]:
@@ -185,16 +290,21 @@ class Door:
             {
                 "supportedVersions": [STATELESS],
                 "capabilities": {"tools": {}},
-                "instructions": self._instructions,
+                "instructions": self.instructions,
             }
         )
 
     def _listed(self, message: Request) -> dict[str, Any]:
         if "cursor" in message.params:
             raise Unreadable(INVALID_PARAMS, "the list has one page", message.identity)
-        listed = {"tools": list(self._tools())}
+        listed = {"tools": list(self.tools())}
         return cacheable(listed) if self.stateless else listed
 
     def _answered(self, identity: Id, result: Mapping[str, Any]) -> bytes:
-        whole = stamped(result, self._info) if self.stateless else result
+        whole = stamped(result, self._server) if self.stateless else result
         return write_line({"jsonrpc": "2.0", "id": identity, "result": whole})
+
+
+def _is_enveloped(message: Request) -> bool:
+    meta = message.params.get("_meta")
+    return isinstance(meta, dict) and VERSION_KEY in meta

@@ -6,23 +6,25 @@ every tool of the grammar.  Cost: that of the server's start; then the relay's.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from tcc_certs.core.model import Core
 from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.mcp.calls import Tool
 from tcc_runtime.mcp.door import Door
-from tcc_runtime.mcp.lines import MAX_CLIENT_LINE
 from tcc_runtime.mcp.lock import check_tools, tool_digest
 from tcc_runtime.mcp.narrowed import tools_of
-from tcc_runtime.mcp.pipes import Pipe
-from tcc_runtime.mcp.relay import Relay
-from tcc_runtime.mcp.signals import Stopping
-from tcc_runtime.mcp.under_way import Tool
-from tcc_runtime.mcp.upstream import Protocol, Upstream
+from tcc_runtime.mcp.pipes import MAX_CLIENT_LINE, Pipe, Stopping
+from tcc_runtime.mcp.relay import POLL, Relay, Served
+from tcc_runtime.mcp.upstream import Protocol, Steps, Upstream
 
 _CONNECT_SECONDS = 60.0
+_LAST = 0.7  # seconds after we were asked to stop, for the end of the session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,7 @@ class Guarded:
         command: the program of the server and its arguments.
         locked: digests of its tools by name; None takes them as they are at the start.
         seconds: how long a call may take before its outcome is unknown.
+        finishes: whether the session ends with the connection, where a plan may end.
         masks: whether clients of the handshake see only the tools that may be called now.
         protocol: how the server is spoken to.
         version: ours, which both sides are told.
@@ -41,15 +44,21 @@ class Guarded:
     command: Sequence[str]
     locked: Mapping[str, str] | None
     seconds: float
+    finishes: bool
     masks: bool
     protocol: Protocol
     version: str
 
 
-def guard(gate: Gate, how: Guarded, note: Callable[[str], None]) -> str | None:
+def guard(
+    open_gate: Callable[[], Gate | None], how: Guarded, note: Callable[[str], None]
+) -> str | None:
     """Relay the server over our own standard input and output, until the client is gone.
 
+    A session that nothing was relayed for is taken back, where it was begun here.
+
     Args:
+        open_gate: takes the ledger up; None while another process has its lock.
         note: is told, for people, what went wrong.
 
     Returns:
@@ -59,55 +68,103 @@ def guard(gate: Gate, how: Guarded, note: Callable[[str], None]) -> str | None:
         ServerError: the server cannot be started, or is not understood.
         ServerDrift: its tools are not those that were locked, or that the grammar names.
     """
-    upstream = Upstream(how.command, seconds=_CONNECT_SECONDS, version=how.version)
-    try:
-        upstream.connect(how.protocol)
-        listed = upstream.tools()
+    door = Door(instructions="", changes=how.masks)
+    with Stopping() as stopping:
+        relay = Relay(
+            client=Pipe(0, 1, MAX_CLIENT_LINE),
+            door=door,
+            stopping=stopping,
+            seconds=how.seconds,
+            note=note,
+        )
+        start = _Start(relay, door, how, stopping)
+        try:
+            return relay.run(start.steps(open_gate))
+        finally:
+            if relay.upstream is not None:
+                relay.upstream.close(stopping)
+            start.end()
+
+
+class _Start:
+    """What a relay begins with: the session, then the server, then its tools."""
+
+    def __init__(self, relay: Relay, door: Door, how: Guarded, stopping: Stopping) -> None:
+        self._relay = relay
+        self._door = door
+        self._how = how
+        self._stopping = stopping
+        self._gate: Gate | None = None
+
+    def steps(self, open_gate: Callable[[], Gate | None]) -> Steps[None]:
+        """Go through it; what waits is waited for in the relay's loop."""
+        relay, how = self._relay, self._how
+        while True:
+            with self._stopping.at_once():
+                gate = self._gate = open_gate()
+            if gate is not None:
+                break
+            yield None
+        upstream = Upstream(how.command, seconds=_CONNECT_SECONDS, version=how.version)
+        relay.upstream = upstream
+        yield from upstream.connecting(how.protocol)
+        listed = yield from upstream.listing()
         artifact = gate.artifact
         shown = tools_of(artifact.core, artifact.texts, listed)
         check_tools(tuple(shown), listed, how.locked)
-        relay = _relay(gate, how, upstream, shown, listed, note)
-        with Stopping() as stopping:
-            return relay.run(stopping)
-    finally:
-        upstream.close()
+        locked = {tool["name"]: tool_digest(tool) for tool in listed if tool["name"] in shown}
 
+        def look() -> Steps[None]:
+            check_tools(tuple(shown), (yield from upstream.listing()), locked)
 
-def _relay(
-    gate: Gate,
-    how: Guarded,
-    upstream: Upstream,
-    shown: Mapping[str, Mapping[str, Any]],
-    listed: Sequence[Mapping[str, Any]],
-    note: Callable[[str], None],
-) -> Relay:
-    locked = {tool["name"]: tool_digest(tool) for tool in listed if tool["name"] in shown}
-    name = gate.artifact.core.name
+        self._present(gate, upstream, shown)
+        masked = gate.tools if how.masks else None
+        tools = _known(artifact.core)
+        relay.serve(Served(session=gate, tools=tools, masked=masked, look=look))
 
-    def tools() -> Sequence[Mapping[str, Any]]:
-        if door.stateless:
-            return tuple(shown.values())
-        visible = frozenset(gate.tools()) if how.masks else shown.keys()
-        return [_older(tool) for tool in shown.values() if tool["name"] in visible]
+    def _present(
+        self, gate: Gate, upstream: Upstream, shown: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        """Say at the door who is behind it."""
+        door, masks = self._door, self._how.masks
 
-    door = Door(
-        info=_info(upstream.info),
-        instructions=f"Calls are held to the grammar {name}: what no plan allows is refused, and "
-        "the refusal says what is allowed instead. Make one call at a time.",
-        tools=tools,
-        changes=how.masks,
-    )
-    return Relay(
-        session=gate,
-        upstream=upstream,
-        client=Pipe(0, 1, MAX_CLIENT_LINE),
-        door=door,
-        tools=_known(gate.artifact.core),
-        seconds=how.seconds,
-        masked=gate.tools if how.masks else None,
-        check=lambda: check_tools(tuple(shown), upstream.tools(), locked),
-        note=note,
-    )
+        def tools() -> Sequence[Mapping[str, Any]]:
+            if door.stateless:
+                return tuple(shown.values())
+            visible = frozenset(gate.tools()) if masks else shown.keys()
+            return [_older(tool) for tool in shown.values() if tool["name"] in visible]
+
+        door.instructions = (
+            f"Calls are held to the grammar {gate.artifact.core.name}: what no plan allows is "
+            "refused, and the refusal says what is allowed instead. Make one call at a time."
+        )
+        door.tools = tools
+        door.info = _info(upstream.info)
+
+    def end(self) -> None:
+        """Let go of the session: taken back, ended, or to be gone on with."""
+        gate = self._gate
+        if gate is None:
+            return
+        try:
+            if self._relay.served is None:
+                gate.withdraw()
+            elif self._how.finishes:
+                self._finish(gate)
+        finally:
+            gate.close()
+
+    def _finish(self, gate: Gate) -> None:
+        """End the session where it may end; another's lock is waited for until we have to stop."""
+        while gate.may_finish:
+            with suppress(Refused):
+                turn = gate.try_turn()
+                if turn is not None:
+                    gate.finish(turn=turn)
+                    return
+            if time.monotonic() >= self._stopping.until(POLL, _LAST):
+                return
+            time.sleep(POLL)
 
 
 def _known(core: Core) -> Mapping[str, Tool]:

@@ -1,23 +1,72 @@
-"""Two pipes to another process: lines in, lines out, and nothing that waits on a slow reader.
+"""Pipes to other processes: bytes to lines, lines out, signals, and nothing that waits.
 
-Pipes are read and written where `poll` says that they can be, and written by so few bytes at a time
-that a write cannot block; so no flag is set on a pipe that another process may share.  POSIX only:
-poll takes no pipes elsewhere.
+A message is one line.  A line that is too long is thrown away as it comes in and reported once; a
+line that the end of the pipe cuts off is no line, so that half a message is never acted on.  Pipes
+are read and written where `poll` says that they can be, and written by so few bytes at a time that
+a write cannot block; so no flag is set on a pipe that another process may share.  POSIX only: poll
+takes no pipes elsewhere.  Cost: linear in the bytes, bounded in memory, whatever is sent.
 """
 
 from __future__ import annotations
 
 import os
 import select
+import signal
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType, TracebackType
 
-from tcc_runtime.mcp.lines import Lines
+MAX_CLIENT_LINE = 4 << 20
+MAX_SERVER_LINE = 16 << 20
 
 _CHUNK = 1 << 16
 _UNBLOCKED = min(select.PIPE_BUF, 4096)
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
 _GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
+_NUMBERS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Lines:
+    """Cuts a stream of bytes into lines.
+
+    Args:
+        most: bytes that a line may have.
+    """
+
+    __slots__ = ("_most", "_rest", "_seen", "_skipping")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._rest = bytearray()
+        self._seen = 0  # of `_rest`, how much is known to hold no line feed
+        self._skipping = False
+
+    def feed(self, data: bytes) -> list[bytes | None]:
+        """The lines that `data` completes, without their ends; None for one that is too long."""
+        found: list[bytes | None] = []
+        self._rest += data
+        start = 0
+        while (end := self._rest.find(b"\n", max(start, self._seen))) >= 0:
+            if self._skipping:
+                self._skipping = False
+            else:
+                found.append(self._line(start, end))
+            start = end + 1
+        del self._rest[:start]
+        if self._skipping or len(self._rest) > self._most:
+            if not self._skipping:
+                found.append(None)
+            self._skipping = True
+            self._rest.clear()
+        self._seen = len(self._rest)
+        return found
+
+    def _line(self, start: int, end: int) -> bytes | None:
+        if end - start > self._most:
+            return None
+        return bytes(self._rest[start:end]).removesuffix(b"\r")
 
 
 class Pipe:
@@ -110,3 +159,69 @@ def ready(pipes: Sequence[Pipe], seconds: float | None, wakes: int | None = None
         if not (pipe.ended or pipe.paused) and found.get(pipe.reads, 0) & (_READABLE | _GONE):
             readable.append(pipe)
     return readable
+
+
+class StopNow(BaseException):
+    """SIGTERM or SIGINT came where it ends a step at once."""
+
+
+class Stopping:
+    """SIGTERM and SIGINT as something to be read, so that they cut no step in two.
+
+    The handlers only note that one came; a descriptor becomes readable, so a wait ends at once.  A
+    second one ends the process as it would have without them.  A context manager, for the main
+    thread.
+
+    Attributes:
+        asked: whether the process was asked to stop.
+        wakes: a descriptor that can be read from then on.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._raises = False
+        self._since = 0.0
+        self.wakes, self._writes = os.pipe()
+        os.set_blocking(self._writes, False)
+
+    def __enter__(self) -> Stopping:
+        self._before = [signal.signal(number, self._note) for number in _NUMBERS]
+        self._wakeup = signal.set_wakeup_fd(self._writes, warn_on_full_buffer=False)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        signal.set_wakeup_fd(self._wakeup)
+        for number, handler in zip(_NUMBERS, self._before, strict=True):
+            signal.signal(number, handler)
+        os.close(self.wakes)
+        os.close(self._writes)
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """A block that a signal breaks off, with :class:`StopNow`: one that undoes what it did."""
+        if self.asked:
+            raise StopNow
+        self._raises = True
+        try:
+            yield
+        finally:
+            self._raises = False
+
+    def until(self, seconds: float, asked: float) -> float:
+        """When to give something up: `seconds` from now, or `asked` after the process was asked."""
+        now = time.monotonic()
+        return min(now + seconds, self._since + asked) if self.asked else now + seconds
+
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        if self.asked:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        self._since = time.monotonic()
+        self.asked = True
+        if self._raises:
+            raise StopNow

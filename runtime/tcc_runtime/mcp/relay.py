@@ -1,4 +1,11 @@
-"""The relay: a server held to a grammar, as a server of its own, one line at a time.
+"""The relay: a server held to a grammar, as a server of its own, in one loop.
+
+A turn of the loop reads what either side has sent and then does at most one thing: it goes on with
+what is asked of the server (its start, its list of tools), takes the turn of the session, decides
+one call.  Nothing waits outside of it: a lock that another process has is looked at again and
+again, the server's answers are waited for with everything else.  Right before a call is decided,
+with the session's turn in hand, the client is read once more, so that a call is not made that was
+cancelled, or whose client is gone, while it waited.
 
 What a client says is read strictly and taken from an allow-list; a call goes on only with a permit
 of the gate, written anew from the values that were checked, under an id of ours.  One call is under
@@ -10,201 +17,262 @@ Cost: a few system calls and the gate's, a message; memory is bounded by the lon
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 from tcc_runtime.errors import LedgerError, ServerDrift, ServerError
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.mcp.door import Door
-from tcc_runtime.mcp.late import Late
-from tcc_runtime.mcp.messages import Call, Cancelled
-from tcc_runtime.mcp.outcomes import Ending, ending_of, unknown
-from tcc_runtime.mcp.pipes import Pipe, ready
+from tcc_runtime.gate.turns import Ticket
+from tcc_runtime.mcp.calls import Ending, Late, Open, Tool, Waiting, ending_of, record, unknown
+from tcc_runtime.mcp.door import Call, Cancelled, Door, Early, error_line
+from tcc_runtime.mcp.pipes import MAX_CLIENT_LINE, Pipe, StopNow, Stopping, ready
 from tcc_runtime.mcp.session import Session, error_result, is_kept, plain, refusal_result
-from tcc_runtime.mcp.signals import Stopping
-from tcc_runtime.mcp.under_way import Open, Tool, record
-from tcc_runtime.mcp.upstream import Upstream
-from tcc_runtime.mcp.waiting import Waiting
+from tcc_runtime.mcp.upstream import Ask, Steps, Upstream
 from tcc_runtime.mcp.wire import (
     BUSY,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     Answer,
+    Id,
     Request,
     Unreadable,
     read_line,
 )
 
+STOPPED = "asked to stop"
+POLL = 0.005  # seconds between two looks at a lock that another process has
+_GONE = "the client is gone"
 _FULL = 1 << 20
+_LINES = 64  # of the client, in one turn of the loop
+_READS = 16  # of 64 KiB: as much as a pipe holds
+_IN_A_ROW = 8  # calls, before the ledger is left to others for a while
+_FLUSH = (1.0, 0.2)  # seconds for the last answers; where we were asked to stop
+_MOST_EARLY = 256
+_MOST_BYTES = 2 * MAX_CLIENT_LINE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What the start of a relay gives.
+
+    Attributes:
+        session: the gate's.
+        tools: those of the grammar by name.
+        masked: says which tools may be called now, where clients are told; else None.
+        look: whether the server's tools are still those that were there at the start.
+    """
+
+    session: Session
+    tools: Mapping[str, Tool]
+    masked: Callable[[], Sequence[str]] | None
+    look: Callable[[], Steps[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """Steps that are gone through: what they wait for, under which id, until when."""
+
+    steps: Steps[None]
+    ask: Ask | None
+    identity: int
+    until: float
 
 
 class Relay:
     """Between one client and one server.
 
     Args:
-        session: the gate's.
-        upstream: a server that is connected.
         client: the pipes to the client.
         door: how the client is spoken to.
-        tools: those of the grammar by name.
+        stopping: whether the process is asked to stop.
         seconds: how long a call may take.
-        masked: says which tools may be called now, where clients are told; else None.
-        check: looks whether the server's tools are still those that were locked.
         note: is told, for people, what went wrong.
+
+    Attributes:
+        upstream: the server; None before it is started.
+        served: what is relayed; None while the start is under way.
     """
 
     def __init__(
         self,
         *,
-        session: Session,
-        upstream: Upstream,
         client: Pipe,
         door: Door,
-        tools: Mapping[str, Tool],
+        stopping: Stopping,
         seconds: float,
-        masked: Callable[[], Sequence[str]] | None,
-        check: Callable[[], None],
         note: Callable[[str], None],
     ) -> None:
-        self._session = session
-        self._upstream = upstream
+        self.upstream: Upstream | None = None
+        self.served: Served | None = None
         self._client = client
         self._door = door
-        self._tools = tools
+        self._stopping = stopping
         self._seconds = seconds
-        self._masked = masked
-        self._shown = None if masked is None else masked()
-        self._check = check
         self._note = note
+        self._lines: deque[bytes | None] = deque()
+        self._early: deque[tuple[Id, bytes]] = deque()
         self._waiting = Waiting()
+        self._late: Late | None = None
         self._open: Open | None = None
-        self._late = Late(session, tools, note)
-        upstream.aside = self.aside
+        self._task: _Task | None = None
+        self._again = 0.0  # when the session's turn is asked for again
+        self._in_a_row = 0
+        self._shown: Sequence[str] | None = None
         self._doubtful = False
+        self._looked: Call | None = None  # the call for which the tools were looked at again
         self._stopped: str | None = None
 
-    def run(self, stopping: Stopping) -> str | None:
-        """Relay until the client is gone and answered; why it ended early, where it did."""
-        trouble = None
-        while trouble is None and not self._is_over():
-            if self._open is None:
-                self._late.resolve()
-            self._begin_next()
-            self._client.paused = self._client.waiting > _FULL
-            self._upstream.pipe.paused = self._client.waiting > 32 * _FULL
-            pipes = (self._client, self._upstream.pipe)
-            for pipe in ready(pipes, self._left(), stopping.wakes):
-                for line in pipe.read():
-                    (self._from_client if pipe is self._client else self._from_server)(line)
-            trouble = self._trouble(stopping)
-        self._leave(trouble or "the client is gone")
+    def run(self, start: Steps[None]) -> str | None:
+        """Go through the start, then relay until the client is gone and answered.
+
+        Args:
+            start: sets `upstream`, and ends with :meth:`serve`.
+
+        Returns:
+            why it ended early, where it did.
+
+        Raises:
+            ServerError, ServerDrift: as the start does.
+        """
+        trouble: str | None = None
+        try:
+            self._begin_steps(start)
+            while trouble is None and not self._is_over():
+                self._hear(self._left())
+                trouble = self._trouble()
+                if trouble is None:
+                    self._step()
+        except StopNow:
+            trouble = STOPPED
+        except (ServerDrift, ServerError):
+            self._leave("the server cannot be relayed")
+            raise
+        self._leave(trouble or _GONE)
         return trouble
+
+    def serve(self, served: Served) -> None:
+        """The start is over: what came early is answered now."""
+        self.served = served
+        self._late = Late(served.session, served.tools, self._note)
+        self._shown = None if served.masked is None else served.masked()
+        self._lines.extendleft(line for _, line in reversed(self._early))
+        self._early.clear()
 
     def _is_over(self) -> bool:
         if self._client.broken:
             return True
-        idle = self._open is None and not self._waiting and not self._client.waiting
-        return self._client.ended and idle
+        if not self._client.ended:
+            return False
+        if self.served is None:
+            # Who is gone waits for no ledger; a server that was started is looked at to the end.
+            return self.upstream is None
+        busy = self._open or self._waiting or self._lines or self._client.waiting
+        return not busy
+
+    def _is_full(self) -> bool:
+        """Whether the client does not read what was sent to it: then nothing is read of it."""
+        return self._client.waiting > _FULL
 
     def _left(self) -> float | None:
         """Seconds until something is to be done though nothing comes."""
-        return None if self._open is None else max(0.0, self._open.until - time.monotonic())
+        times = []
+        if self._open is not None:
+            times.append(self._open.until)
+        if self._task is not None:
+            times.append(self._task.until)
+        if not self._is_full():
+            if self._lines:
+                return 0.0
+            if self._open is None and self._task is None and (self._waiting or self._late):
+                times.append(self._again)
+        return max(0.0, min(times) - time.monotonic()) if times else None
 
-    def _trouble(self, stopping: Stopping) -> str | None:
-        if self._open is not None and time.monotonic() >= self._open.until:
-            self._upstream.notify("notifications/cancelled", {"requestId": self._open.identity})
-            self._settle(unknown(f"there was no answer in {self._seconds:g} s"))
-        if stopping.asked:
-            return "asked to stop"
-        if self._upstream.pipe.ended or self._upstream.pipe.broken:
-            return "the server ended"
-        return None
+    def _trouble(self) -> str | None:
+        if self._stopping.asked:
+            return STOPPED
+        upstream = self.upstream
+        if upstream is None or not (upstream.pipe.ended or upstream.pipe.broken):
+            return None
+        if self._task is not None and self._task.ask is not None:
+            what = f"the server ended before it answered {self._task.ask.method}"
+            self._throw(ServerError(what))
+        return "the server ended"
 
     def _leave(self, reason: str) -> None:
         """Settle what is open, and answer what waits, as far as the client still takes it."""
         if self._open is not None:
             self._settle(unknown(reason))
+        for identity, _ in self._early:
+            self._client.send(error_line(identity, INTERNAL_ERROR, f"not called: {reason}"))
         for call in self._waiting.empty():
-            self._client.send(self._door.refused(call, INTERNAL_ERROR, f"not called: {reason}"))
-        until = time.monotonic() + 1
-        while self._client.waiting and not self._client.broken and time.monotonic() < until:
-            self._client.paused = True
-            ready((self._client,), until - time.monotonic())
+            self._refuse(call, INTERNAL_ERROR, f"not called: {reason}")
+        if self.served is not None:
+            while self._late and (turn := self._turn(self.served.session)) is not None:
+                self._late.resolve(turn)
+        until = time.monotonic() + _FLUSH[0]
+        self._client.paused = True
+        while self._client.waiting and not self._client.broken:
+            left = min(until, self._stopping.until(*_FLUSH)) - time.monotonic()
+            if left <= 0:
+                break
+            ready((self._client,), min(left, 0.05))
+
+    # What comes.
+
+    def _hear(self, seconds: float | None) -> bool:
+        """Read what is there, `seconds` later at most; whether the client had sent something."""
+        client, pipes = self._client, [self._client]
+        client.paused = self._is_full() or len(self._lines) > _LINES
+        if self.upstream is not None:
+            self.upstream.pipe.paused = client.waiting > 32 * _FULL
+            pipes.append(self.upstream.pipe)
+        readable = ready(pipes, seconds, self._stopping.wakes)
+        for pipe in readable:
+            if pipe is client:
+                self._lines.extend(pipe.read())
+            else:
+                for line in pipe.read():
+                    self._from_server(line)
+        for _ in range(_LINES):
+            if not self._lines or self._is_full():
+                break
+            self._from_client(self._lines.popleft())
+        return client in readable
 
     def _from_client(self, line: bytes | None) -> None:
         taken = self._door.take(line)
+        size = 0 if line is None else len(line)
         if isinstance(taken, bytes):
             self._client.send(taken)
         elif isinstance(taken, Cancelled):
             self._cancel(taken)
+        elif isinstance(taken, Early):
+            self._keep(taken.identity, line or b"")
         elif taken is not None:
-            self._queue(taken, 0 if line is None else len(line))
+            reason = self._waiting.add(taken, size, None if self._open is None else self._open.call)
+            if reason is not None:
+                self._refuse(taken, BUSY, reason)
 
-    def _queue(self, call: Call, size: int) -> None:
-        reason = self._waiting.add(call, size, None if self._open is None else self._open.call)
-        if reason is not None:
-            self._client.send(self._door.refused(call, BUSY, reason))
+    def _keep(self, identity: Id, line: bytes) -> None:
+        """Keep a request until the server is known; bounded as calls that wait are."""
+        size = sum(len(known) for _, known in self._early) + len(line)
+        if len(self._early) >= _MOST_EARLY or size > _MOST_BYTES:
+            self._client.send(error_line(identity, BUSY, "too many calls wait; not called"))
+        else:
+            self._early.append((identity, line))
 
     def _cancel(self, cancelled: Cancelled) -> None:
         """A call that waits is never made; one under way is unknown.  Neither is answered."""
-        opened = self._open
-        if self._waiting.drop(cancelled.identity):
+        opened, identity = self._open, cancelled.identity
+        self._early = deque(early for early in self._early if early[0] != identity)
+        if self._waiting.drop(identity):
             return
-        if opened is not None and opened.call.identity == cancelled.identity:
-            self._upstream.notify("notifications/cancelled", {"requestId": opened.identity})
+        if opened is not None and opened.call.identity == identity:
+            self._tell_cancelled(opened)
             self._settle(unknown("the client cancelled it"), answered=False)
-
-    def _begin_next(self) -> None:
-        """Make the first call that waits and is allowed."""
-        while self._open is None and self._waiting:
-            self._look_again()
-            self._begin(self._waiting.take())
-
-    def _begin(self, call: Call) -> None:
-        stopped = self._stopped or self._late.trouble
-        if stopped is not None:
-            self._client.send(self._door.refused(call, INTERNAL_ERROR, f"not called: {stopped}"))
-            return
-        if self._upstream.pipe.waiting > _FULL:
-            what = "not called: the server does not read what was sent to it"
-            self._client.send(self._door.refused(call, BUSY, what))
-            return
-        leave = ExitStack()
-        try:
-            permit = leave.enter_context(self._session.call(call.tool, call.arguments))
-        except Refused as refusal:
-            self._client.send(self._door.answer(call, refusal_result(refusal)))
-            return
-        if not is_kept(call.arguments):
-            what = "a number of which the server would get another one"
-            with leave:
-                permit.failed(what)
-            self._client.send(self._door.refused(call, INVALID_PARAMS, f"not called: {what}"))
-            return
-        params: dict[str, Any] = {"name": call.tool, "arguments": plain(call.arguments)}
-        meta: dict[str, Any] = {}
-        if call.token is not None:
-            meta["progressToken"] = self._upstream.next_identity
-        if permit.model:
-            # A session that was begun with a budget: the ledger names who makes the call.
-            meta["tcc/model"] = permit.model
-        if meta:
-            params["_meta"] = meta
-        identity = self._upstream.request("tools/call", params)
-        until = time.monotonic() + self._seconds
-        self._open = Open(call=call, permit=permit, identity=identity, until=until, leave=leave)
-
-    def _look_again(self) -> None:
-        """After the server said that its list changed: is what was locked still there?"""
-        if not self._doubtful or self._stopped is not None:
-            return
-        self._doubtful = False
-        try:
-            self._check()
-        except (ServerDrift, ServerError) as error:
-            self._stopped = f"the server's tools have changed: {error}"
-            self._note(self._stopped)
 
     def _from_server(self, line: bytes | None) -> None:
         if line is None:
@@ -217,22 +285,21 @@ class Relay:
             if line.lstrip()[:1] in (b"{", b"["):
                 self._unreadable(f"a line that is refused: {error}")
             return
-        self.aside(message)
-
-    def aside(self, message: Request | Answer) -> None:
-        """What the server sends: the answer that is waited for, one that is late, or a notice."""
         if isinstance(message, Request):
             self._told(message)
+        elif self._task is not None and message.identity == self._task.identity:
+            self._go_on(self._task, message)
         elif self._open is not None and message.identity == self._open.identity:
-            tool = self._tools.get(self._open.call.tool, Tool())
-            self._settle(ending_of(message, tool.errors_failed), answer=message)
-        else:
+            errors_failed = self._tool(self._open).errors_failed
+            self._settle(ending_of(message, errors_failed), answer=message)
+        elif self._late is not None:
             self._late.take(message)
 
     def _told(self, message: Request) -> None:
         opened = self._open
         if message.identity is not None:
-            self._upstream.refuse(message)
+            if self.upstream is not None:
+                self.upstream.refuse(message)
         elif message.method == "notifications/tools/list_changed":
             self._doubtful = True
         elif message.method == "notifications/progress" and opened is not None:
@@ -241,9 +308,160 @@ class Relay:
                 self._client.send(self._door.progress(opened.call, message.params))
 
     def _unreadable(self, what: str) -> None:
-        self._note(f"the server sent {what}")
+        """A line that may have been the answer to whatever is waited for."""
+        if self._task is not None and self._task.ask is not None:
+            self._throw(ServerError(f"the server sent {what}"))
+        else:
+            self._note(f"the server sent {what}")
         if self._open is not None:
             self._settle(unknown(f"the server sent {what}"))
+
+    # Steps that ask the server: one thing at a time.
+
+    def _begin_steps(self, steps: Steps[None]) -> None:
+        self._go_on(_Task(steps=steps, ask=None, identity=0, until=0.0), None)
+
+    def _go_on(self, task: _Task, answer: Answer | None) -> None:
+        """Go on with the steps until they wait again, or are over."""
+        self._task = None
+        try:
+            ask = next(task.steps) if answer is None else task.steps.send(answer)
+        except StopIteration:
+            return
+        identity, until = 0, time.monotonic() + POLL
+        if ask is not None and self.upstream is not None:
+            identity = self.upstream.request(ask.method, ask.params)
+            until = time.monotonic() + self.upstream.seconds
+        self._task = _Task(steps=task.steps, ask=ask, identity=identity, until=until)
+
+    def _throw(self, error: ServerError) -> None:
+        """The steps do not get the answer that they wait for."""
+        task, self._task = self._task, None
+        if task is not None:
+            try:
+                task.steps.throw(error)
+            except StopIteration:
+                return
+
+    def _look_again(self, served: Served) -> Steps[None]:
+        """After the server said that its list changed: is what was locked still there?"""
+        try:
+            yield from served.look()
+        except (ServerDrift, ServerError) as error:
+            self._stopped = f"the server's tools have changed: {error}"
+            self._note(self._stopped)
+
+    # What is done.
+
+    def _step(self) -> None:
+        """At most one thing, so that both sides are read before the next one."""
+        now = time.monotonic()
+        if self._client.ended and not self._lines:
+            for call in self._waiting.empty():
+                self._refuse(call, INTERNAL_ERROR, f"not called: {_GONE}")
+        if self._task is not None:
+            self._step_of_task(self._task, now)
+        elif self._open is not None:
+            if now >= self._open.until:
+                self._tell_cancelled(self._open)
+                self._settle(unknown(f"there was no answer in {self._seconds:g} s"))
+        elif self.served is None or self._lines or now < self._again:
+            return
+        elif self._late or (self._waiting and not self._is_full() and self._is_ready()):
+            self._with_turn(self.served)
+
+    def _step_of_task(self, task: _Task, now: float) -> None:
+        if now < task.until:
+            return
+        if task.ask is None or self.upstream is None:
+            self._go_on(task, None)
+        else:
+            self._throw(self.upstream.late(task.ask))
+
+    def _is_ready(self) -> bool:
+        """Whether the first call that waits is to be decided; else what is in its way is done."""
+        stopped = self._stopped or (None if self._late is None else self._late.trouble)
+        if stopped is not None:
+            self._refuse(self._waiting.take(), INTERNAL_ERROR, f"not called: {stopped}")
+            return False
+        if self.upstream is not None and self.upstream.pipe.waiting > _FULL:
+            what = "not called: the server does not read what was sent to it"
+            self._refuse(self._waiting.take(), BUSY, what)
+            return False
+        if self._is_doubtful() and self.served is not None:
+            self._doubtful = False
+            self._looked = self._waiting.first
+            self._begin_steps(self._look_again(self.served))
+            return False
+        return True
+
+    def _is_doubtful(self) -> bool:
+        """Whether tools are to be looked at before this call; for one call they are once."""
+        return self._doubtful and bool(self._waiting) and self._looked is not self._waiting.first
+
+    def _turn(self, session: Session) -> Ticket | None:
+        """The session's turn; None while another has it, or where the ledger has failed."""
+        try:
+            return session.try_turn()
+        except Refused as refusal:
+            if self._waiting:
+                call = self._waiting.take()
+                self._client.send(self._door.answer(call, refusal_result(refusal)))
+            elif self._late is not None:
+                self._late.forget()
+            return None
+
+    def _with_turn(self, served: Served) -> None:
+        """Take the turn, and resolve what was answered late, or decide the first call."""
+        turn = self._turn(served.session)
+        if turn is None:
+            self._again = time.monotonic() + POLL
+            return
+        if self._late:
+            self._late.resolve(turn)
+            self._tell_changes()
+            return
+        for _ in range(_READS):
+            if not self._hear(0.0):
+                break
+        ends = self._client.ended or self._client.broken or self._trouble() is not None
+        if ends or self._lines or self._late or self._is_doubtful() or not self._waiting:
+            served.session.give_back(turn)
+        else:
+            self._begin(self._waiting.take(), served.session, turn)
+
+    def _begin(self, call: Call, session: Session, turn: Ticket) -> None:
+        """Decide a call, and make it where it is allowed."""
+        if self.upstream is None:
+            return
+        leave = ExitStack()
+        try:
+            permit = leave.enter_context(session.call(call.tool, call.arguments, turn=turn))
+        except Refused as refusal:
+            self._client.send(self._door.answer(call, refusal_result(refusal)))
+            return
+        if not is_kept(call.arguments):
+            what = "a number of which the server would get another one"
+            with leave:
+                permit.failed(what)
+            self._refuse(call, INVALID_PARAMS, f"not called: {what}")
+            return
+        params: dict[str, Any] = {"name": call.tool, "arguments": plain(call.arguments)}
+        meta: dict[str, Any] = {}
+        if call.token is not None:
+            meta["progressToken"] = self.upstream.next_identity
+        if permit.model:
+            # A session that was begun with a budget: the ledger names who makes the call.
+            meta["tcc/model"] = permit.model
+        if meta:
+            params["_meta"] = meta
+        identity = self.upstream.request("tools/call", params)
+        until = time.monotonic() + self._seconds
+        self._open = Open(call=call, permit=permit, identity=identity, until=until, leave=leave)
+
+    def _tell_cancelled(self, opened: Open) -> None:
+        if self.upstream is not None:
+            self.upstream.notify("notifications/cancelled", {"requestId": opened.identity})
 
     def _settle(
         self, ending: Ending, *, answer: Answer | None = None, answered: bool = True
@@ -252,32 +470,47 @@ class Relay:
         opened, self._open = self._open, None
         if opened is None:
             return
-        tool = self._tools.get(opened.call.tool, Tool())
         try:
             with opened.leave:
-                record(opened.permit, ending, tool)
+                record(opened.permit, ending, self._tool(opened))
         except LedgerError as error:
             self._note(f"the outcome of call {opened.permit.seq} is not recorded: {error}")
-        if answer is None and ending.outcome == "unknown":
+        if answer is None and ending.outcome == "unknown" and self._late is not None:
             self._late.expect(opened.identity, opened.permit.seq, opened.call.tool)
         if answered:
             self._client.send(self._answer(opened, ending, answer))
         self._tell_changes()
+        self._leave_to_others()
+
+    def _leave_to_others(self) -> None:
+        """After some calls without a pause: whoever else looks at the lock finds it free."""
+        self._in_a_row = self._in_a_row + 1 if self._waiting else 0
+        if self._in_a_row >= _IN_A_ROW:
+            self._in_a_row = 0
+            self._again = time.monotonic() + 2 * POLL
 
     def _answer(self, opened: Open, ending: Ending, answer: Answer | None) -> bytes:
         if ending.result is not None:
             return self._door.relayed(opened.call, ending.result)
-        told = {"outcome": ending.outcome, "seq": opened.permit.seq, "because": ending.reason}
+        told = {"outcome": ending.outcome, "seq": opened.permit.seq, "because": ending.because}
         if answer is not None and answer.error is not None:
             return self._door.refused(opened.call, answer.error[0], answer.error[1], told)
-        said = f"It is not known whether this call happened: {ending.reason}. Do not repeat it."
+        said = f"It is not known whether this call happened: {ending.because}. Do not repeat it."
         return self._door.answer(opened.call, error_result(said, told))
+
+    def _refuse(self, call: Call, code: int, message: str) -> None:
+        self._client.send(self._door.refused(call, code, message))
+
+    def _tool(self, opened: Open) -> Tool:
+        known = None if self.served is None else self.served.tools.get(opened.call.tool)
+        return Tool() if known is None else known
 
     def _tell_changes(self) -> None:
         """Tell a client of the handshake where other tools may be called than before."""
-        if self._masked is None or self._door.stateless is not False:
+        masked = None if self.served is None else self.served.masked
+        if masked is None or self._door.stateless is not False:
             return
-        shown = self._masked()
+        shown = masked()
         if shown != self._shown:
             self._shown = shown
             self._client.send(self._door.changed())

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, Literal, Protocol
 
 from tcc_certs.values.canonical import MAX_DEPTH
+from tcc_runtime.gate.turns import Ticket
 from tcc_runtime.mcp.wire import dumps
 
 _MOST_NEXT = 24
@@ -50,19 +51,41 @@ class NextCall(Protocol):
         """Its listed arguments."""
 
 
-class Session(Protocol):
-    """A session behind a gate."""
+class Happened(Protocol):
+    """A call that was made."""
 
-    def call(self, tool: str, arguments: Mapping[str, Any]) -> AbstractContextManager[Permit]:
-        """Let a call through, or raise ``Refused``."""
+    @property
+    def outcome(self) -> str:
+        """How it ended."""
+
+
+class Session(Protocol):
+    """A session behind a gate; nothing of it waits for a lock, as a turn is had before."""
+
+    def try_turn(self) -> Ticket | None:
+        """The turn and the lock; None while another has them."""
+
+    def give_back(self, turn: Ticket) -> None:
+        """A turn that was not used."""
+
+    def call(
+        self, tool: str, arguments: Mapping[str, Any], *, turn: Ticket
+    ) -> AbstractContextManager[Permit]:
+        """Let a call through, or raise ``Refused``; the turn is given back behind it."""
 
     def resolve(
         self,
         seq: int,
         outcome: Literal["done", "failed"],
         observed: Mapping[str, Any] | None = None,
+        *,
+        turn: Ticket,
     ) -> object:
-        """Say how a call ended that was unknown."""
+        """Say how a call ended that was unknown; the turn is given back."""
+
+    @property
+    def history(self) -> Sequence[Happened]:
+        """The calls so far."""
 
     def allowed(self) -> Sequence[NextCall]:
         """The calls that plans allow now."""

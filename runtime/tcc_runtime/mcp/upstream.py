@@ -1,27 +1,35 @@
-"""The server behind: its handshake in either way of the protocol, its tools, its requests refused.
+"""The server behind: its process, its handshake in either way of the protocol, its tools.
 
-A client with no capabilities, standard library only.  Lines that are no messages are noise and are
-passed over; what was asked is waited for until a deadline.  Cost: linear in what the server sends.
+A client with no capabilities, standard library only.  What takes several requests is a generator
+that yields each one and is sent its answer: a loop with other things to do waits for them in
+between, :meth:`Upstream.connect` and :meth:`Upstream.tools` wait by themselves.
+Cost: linear in what the server sends.
 """
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from tcc_runtime.errors import ServerError
-from tcc_runtime.mcp.nesting import is_deeper
-from tcc_runtime.mcp.pipes import ready
-from tcc_runtime.mcp.process import Process
-from tcc_runtime.mcp.versions import HANDSHAKE, STATELESS, envelope
+from tcc_runtime.mcp.pipes import MAX_SERVER_LINE, Pipe, Stopping, ready
 from tcc_runtime.mcp.wire import (
+    HANDSHAKE,
     METHOD_NOT_FOUND,
+    STATELESS,
     Answer,
     Member,
     Request,
     Unreadable,
     dumps,
+    envelope,
+    is_deeper,
     read_line,
     write_line,
 )
@@ -33,6 +41,88 @@ _FULL = 1 << 20
 _MAX_PAGES = 1000
 _MAX_TOOLS = 10_000
 DEEPEST_TOOL = 100
+_GRACE = 2.0  # seconds for each way of ending a server
+_HASTE = (0.3, 0.5, 0.6)  # by when each is over after we were asked to stop ourselves
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A request to a server."""
+
+    method: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+# What takes several requests; None asks to be gone on with soon.
+Steps: TypeAlias = Generator[Ask | None, Answer, T]
+
+
+class Process:
+    """A server that runs, with pipes of its own, and is ended for certain.
+
+    It stands in a session of its own, so that whatever it has started ends with it.  What it says
+    on its standard error goes where ours goes.
+
+    Args:
+        command: the program and its arguments.
+        most: bytes that a line of it may have.
+
+    Raises:
+        ServerError: it cannot be started.
+    """
+
+    def __init__(self, command: Sequence[str], most: int = MAX_SERVER_LINE) -> None:
+        try:
+            self._process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else None
+            raise ServerError(f"cannot start {command[0]}: {reason or error}") from None
+        if self._process.stdin is None or self._process.stdout is None:
+            raise ServerError(f"cannot start {command[0]}: no pipes")
+        self._ends = (self._process.stdin, self._process.stdout)
+        self.pipe = Pipe(self._ends[1].fileno(), self._ends[0].fileno(), most)
+
+    def close(self, stopping: Stopping | None = None) -> None:
+        """End it: by the end of its input, then by a signal, then by one that it cannot refuse.
+
+        Args:
+            stopping: says whether we are asked to stop ourselves, and have less time for it.
+        """
+        for end in self._ends:
+            with suppress(OSError):
+                end.close()
+        self.pipe.ended = self.pipe.broken = True
+        for number, haste in zip((None, signal.SIGTERM, signal.SIGKILL), _HASTE, strict=True):
+            if number is not None:
+                self._signal(number)
+            if self._has_ended(_GRACE, haste, stopping):
+                break
+        self._signal(signal.SIGKILL)
+
+    def _has_ended(self, seconds: float, haste: float, stopping: Stopping | None) -> bool:
+        """Wait for its end, a short while."""
+        limit, pause = time.monotonic() + seconds, 0.001
+        while self._process.poll() is None:
+            if stopping is not None:
+                limit = min(limit, stopping.until(seconds, haste))
+            if time.monotonic() >= limit:
+                return False
+            time.sleep(pause)
+            pause = min(0.01, 2 * pause)
+        return True
+
+    def _signal(self, number: int) -> None:
+        # Its group outlives the process itself where it has started others.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
 
 
 class Upstream:
@@ -47,7 +137,7 @@ class Upstream:
         pipe: to the server.
         stateless: whether it is spoken to as since 2026-07-28.
         info: what the server says of itself.
-        aside: is given what comes while something else is waited for.
+        seconds: how long an answer may take while the connection is made, or tools are listed.
 
     Raises:
         ServerError: it cannot be started.
@@ -55,19 +145,26 @@ class Upstream:
 
     def __init__(self, command: Sequence[str], *, seconds: float, version: str) -> None:
         self._process = Process(command)
-        self._seconds = seconds
+        self.seconds = seconds
         self._version = version
         self._last = 0
         self.pipe = self._process.pipe
         self.stateless = False
         self.info: Mapping[str, Any] = {}
-        self.aside: Callable[[Request | Answer], None] = self._no_request
 
-    def close(self) -> None:
-        """End the server."""
-        self._process.close()
+    def close(self, stopping: Stopping | None = None) -> None:
+        """End the server; as of :meth:`Process.close`."""
+        self._process.close(stopping)
 
     def connect(self, protocol: Protocol = "auto") -> None:
+        """Go through :meth:`connecting`, and wait for it."""
+        self._through(self.connecting(protocol))
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Go through :meth:`listing`, and wait for it."""
+        return self._through(self.listing())
+
+    def connecting(self, protocol: Protocol = "auto") -> Steps[None]:
         """Agree on a way to speak.
 
         Args:
@@ -78,16 +175,16 @@ class Upstream:
         """
         refusal = None
         if protocol != STATELESS:
-            refusal = self._initialize()
+            refusal = yield from self._initialize()
             if refusal is None:
                 return
         if protocol != "handshake":
             self.stateless = True
-            refusal = self._discover()
+            refusal = yield from self._discover()
         if refusal is not None:
             raise ServerError(f"the server refuses the connection: {refusal}")
 
-    def tools(self) -> tuple[Tool, ...]:
+    def listing(self) -> Steps[tuple[Tool, ...]]:
         """Its tools, sorted by name.
 
         Raises:
@@ -97,9 +194,8 @@ class Upstream:
         cursors: set[str] = set()
         cursor: str | None = None
         while True:
-            result = self._result(
-                self.ask("tools/list", {} if cursor is None else {"cursor": cursor})
-            )
+            asked = {} if cursor is None else {"cursor": cursor}
+            result = _result((yield Ask(method="tools/list", params=asked)))
             for tool in _tools_of(result):
                 if tool["name"] in found:
                     raise ServerError(f"the server lists a tool twice: {tool['name']!r}")
@@ -145,18 +241,31 @@ class Upstream:
             answer["error"] = {"code": METHOD_NOT_FOUND, "message": "nothing may be asked here"}
         self.pipe.send(write_line(answer))
 
-    def ask(self, method: str, params: Mapping[str, Any]) -> Answer:
-        """Send a request and wait for its answer; what else comes goes to `aside`.
+    def late(self, ask: Ask) -> ServerError:
+        """That there was no answer in time."""
+        return ServerError(f"the server gave no answer to {ask.method} in {self.seconds:g} s")
+
+    def _through(self, steps: Steps[T]) -> T:
+        """Go through `steps`, and wait for each answer.
 
         Raises:
-            ServerError: there is none in time, or the server is gone.
+            ServerError: as they do; there is no answer in time, or the server is gone.
         """
-        expected = self.request(method, params)
-        until = time.monotonic() + self._seconds
+        try:
+            ask = next(steps)
+            while True:
+                ask = next(steps) if ask is None else steps.send(self._ask(ask))
+        except StopIteration as end:
+            found: T = end.value
+            return found
+
+    def _ask(self, ask: Ask) -> Answer:
+        expected = self.request(ask.method, ask.params)
+        until = time.monotonic() + self.seconds
         while True:
             left = until - time.monotonic()
             if left <= 0:
-                raise ServerError(f"the server gave no answer to {method} in {self._seconds:g} s")
+                raise self.late(ask)
             if not ready([self.pipe], left):
                 continue
             for line in self.pipe.read():
@@ -164,11 +273,7 @@ class Upstream:
                 if answer is not None:
                     return answer
             if self.pipe.ended:
-                raise ServerError(f"the server ended before it answered {method}")
-
-    def _no_request(self, message: Request | Answer) -> None:
-        if isinstance(message, Request):
-            self.refuse(message)
+                raise ServerError(f"the server ended before it answered {ask.method}")
 
     def _taken(self, line: bytes | None, expected: int) -> Answer | None:
         """The answer that is waited for, if this is it; what is no message is noise."""
@@ -182,27 +287,21 @@ class Upstream:
             return None
         if isinstance(message, Answer) and message.identity == expected:
             return message
-        self.aside(message)
+        if isinstance(message, Request):
+            self.refuse(message)
         return None
 
-    def _result(self, answer: Answer) -> Mapping[str, Member]:
-        if answer.error is not None:
-            raise ServerError(f"the server answers with error {answer.error[0]}: {answer.error[1]}")
-        if answer.result is None:
-            raise ServerError("the server answers with a result that is no object")
-        return answer.result
-
-    def _initialize(self) -> str | None:
+    def _initialize(self) -> Steps[str | None]:
         """Make the handshake; the reason where it is refused."""
         asked = {
             "protocolVersion": HANDSHAKE[-1],
             "capabilities": {},
             "clientInfo": {"name": "tcc", "version": self._version},
         }
-        answer = self.ask("initialize", asked)
+        answer = yield Ask(method="initialize", params=asked)
         if answer.error is not None:
             return answer.error[1] or str(answer.error[0])
-        result = self._result(answer)
+        result = _result(answer)
         agreed = result["protocolVersion"].value if "protocolVersion" in result else None
         if agreed not in HANDSHAKE:
             raise ServerError("the server wants a protocol version that is not known here")
@@ -210,11 +309,11 @@ class Upstream:
         self.notify("notifications/initialized")
         return None
 
-    def _discover(self) -> str | None:
-        answer = self.ask("server/discover", {})
+    def _discover(self) -> Steps[str | None]:
+        answer = yield Ask(method="server/discover")
         if answer.error is not None:
             return answer.error[1] or str(answer.error[0])
-        result = self._result(answer)
+        result = _result(answer)
         versions = result["supportedVersions"].value if "supportedVersions" in result else ()
         if not isinstance(versions, list) or STATELESS not in versions:
             raise ServerError("the server wants a protocol version that is not known here")
@@ -223,6 +322,15 @@ class Upstream:
         if isinstance(meta, dict) and isinstance(meta.get(key), dict):
             self.info = meta[key]
         return None
+
+
+def _result(answer: Answer) -> Mapping[str, Member]:
+    # What a server says in an error may quote a call: it is told to nobody but who made the call.
+    if answer.error is not None:
+        raise ServerError(f"the server answers with error {answer.error[0]}")
+    if answer.result is None:
+        raise ServerError("the server answers with a result that is no object")
+    return answer.result
 
 
 def _info(member: Member | None) -> Mapping[str, Any]:

@@ -1,4 +1,7 @@
-"""One line of the protocol, read strictly: JSON-RPC 2.0 as MCP narrows it.
+"""One line of the protocol, read strictly: JSON-RPC 2.0 as MCP narrows it, in both its ways.
+
+Until 2025-11-25 a connection begins with `initialize`; since 2026-07-28 every request carries its
+version and its client's capabilities in `_meta`, and there is no handshake.
 
 A value that two readers may take for two different ones is none: duplicate members, NaN and
 infinities, batches, bytes that are no UTF-8 are refused.  Numbers come out exact (int or Decimal).
@@ -13,7 +16,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeGuard
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -24,6 +27,15 @@ UNSUPPORTED_VERSION = -32022
 BUSY = -32000
 
 Id: TypeAlias = "str | int"
+
+HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+STATELESS = "2026-07-28"
+
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
+SERVER_KEY = "io.modelcontextprotocol/serverInfo"
+_LISTED_FOR_MS = 300_000
 
 _MAX_DIGITS = 400
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -88,7 +100,7 @@ def read_line(line: bytes) -> Request | Answer:
     members = _members_of(line)
     values = {name: member.value for name, member in members.items() if name != "result"}
     identity = values.get("id")
-    if "id" in values and not _is_id(identity) and not (identity is None and "error" in values):
+    if "id" in values and not is_id(identity) and not (identity is None and "error" in values):
         raise Unreadable(INVALID_REQUEST, "an id is a text or a whole number")
     if values.get("jsonrpc") != "2.0":
         raise Unreadable(INVALID_REQUEST, 'no member "jsonrpc" that is "2.0"', identity)
@@ -125,6 +137,35 @@ def dumps(value: object) -> str:
     return _encoder.encode(value)
 
 
+def is_deeper(value: Any, most: int) -> bool:
+    """Whether more than `most` lists and objects stand in one another."""
+    level = _below([value])
+    for _ in range(most):
+        if not level:
+            return False
+        level = [inner for outer in level for inner in _below(outer)]
+    return bool(level)
+
+
+def envelope(version: str) -> dict[str, Any]:
+    """The `_meta` of a stateless request of ours: no capabilities, so no server may ask back."""
+    return {
+        VERSION_KEY: STATELESS,
+        CAPABILITIES_KEY: {},
+        CLIENT_KEY: {"name": "tcc", "version": version},
+    }
+
+
+def stamped(result: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
+    """`result` with what a stateless answer carries beside it."""
+    return {**result, "resultType": "complete", "_meta": {SERVER_KEY: dict(server)}}
+
+
+def cacheable(result: Mapping[str, Any]) -> dict[str, Any]:
+    """`result` with the hint that it holds for as long as the process does."""
+    return {**result, "ttlMs": _LISTED_FOR_MS, "cacheScope": "private"}
+
+
 def _request(identity: Id | None, values: Mapping[str, Any], members: Mapping[str, Any]) -> Request:
     method, params = values["method"], values.get("params", {})
     if not isinstance(method, str) or "result" in members or "error" in values:
@@ -152,7 +193,8 @@ def _error(error: object) -> tuple[int, str]:
     return shown, message[:2000] if isinstance(message, str) else ""
 
 
-def _is_id(value: object) -> bool:
+def is_id(value: object) -> TypeGuard[Id]:
+    """Whether it names a request: a text of at most 1,024 characters, or 64 bits."""
     if isinstance(value, str):
         return len(value) <= 1024
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
@@ -248,6 +290,11 @@ def _exact(text: str) -> Decimal:
 
 def _no_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no JSON")
+
+
+def _below(value: Any) -> list[Any]:
+    held = value.values() if isinstance(value, dict) else value
+    return [inner for inner in held if isinstance(inner, dict | list)]
 
 
 _decoder = json.JSONDecoder(

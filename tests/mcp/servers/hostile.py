@@ -1,7 +1,8 @@
 """An MCP server written by hand: each call says in `how` what it is to be answered with.
 
 Every call that is really executed is appended to the file that ``EXECUTED`` names.  With ``TOOLS``
-a JSON list takes the place of its tools; ``GREETING`` is printed before anything else.
+a JSON list takes the place of its tools; ``GREETING`` is printed before anything else; a list of
+tools takes ``LIST_SECONDS``; with ``STUBBORN`` neither the end of its input nor a signal ends it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import sys
 import time
 from pathlib import Path
@@ -29,6 +31,7 @@ TOOLS = [
     tool("run_tests", suite={"enum": ["unit", "all"]}, how=TEXT),
     tool("never"),
 ]
+LIST = {"seconds": os.environ.get("LIST_SECONDS", "0"), "error": ""}
 out = sys.stdout.buffer
 
 
@@ -116,6 +119,17 @@ def answer(identity: object, how: str, params: dict[str, object]) -> None:
                     "result": {"resultType": "input_required", "requestState": "x"},
                 }
             )
+        case ["quote"]:
+            said = f"no such case: {params['arguments']}"
+            say({"jsonrpc": "2.0", "id": identity, "error": {"code": -32050, "message": said}})
+        case ["quote_list"]:
+            LIST["error"] = f"no list for {params['arguments']}"
+            say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            result(identity)
+        case ["slow_list", seconds]:
+            LIST["seconds"] = seconds
+            say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            result(identity)
         case ["error"]:
             say({"jsonrpc": "2.0", "id": identity, "error": {"code": -32050, "message": "no luck"}})
         case ["is_error"]:
@@ -154,6 +168,8 @@ def main() -> None:
     write(os.environ.get("GREETING", "").encode())
     info = {"name": "hostile", "version": "1"}
     capabilities = {"tools": {"listChanged": True}, "logging": {}, "resources": {}, "prompts": {}}
+    if os.environ.get("STUBBORN"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for raw in sys.stdin:
         message = json.loads(raw)
         identity, method = message.get("id"), message.get("method")
@@ -162,7 +178,11 @@ def main() -> None:
         if method == "initialize":
             told = {"protocolVersion": "2025-11-25", "capabilities": capabilities}
             say({"jsonrpc": "2.0", "id": identity, "result": {**told, "serverInfo": info}})
+        elif method == "tools/list" and LIST["error"]:
+            error = {"code": -32051, "message": LIST["error"]}
+            say({"jsonrpc": "2.0", "id": identity, "error": error})
         elif method == "tools/list":
+            time.sleep(float(LIST["seconds"]))
             say({"jsonrpc": "2.0", "id": identity, "result": {"tools": TOOLS}})
         elif method == "tools/call":
             params = message["params"]
@@ -172,6 +192,8 @@ def main() -> None:
         else:
             error = {"code": -32601, "message": method}
             say({"jsonrpc": "2.0", "id": identity, "error": error})
+    while os.environ.get("STUBBORN"):
+        time.sleep(60)
 
 
 main()

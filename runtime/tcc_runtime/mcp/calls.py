@@ -1,0 +1,263 @@
+"""The calls of a client: those that wait, the one under way, those that are answered late.
+
+Only a plain result says that a call was done.  An error may have come before the deed or after it,
+so it is unknown, unless the grammar says of the tool that errors mean that it failed.  An answer
+that comes after its call was given up resolves what was unknown.
+Cost: that of the gate's records; memory is bounded by what may wait.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tcc_runtime.errors import LedgerError
+from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.turns import Ticket
+from tcc_runtime.mcp.door import Call
+from tcc_runtime.mcp.pipes import MAX_CLIENT_LINE
+from tcc_runtime.mcp.session import Permit, Session
+from tcc_runtime.mcp.wire import Answer, Id, Member
+
+_MOST_WAITING = 256
+_MOST_BYTES = 2 * MAX_CLIENT_LINE
+_MOST_LATE = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """What the relay knows of a tool of the grammar.
+
+    Attributes:
+        observed: its observed parameters.
+        errors_failed: whether its errors mean that nothing happened.
+    """
+
+    observed: tuple[str, ...] = ()
+    errors_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """The call that is under way.
+
+    Attributes:
+        identity: of the request to the server.
+        until: when its outcome is unknown.
+        leave: gives the permit back.
+    """
+
+    call: Call
+    permit: Permit
+    identity: int
+    until: float
+    leave: ExitStack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a call ended.
+
+    Attributes:
+        structured: the structured content of the result, None where there is none.
+        result: the members of the result, where it goes on to the client.
+        reason: why it is not known to be done, in words of our own: logs have it.
+        said: what the server says of it, for the client alone: it may quote the call.
+    """
+
+    outcome: Literal["done", "failed", "unknown"]
+    structured: Any = None
+    result: Mapping[str, Member] | None = None
+    reason: str = ""
+    said: str = ""
+
+    @property
+    def because(self) -> str:
+        """The reason, as the client is told it."""
+        return f"{self.reason}: {self.said}" if self.said else self.reason
+
+
+def unknown(reason: str, said: str = "") -> Ending:
+    """Nobody knows, for `reason`."""
+    return Ending(outcome="unknown", reason=reason, said=said)
+
+
+def ending_of(answer: Answer, errors_failed: bool) -> Ending:
+    """How a call ended that was answered so.
+
+    Args:
+        errors_failed: whether the tool says that its errors mean that nothing happened.
+    """
+    if answer.error is not None:
+        return unknown(f"the server answered with error {answer.error[0]}", answer.error[1])
+    members = answer.result
+    if members is None:
+        return unknown("the server answered with a result that is no object")
+    kind = members["resultType"].value if "resultType" in members else "complete"
+    if kind == "input_required":
+        return unknown("the server asks for more, and nothing may be asked here")
+    if kind != "complete":
+        return unknown("the server answered with a result of an unknown type")
+    error = members["isError"].value if "isError" in members else False
+    if not isinstance(error, bool) or not _is_content(members.get("content")):
+        return unknown("the server answered with a result that is none of a tool")
+    structured = members["structuredContent"].value if "structuredContent" in members else None
+    if not error:
+        return Ending(outcome="done", structured=structured, result=members)
+    reason = "the tool answered with an error"
+    return Ending(outcome="failed" if errors_failed else "unknown", result=members, reason=reason)
+
+
+def record(permit: Permit, ending: Ending, tool: Tool) -> None:
+    """Tell the gate how a call ended."""
+    if ending.outcome == "done" and ending.result is not None:
+        whole = {name: member.value for name, member in ending.result.items()}
+        observed = _observed_in(ending.structured, tool.observed) if tool.observed else None
+        permit.done(whole, observed=observed)
+    elif ending.outcome == "failed":
+        permit.failed(ending.reason)
+    else:
+        permit.unknown(ending.reason)
+
+
+def _observed_in(structured: object, names: tuple[str, ...]) -> dict[str, Any]:
+    """The observed values among the members of a result's structured content."""
+    if not isinstance(structured, dict):
+        return {}
+    return {name: structured[name] for name in names if name in structured}
+
+
+def _is_content(member: Member | None) -> bool:
+    blocks = None if member is None else member.value
+    return isinstance(blocks, list) and all(isinstance(block, dict) for block in blocks)
+
+
+class Waiting:
+    """The calls that wait for their turn, in their order; bounded."""
+
+    def __init__(self) -> None:
+        self._calls: deque[tuple[Call, int]] = deque()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def add(self, call: Call, size: int, under_way: Call | None) -> str | None:
+        """Put a call at the end; the reason where it cannot stand there, and is not made.
+
+        Args:
+            size: bytes of the line that it came in.
+        """
+        known = {waiting.identity for waiting, _ in self._calls}
+        if under_way is not None:
+            known.add(under_way.identity)
+        if call.identity in known:
+            return "a call has this id already"
+        if len(self._calls) >= _MOST_WAITING or self._bytes + size > _MOST_BYTES:
+            return "too many calls wait; not called"
+        self._calls.append((call, size))
+        self._bytes += size
+        return None
+
+    @property
+    def first(self) -> Call:
+        """The one whose turn is next."""
+        return self._calls[0][0]
+
+    def take(self) -> Call:
+        """The first of them; it waits no longer."""
+        call, size = self._calls.popleft()
+        self._bytes -= size
+        return call
+
+    def drop(self, identity: Id) -> bool:
+        """Take one out; whether it was there."""
+        for at, (call, size) in enumerate(self._calls):
+            if call.identity == identity:
+                del self._calls[at]
+                self._bytes -= size
+                return True
+        return False
+
+    def empty(self) -> tuple[Call, ...]:
+        """All of them; none waits any longer."""
+        found = tuple([call for call, _ in self._calls])
+        self._calls.clear()
+        self._bytes = 0
+        return found
+
+
+class Late:
+    """The calls whose answers may still come: so many as a session may leave unknown, and more.
+
+    The oldest is forgotten first, and stays unknown.
+
+    Args:
+        session: that holds what is unknown.
+        tools: those of the grammar by name.
+        note: is told, for people, what cannot be resolved.
+
+    Attributes:
+        trouble: why nothing further may be called; None where it may.
+    """
+
+    def __init__(
+        self, session: Session, tools: Mapping[str, Tool], note: Callable[[str], None]
+    ) -> None:
+        self._session = session
+        self._tools = tools
+        self._note = note
+        self._expected: dict[int, tuple[int, str]] = {}
+        self._came: deque[tuple[int, str, Ending]] = deque()
+        self.trouble: str | None = None
+
+    def __len__(self) -> int:
+        """How many answers came, and are to be resolved."""
+        return len(self._came)
+
+    def expect(self, identity: int, seq: int, tool: str) -> None:
+        """An answer to `identity` may still come."""
+        self._expected[identity] = (seq, tool)
+        if len(self._expected) > _MOST_LATE:
+            del self._expected[next(iter(self._expected))]
+
+    def take(self, answer: Answer) -> None:
+        """An answer to something else than the call under way; one that nobody expects is none."""
+        if not isinstance(answer.identity, int):
+            return
+        known = self._expected.pop(answer.identity, None)
+        if known is None:
+            return
+        seq, tool = known
+        ending = ending_of(answer, self._tools[tool].errors_failed)
+        if ending.outcome != "unknown":
+            self._came.append((seq, tool, ending))
+
+    def resolve(self, turn: Ticket) -> None:
+        """Resolve the first that came; for when no call is under way.
+
+        Args:
+            turn: that of the session, which is given back.
+        """
+        seq, tool, ending = self._came.popleft()
+        if self._session.history[seq - 1].outcome != "unknown":
+            self._session.give_back(turn)  # the owner has resolved it in the meantime
+            return
+        done = ending.outcome == "done"
+        observed: dict[str, Any] | None = None
+        if self._tools[tool].observed and done:
+            observed = _observed_in(ending.structured, self._tools[tool].observed)
+        try:
+            outcome: Literal["done", "failed"] = "done" if done else "failed"
+            self._session.resolve(seq, outcome, observed, turn=turn)
+        except (LedgerError, Refused, ValueError) as error:
+            # An answer that the grammar does not foresee is no outcome of an unknown call.
+            self.trouble = f"call {seq} was answered late, and stays unknown: {error}"
+            self._note(self.trouble)
+
+    def forget(self) -> None:
+        """The ledger has failed: what is unknown there stays so."""
+        self._came.clear()
