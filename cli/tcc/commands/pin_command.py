@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from blake3 import blake3
 
 from tcc import screen
 from tcc.exits import FINDINGS
@@ -52,9 +53,9 @@ def command(
 ) -> None:
     """Pin each ARTIFACT: write its path, digest, grammar, version and source to a lock.
 
-    Every certificate is checked first, and that the grammar of that name beside it (A.tcg of
-    A.tcca), where there is one, is what it was made from. Other pins of the lock stay. `tcc check
-    --locked` then refuses what is not as it was pinned, a grammar that says another thing as well.
+    Every certificate is checked first. The source is the grammar of that name beside it (A.tcg of
+    A.tcca), where there is one. Other pins of the lock stay. `tcc check --locked` then refuses what
+    is not as it was pinned, and an artifact that is not made from its source as it is.
     """
     shown = chosen(output_format, as_json)
     if (source is not None) + no_source + remove > 1:
@@ -107,7 +108,13 @@ def _source_of(name: str, path: Path, lock: Path, before: Pin | None) -> str | N
 def _pinned(path: Path, lock: Path, source: str | None) -> Pin:
     try:
         require_artifact(path)
-        return pin_of(load(path), lock, source)
+        artifact = load(path)
+        pin = pin_of(artifact, lock, source)
+        core = blake3(bytes(artifact.file.columns["core"].data)).hexdigest()
+        if pin.source_core not in (None, core):
+            said = f"TCC845: {path} is not made from {source} as it is: check --locked refuses it"
+            screen.warn(f"{said}; compile it anew")
+        return pin
     except Rejected as refusal:
         refuse(path, refusal)
     except OSError as error:
