@@ -41,7 +41,11 @@ def seal(record: Record, previous: bytes) -> tuple[bytes, bytes]:
         record: the members of the line without ``~``.
         previous: head of the line before; :data:`FIRST_HEAD` at the first.
     """
-    body = encode(record)
+    return seal_body(encode(record), previous)
+
+
+def seal_body(body: bytes, previous: bytes) -> tuple[bytes, bytes]:
+    """The same, of a record's canonical bytes."""
     head = blake(previous + body)
     comma = b"," if len(body) > 2 else b""
     return b'%s%s"%s":"%s"}\n' % (body[:-1], comma, LINK.encode(), head.hex().encode()), head

@@ -10,6 +10,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from tcc_certs.core.model import Core
+from tcc_certs.kernel import CheckedArtifact, check_documents
+from tcc_certs.rules.calls import check_calls
+from tcc_certs.session.states import Plans
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.monitors import MonitorPlan
 from tcc_runtime.gate.refusals import Allowed
@@ -31,6 +34,7 @@ class Policy:
         "_by_text",
         "_groups",
         "_numbers",
+        "_shown",
         "_tables",
         "artifact",
         "core",
@@ -48,6 +52,7 @@ class Policy:
         self._tables: dict[int, ToolTable] = {}
         self._groups: dict[int, Group] = {}
         self._by_text: dict[str, Group] | None = None
+        self._shown: tuple[CheckedArtifact, Plans] | None = None
 
     def tool(self, name: object) -> ToolTable | None:
         """The table of a tool, None where there is no such tool."""
@@ -85,6 +90,25 @@ class Policy:
                 group.text: group for table in tables for group in table.groups.values()
             }
         return self._by_text.get(text)
+
+    def shown(self) -> tuple[CheckedArtifact, Plans]:
+        """The artifact as the validator of sessions goes through it; made for the first ledger."""
+        if self._shown is None:
+            file = self.artifact.file
+            table = check_calls(file)
+            core, core_calls = check_documents(file, table)
+            # Certificates were checked when it was opened; no session looks at its counts.
+            found = CheckedArtifact(
+                file=file,
+                automaton=self.artifact.automaton,
+                core=core,
+                table=table,
+                core_calls=core_calls,
+                plans=(),
+                race_count=(),
+            )
+            self._shown = found, Plans(found)
+        return self._shown
 
     def next_groups(self, places: Sequence[Place]) -> list[Group]:
         """The calls that plans allow from everywhere in `places`, in order, each group once."""
