@@ -127,10 +127,10 @@ def changed(data: bytes, line: int, **members: Any) -> bytes:
 
 
 CHANGES: list[tuple[int, dict[str, Any], str]] = [
-    (1, {"artifact": "0" * 64}, "line 1: artifact"),
+    (1, {"artifact": "0" * 64}, "line 1: session_id"),
     (1, {"session_id": "01a2039f-9506-725e-9cc0-3c532f838a7e"}, "line 1: session_id"),
     (1, {"schema": "tcc.session/1.2"}, "line 1: schema"),
-    (1, {"monitors": []}, "line 1: monitors"),
+    (1, {"monitors": []}, "line 1: session_id"),
     (1, {"started_ms": 6}, "line 1: session_id"),
     (1, {"started_ms": -1}, "line 1: started_ms"),
     (1, {"nonce": "00" * 16}, "line 1: session_id"),

@@ -104,7 +104,7 @@ class Follower:
             made = session.made[size(record, "seq") - 1]
             if session.under_way and made is session.made[-1]:
                 self._leave_unknown()
-            session.resolve(made, _outcome_of(record), self._observed(made, record))
+            session.resolve(size(record, "seq"), _outcome_of(record), self._observed(made, record))
         elif kind == "budget":
             self.begin_budget(budget_in(record, line))
         elif kind == "asked" and self.executions is not None:
