@@ -53,7 +53,7 @@ def die_at(place: str) -> None:
         if place == f"before {kind}":
             die()
         if place == f"torn {kind}":
-            os.write(self._handle, ledger_file.seal_body(body, self.head)[0][:-9])
+            os.write(self._handle, ledger_file.seal(body, self.head)[0][:-9])
             die()
         write(self, body)
         if place == f"after {kind}":

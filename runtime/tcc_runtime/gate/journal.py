@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from tcc_certs.formats.ledger import FIRST_HEAD, Record, seal_body
+from tcc_certs.formats.ledger import FIRST_HEAD, Record, seal
 from tcc_runtime.errors import LedgerError
 
 
@@ -93,7 +93,7 @@ class InMemory:
     def append(self, body: bytes) -> None:
         """See :class:`Journal`."""
         self.lock(wait=False)
-        _, self.head = seal_body(body, self.head)
+        _, self.head = seal(body, self.head)
         self.records += 1
 
     def sync(self) -> None:

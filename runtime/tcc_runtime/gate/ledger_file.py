@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from tcc_certs.errors import clip
-from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal_body
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
 from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
 from tcc_runtime.gate.journal import News
 from tcc_runtime.ledger.outputs import sync_folder, target_of
@@ -204,7 +204,7 @@ class InFile:
             LedgerError: the system refuses to write.
         """
         self._require_locked()
-        line, head = seal_body(body, self.head)
+        line, head = seal(body, self.head)
         try:
             left = memoryview(line)
             while left:
