@@ -27,6 +27,7 @@ from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.tools import Asked, Indices, ToolTable, written
 
 _MOST_RESULT: Final = 1 << 24
+_BEFORE_MAC: Final = ("call", "outcome", "refusal", "resolve", "end")
 
 
 def session_record(
@@ -74,12 +75,17 @@ class Writer:
 
     def sealed(self, record: Mapping[str, Json], previous: bytes) -> bytes:
         """The canonical bytes of a record with its MAC, behind a record of the hash `previous`."""
-        # In two halves, between which the MAC has its place: each is written once.
-        first = encode({name: value for name, value in record.items() if name < MAC})
-        other = encode({name: value for name, value in record.items() if name > MAC})
-        rest = b"," + other[1:] if len(other) > 2 else b"}"
-        mac = record_mac(self._record_key, previous, first[:-1] + rest)
-        return b'%s,"%s":"%s"%s' % (first[:-1], MAC.encode(), mac.hex().encode(), rest)
+        kind = record["kind"]
+        if kind in _BEFORE_MAC:
+            # Written once: `kind` is the last member before the MAC, and none before it has one.
+            body, mark = encode(record), b'"kind":"%s"' % str(kind).encode()
+            at = body.index(mark) + len(mark)
+            first, rest = body[:at], body[at:]
+        else:
+            first = encode({name: value for name, value in record.items() if name < MAC})[:-1]
+            rest = b"," + encode({name: value for name, value in record.items() if name > MAC})[1:]
+        mac = record_mac(self._record_key, previous, first + rest)
+        return b'%s,"mac":"%s"%s' % (first, mac.hex().encode(), rest)
 
     def call_key(self, seq: int) -> str:
         """The idempotency key of a call."""

@@ -200,7 +200,8 @@ class Session:
             self._fold(self.made[at])
 
     def _fold(self, made: Made) -> None:
-        places, unforeseen, undo = self._places, self._unforeseen, ()
+        places, unforeseen = self._places, self._unforeseen
+        undo: Undo = ()
         if made.outcome != "failed" and self._memory is not None and made.seen is not None:
             undo = self._memory.note(made.seen, made.observed if made.outcome == "done" else None)
         self._before.append((places, unforeseen, undo))
