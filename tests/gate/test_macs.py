@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 import tcc
+from tcc_certs.formats.codec import encode
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.kernel import check
 from tcc_certs.session import SessionValidation, validate
 from tcc_runtime.errors import ResumeError
+from tcc_runtime.gate.records import Writer
 from tests.gate.grammars import LONG, artifact, bytes_of, do, gate
-from tests.oracle_session.writer import named, sealed
+from tests.oracle_session.writer import mac_of, named, sealed
 
 GRAMMAR = """grammar desk version "1"
 tool ask(; order: text) gives (observed: yes | no)
@@ -244,3 +246,23 @@ def test_a_check_while_a_call_is_under_way_leaves_no_trace() -> None:
             assert session.check("refund", ORDER).allowed
         permit.failed()
     assert session.check("refund", ORDER).allowed
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"kind": "end", "abandoned": True},
+        {"kind": "call", "call": 'a("kind":"call")', "open": {"mac": {"digest": "kind"}}, "seq": 1},
+        {"kind": "outcome", "observed": {"kind": "outcome", "mac": "x"}, "ms": 1},
+        {"kind": "refusal", "code": '"kind":"refusal"', "tool": "t"},
+        {"kind": "budget", "controller": {"kind": "budget"}},
+        {"kind": "asked", "atoms": [{"kind": "asked"}], "latency": "1", "price": "2"},
+        {"kind": "session", "arguments": {"show": []}, "key_commitment": "0", "nonce": "0"},
+    ],
+    ids=lambda record: str(record["kind"]),
+)
+def test_a_record_with_its_mac_is_canonical(record: dict[str, Any]) -> None:
+    """Wherever in it the words stand that it is put together by."""
+    key, previous = bytes(range(32)), bytes(range(32, 64))
+    written = Writer(key, (), "").sealed(record, previous)
+    assert written == encode({**record, "mac": mac_of(record, previous, key)})

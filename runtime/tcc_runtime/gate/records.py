@@ -83,7 +83,8 @@ class Writer:
             first, rest = body[:at], body[at:]
         else:
             first = encode({name: value for name, value in record.items() if name < MAC})[:-1]
-            rest = b"," + encode({name: value for name, value in record.items() if name > MAC})[1:]
+            other = {name: value for name, value in record.items() if name > MAC}
+            rest = b"," + encode(other)[1:] if other else b"}"
         mac = record_mac(self._record_key, previous, first + rest)
         return b'%s,"mac":"%s"%s' % (first, mac.hex().encode(), rest)
 
