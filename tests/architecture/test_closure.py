@@ -49,8 +49,8 @@ BOUNDS = {
     "check --core": (6360, 4075),
     "validate": (11360, 7100),
     "validate atoms": (12735, 7950),
-    "validate session": (8155, 5195),
-    "validate models session": (10430, 6625),
+    "validate session": (8270, 5265),
+    "validate models session": (10560, 6700),
 }
 # What reads the core: its schema is a part of C8, and grows with the language.
 SCHEMA = ("core/", "values/")

@@ -134,9 +134,9 @@ def resolve(rng: random.Random, gate: Gate, writer: SessionWriter) -> None:
 
 
 def plain(line: bytes) -> dict[str, Any]:
-    """A record without its link and its time."""
+    """A record without its link, its MAC and its time."""
     found: dict[str, Any] = json.loads(line)
-    del found["~"]
+    del found["~"], found["mac"]
     return told(found)
 
 

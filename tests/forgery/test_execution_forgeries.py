@@ -98,7 +98,7 @@ def session() -> tuple[tuple[dict[str, Any], ...], bytes]:
             permit.done()
         gate.finish()
         records = [json.loads(line) for line in path.read_text().splitlines()]
-    found = tuple({k: v for k, v in one.items() if k != "~"} for one in records)
+    found = tuple({k: v for k, v in one.items() if k not in ("~", "mac")} for one in records)
     return found, bytes(write_container(artifact.file.columns))
 
 

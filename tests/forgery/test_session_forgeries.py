@@ -30,12 +30,13 @@ ASSERTED = {
 }  # fmt: skip
 # Those which the key holds to: without it they are asserted as well.
 KEYED = {
-    ("session", "started_ms"), ("session", "nonce"), ("session", "arguments"),
+    ("session", "schema"), ("session", "started_ms"), ("session", "nonce"),
+    ("session", "arguments"),
     ("session", "key_commitment"),
     ("call", "key"), ("call", "open.value"),
 }  # fmt: skip
 CODES = {
-    ("session", "kind"): {"L104", "L103"}, ("session", "schema"): {"D102", "L103"},
+    ("session", "kind"): {"L104", "L103"}, ("session", "schema"): {"D102", "S207", "L103"},
     ("session", "session_id"): {"S102", "L103"}, ("session", "started_ms"): {"S207", "L103"},
     ("session", "nonce"): {"S207", "L103"},
     ("session", "artifact"): {"L202", "L103"}, ("session", "grammar"): {"S101", "L103"},
@@ -107,7 +108,7 @@ def _field_changes(record: dict[str, Any], name: str, value: Any) -> Iterator[tu
         "code": ["R101", "R201", "R302", "R204", "R303", "R306", "S301", "D201"],
         "key": ["ab" * 16],
         "nonce": ["ab" * 16],
-        "schema": ["tcc.session/1.1", "tcc.ledger/1.0"],
+        "schema": ["tcc.session/1.0", "tcc.session/1.2", "tcc.ledger/1.0"],
     }  # fmt: skip
     for other in others.get(name, ()):
         if record["kind"] != "session" or name in ("schema", "nonce"):

@@ -137,8 +137,8 @@ def test_a_session_without_a_budget_is_as_one_of_tools_without_models(tmp_path: 
         permit.done()
     gate.finish()
     assert [sorted(record) for record in records(path)[1:3]] == [
-        ["call", "key", "kind", "open", "seq", "states", "~"],
-        ["kind", "ms", "outcome", "seq", "~"],
+        ["call", "key", "kind", "mac", "open", "seq", "states", "~"],
+        ["kind", "mac", "ms", "outcome", "seq", "~"],
     ]
     assert gate.spent is None and gate.budget_left == {}
     assert verdict(path, artifact, tmp_path).claim_type == "Conformant"

@@ -7,6 +7,7 @@ worker.py kill ARTIFACT LEDGER PLACE         is killed at a place of its second 
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -47,14 +48,14 @@ def die() -> None:
 def die_at(place: str) -> None:
     write = ledger_file.InFile.append
 
-    def append(self: ledger_file.InFile, record: dict) -> None:  # type: ignore[type-arg]
-        kind = str(record["kind"])
+    def append(self: ledger_file.InFile, body: bytes) -> None:
+        kind = str(json.loads(body)["kind"])
         if place == f"before {kind}":
             die()
         if place == f"torn {kind}":
-            os.write(self._handle, ledger_file.seal(record, self.head)[0][:-9])
+            os.write(self._handle, ledger_file.seal(body, self.head)[0][:-9])
             die()
-        write(self, record)
+        write(self, body)
         if place == f"after {kind}":
             die()
 

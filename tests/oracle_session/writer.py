@@ -22,6 +22,7 @@ from tests.oracle_session.brute import Brute, Did, observed_of
 KEY = bytes(range(32))
 NONCE = bytes.fromhex("5e" * 16)
 CONTEXT = "tcc.session/1.0 digest key"
+RECORDS = "tcc.session/1.1 record key"
 
 
 class SessionWriter:
@@ -41,7 +42,7 @@ class SessionWriter:
         manifest = artifact.file.manifest
         header = {
             "kind": "session",
-            "schema": "tcc.session/1.0",
+            "schema": "tcc.session/1.1",
             "started_ms": started_ms,
             "nonce": NONCE.hex(),
             "artifact": artifact.file.digest.hex(),
@@ -126,7 +127,7 @@ class SessionWriter:
 
     def ledger(self) -> bytes:
         """The bytes."""
-        return sealed(self.records)
+        return sealed(self.records, key=self.key)
 
     def _outcome(self, outcome: str) -> dict[str, Any]:
         record = {"kind": "outcome", "seq": len(self.brute.session), "outcome": outcome, "ms": 12}
@@ -183,10 +184,22 @@ def named(header: Mapping[str, Any]) -> dict[str, Any]:
     return {**body, "session_id": uuid7(body["started_ms"], blake3(encode(body)).digest())}
 
 
-def sealed(records: Sequence[Mapping[str, Any]], head: bytes = FIRST_HEAD) -> bytes:
-    """Records as chained lines."""
+def sealed(
+    records: Sequence[Mapping[str, Any]], head: bytes = FIRST_HEAD, key: bytes = KEY
+) -> bytes:
+    """Records as chained lines; in a session of 1.1 each that has no MAC gets its own."""
     lines = []
+    macs = bool(records) and records[0].get("schema") != "tcc.session/1.0"
     for record in records:
+        if macs and "mac" not in record:
+            record = {**record, "mac": mac_of(record, head, key)}
         line, head = seal(record, head)
         lines.append(line)
     return b"".join(lines)
+
+
+def mac_of(record: Mapping[str, Any], previous: bytes, key: bytes = KEY) -> str:
+    """The MAC of a record behind one of that hash."""
+    body = encode({name: value for name, value in record.items() if name not in ("mac", "~")})
+    derived = blake3(key, derive_key_context=RECORDS).digest()
+    return blake3(b"mac" + previous + body, key=derived).hexdigest()[:32]

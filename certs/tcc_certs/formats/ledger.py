@@ -34,14 +34,14 @@ _without_lf = itemgetter(slice(None, -1))
 _PIECE = 1 << 16  # what is split into lines at one time; more than that is a long line
 
 
-def seal(record: Record, previous: bytes) -> tuple[bytes, bytes]:
+def seal(record: Record | bytes, previous: bytes) -> tuple[bytes, bytes]:
     """The line of `record`, with its LF, and the head that the next line follows from.
 
     Args:
-        record: the members of the line without ``~``.
+        record: the members of the line without ``~``, or their canonical bytes.
         previous: head of the line before; :data:`FIRST_HEAD` at the first.
     """
-    body = encode(record)
+    body = record if isinstance(record, bytes) else encode(record)
     head = blake(previous + body)
     comma = b"," if len(body) > 2 else b""
     return b'%s%s"%s":"%s"}\n' % (body[:-1], comma, LINK.encode(), head.hex().encode()), head

@@ -25,6 +25,7 @@ from tcc_certs.replay.drawn import Drawn
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import nano
 from tcc_certs.session.budget import Budget
+from tcc_certs.session.records import MAC
 
 if TYPE_CHECKING:
     from tcc_certs.core.atoms import Atom
@@ -129,7 +130,8 @@ class Executions:
             spent = spent.plus(Amounts(atom=self._counted(item, f"atoms[{i}]", _AMOUNT)))
         self._controller.spent = spent
         self.asked_times += 1
-        expected = {name: record[name] for name in ("kind", *_READ, "atoms") if name in record}
+        taken = ("kind", MAC, *_READ, "atoms")
+        expected = {name: record[name] for name in taken if name in record}
         self._compare("", {**expected, **self._sums(spent)}, record, line)
 
     def makes(self, tool: int) -> bool:

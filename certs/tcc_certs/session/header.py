@@ -17,7 +17,7 @@ from tcc_certs.formats.names import written
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.findings import Findings
-from tcc_certs.session.records import SCHEMA
+from tcc_certs.session.records import MAC, SCHEMA, WITHOUT_MACS
 from tcc_certs.values.digest import key_commitment
 
 
@@ -28,22 +28,26 @@ class Header:
     Attributes:
         shown: pairs of a tool's index and the name of an open parameter whose values are shown.
         key: of the digests, where it is known; name: the session's id.
+        macs: whether records have MACs.
     """
 
     name: str
     shown: frozenset[tuple[int, str]]
     key: bytes | None
+    macs: bool
 
 
-def check_version(record: Record) -> None:
-    """The ledger is one of version 1.0.
+def has_macs(record: Record) -> bool:
+    """Whether the ledger is one of version 1.1, whose records have MACs; else it is of 1.0.
 
     Raises:
         Rejected: D102 another schema.
     """
     schema = record.get("schema")
     if isinstance(schema, str):
-        ensure(schema == SCHEMA, Code.UNKNOWN_VERSION, "schema", SCHEMA, schema)
+        known = schema in (SCHEMA, WITHOUT_MACS)
+        ensure(known, Code.UNKNOWN_VERSION, "schema", f"{SCHEMA}, {WITHOUT_MACS}", schema)
+    return schema != WITHOUT_MACS
 
 
 def read_header(
@@ -58,7 +62,8 @@ def read_header(
     Raises:
         Rejected: L202 another artifact's; S101 shows what is no open parameter; S104 another key.
     """
-    body = encode({name: value for name, value in record.items() if name != "session_id"})
+    left_out = ("session_id", MAC)
+    body = encode({name: value for name, value in record.items() if name not in left_out})
     _compare(record, "session_id", uuid7(size(record, "started_ms"), blake(body)), findings)
     digest, found = artifact.file.digest.hex(), text(record, "artifact")
     ensure(found == digest, Code.LEDGER_ARTIFACT, "artifact", digest, found)
@@ -70,7 +75,12 @@ def read_header(
     if key is not None:
         expected, found = key_commitment(key).hex(), text(record, "key_commitment")
         ensure(found == expected, Code.SESSION_KEY, "key_commitment", expected, found)
-    return Header(name=text(record, "session_id"), shown=_shown(record["arguments"], core), key=key)
+    return Header(
+        name=text(record, "session_id"),
+        shown=_shown(record["arguments"], core),
+        key=key,
+        macs=MAC in record,
+    )
 
 
 _CODES = {"session_id": Code.SESSION_ID, "monitors": Code.SESSION_MONITORS}

@@ -44,19 +44,32 @@ class Step:
 class History:
     """The steps of a session, in order.
 
+    A late outcome takes back the steps from its call on; they are gone through again when somebody
+    asks where the session is, once for all outcomes that became known in between.
+
     Attributes:
         plans: the artifact.
-        held: where the session may be.
-        memory: of its monitors.
     """
 
     def __init__(self, plans: Plans, core: Core) -> None:
         self.plans = plans
-        self.held: Held = plans.start
-        self.memory = Memory(core)
+        self._held: Held = plans.start
+        self._memory = Memory(core)
         self._steps: list[Step] = []
-        self._before: list[tuple[Held, Undo]] = []
+        self._before: list[tuple[Held, Undo]] = []  # of those that were gone through
         self._repeated = 0
+
+    @property
+    def held(self) -> Held:
+        """Where the session may be."""
+        self._catch_up()
+        return self._held
+
+    @property
+    def memory(self) -> Memory:
+        """Of its monitors."""
+        self._catch_up()
+        return self._memory
 
     @property
     def lost(self) -> bool:
@@ -72,13 +85,9 @@ class History:
 
     def add(self, step: Step) -> None:
         """Go on by a call that was not refused."""
-        made = step.made
-        if step.answer is not None:
-            made = replace(made, values=step.offer.answered(step.answer))
-        undo = self.memory.add(made, certain=step.certain)
+        self._catch_up()
         self._steps.append(step)
-        self._before.append((self.held, undo))
-        self.held = self._after(step)
+        self._go_through(step)
 
     def resolve(self, seq: int, outcome: Outcome, answer: Answer | None) -> None:
         """The outcome of an unknown call is known now.
@@ -87,25 +96,35 @@ class History:
             Rejected: D201 so many calls would have to be gone through again.
         """
         at = bisect_left(self._steps, seq, key=lambda step: step.seq)
-        later = self._steps[at + 1 :]
-        self._repeated += len(later)
+        self._repeated += max(0, len(self._before) - at - 1)
         if self._repeated > MAX_REFOLDED:
             raise Rejected(
                 Code.LIMIT, "resolve", f"{MAX_REFOLDED} calls gone through again", "more"
             )
-        found = self._steps[at]
-        while len(self._steps) > at:
-            self._steps.pop()
-            self.held, undo = self._before.pop()
-            self.memory.undo(undo)
+        while len(self._before) > at:
+            self._held, undo = self._before.pop()
+            self._memory.undo(undo)
         if outcome == "done":
-            later.insert(0, replace(found, certain=True, answer=answer))
-        for step in later:
-            self.add(step)
+            self._steps[at] = replace(self._steps[at], certain=True, answer=answer)
+        else:
+            del self._steps[at]
+
+    def _catch_up(self) -> None:
+        if len(self._before) < len(self._steps):
+            for step in self._steps[len(self._before) :]:
+                self._go_through(step)
+
+    def _go_through(self, step: Step) -> None:
+        made = step.made
+        if step.answer is not None:
+            made = replace(made, values=step.offer.answered(step.answer))
+        undo = self._memory.add(made, certain=step.certain)
+        self._before.append((self._held, undo))
+        self._held = self._after(step)
 
     def _after(self, step: Step) -> Held:
         if not step.certain:
-            return self.plans.unknown(self.held, step.offer)
+            return self.plans.unknown(self._held, step.offer)
         if step.answer is None:
             return (NOWHERE,)
-        return self.plans.done(self.held, step.offer, step.answer)
+        return self.plans.done(self._held, step.offer, step.answer)

@@ -15,7 +15,9 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_forms import HEX, SIZE, TEXT, TIME, TRUE, UUID, Format
 
-SCHEMA = "tcc.session/1.0"
+SCHEMA = "tcc.session/1.1"
+WITHOUT_MACS = "tcc.session/1.0"
+MAC = "mac"
 OUTCOMES = ("done", "failed", "unknown")
 RESOLVED = ("done", "failed")
 
@@ -93,11 +95,15 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "resolve": {"observed": OBSERVED},
     "end": {},
 }
+_SEALED = {kind: {**fields, MAC: KEY} for kind, fields in _REQUIRED.items()}
 KINDS = tuple(_REQUIRED)
 
 
-def check_record(record: Record, line: int) -> str:
+def check_record(record: Record, line: int, *, macs: bool) -> str:
     """The kind of `record`, all of whose fields have their form.
+
+    Args:
+        macs: whether every record of the session has a MAC.
 
     Raises:
         Rejected: L103 an unknown kind, a field that is missing, unknown or malformed.
@@ -105,7 +111,7 @@ def check_record(record: Record, line: int) -> str:
     kind = record.get("kind")
     if not isinstance(kind, str) or kind not in _REQUIRED:
         raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: kind", KINDS, kind)
-    required, optional = _REQUIRED[kind], _OPTIONAL[kind]
+    required, optional = (_SEALED if macs else _REQUIRED)[kind], _OPTIONAL[kind]
     if kind in ("asked", "budget") or "execute" in record or "took" in record:
         # What is said of models: a session without any has none of it to load.
         from tcc_certs.session.execution_forms import FIELDS

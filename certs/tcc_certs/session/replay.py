@@ -63,7 +63,6 @@ class Session:
         history: the calls that were done or may have been.
         arguments: what was seen of open arguments.
         pending: the call whose outcome is due; None where none is.
-        unforeseen: whether an answer came that no plan goes on after.
         ended: whether it ended; abandoned: whether where no plan has to end.
         makers: who makes the calls.
     """
@@ -76,13 +75,18 @@ class Session:
         self.arguments = Arguments(core, header)
         self.tally = Tally()
         self.pending: tuple[int, Offer, Made] | None = None
-        self.unforeseen = self.ended = self.abandoned = False
+        self.ended = self.abandoned = False
         self.makers = Makers(core, header.name, findings)
         self._offers = plans.offers
         self._tools = {tool.name for tool in core.tools}
         self._unknown: dict[int, Offer] = {}
         self._keys: set[str] = set()
         self._references: set[str] = set()
+
+    @property
+    def unforeseen(self) -> bool:
+        """Whether an answer came that no plan goes on after."""
+        return self.history.lost
 
     def step(self, kind: str, record: Record, line: int) -> None:
         """Go on by a record, its fields in their form.
@@ -162,7 +166,6 @@ class Session:
         self.tally.unknown -= 1
         self.tally.resolved += 1
         self.tally.failed += outcome == "failed"
-        self.unforeseen = self.unforeseen or self.history.lost
 
     def refusal(self, record: Record, line: int) -> None:
         """A call that was not made."""
@@ -207,7 +210,6 @@ class Session:
         if not certain:
             self._unknown[step.seq] = step.offer
             self.tally.unknown += 1
-        self.unforeseen = self.unforeseen or self.history.lost
 
     def _names(self, record: Record, seq: int, line: int) -> None:
         """The idempotency key and the caller's reference, each of one call alone."""

@@ -3,7 +3,8 @@
     artifact    the kernel passes it, and its digest is the pinned one where one is given
     line        canonical bytes, chained to the line before; nothing has ended the session
     record      of a known kind, with its fields in their form
-    session     of this version; names this artifact, what follows from it, and the key if known
+    session     of version 1.0 or 1.1; names this artifact, what follows from it, the key if known
+    mac         of each record of 1.1, where the key is known: by whoever has the key
     call        none is open, nothing was unforeseen; its number, its text, its open arguments; the
                 states that it may be made at; keys of its own; plans, statements and monitors
                 allow it wherever the session may be; the model that makes it, and the budget
@@ -22,15 +23,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.ledger import LedgerReader
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.codec import encode
+from tcc_certs.formats.ledger import LedgerReader, Record
+from tcc_certs.formats.ledger_schema import text
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay.findings import Findings
-from tcc_certs.session.header import check_version, read_header
-from tcc_certs.session.records import check_record
+from tcc_certs.session.header import has_macs, read_header
+from tcc_certs.session.records import MAC, check_record
 from tcc_certs.session.replay import Session
 from tcc_certs.session.states import Plans
 from tcc_certs.session.verdict import SessionValidation, conclude
+from tcc_certs.values.digest import record_key, record_mac
 
 
 def validate(
@@ -46,62 +50,103 @@ def validate(
         ledger: the whole file, or chunks of it cut anywhere.
         artifact: the artifact's bytes, or what the kernel made of them.
         pin: the artifact digest to require, hex.
-        key: 32 bytes, of the digests; with it digests of shown values and the keys of calls are
-            derived again.
+        key: 32 bytes, of the digests; with it digests of shown values, the keys of calls and the
+            MACs of records are derived again.
 
     Returns:
         a verdict, never an exception, whatever the bytes are.
     """
-    replay = _Replay(key)
     reader = LedgerReader((ledger,) if isinstance(ledger, bytes) else ledger)
+    findings = Findings()
     try:
-        replay.read(reader, _checked(artifact, pin))
+        checked = _checked(artifact, pin)
+    except Rejected as refusal:
+        findings.refuse(refusal, 0)
+        return conclude(findings, None, reader)
+    replay = Replay(checked, Plans(checked), key)
+    try:
+        _read(replay, reader)
     except Rejected as refusal:
         replay.findings.refuse(refusal, replay.line)
     return conclude(replay.findings, replay.session, reader)
 
 
-class _Replay:
-    """Where a validation stands: no session until the header has been passed."""
+def _read(replay: Replay, reader: LedgerReader) -> None:
+    """Every record, and the end of the input.
 
-    def __init__(self, key: bytes | None) -> None:
+    Raises:
+        Rejected: what ends the replay; D301 there was no ``end``.
+    """
+    head = reader.head
+    for record in reader:
+        replay.step(record, head)
+        head = reader.head
+    replay.line = reader.records + 1
+    ended = replay.session is not None and replay.session.ended
+    if ended and reader.tail:
+        raise Rejected(Code.LEDGER_ORDER, "line", "nothing after end", reader.tail[:40])
+    if not ended:
+        known = f"{reader.records} verified records, head {reader.head.hex()}"
+        if reader.tail:
+            known += f", then {len(reader.tail)} bytes without an LF"
+        raise Rejected(Code.INCOMPLETE, "end", "an end record", known)
+
+
+class Replay:
+    """Goes through the records of a session, one after the other.
+
+    Attributes:
+        findings: what does not follow, so far.
+        session: where it is; None before its header.
+        line: of the last record.
+    """
+
+    def __init__(self, artifact: CheckedArtifact, plans: Plans, key: bytes | None) -> None:
         self.findings = Findings()
         self.session: Session | None = None
         self.line = 0
-        self._key = key
+        self._artifact, self._plans, self._key = artifact, plans, key
+        self._record_key = None if key is None else record_key(key)
+        self._macs = False
 
-    def read(self, reader: LedgerReader, artifact: CheckedArtifact) -> None:
-        """Every record, and the end of the input.
+    def step(self, record: Record, previous: bytes) -> None:
+        """Go on by a record.
+
+        Args:
+            previous: the hash of the record before it.
 
         Raises:
-            Rejected: what ends the replay; D301 there was no ``end``.
+            Rejected: what ends the replay.
         """
-        for record in reader:
-            self.line = reader.records
-            session = self.session
-            if session is None:
-                kind = record.get("kind")
-                if kind != "session":
-                    raise Rejected(Code.LEDGER_ORDER, "kind", "session", kind)
-                check_version(record)
-                check_record(record, self.line)
-                header = read_header(record, artifact, self._key, self.findings)
-                plans = Plans(artifact)
-                self.session = Session(plans, artifact.core, header, self.findings)
-            else:
-                if session.ended:
-                    kind = record.get("kind")
-                    raise Rejected(Code.LEDGER_ORDER, "kind", "nothing after end", kind)
-                session.step(check_record(record, self.line), record, self.line)
-        self.line = reader.records + 1
-        ended = self.session is not None and self.session.ended
-        if ended and reader.tail:
-            raise Rejected(Code.LEDGER_ORDER, "line", "nothing after end", reader.tail[:40])
-        if not ended:
-            known = f"{reader.records} verified records, head {reader.head.hex()}"
-            if reader.tail:
-                known += f", then {len(reader.tail)} bytes without an LF"
-            raise Rejected(Code.INCOMPLETE, "end", "an end record", known)
+        self.line += 1
+        session = self.session
+        if session is None:
+            kind = record.get("kind")
+            if kind != "session":
+                raise Rejected(Code.LEDGER_ORDER, "kind", "session", kind)
+            self._macs = has_macs(record)
+        elif session.ended:
+            raise Rejected(Code.LEDGER_ORDER, "kind", "nothing after end", record.get("kind"))
+        kind = check_record(record, self.line, macs=self._macs)
+        if session is None:
+            header = read_header(record, self._artifact, self._key, self.findings)
+            self._check_mac(record, previous)
+            self.session = Session(self._plans, self._artifact.core, header, self.findings)
+        else:
+            self._check_mac(record, previous)
+            session.step(kind, record, self.line)
+
+    def _check_mac(self, record: Record, previous: bytes) -> None:
+        """Ends the replay: behind a record that is not the key's nothing is the writer's word."""
+        if self._record_key is None or not self._macs:
+            return
+        from hmac import compare_digest  # here: it loads OpenSSL, and who has no key needs none
+
+        body = encode({name: value for name, value in record.items() if name != MAC})
+        expected = record_mac(self._record_key, previous, body)
+        found = text(record, MAC)
+        same = compare_digest(expected, bytes.fromhex(found))
+        ensure(same, Code.SESSION_DIGEST, MAC, "the MAC of this record under the key", found)
 
 
 def _checked(artifact: bytes | CheckedArtifact, pin: str | None) -> CheckedArtifact:

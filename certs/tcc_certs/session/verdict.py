@@ -123,6 +123,10 @@ def _asserted(session: Session) -> Iterator[str]:
                 yield f"{monitor.text}: the values are not shown"
     if arguments.hidden:
         yield "that digests of values that are not shown are the same exactly where the values are"
+    if not session.header.macs:
+        yield "that every record is its writer's: a ledger of 1.0 has no MACs"
+    elif session.header.key is None:
+        yield "that every record is its writer's: MACs show it to who has the key"
     if arguments.shown and session.header.key is None:
         yield "that digests are those of the values shown: the key is not known"
 

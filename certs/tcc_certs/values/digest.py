@@ -11,8 +11,10 @@ from blake3 import blake3
 from tcc_certs.values.canonical import utf8
 
 _COMMITMENT = "tcc.session/1.0 digest key"
+_RECORDS = "tcc.session/1.1 record key"
 KEY_BYTES = 32
 CALL_KEY_BYTES = 16
+MAC_BYTES = 16
 
 
 def digest(key: bytes, kind: bytes, data: bytes) -> bytes:
@@ -38,3 +40,19 @@ def reference_digest(key: bytes, reference: str) -> bytes:
 def key_commitment(key: bytes) -> bytes:
     """What a session says of its key before it uses it."""
     return blake3(key, derive_key_context=_COMMITMENT).digest()
+
+
+def record_key(key: bytes) -> bytes:
+    """The key of the records' MACs: derived, so that no digest of a value is ever one of them."""
+    return blake3(key, derive_key_context=_RECORDS).digest()
+
+
+def record_mac(derived: bytes, previous: bytes, body: bytes) -> bytes:
+    """The MAC of a record.
+
+    Args:
+        derived: from :func:`record_key`.
+        previous: the hash of the record before it; zeros of the first.
+        body: its canonical bytes without ``mac`` and ``~``.
+    """
+    return blake3(b"mac" + previous + body, key=derived).digest(MAC_BYTES)

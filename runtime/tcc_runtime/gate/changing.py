@@ -242,7 +242,7 @@ def resolve(shared: Shared, seq: int, outcome: Outcome, observed: Mapping[str, A
     if outcome == "failed" and observed:
         raise ValueError("observed: nothing, of a call that failed")
     record = resolve_record(seq, outcome, observed_texts(table, indices))
-    shared.write(record, lambda: session.resolve(made, outcome, indices))
+    shared.write(record, lambda: session.resolve(seq, outcome, indices))
 
 
 def finish(shared: Shared, abandon: bool) -> None:

@@ -120,10 +120,10 @@ class Executions:
         }
 
     def told(self, tool: int, record: Mapping[str, Any], line: int) -> Execution:
-        """The execution that `execute` of a `call` speaks of.
+        """The execution that `execute` of a `call` speaks of; the record was held to what follows.
 
         Raises:
-            ResumeError: it is not the one that follows.
+            ResumeError: another model would be chosen here.
         """
         refused: list[tuple[int, str, Left]] = []
         places = {model.name: place for place, model in enumerate(self._models[tool])}
@@ -131,17 +131,14 @@ class Executions:
             name, left = str(item["model_id"]), left_in(item["account_left"], line)
             refused.append((places.get(name, -1), name, left))
         choice = self.choice(tool, {place for place, _, _ in refused})
-        if choice is None:
-            raise ResumeError(f"line {line}: execute", "no call: no model fits", record)
+        if choice is None or choice.model.name != record["model_id"]:
+            due = "no call: no model fits" if choice is None else choice.model.name
+            raise ResumeError(f"line {line}: execute", due, record["model_id"])
         wish = None
         if "account_left" in record:
             left = left_in(record["account_left"], line)
             wish = Wish(name=str(record.get("reservation")), granted=True, left=left)
-        found = Execution(tool=tool, choice=choice, refused=tuple(refused), wish=wish)
-        due = self.fields(found)
-        if due != record:
-            raise ResumeError(f"line {line}: execute", due, record)
-        return found
+        return Execution(tool=tool, choice=choice, refused=tuple(refused), wish=wish)
 
     def begin(self, execution: Execution) -> None:
         """The call is made."""
@@ -191,17 +188,8 @@ class Executions:
         }
 
     def told_took(self, record: Mapping[str, Any], line: int) -> Spending:
-        """What `took` of an `outcome` says.
-
-        Raises:
-            ResumeError: it does not follow.
-        """
-        took = taken_amounts(answer_of(record, line), self._execution().choice.model, 0)
-        left = left_in(record["account_left"], line) if "account_left" in record else None
-        due = self.took_fields(took, left)
-        if due != record:
-            raise ResumeError(f"line {line}: took", due, record)
-        return took
+        """What `took` of an `outcome` says; the record was held to what follows."""
+        return taken_amounts(answer_of(record, line), self._execution().choice.model, 0)
 
     def settle(self, took: Spending, done: bool) -> None:
         """The call under way is over."""

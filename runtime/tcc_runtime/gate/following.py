@@ -1,29 +1,32 @@
-"""A session brought to where its ledger is, each record held to what the session would write.
+"""A session brought to where its ledger is.
 
-Text: docs/gate.md.  A ledger of another artifact, another key or another course
-is never gone on with.
+Each record is held to what follows by the validator's own steps (:mod:`tcc_certs.session`), with
+the key; the gate's session is brought along from what they accept.  So what is taken up is exactly
+what has no finding: a ledger of another artifact, another key or another course, or with a record
+of somebody without the key, is never gone on with.
+Text: docs/gate.md; docs/spec/session.md.
 Cost: linear in the records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeVar
 
+from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
-from tcc_certs.session.records import check_record
+from tcc_certs.formats.ledger_schema import size, text
+from tcc_certs.session.records import SCHEMA
+from tcc_certs.session.validation import Replay
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.budget import Budget, budget_in
-from tcc_runtime.gate.executions import Execution, Executions, asked_in
+from tcc_runtime.gate.executions import Executions, asked_in
+from tcc_runtime.gate.journal import News
 from tcc_runtime.gate.monitors import Seen, amount
 from tcc_runtime.gate.policy import Policy
-from tcc_runtime.gate.records import Writer, opened_of, session_record
+from tcc_runtime.gate.records import Writer, opened_of
 from tcc_runtime.gate.session import Made, Outcome, Session
 from tcc_runtime.gate.tools import Asked, Group, Indices, ToolTable
-
-_Kind = TypeVar("_Kind", str, int, bool, "dict[str, Json]")
-_OUTCOMES: Final[Mapping[str, Outcome]] = {"done": "done", "failed": "failed", "unknown": "unknown"}
 
 
 class Follower:
@@ -48,7 +51,7 @@ class Follower:
         self.key = key
         self.session_id = ""
         self.executions: Executions | None = None
-        self._line = 0
+        self._replay: Replay | None = None
 
     def open(self, shown: tuple[str, ...], session_id: str) -> None:
         """The session shows these open parameters, and has this name."""
@@ -59,165 +62,111 @@ class Follower:
         """From here on models make calls."""
         self.executions = Executions(self._policy.core, budget, self.session_id)
 
-    def apply(self, record: Record, line: int) -> None:
-        """Follow one record.
+    def apply(self, news: News) -> None:
+        """Follow one record; the session knows of one's own already.
 
         Raises:
             ResumeError: it is not what follows in this session.
-            Rejected: L103 it is no record of a session.
         """
-        self._line = line
-        kind = check_record(record, line)
-        if line == 1:
-            self._session(record)
-        elif self.session.ended:
-            raise self._error("kind", "the end of the ledger", kind)
+        line = self._hold(news)
+        if not news.own:
+            self._bring(news.record, line)
+
+    def _hold(self, news: News) -> int:
+        """The number of a record that has no finding."""
+        if self._replay is None:
+            self._replay = Replay(*self._policy.shown(), self.key)
+        replay = self._replay
+        try:
+            replay.step(news.record, news.previous)
+        except Rejected as refusal:
+            replay.findings.refuse(refusal, replay.line)
+        for finding in replay.findings.items:
+            place = f"line {finding.line}: {finding.field}: {finding.code.value}"
+            raise ResumeError(place, finding.expected, finding.found)
+        if replay.session is not None and not replay.session.header.macs:
+            found = text(news.record, "schema")
+            raise ResumeError("line 1: schema", f"{SCHEMA}, whose records have MACs", found)
+        return replay.line
+
+    def _bring(self, record: Record, line: int) -> None:
+        session, kind = self.session, record["kind"]
+        if kind == "session":
+            arguments = record["arguments"]
+            names = arguments["show"] if isinstance(arguments, dict) else None
+            shown = names if isinstance(names, list) else []
+            self.open(tuple(map(str, shown)), text(record, "session_id"))
         elif kind == "call":
-            self._call(record)
+            self._call(record, line)
         elif kind == "outcome":
-            self._outcome(record)
+            self._outcome(record, line)
         elif kind == "resolve":
-            self._resolve(record)
+            made = session.made[size(record, "seq") - 1]
+            if session.under_way and made is session.made[-1]:
+                self._leave_unknown()
+            session.resolve(size(record, "seq"), _outcome_of(record), self._observed(made, record))
         elif kind == "budget":
-            self._budget(record)
-        elif kind == "asked":
-            self._asked(record)
+            self.begin_budget(budget_in(record, line))
+        elif kind == "asked" and self.executions is not None:
+            self.executions.asked(*asked_in(record, line))
         elif kind == "end":
-            self._end(record)
-        elif kind == "session":
-            raise self._error("kind", "a record that follows", kind)
+            session.ended = True
 
-    def _session(self, record: Record) -> None:
-        arguments = self._read(record, "arguments", dict)
-        shown = arguments.get("show")
-        if not isinstance(shown, list):
-            raise self._error("arguments", "a list of what is shown", arguments)
-        self.open(tuple(str(name) for name in shown), self._read(record, "session_id", str))
-        started = self._read(record, "started_ms", int)
-        if not 0 <= started < 1 << 48:
-            raise self._error("started_ms", "0 .. 2^48 - 1", started)
-        nonce = self._read(record, "nonce", str)
-        expected = session_record(self._policy, self.key, started, nonce, self.shown)
-        for name in sorted({*expected, *record}):
-            if expected.get(name) != record.get(name):
-                raise self._error(name, expected.get(name), record.get(name))
-
-    def _call(self, record: Record) -> None:
-        session = self.session
-        self._require("seq", len(session.made) + 1, record)
-        if session.under_way:
-            raise self._error("kind", "the outcome of the call before", "call")
-        text = self._read(record, "call", str)
-        group = self._policy.by_text(text)
+    def _call(self, record: Record, line: int) -> None:
+        group = self._policy.by_text(text(record, "call"))
         if group is None:
-            raise self._error("call", "a call of the grammar", text)
-        self._require("states", session.states(), record)
-        self._require("key", self.writer.call_key(len(session.made) + 1), record)
-        seen = self._seen(group, self._read(record, "open", dict))
-        refused = session.refusal(group, seen)
-        if refused is not None:
-            raise self._error("call", "a call that is allowed", f"{refused[0].value} {text}")
-        execution = self._execution(group.tool, record)
-        made = session.begin(group, seen)
+            raise ResumeError(f"line {line}: call", "a call of the grammar", record["call"])
+        seen = self._seen(group, opened_of(record), line)
+        made = self.session.begin(group, seen)
         made.opened = opened_of(record)
-        if self.executions is not None and execution is not None:
-            self.executions.begin(execution)
+        executions, execute = self.executions, record.get("execute")
+        if executions is not None and isinstance(execute, dict):
+            execution = executions.told(group.tool, execute, line)
+            executions.begin(execution)
             made.model = execution.choice.model.name
         if "ref" in record:
-            self.refs[self._read(record, "ref", str)] = len(session.made)
+            self.refs[text(record, "ref")] = len(self.session.made)
 
-    def _execution(self, tool: int, record: Record) -> Execution | None:
-        """Who makes a call of a tool, as its record says."""
-        executions = self.executions
-        makes = executions is not None and executions.makes(tool)
-        if makes != ("execute" in record):
-            due = "the model that makes it" if makes else "no model"
-            raise self._error("execute", due, record.get("execute"))
-        if executions is None or not makes:
-            return None
-        return executions.told(tool, self._read(record, "execute", dict), self._line)
-
-    def _budget(self, record: Record) -> None:
-        if self.executions is not None or self.session.under_way:
-            raise self._error("kind", "one budget, with no call under way", "budget")
-        self.begin_budget(budget_in(record, self._line))
-
-    def _asked(self, record: Record) -> None:
-        executions = self.executions
-        if executions is None or self.session.under_way:
-            raise self._error("kind", "a budget before, and no call under way", "asked")
-        took, atoms = asked_in(record, self._line)
-        due = executions.asked_record(took, atoms)
-        if due != record:
-            raise self._error("asked", due, record)
-        executions.asked(took, atoms)
-
-    def _seen(self, group: Group, opened: Mapping[str, Json]) -> Seen | None:
+    def _seen(self, group: Group, opened: Mapping[str, Json], line: int) -> Seen | None:
         monitors, table = self._policy.monitors, self._policy.table(group.tool)
         if group.tool not in monitors.by_tool:
             return None
-        values: dict[str, bytes] = {}
+        values = {}
         for name in monitors.compared[group.tool]:
-            values[name] = listed_value(table, group, name) or self._digest(opened, name)
-        names = monitors.added.get(group.tool, ())
-        amounts = {name: self._amount(opened, name) for name in names}
+            listed = listed_value(table, group, name)
+            values[name] = (
+                bytes.fromhex(_member(opened, name, "digest")) if listed is None else listed
+            )
+        amounts = {}
+        for name in monitors.added.get(group.tool, ()):
+            shown = _member(opened, name, "value")
+            if not shown:
+                place = f"line {line}: open.{name}"
+                raise ResumeError(place, "a number that is shown, as it is added up", "a digest")
+            amounts[name] = amount(shown)
         return Seen(tool=group.tool, listed=group.listed, values=values, amounts=amounts)
 
-    def _digest(self, opened: Mapping[str, Json], name: str) -> bytes:
-        item = opened.get(name)
-        found = item.get("digest") if isinstance(item, dict) else None
-        if not isinstance(found, str):
-            raise self._error(f"open.{name}", "a digest", found)
-        return bytes.fromhex(found)
-
-    def _amount(self, opened: Mapping[str, Json], name: str) -> int:
-        item = opened.get(name)
-        if not isinstance(item, dict) or item.get("type") != "n":
-            raise self._error(f"open.{name}", "a number that is shown", item)
-        text = self._read(item, "value", str)
-        if self.writer.digest((name, b"n", text.encode())) != self._digest(opened, name):
-            raise self._error(f"open.{name}", "the value of its digest", text)
-        return amount(text)
-
-    def _outcome(self, record: Record) -> None:
-        session = self.session
-        self._require("seq", len(session.made), record)
-        if not session.under_way:
-            raise self._error("kind", "a call", "outcome")
-        outcome = _OUTCOMES.get(self._read(record, "outcome", str))
-        if outcome is None:
-            raise self._error("outcome", "done, failed or unknown", record["outcome"])
-        table = self._policy.table(session.made[-1].group.tool)
+    def _outcome(self, record: Record, line: int) -> None:
+        outcome, executions, took = _outcome_of(record), self.executions, record.get("took")
+        if executions is not None and isinstance(took, dict):
+            executions.settle(executions.told_took(took, line), outcome == "done")
         unforeseen = record.get("unforeseen") is True
-        observed = None
-        if outcome == "done" and not unforeseen:
-            observed = self._observed(table, record)
+        observed = None if unforeseen else self._observed(self.session.made[-1], record)
+        self.session.settle(outcome, observed, unforeseen)
+
+    def _observed(self, made: Made, record: Record) -> Indices | None:
+        if record["outcome"] != "done":
+            return None
+        told, params = record.get("observed"), self._policy.table(made.group.tool).observed
+        texts = told if isinstance(told, dict) else {}
+        return tuple([param.values.index(str(texts[param.name])) for param in params])
+
+    def _leave_unknown(self) -> None:
+        """The call under way has no outcome: it took all that was expected."""
         executions = self.executions
         if executions is not None and executions.pending is not None:
-            took = executions.told_took(self._read(record, "took", dict), self._line)
-            executions.settle(took, outcome == "done")
-        elif "took" in record:
-            raise self._error("took", "no field: no model made this call", record["took"])
-        session.settle(outcome, observed, unforeseen)
-
-    def _observed(self, table: ToolTable, record: Record) -> Indices:
-        told = record.get("observed", {})
-        found = []
-        for param in table.observed:
-            text = told.get(param.name) if isinstance(told, dict) else None
-            if text not in param.values:
-                raise self._error(f"observed.{param.name}", "one of its values", text)
-            found.append(param.values.index(str(text)))
-        return tuple(found)
-
-    def _resolve(self, record: Record) -> None:
-        session = self.session
-        made = self.unknown(self._read(record, "seq", int))
-        outcome = _OUTCOMES.get(self._read(record, "outcome", str))
-        if made is None or outcome is None or outcome == "unknown":
-            raise self._error("seq", "a call whose outcome is unknown", record["seq"])
-        table = self._policy.table(made.group.tool)
-        session.resolve(made, outcome, self._observed(table, record) if outcome == "done" else None)
+            executions.settle(executions.pending.choice.expected, False)
+        self.session.settle("unknown", None, False)
 
     def unknown(self, seq: int) -> Made | None:
         """The call of that number, if its outcome is unknown and it is not under way."""
@@ -226,24 +175,16 @@ class Follower:
             return None
         return made[seq - 1] if made[seq - 1].outcome == "unknown" else None
 
-    def _end(self, record: Record) -> None:
-        abandoned = self._read(record, "abandoned", bool)
-        if not abandoned and not self.session.may_finish():
-            raise self._error("abandoned", True, False)
-        self.session.ended = True
 
-    def _require(self, name: str, expected: Json, record: Record) -> None:
-        if record.get(name) != expected:
-            raise self._error(name, expected, record.get(name))
+def _outcome_of(record: Record) -> Outcome:
+    outcome = record["outcome"]
+    return "done" if outcome == "done" else "failed" if outcome == "failed" else "unknown"
 
-    def _read(self, record: Mapping[str, Json], name: str, kind: type[_Kind]) -> _Kind:
-        value = record.get(name)
-        if type(value) is not kind:
-            raise self._error(name, kind.__name__, value)
-        return value
 
-    def _error(self, name: str, expected: object, found: object) -> ResumeError:
-        return ResumeError(f"line {self._line}: {name}", expected, found)
+def _member(opened: Mapping[str, Json], name: str, member: str) -> str:
+    item = opened.get(name)
+    found = item.get(member) if isinstance(item, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def listed_value(table: ToolTable, group: Group, name: str) -> bytes | None:

@@ -44,7 +44,8 @@ class Gate(Budgeted):
         key: of the digests of values, 32 bytes; None keeps one in a file beside the ledger.
         show: open parameters, as ``tool.parameter``, whose values stand in the ledger as they are.
             Those that a monitor adds up always do.
-        durable: wait for the disk before a call is permitted, and after its outcome.
+        durable: wait for the disk before a call is permitted, and after its outcome.  Without it
+            nothing is waited for, the key beside the ledger included.
         clock: UTC milliseconds since 1970.
         nonce: of a new session, 16 bytes; None draws one.  Sessions of one key that begin in
             one millisecond differ by it, and so do the idempotency keys of their calls.
@@ -75,7 +76,7 @@ class Gate(Budgeted):
         shown = shown_of(policy, show)
         shared = Shared(
             policy,
-            InMemory() if ledger is None else InFile(Path(ledger)),
+            InMemory() if ledger is None else InFile(Path(ledger), durable=durable),
             key=given_key(key),
             shown=shown,
             durable=durable,

@@ -9,11 +9,25 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
-from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import FIRST_HEAD, Record, seal
 from tcc_runtime.errors import LedgerError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """A record that was read.
+
+    Attributes:
+        previous: the hash of the record before it.
+        own: whether it was written here.
+    """
+
+    record: Record
+    previous: bytes
+    own: bool
 
 
 class Journal(Protocol):
@@ -33,11 +47,11 @@ class Journal(Protocol):
     def unlock(self) -> None:
         """Gives it back."""
 
-    def news(self, *, locked: bool) -> Iterator[Record]:
-        """The records that others have written since."""
+    def news(self, *, locked: bool) -> Iterator[News]:
+        """Where others have written since: all records that were not read yet, one's own too."""
 
-    def append(self, record: dict[str, Json]) -> None:
-        """Writes a record."""
+    def append(self, body: bytes) -> None:
+        """Writes a record, as its canonical bytes."""
 
     def sync(self) -> None:
         """Waits until the disk has what was written."""
@@ -72,14 +86,14 @@ class InMemory:
     def unlock(self) -> None:
         """See :class:`Journal`."""
 
-    def news(self, *, locked: bool) -> Iterator[Record]:
+    def news(self, *, locked: bool) -> Iterator[News]:
         """See :class:`Journal`."""
         return iter(())
 
-    def append(self, record: dict[str, Json]) -> None:
+    def append(self, body: bytes) -> None:
         """See :class:`Journal`."""
         self.lock(wait=False)
-        _, self.head = seal(record, self.head)
+        _, self.head = seal(body, self.head)
         self.records += 1
 
     def sync(self) -> None:

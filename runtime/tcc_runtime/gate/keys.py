@@ -1,4 +1,4 @@
-"""The key of a session's digests: given by the owner, or kept in a file beside the ledger.
+"""The key of a session's digests and MACs: given by the owner, or kept in a file beside the ledger.
 
 The file has the ledger's name and ``.key`` behind it, 64 hexadecimal digits, and only its owner may
 read it.  Who has it can find values of low entropy from their digests; without it a session can be
@@ -68,10 +68,13 @@ def read_key(ledger: Path) -> bytes:
     return bytes.fromhex(found[1].decode())
 
 
-def new_key(ledger: Path) -> tuple[bytes, bool]:
+def new_key(ledger: Path, *, durable: bool) -> tuple[bytes, bool]:
     """A key for a new ledger, on disk before the ledger names it, and whether it was made now.
 
     One that is there already stays: the process that made it was stopped before its first record.
+
+    Args:
+        durable: whether the disk is waited for.
 
     Raises:
         LedgerError: it cannot be written.
@@ -89,7 +92,8 @@ def new_key(ledger: Path) -> tuple[bytes, bool]:
         handle = os.open(beside, _NEW, 0o600)
         try:
             os.write(handle, f"{key.hex()}\n".encode())
-            os.fsync(handle)
+            if durable:
+                os.fsync(handle)
         finally:
             os.close(handle)
         beside.rename(path)
@@ -97,7 +101,8 @@ def new_key(ledger: Path) -> tuple[bytes, bool]:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
         raise LedgerError(str(path), error) from error
-    sync_folder(path.parent)
+    if durable:
+        sync_folder(path.parent)
     return key, True
 
 

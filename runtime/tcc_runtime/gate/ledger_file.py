@@ -2,8 +2,9 @@
 
 Text: docs/spec/session.md, section 1; the chain is that of docs/spec/ledger.md.  The file is locked
 for as long as a call takes.  Who takes the lock reads first what others have written since; what
-is left of a line that a crash cut off goes then.  After an error of the system nothing more is
-written: what the disk has is not known.
+is left of a line that a crash cut off goes then.  Where others have written, what was written here
+is read as well: all is gone through in one pass, in the order of the file.  After an error of the
+system nothing more is written: what the disk has is not known.
 Cost: a write for each record, and an fdatasync where it has to be durable.
 """
 
@@ -17,9 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from tcc_certs.errors import clip
-from tcc_certs.formats.codec import Json
-from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record, seal
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
 from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
+from tcc_runtime.gate.journal import News
 from tcc_runtime.ledger.outputs import sync_folder, target_of
 
 _CHUNK: Final = 1 << 16
@@ -36,8 +37,10 @@ class InFile:
         device, inode: what it is, whatever its name.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, durable: bool = True) -> None:
         self.path = path
+        self._durable = durable
+        self._read_to = 0, 0, FIRST_HEAD  # bytes, records, head of what was read
         self.head = FIRST_HEAD
         self.records = 0
         self._size = 0
@@ -54,7 +57,7 @@ class InFile:
             target = target_of(self.path)
             new = not target.exists()
             self._handle = os.open(target, _FLAGS | os.O_CREAT, 0o644)
-            if new:
+            if new and self._durable:
                 sync_folder(target.parent)
         except OutputRefused:
             raise
@@ -120,12 +123,13 @@ class InFile:
             with suppress(OSError):
                 _unlock(self._handle)
 
-    def news(self, *, locked: bool) -> Iterator[Record]:
+    def news(self, *, locked: bool) -> Iterator[News]:
         """See :class:`Journal`; with the lock an unfinished line at the end is cut off.
 
         Raises:
             LedgerError: the file is gone or shorter than it was, or cannot be read or cut.
-            Rejected: L101, L102 or D201: what was written there is no continuation.
+            Rejected: L101, L102 or D201: what was written there is no continuation, or what was
+                written here is not there any more.
         """
         self._require_own()
         found = os.fstat(self._handle)
@@ -135,15 +139,21 @@ class InFile:
             return iter(())
         return self._read(locked)
 
-    def _read(self, locked: bool) -> Iterator[Record]:
-        chunks = self._chunks(self._size)
-        reader = LedgerReader(chunks)
-        reader.head, reader.records = self.head, self.records
+    def _read(self, locked: bool) -> Iterator[News]:
+        size, records, previous = self._read_to
+        reader = LedgerReader(self._chunks(size))
+        reader.head, reader.records = previous, records
         for raw in reader.unverified():
             record = reader.verified(raw).record
-            self.head, self.records = reader.head, reader.records
-            self._size += len(raw) + 1
-            yield record
+            size += len(raw) + 1
+            own = reader.records <= self.records
+            if own and reader.records == self.records and reader.head != self.head:
+                raise self._fail(OSError(0, "what was written is not there any more"))
+            if not own:
+                self.head, self.records, self._size = reader.head, reader.records, size
+            self._read_to = size, reader.records, reader.head
+            yield News(record=record, previous=previous, own=own)
+            previous = reader.head
         if reader.tail and locked:
             self._cut(reader.tail)
 
@@ -182,18 +192,19 @@ class InFile:
             _require_session(tail, _BEGINS)
         try:
             os.ftruncate(self._handle, self._size)
-            _sync(self._handle)
+            if self._durable:
+                _sync(self._handle)
         except OSError as error:
             raise self._fail(error) from error
 
-    def append(self, record: dict[str, Json]) -> None:
+    def append(self, body: bytes) -> None:
         """See :class:`Journal`.
 
         Raises:
             LedgerError: the system refuses to write.
         """
         self._require_locked()
-        line, head = seal(record, self.head)
+        line, head = seal(body, self.head)
         try:
             left = memoryview(line)
             while left:

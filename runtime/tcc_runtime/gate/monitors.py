@@ -9,14 +9,18 @@ Cost: a look-up for each monitor that names the call's tool.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol, TypeAlias
 
 from tcc_certs.core.model import Core, OrderMonitor, Selection, SumMonitor, UsesMonitor
 from tcc_certs.formats.decimals import format_decimal
 
 Indices: TypeAlias = "tuple[int, ...]"
+Key: TypeAlias = "tuple[bytes, ...]"
+# What takes back a note, the last part first.
+Undo: TypeAlias = "tuple[Callable[[], object], ...]"
 _PLACES: Final = 340  # more decimal places than any double's shortest text has
 
 
@@ -51,8 +55,22 @@ class Monitor(Protocol):
     def allows(self, seen: Seen, behind: Seen | None) -> bool:
         """Whether the call may be made, also behind another whose outcome is unknown."""
 
-    def note(self, seen: Seen, observed: Indices | None) -> None:
+    def note(self, seen: Seen, observed: Indices | None) -> Undo:
         """The call was made; its observed values, None where its outcome is unknown."""
+
+
+def _with(found: set[Key], key: Key | None) -> Undo:
+    if key is None or key in found:
+        return ()
+    found.add(key)
+    return (partial(found.discard, key),)
+
+
+def _without(found: set[Key], key: Key) -> Undo:
+    if key not in found:
+        return ()
+    found.discard(key)
+    return (partial(found.add, key),)
 
 
 class _Chosen:
@@ -115,15 +133,17 @@ class _RequireBefore(_Order):
             return key in self._there and key != self._key_of_second(behind)
         return key is None or key in self._there
 
-    def note(self, seen: Seen, observed: Indices | None) -> None:
+    def note(self, seen: Seen, observed: Indices | None) -> Undo:
         first, second = self._key_of_first(seen), self._key_of_second(seen)
+        used: Undo = ()
         if self._each and second is not None:
-            self._there.discard(second)
+            used = _without(self._there, second)
         if first is None or observed is None or not self._first.came(observed):
-            return
+            return used
         # With `each` a call that is both is the boundary, and serves no call behind it.
-        if not self._each or first != second:
-            self._there.add(first)
+        if self._each and first == second:
+            return used
+        return (*used, *_with(self._there, first))
 
 
 class _ForbidBefore(_Order):
@@ -141,11 +161,11 @@ class _ForbidBefore(_Order):
             return key is None
         return behind is None or key != self._key_of_first(behind)
 
-    def note(self, seen: Seen, observed: Indices | None) -> None:
-        key = self._key_of_first(seen)
+    def note(self, seen: Seen, observed: Indices | None) -> Undo:
         # An answer that is not known may be one that is bound.
-        if key is not None and (observed is None or self._first.came(observed)):
-            self._there.add(key)
+        if observed is not None and not self._first.came(observed):
+            return ()
+        return _with(self._there, self._key_of_first(seen))
 
 
 class _ForbidWith(_Order):
@@ -169,12 +189,9 @@ class _ForbidWith(_Order):
         one, other = self._key_of_first(behind), self._key_of_second(behind)
         return (first is None or first != other) and (second is None or second != one)
 
-    def note(self, seen: Seen, observed: Indices | None) -> None:
+    def note(self, seen: Seen, observed: Indices | None) -> Undo:
         first, second = self._key_of_first(seen), self._key_of_second(seen)
-        if first is not None:
-            self._firsts.add(first)
-        if second is not None:
-            self._seconds.add(second)
+        return (*_with(self._firsts, first), *_with(self._seconds, second))
 
 
 class _Sum:
@@ -201,9 +218,11 @@ class _Sum:
     def allows(self, seen: Seen, behind: Seen | None) -> bool:
         return seen.tool != self._tool or seen.amounts[self._name] <= self.left_behind(behind)
 
-    def note(self, seen: Seen, observed: Indices | None) -> None:
-        if seen.tool == self._tool:
-            self._spent += seen.amounts[self._name]
+    def note(self, seen: Seen, observed: Indices | None) -> Undo:
+        if seen.tool != self._tool:
+            return ()
+        before, self._spent = self._spent, self._spent + seen.amounts[self._name]
+        return (partial(setattr, self, "_spent", before),)
 
 
 class _Uses:
@@ -224,10 +243,13 @@ class _Uses:
         also = behind is not None and self._chosen.has(behind) and behind.values[self._name] == key
         return self._counts.get(key, 0) + also < self._most
 
-    def note(self, seen: Seen, observed: Indices | None) -> None:
-        if self._chosen.has(seen):
-            key = seen.values[self._name]
-            self._counts[key] = self._counts.get(key, 0) + 1
+    def note(self, seen: Seen, observed: Indices | None) -> Undo:
+        if not self._chosen.has(seen):
+            return ()
+        key = seen.values[self._name]
+        before = self._counts.get(key, 0)
+        self._counts[key] = before + 1
+        return (partial(self._counts.__setitem__, key, before),)
 
 
 class Memory:
@@ -251,10 +273,12 @@ class Memory:
                 return at
         return None
 
-    def note(self, seen: Seen, observed: Indices | None) -> None:
+    def note(self, seen: Seen, observed: Indices | None) -> Undo:
         """The call was made; `observed` None: its outcome is unknown."""
+        done: list[Callable[[], object]] = []
         for at in self._named.get(seen.tool, ()):
-            self.monitors[at].note(seen, observed)
+            done += self.monitors[at].note(seen, observed)
+        return tuple(done)
 
     def left_of_sums(self, behind: Seen | None = None) -> list[tuple[str, str]]:
         """For each sum its text and what may still be added, a canonical decimal."""

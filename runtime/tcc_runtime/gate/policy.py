@@ -12,6 +12,9 @@ from typing import Final
 
 from tcc_certs.core.amounts import summed_parameter
 from tcc_certs.core.model import Call, Core, Limit
+from tcc_certs.kernel import CheckedArtifact, check_documents
+from tcc_certs.rules.calls import check_calls
+from tcc_certs.session.states import Plans
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.monitors import MonitorPlan
 from tcc_runtime.gate.refusals import Allowed
@@ -35,6 +38,7 @@ class Policy:
         "_by_text",
         "_groups",
         "_numbers",
+        "_shown",
         "_tables",
         "_taken",
         "artifact",
@@ -57,6 +61,7 @@ class Policy:
         self._amounts: list[Callable[[int], int]] | None = None
         self._taken: dict[tuple[int, ...], tuple[int, ...]] = {}
         self.nothing_taken = (0,) * len(self.core.limits)
+        self._shown: tuple[CheckedArtifact, Plans] | None = None
 
     def tool(self, name: object) -> ToolTable | None:
         """The table of a tool, None where there is no such tool."""
@@ -108,6 +113,25 @@ class Policy:
                 group.text: group for table in tables for group in table.groups.values()
             }
         return self._by_text.get(text)
+
+    def shown(self) -> tuple[CheckedArtifact, Plans]:
+        """The artifact as the validator of sessions goes through it; made for the first ledger."""
+        if self._shown is None:
+            file = self.artifact.file
+            table = check_calls(file)
+            core, core_calls = check_documents(file, table)
+            # Certificates were checked when it was opened; no session looks at its counts.
+            found = CheckedArtifact(
+                file=file,
+                automaton=self.artifact.automaton,
+                core=core,
+                table=table,
+                core_calls=core_calls,
+                plans=(),
+                race_count=(),
+            )
+            self._shown = found, Plans(found)
+        return self._shown
 
     def next_groups(self, places: Sequence[Place]) -> list[Group]:
         """The calls that plans allow from everywhere in `places`, in order, each group once."""

@@ -13,13 +13,21 @@ from blake3 import blake3
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.hashes import blake
 from tcc_certs.race.digest import uuid7
-from tcc_certs.values.digest import call_key, digest, key_commitment, reference_digest
+from tcc_certs.session.records import MAC, SCHEMA
+from tcc_certs.values.digest import (
+    call_key,
+    digest,
+    key_commitment,
+    record_key,
+    record_mac,
+    reference_digest,
+)
 from tcc_runtime.gate.opened import Given, json_bytes
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.tools import Asked, Indices, ToolTable, written
 
-SCHEMA: Final = "tcc.session/1.0"
 _MOST_RESULT: Final = 1 << 24
+_BEFORE_MAC: Final = ("call", "outcome", "refusal", "resolve", "end")
 
 
 def session_record(
@@ -57,12 +65,28 @@ class Writer:
         session_id: of the session.
     """
 
-    __slots__ = ("_key", "_session_id", "_shown")
+    __slots__ = ("_key", "_record_key", "_session_id", "_shown")
 
     def __init__(self, key: bytes, shown: Sequence[str], session_id: str) -> None:
         self._key = key
+        self._record_key = record_key(key)
         self._session_id = session_id
         self._shown = frozenset(shown)
+
+    def sealed(self, record: Mapping[str, Json], previous: bytes) -> bytes:
+        """The canonical bytes of a record with its MAC, behind a record of the hash `previous`."""
+        kind = record["kind"]
+        if kind in _BEFORE_MAC:
+            # Written once: `kind` is the last member before the MAC, and none before it has one.
+            body, mark = encode(record), b'"kind":"%s"' % str(kind).encode()
+            at = body.index(mark) + len(mark)
+            first, rest = body[:at], body[at:]
+        else:
+            first = encode({name: value for name, value in record.items() if name < MAC})[:-1]
+            other = {name: value for name, value in record.items() if name > MAC}
+            rest = b"," + encode(other)[1:] if other else b"}"
+        mac = record_mac(self._record_key, previous, first + rest)
+        return b'%s,"mac":"%s"%s' % (first, mac.hex().encode(), rest)
 
     def call_key(self, seq: int) -> str:
         """The idempotency key of a call."""

@@ -184,11 +184,11 @@ class _Teller:
 
     def _resolve(self, record: Record) -> None:
         seq, told = record["seq"], _texts(record.get("observed"))
-        made = self.session.made[seq - 1 if isinstance(seq, int) else -1]
+        number = seq if isinstance(seq, int) else len(self.session.made)
+        made = self.session.made[number - 1]
         outcome, before = _outcome_of(record), self.session.states()
         indices = self._indices(made, told) if outcome == "done" else None
-        self.session.resolve(made, outcome, indices)
-        number = seq if isinstance(seq, int) else None
+        self.session.resolve(number, outcome, indices)
         self._add("resolve", number, made.group.text, outcome, before=before, observed=told)
 
     def _indices(self, made: Made, told: Mapping[str, str]) -> Indices:

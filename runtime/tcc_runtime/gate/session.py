@@ -1,9 +1,10 @@
 """A session: where it may be, what its monitors remember, what was called; no ledger, no locks.
 
 Text: docs/spec/session.md, sections 4 and 5.  After an unknown outcome a session may be in several
-places, and what follows has to be allowed in all of them.  What is resolved later is folded again
-from the first call on.
-Cost: a decision a few look-ups, whatever was called before; resolving is linear in the history.
+places, and what follows has to be allowed in all of them.  When an outcome is known late, the calls
+from that one on are taken back and folded again.
+Cost: a decision a few look-ups, whatever was called before and whether or not a call is under way;
+resolving is linear in the calls behind the one that is resolved.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 from tcc_certs.errors import Code
 from tcc_certs.formats.codec import Json
-from tcc_runtime.gate.monitors import Memory, Seen
+from tcc_runtime.gate.monitors import Memory, Seen, Undo
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.tools import Group, Indices
 from tcc_runtime.gate.walking import Place
@@ -52,39 +53,57 @@ class Session:
 
     Attributes:
         policy: of its artifact.
-        places: where it may be, distinct and in order.
         made: every call, in order; the last one may be under way.
         under_way: whether the last call has no outcome yet.
-        unforeseen: an answer came that leads nowhere.
         ended: no call may follow.
         resolved: the places in `made` of the calls that were resolved, in that order.
         trail: what is kept to say why something is refused.
-        taken: what the calls so far took of each limit of the core, but the one under way.
     """
 
     __slots__ = (
-        "_memory", "ended", "made", "places", "policy", "resolved", "taken", "trail",
-        "under_way", "unforeseen",
+        "_before", "_memory", "_places", "_taken", "_unforeseen", "ended", "made", "policy",
+        "resolved", "trail", "under_way",
     )  # fmt: skip
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.places: tuple[Place, ...] = (policy.walk.start,)
         self.made: list[Made] = []
         self.under_way = False
-        self.unforeseen = False
         self.ended = False
         self.resolved: list[int] = []
         self.trail: object = None
-        self.taken = policy.nothing_taken
+        self._places: tuple[Place, ...] = (policy.walk.start,)
+        self._unforeseen = False
+        self._taken = policy.nothing_taken
         self._memory = self._fresh_memory()
+        # Of each call that was folded what was there before, and what takes its notes back.
+        self._before: list[tuple[tuple[Place, ...], bool, tuple[int, ...], Undo]] = []
 
     def _fresh_memory(self) -> Memory | None:
         return Memory(self.policy.monitors) if self.policy.monitors.texts else None
 
     @property
+    def places(self) -> tuple[Place, ...]:
+        """Where it may be, distinct and in order."""
+        self._catch_up()
+        return self._places
+
+    @property
+    def unforeseen(self) -> bool:
+        """Whether an answer came that leads nowhere."""
+        self._catch_up()
+        return self._unforeseen
+
+    @property
+    def taken(self) -> tuple[int, ...]:
+        """What the calls so far took of each limit of the core, but the one under way."""
+        self._catch_up()
+        return self._taken
+
+    @property
     def memory(self) -> Memory | None:
         """What the monitors remember, None where there are none."""
+        self._catch_up()
         return self._memory
 
     def states(self) -> list[int]:
@@ -165,39 +184,47 @@ class Session:
         made = self.made[-1]
         made.outcome, made.observed, made.unforeseen = outcome, observed, unforeseen
         self.under_way = False
-        self._fold(made)
+        self._catch_up()
 
-    def resolve(self, made: Made, outcome: Outcome, observed: Indices | None) -> None:
-        """What an unknown outcome turned out to be; everything behind it is folded again."""
+    def resolve(self, seq: int, outcome: Outcome, observed: Indices | None) -> None:
+        """What the unknown outcome of call number `seq` turned out to be.
+
+        The calls from it on are taken back, and folded again when somebody asks where the session
+        is: once for all that became known in between.
+        """
+        made = self.made[seq - 1]
         made.outcome, made.observed = outcome, observed
-        self._refold()
-        self.resolved.append(next(at for at, one in enumerate(self.made) if one is made))
+        self.resolved.append(seq - 1)
+        while len(self._before) >= seq:
+            self._places, self._unforeseen, self._taken, undo = self._before.pop()
+            for part in reversed(undo):
+                part()
 
-    def _refold(self) -> None:
-        self.places = (self.policy.walk.start,)
-        self.unforeseen = False
-        self.taken = self.policy.nothing_taken
-        self._memory = self._fresh_memory()
-        for made in self.made[: len(self.made) - self.under_way]:
-            self._fold(made)
+    def _catch_up(self) -> None:
+        """Fold the calls that are over and were not folded yet."""
+        for at in range(len(self._before), len(self.made) - self.under_way):
+            self._fold(self.made[at])
 
     def _fold(self, made: Made) -> None:
+        places, unforeseen = self._places, self._unforeseen
+        undo: Undo = ()
+        if made.outcome != "failed" and self._memory is not None and made.seen is not None:
+            undo = self._memory.note(made.seen, made.observed if made.outcome == "done" else None)
+        self._before.append((places, unforeseen, self._taken, undo))
         if made.outcome == "failed":
             return
-        if self.taken:
+        if self._taken:
             took = self.policy.takes(made.group, made.observed)
-            self.taken = tuple(map(add, self.taken, took))
-        if self._memory is not None and made.seen is not None:
-            self._memory.note(made.seen, made.observed if made.outcome == "done" else None)
+            self._taken = tuple(map(add, self._taken, took))
         if made.outcome == "unknown":
-            self.places = self._after_unknown(self.places, made.group)
+            self._places = self._after_unknown(places, made.group)
         elif made.unforeseen:
-            self.unforeseen = True
-            self.places = (self.policy.walk.dead,)
+            self._unforeseen = True
+            self._places = (self.policy.walk.dead,)
         else:
-            self.places = self._after(self.places, made.group, made.observed or ())
+            self._places = self._after(places, made.group, made.observed or ())
             # Where the answer leads nowhere from anywhere, nothing was ready for it.
-            self.unforeseen |= self.places == (self.policy.walk.dead,)
+            self._unforeseen |= self._places == (self.policy.walk.dead,)
 
     def _after(self, places: Sequence[Place], group: Group, observed: Indices) -> tuple[Place, ...]:
         call = group.by_observed.get(observed)

@@ -92,7 +92,7 @@ class Shared:
         nonce = os.urandom(NONCE_BYTES) if self._nonce is None else self._nonce
         record = session_record(self.policy, follower.key, started, nonce.hex(), shown)
         follower.open(shown, str(record["session_id"]))
-        self.journal.append(record)
+        self.journal.append(follower.writer.sealed(record, self.journal.head))
         self.sync()
 
     def _take_up(
@@ -116,10 +116,10 @@ class Shared:
                 raise _held(journal)
             new = journal.is_new()
             if key is None and new:
-                key, self._made_key = new_key(journal.path)
+                key, self._made_key = new_key(journal.path, durable=self.durable)
             elif key is None:
                 key = read_key(journal.path)
-            follower = Follower(self.policy, key)
+            follower = self.follower = Follower(self.policy, key)
             self._read(follower, locked=True)
             if new:
                 self._begun_by = self._pid
@@ -279,10 +279,10 @@ class Shared:
             self._leave_unknown(self.follower)
 
     def _read(self, follower: Follower, *, locked: bool) -> None:
-        for record in self.journal.news(locked=locked):
+        for news in self.journal.news(locked=locked):
             # A record that was read and not followed must not be gone on behind.
             self._between = True
-            follower.apply(record, self.journal.records)
+            follower.apply(news)
             self._between = False
 
     def _leave_unknown(self, follower: Follower) -> None:
@@ -357,7 +357,7 @@ class Shared:
         # What breaks this off (an interrupt, say, while the disk is waited for) leaves a record
         # that the session does not know: nothing is allowed until the ledger is taken up again.
         self._between = True
-        self.journal.append(record)
+        self.journal.append(self.follower.writer.sealed(record, self.journal.head))
         if sync:
             self.sync()
         then()

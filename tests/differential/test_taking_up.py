@@ -1,0 +1,189 @@
+"""What a gate takes up is what the validator finds nothing in: over forgeries by who has the key.
+
+Each ledger is altered in one member, chained again and given new MACs.  The validator is asked of
+the whole ledger; the gate's follower, and a gate on a file, of the same bytes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcc
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.container import write_container
+from tcc_certs.formats.ledger import LedgerReader
+from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.session import validate
+from tcc_runtime.artifact.load import Artifact, load
+from tcc_runtime.errors import ResumeError
+from tcc_runtime.gate.following import Follower
+from tcc_runtime.gate.journal import News
+from tcc_runtime.gate.policy import Policy, policy_of
+from tests.forgery.test_session_forgeries import Records, mutants
+from tests.oracle.build import build
+from tests.oracle_session.desk import desk, desk_core, desk_plans
+from tests.oracle_session.shapes import NAMES, shape
+from tests.oracle_session.writer import KEY, named, sealed
+from tests.property.open_grammars import random_open_grammar
+
+SHOWN = [name for name in NAMES if name.endswith("shown")]
+VALUES: dict[str, tuple[Any, ...]] = {
+    "text": ("a", "b\n", "é"), "integer": (0, 1, 7), "number": (0.5, 2, 1e2),
+    "flag": (True, False), "json": (None, {"b": [1], "a": "x"}),
+}  # fmt: skip
+
+
+@cache
+def desk_artifact() -> Artifact:
+    return load(build(desk_core(), desk_plans(3)))
+
+
+def followed(data: bytes, policy: Policy) -> str:
+    """Why a ledger is not taken up; empty where it is."""
+    follower, reader = Follower(policy, KEY), LedgerReader([data])
+    previous = reader.head
+    try:
+        for record in reader:
+            follower.apply(News(record=record, previous=previous, own=False))
+            previous = reader.head
+    except (ResumeError, Rejected) as error:
+        return str(error)
+    return ""
+
+
+def sealed_again(records: Records, at: int, field: str) -> bytes:
+    """By who has the key: a header that was changed has the identity that follows from it."""
+    started = records[0].get("started_ms")
+    whole = isinstance(started, int) and 0 <= started < 1 << 48
+    if at == 0 and field != "session_id" and whole:
+        records = [named(records[0]), *records[1:]]
+    return sealed(records)
+
+
+def check_agreement(data: bytes, policy: Policy, artifact: CheckedArtifact, what: object) -> bool:
+    """Refused exactly where there is a finding other than that it has not ended."""
+    found = validate(data, artifact, key=KEY)
+    wrong = [item for item in found.findings if item.code is not Code.INCOMPLETE]
+    why = followed(data, policy)
+    # A gate of 1.1 goes on with nothing that has no MACs, conforming or not.
+    if "whose records have MACs" in why:
+        return False
+    assert bool(why) == bool(wrong), (what, why, wrong)
+    if wrong:
+        assert why.startswith(f"line {wrong[0].line}: ") and wrong[0].code.value in why, what
+    return bool(wrong)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_every_forgery_of_the_session_forgeries(name: str) -> None:
+    policy = policy_of(desk_artifact())
+    refused = taken = 0
+    for at, field, how, forged in mutants(list(shape(name))):
+        data = sealed_again(forged, at, field)
+        wrong = check_agreement(data, policy, desk(), (at, field, how))
+        refused, taken = refused + wrong, taken + (not wrong)
+    assert refused > 100 and taken > 5
+
+
+def test_what_adds_up_has_to_be_shown_to_be_gone_on_with() -> None:
+    """The one ledger that conforms and is not taken up: what it adds up is asserted there."""
+    data = sealed(shape("plain hidden"))
+    assert validate(data, desk(), key=KEY).claim_type == "Conformant"
+    assert "a number that is shown" in followed(data, policy_of(desk_artifact()))
+
+
+def test_records_left_out_repeated_and_moved() -> None:
+    policy = policy_of(desk_artifact())
+    for name in SHOWN:
+        records = list(shape(name))
+        for at in range(1, len(records)):
+            for forged in (
+                [*records[: at + 1], *records[at:]],
+                [*records[:at], *records[at : at + 2][::-1], *records[at + 2 :]],
+                [*records[:at], *records[at + 1 :]],
+                records[:at],
+            ):
+                check_agreement(sealed(forged), policy, desk(), (name, at))
+
+
+def grammars(count: int) -> Iterator[tuple[int, Artifact, Any]]:
+    """Random grammars that compile, with plans of at most five calls."""
+    seed = 0
+    while count:
+        seed += 1
+        drawn = random_open_grammar(seed)
+        try:
+            artifact = tcc.compile_text(drawn.text + "plan = any{0,5}\n")
+        except tcc.CompileError:
+            continue
+        count -= 1
+        yield seed, artifact, drawn
+
+
+def played(artifact: Artifact, drawn: Any, path: Path, rng: random.Random) -> Records:
+    """The records of a session of random calls, without their MACs."""
+    opened = {tool.name: tool.opened for tool in drawn.tools}
+    shown = [
+        name
+        for tool in artifact.core.tools
+        for name in (f"{tcc_name(tool.name)}.{tcc_name(given.name)}" for given in tool.opened)
+        if rng.random() < 0.5
+    ]
+    gate = tcc.Gate(artifact, ledger=path, key=KEY, durable=False, show=shown)
+    for _ in range(8):
+        choices = gate.allowed()
+        if not choices:
+            break
+        chosen = rng.choice(choices)
+        more = {name: rng.choice(VALUES[kind]) for name, kind in opened[chosen.tool]}
+        try:
+            with gate.call(chosen.tool, {**chosen.arguments, **more}) as permit:
+                rng.choice((permit.done, permit.done, permit.failed, permit.unknown))()
+        except tcc.Refused:
+            continue
+        if gate.history[-1].outcome == "unknown" and rng.random() < 0.5:
+            gate.resolve(permit.seq, "failed")
+    gate.close()
+    records = [dict(record) for record in LedgerReader([path.read_bytes()])]
+    for record in records:
+        del record["mac"]
+    return records
+
+
+def tcc_name(name: str) -> str:
+    from tcc_certs.formats.names import written
+
+    return written(name)
+
+
+def test_random_grammars_with_each_member_altered(tmp_path: Path) -> None:
+    refused = taken = 0
+    for seed, artifact, drawn in grammars(12):
+        rng = random.Random(seed)
+        path = tmp_path / f"{seed}"
+        records = played(artifact, drawn, path, rng)
+        policy = policy_of(artifact)
+        checked = check(write_container(artifact.file.columns))
+        assert followed(path.read_bytes(), policy) == ""
+        assert sealed(records) == path.read_bytes(), "the gate's MACs are those of the text"
+        drawn_mutants = list(mutants(records))
+        for at, field, how, forged in rng.sample(drawn_mutants, min(250, len(drawn_mutants))):
+            data = sealed_again(forged, at, field)
+            wrong = check_agreement(data, policy, checked, (seed, at, field, how))
+            refused, taken = refused + wrong, taken + (not wrong)
+            if rng.random() < 0.05:
+                path.write_bytes(data)
+                try:
+                    tcc.Gate(artifact, ledger=path, key=KEY, durable=False).close()
+                except (ResumeError, Rejected):
+                    assert wrong or b"session/1.0" in data or b'"kind":"end"' in data
+                    assert path.read_bytes() == data
+                else:
+                    assert not wrong
+    assert refused > 500 and taken > 20
