@@ -162,10 +162,11 @@ class _ForbidBefore(_Order):
         return behind is None or key != self._key_of_first(behind)
 
     def note(self, seen: Seen, observed: Indices | None) -> Undo:
+        key = self._key_of_first(seen)
         # An answer that is not known may be one that is bound.
-        if observed is not None and not self._first.came(observed):
+        if key is None or (observed is not None and not self._first.came(observed)):
             return ()
-        return _with(self._there, self._key_of_first(seen))
+        return _with(self._there, key)
 
 
 class _ForbidWith(_Order):
