@@ -1,7 +1,7 @@
-"""The front end on grammars of many rules: parsed, resolved, diagnosed, and Lark's part of that.
+"""The front end on grammars of many rules: parsed, resolved, diagnosed, and the parser's part of it.
 
-The tokens are ours; Lark's parser takes them one by one and calls what builds the trees, so its
-part is what parsing takes beyond the tokens, trees included.
+The parser goes by tables that Lark made; it takes the tokens one by one and calls what builds the
+trees, so its part is what parsing takes beyond the tokens, trees included.
 Every rule is used, and names two tools and the rule after the next; with a mistake in every
 hundredth rule the same text is diagnosed instead of resolved.
 """
@@ -29,7 +29,7 @@ def table() -> Iterator[str]:
         "bytes",
         "front end, s",
         "tokens",
-        "Lark and trees",
+        "parser and trees",
         "rest",
         "with mistakes",
         "errors",
