@@ -212,6 +212,13 @@ def test_what_is_left_under_way_is_what_is_left_after_an_unknown_outcome() -> No
     assert [str(session.remaining[name]) for name in names] == ["8", "2", "10"]
 
 
+@pytest.mark.parametrize("limits", [("0", "2.5"), ("2.5", "0"), ("7", "2"), ("2", "7")])
+def test_of_two_limits_on_one_sum_the_tighter_one_is_what_is_left(limits: tuple[str, str]) -> None:
+    session = gate(HEAD + "".join(f"limit sum(b.n) <= {most}\n" for most in limits))
+    assert session.remaining["sum(b.n)"] == min(map(Decimal, limits))
+    assert not session.check("b", {"k": 1, "p": "x", "n": 2.25}).allowed
+
+
 def test_what_is_left_is_the_sum_of_what_was_taken() -> None:
     limits = "limit price <= 90\nlimit uses(t) <= 9\nlimit cost <= 50\nlimit sum(a.k) <= 20\n"
     text = (HEAD + limits).replace("(k: 1 | 2; p: text, q: text)",

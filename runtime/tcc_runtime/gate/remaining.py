@@ -55,7 +55,9 @@ def _of_monitors(session: Session) -> Mapping[str, Decimal]:
     if memory is None:
         return {}
     behind = session.made[-1].seen if session.under_way else None
-    return {
-        text.removeprefix("limit ").rpartition("<=")[0].strip(): Decimal(left)
-        for text, left in memory.left_of_sums(behind)
-    }
+    found: dict[str, Decimal] = {}
+    for text, left in memory.left_of_sums(behind):
+        name = text.removeprefix("limit ").rpartition("<=")[0].strip()
+        # Of two limits on one sum the tighter one counts.
+        found[name] = min(found.get(name, Decimal(left)), Decimal(left))
+    return found
