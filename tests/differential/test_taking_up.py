@@ -187,3 +187,44 @@ def test_random_grammars_with_each_member_altered(tmp_path: Path) -> None:
                 else:
                     assert not wrong
     assert refused > 500 and taken > 20
+
+
+def test_no_late_outcome_is_taken_that_no_validator_goes_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gate refuses a late outcome exactly where the ledger with its record is declined."""
+    for module in ("tcc_certs.session.history", "tcc_runtime.gate.changing"):
+        monkeypatch.setattr(f"{module}.MAX_REFOLDED", 4)
+    artifact = tcc.compile_text('grammar g version "1"\ntool a\nplan = any{0,60}\n')
+    refused = [_declined(random.Random(seed), artifact, tmp_path / f"{seed}") for seed in range(5)]
+    assert sum(refused) > 5
+
+
+def _declined(rng: random.Random, artifact: Artifact, path: Path) -> int:
+    """How many late outcomes of a random session were refused, each as it had to be."""
+    checked = check(write_container(artifact.file.columns))
+    gate, refused = tcc.Gate(artifact, ledger=path, key=KEY, durable=False), 0
+    for _ in range(60):
+        unknown = [one.seq for one in gate.history if one.outcome == "unknown"]
+        if unknown and rng.random() < 0.4:
+            seq, outcome = rng.choice(unknown), rng.choice(("done", "failed"))
+            before = path.read_bytes()
+            told = {"kind": "resolve", "seq": seq, "outcome": outcome}
+            found = validate(sealed([*LedgerReader([before]), told]), checked, key=KEY)
+            assert {item.code for item in found.findings} <= {Code.INCOMPLETE, Code.LIMIT}
+            if any(item.code is Code.LIMIT for item in found.findings):
+                refused += 1
+                with pytest.raises(ValueError, match="to go through again"):
+                    gate.resolve(seq, outcome)
+                assert path.read_bytes() == before
+            else:
+                gate.resolve(seq, outcome)
+        elif rng.random() < 0.2:
+            gate.close()
+            gate = tcc.Gate(artifact, ledger=path, key=KEY, durable=False)
+        else:
+            with gate.call("a") as permit:
+                rng.choice((permit.done, permit.failed, permit.unknown, permit.unknown))()
+                gate.check("a")
+    gate.close()
+    return refused

@@ -15,6 +15,7 @@ from typing import Any
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
+from tcc_certs.limits import MAX_REFOLDED
 from tcc_runtime.account.account import Account
 from tcc_runtime.asking.controller import Spending
 from tcc_runtime.asking.quotes import Answer
@@ -225,7 +226,8 @@ def resolve(shared: Shared, seq: int, outcome: Outcome, observed: Mapping[str, A
     """What an unknown outcome turned out to be.
 
     Raises:
-        ValueError: there is no such unknown call, or no such outcome or value.
+        ValueError: there is no such unknown call, or no such outcome or value; or more calls would
+            have to be gone through again than a validator does.
         Refused: R303, R306.
     """
     session = shared.session
@@ -241,6 +243,9 @@ def resolve(shared: Shared, seq: int, outcome: Outcome, observed: Mapping[str, A
         raise ValueError(f"observed: one of its values for each of {names}")
     if outcome == "failed" and observed:
         raise ValueError("observed: nothing, of a call that failed")
+    if session.repeated(seq) > MAX_REFOLDED:
+        # Validators decline such a ledger, and it would never be taken up again.
+        raise ValueError(f"late outcomes: more than {MAX_REFOLDED} calls to go through again")
     record = resolve_record(seq, outcome, observed_texts(table, indices))
     shared.write(record, lambda: session.resolve(seq, outcome, indices))
 

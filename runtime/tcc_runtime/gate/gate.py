@@ -158,7 +158,8 @@ class Gate(Budgeted):
             turn: of :meth:`try_turn`; None waits for it.
 
         Raises:
-            ValueError: there is no such unknown call, or no such outcome or value.
+            ValueError: there is no such unknown call, or no such outcome or value; or validators
+                would decline the ledger, as so many calls lie behind outcomes that came late.
             Refused: R303, R305 or R306.
         """
         shared = self._shared

@@ -61,8 +61,8 @@ class Session:
     """
 
     __slots__ = (
-        "_before", "_memory", "_places", "_taken", "_unforeseen", "ended", "made", "policy",
-        "resolved", "trail", "under_way",
+        "_before", "_gone_through", "_memory", "_places", "_repeated", "_taken", "_unforeseen",
+        "ended", "made", "policy", "resolved", "trail", "under_way",
     )  # fmt: skip
 
     def __init__(self, policy: Policy) -> None:
@@ -78,6 +78,9 @@ class Session:
         self._memory = self._fresh_memory()
         # Of each call that was folded what was there before, and what takes its notes back.
         self._before: list[tuple[tuple[Place, ...], bool, tuple[int, ...], Undo]] = []
+        # As the validator counts: the calls that it has gone through, and how many of them again.
+        self._gone_through = 0
+        self._repeated = 0
 
     def _fresh_memory(self) -> Memory | None:
         return Memory(self.policy.monitors) if self.policy.monitors.texts else None
@@ -174,6 +177,7 @@ class Session:
 
     def begin(self, group: Group, seen: Seen | None) -> Made:
         """A call is made; what comes of it is told to :meth:`settle`."""
+        self._gone_through = len(self.made)
         made = Made(group=group, seen=seen)
         self.made.append(made)
         self.under_way = True
@@ -184,7 +188,13 @@ class Session:
         made = self.made[-1]
         made.outcome, made.observed, made.unforeseen = outcome, observed, unforeseen
         self.under_way = False
+        self._gone_through = len(self.made)
         self._catch_up()
+
+    def repeated(self, seq: int) -> int:
+        """How many calls a validator goes through again, this one's outcome told late, in all."""
+        behind = self.made[seq : max(seq, self._gone_through)]
+        return self._repeated + len([1 for made in behind if made.outcome != "failed"])
 
     def resolve(self, seq: int, outcome: Outcome, observed: Indices | None) -> None:
         """What the unknown outcome of call number `seq` turned out to be.
@@ -192,6 +202,8 @@ class Session:
         The calls from it on are taken back, and folded again when somebody asks where the session
         is: once for all that became known in between.
         """
+        self._repeated = self.repeated(seq)
+        self._gone_through = min(self._gone_through, seq - 1)
         made = self.made[seq - 1]
         made.outcome, made.observed = outcome, observed
         self.resolved.append(seq - 1)
