@@ -20,6 +20,9 @@ import pytest
 from mpmath import exp, expm1, log, mp, mpf
 
 import tcc as library
+from tcc_certs.privacy.atoms_file import atoms_of
+from tcc_certs.privacy.spending import account as taken
+from tcc_certs.privacy.spending import exact_delta
 from tcc_runtime.asking.quotes import point
 from tests.campaigns.targets import chained
 from tests.certs.privacy.truth import laplace_delta, response_delta, shift_delta
@@ -175,6 +178,8 @@ def trial(seed: int, at: Path, made: dict[bool, tuple[Any, Path]]) -> Counter[st
             found["epsilons"] += 1
     assert b"".join(chained(records, 0)) == data
     sums = [mpf(record["epsilon_used"]) for record in records if record["kind"] == "refine"]
+    before = taken(exact_delta(delta), atoms_of(atoms), says=True).nano
+    sums.insert(0, mpf(before) / 10**9)
     found["lowered"] += any(one > other for one, other in pairwise(sums))
     for _ in range(4):
         kind, other = changed(rng, records)
