@@ -109,12 +109,18 @@ def _settled(
         wish: Mapping[str, Any] = record.get("execute", {}) if kind == "call" else record
         took: Mapping[str, Any] = record.get("took", {}) if kind == "outcome" else record
         if "reservation" in wish and record.get("budget_event") != "refused":
-            reserved, name = _sums(wish).less(last), str(wish["reservation"])
+            reserved, name = _drawn(_sums(wish), last), str(wish["reservation"])
         elif kind in ("refine", "outcome", "asked") and "price_spent" in took:
             now = _sums(took)
             if "account_left" in took:
-                yield line, name, (reserved, now.less(last))
+                yield line, name, (reserved, _drawn(now, last))
             last = now
+
+
+def _drawn(now: Amounts, last: Amounts) -> Amounts:
+    """What is drawn between two sums; no epsilon where a longer list has the tighter bound."""
+    more = now.less(last)
+    return Amounts(more.price, more.latency_ms, max(0, more.epsilon))
 
 
 def _sums(record: Mapping[str, Json]) -> Amounts:

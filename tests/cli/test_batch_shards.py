@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,67 @@ def test_a_part_that_is_not_as_it_was_written_is_made_again(
     done = here(opened, settings(7), tmp_path / "out", part_format=form)
     assert (done.made, done.kept, done.redone) == (0, 2, 1)
     assert parts(tmp_path / "out") == due
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_part_of_other_runs_under_the_seal_of_the_shard_is_made_again(
+    opened: library.Artifact, tmp_path: Path, form: Any
+) -> None:
+    here(opened, settings(7), tmp_path / "out", part_format=form)
+    due = parts(tmp_path / "out")
+    module = parquet_parts if form == "parquet" else ndjson_parts
+    path = tmp_path / "out" / f"part-00000002.{form}"
+    rows, batch = list(module.read(path)), folders.read(tmp_path / "out")
+    (shard,) = (each for each in shards(batch, settings(7)) if each.number == 2)
+    doubled = [rows[0], replace(rows[0], number=5), rows[2]]
+    for other in (doubled, [rows[0], rows[2], rows[1]], rows[:2], [*rows, rows[0]]):
+        with path.open("wb") as file:
+            module.write(file, other, batch.identity, shard.inputs)
+        done = here(opened, settings(7), tmp_path / "out", part_format=form)
+        assert (done.made, done.kept, done.redone) == (0, 2, 1)
+        assert parts(tmp_path / "out") == due
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("there", [True, False])
+def test_what_a_link_in_the_place_of_a_part_leads_to_is_not_written(
+    opened: library.Artifact, tmp_path: Path, overwrite: bool, there: bool
+) -> None:
+    here(opened, settings(7), tmp_path / "out")
+    due, path = parts(tmp_path / "out"), tmp_path / "out" / "part-00000002.ndjson"
+    path.unlink()
+    path.symlink_to(tmp_path / "mine")
+    if there:
+        (tmp_path / "mine").write_bytes(b"kept")
+    here(opened, settings(7), tmp_path / "out", overwrite=overwrite)
+    assert parts(tmp_path / "out") == due and not path.is_symlink()
+    assert (tmp_path / "mine").exists() == there
+    assert not there or (tmp_path / "mine").read_bytes() == b"kept"
+
+
+@pytest.mark.parametrize("name", ["part-00000002.ndjson", "batch.json", ".lock"])
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link to nothing"])
+def test_what_is_no_file_in_the_place_of_one_is_named(
+    tcc: Tcc, artifact: Path, tmp_path: Path, name: str, kind: str
+) -> None:
+    asked = lines(tmp_path / "asked", settings(4))
+    command = ("batch", artifact, "--requests", asked, "--out", tmp_path / "out")
+    command = (*command, "--processes", 1, "--shard-size", 2)
+    assert tcc(*command).code == 0
+    path = tmp_path / "out" / name
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(tmp_path / "nothing")
+    ended = tcc(*command)
+    if (name, kind) in ((".lock", "pipe"), ("part-00000002.ndjson", "link to nothing")):
+        assert ended.code == 0
+    else:
+        assert ended.code == 2 and path.name in ended.err and "Traceback" not in ended.err
+    assert not (tmp_path / "nothing").exists()
 
 
 @pytest.mark.parametrize("form", FORMATS)

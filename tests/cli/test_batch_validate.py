@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import tcc as library
+from tcc.batches import folder as folders
 from tcc.batches import ndjson_parts, parquet_parts
+from tcc.batches.errors import PartDamaged
 from tcc.batches.rows import Row
 from tcc_certs.privacy.atoms_file import atoms_of
 from tests.cli.batches import Here, lines, settings
@@ -32,7 +34,7 @@ def rewrite(out: Path, number: int, form: str, change: Any) -> None:
     module = parquet_parts if form == "parquet" else ndjson_parts
     rows = [change(row) for row in module.read(path)]
     with path.open("wb") as file:
-        module.write(file, rows, "0" * 64)
+        module.write(file, rows, folders.read(out).identity, "0" * 64)
 
 
 def found(artifact: Path, out: Path, **more: Any) -> library.BatchValidation:
@@ -146,6 +148,79 @@ def test_a_part_that_is_damaged_or_missing_is_a_finding(
     assert f"{path.name}: TCC811 part: expected a part" in shown.out
 
 
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_part_of_another_batch_is_a_finding(
+    artifact: Path, tmp_path: Path, form: Any, number: int
+) -> None:
+    more = {"executor": Here(), "shard_size": 3, "part_format": form, "started_ms": 7}
+    for name, first in (("out", 1), ("other", 11)):
+        library.batch(library.load(artifact), settings(7, first), tmp_path / name, **more)
+    part = f"part-{number:08d}.{form}"
+    (tmp_path / "out" / part).write_bytes((tmp_path / "other" / part).read_bytes())
+    report = found(artifact, tmp_path / "out")
+    (one,) = report.findings
+    assert (report.word, one.code, one.file) == ("INVALID", "TCC811", part)
+    assert one.found == "it is a part of another batch"
+
+
+def doubled(row: Row) -> Row:
+    return row if row.number != 5 else Row(number=4, run=row.run, ledger=row.ledger)
+
+
+def left_out(row: Row) -> Row:
+    return row if row.number != 5 else Row(number=6, run=row.run, ledger=row.ledger)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("change", [doubled, left_out])
+def test_rows_that_are_doubled_or_missing_are_a_finding(
+    artifact: Path, tmp_path: Path, form: Any, change: Any
+) -> None:
+    out = made(artifact, tmp_path / "out", form)
+    rewrite(out, 2, form, change)
+    (one,) = found(artifact, out).findings
+    assert one.code == "TCC811" and one.found.endswith("stands in the place of run 5")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"null",
+        b"[]",
+        b'{"number": 4}',
+        b'{"number": true, "ledger": "x"}',
+        b'{"number": 4.0, "ledger": "x"}',
+        b'{"number": %s}' % (b"9" * 5000),
+        b'{"number": 4, "ledger": {"a": []}}',
+        b'{"number": 4, "ledger": "\\ud800"}',
+        b'{"number": 4, "\\ud800": NaN, "ledger": "x"}',
+        *(b'{"number": 4, "plans": %s%s}' % (b"[" * n, b"]" * n) for n in (900, 2000, 100_000)),
+        b'{"number": 4, "plans": ',
+        b"\xff\xfe",
+        b"\x00",
+    ],
+    ids=lambda line: line[:30].hex(),
+)
+def test_hostile_rows_are_findings(artifact: Path, tmp_path: Path, line: bytes) -> None:
+    out = made(artifact, tmp_path / "out")
+    path = out / "part-00000002.ndjson"
+    rows = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([line + b"\n", *rows[1:]]))
+    report = found(artifact, out)
+    assert report.word in ("INVALID", "INCOMPLETE")
+    assert {one.file for one in report.findings} == {path.name}
+    assert report.verdicts["VALID"] >= 4
+
+
+@pytest.mark.parametrize("depth", [*range(150, 1000, 50), 1500, 5000, 20_000])
+def test_a_row_of_any_depth_is_read_or_damaged(tmp_path: Path, depth: int) -> None:
+    path = tmp_path / "part"
+    path.write_bytes(b'{"number": 1, "a": %s%s}\n{}\n' % (b"[" * depth, b"]" * depth))
+    with pytest.raises(PartDamaged):
+        list(ndjson_parts.read(path))
+
+
 def test_a_head_that_names_very_many_parts_takes_no_longer(artifact: Path, tmp_path: Path) -> None:
     out = made(artifact, tmp_path / "out")
     head = (out / "batch.json").read_bytes()
@@ -154,6 +229,8 @@ def test_a_head_that_names_very_many_parts_takes_no_longer(artifact: Path, tmp_p
     assert (report.word, report.runs) == ("INVALID", 9007199254740991)  # part 3 has one run
     assert report.verdicts["VALID"] == 7
     assert len(report.findings) == 100 and report.more > 10**15
+    # And the parts that are there are sealed for another head.
+    assert [one.found for one in report.findings][:2] == ["it is a part of another batch"] * 2
 
 
 def test_plain_folders_are_validated_too(tcc: Tcc, artifact: Path, tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def _stated(record: Record) -> Mapping[str, Json]:
 
 def _takes(spent: Amounts, more: Amounts) -> dict[str, int]:
     """What an ask takes of each cap: of epsilon, by how much it raises that of the run."""
-    raised = spent.plus(more).used - spent.used
+    raised = max(0, spent.plus(more).used - spent.used)  # a bound of more may be tighter
     return {"price": more.price, "latency_ms": more.latency, "epsilon": raised}
 
 

@@ -121,12 +121,12 @@ def begin(folder: Path, asked: Batch, *, started_ms: int | None, overwrite: bool
         _clear(folder, _PART)
         (folder / HEAD).unlink(missing_ok=True)
     _clear(folder, _UNFINISHED)
-    if (folder / HEAD).exists():
+    if os.path.lexists(folder / HEAD):
         there = read(folder)
         expected = replace(asked, started_ms=there.started_ms if started_ms is None else started_ms)
         _require_same(folder, expected, there)
         return there
-    if any(_PART.fullmatch(entry.name) for entry in os.scandir(folder)):
+    if any(_PART.fullmatch(path.name) for path in folder.iterdir()):
         what = f"the folder has parts, and no {HEAD}; name another folder, or replace (--overwrite)"
         raise BatchError("TCC802", str(folder), what)
     write_whole(folder / HEAD, asked.head())
@@ -166,7 +166,7 @@ def parts_in(folder: Path, batch: Batch) -> list[int]:
     Raises:
         OSError: the folder cannot be read.
     """
-    named = (_PART.fullmatch(entry.name) for entry in os.scandir(folder))
+    named = (_PART.fullmatch(path.name) for path in folder.iterdir())
     numbers = {int(found[1]) for found in named if found}
     return [
         number
@@ -225,5 +225,6 @@ def _require_same(folder: Path, expected: Batch, there: Batch) -> None:
 
 def _clear(folder: Path, names: re.Pattern[str]) -> None:
     for entry in list(os.scandir(folder)):
-        if names.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+        file = entry.is_symlink() or entry.is_file()  # a link goes, and what it leads to stays
+        if names.fullmatch(entry.name) and file:
             Path(entry.path).unlink(missing_ok=True)

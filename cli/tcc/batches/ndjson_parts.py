@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,7 +20,7 @@ from tcc_certs.plain import escaped_json
 _MOST_LINE = 1 << 30
 
 
-def write(file: BinaryIO, rows: Iterable[Row], inputs: str) -> Seal:
+def write(file: BinaryIO, rows: Iterable[Row], batch: str, inputs: str) -> Seal:
     """Writes a part, and gives its seal."""
     hasher, number, certified = blake3(), 0, 0
     for row in rows:
@@ -28,7 +29,8 @@ def write(file: BinaryIO, rows: Iterable[Row], inputs: str) -> Seal:
         hasher.update(line)
         file.write(line)
         certified += row.fields["claim_type"] != NO_CERT
-    seal = Seal(inputs=inputs, rows=number, certified=certified, content=hasher.hexdigest())
+    content = hasher.hexdigest()
+    seal = Seal(batch=batch, inputs=inputs, rows=number, certified=certified, content=content)
     file.write(seal.text() + b"\n")
     return seal
 
@@ -51,7 +53,7 @@ def read(path: Path) -> Generator[Row, None, Seal]:
             yield row
             line = following
     seal = read_seal(line.removesuffix(b"\n"))
-    found = Seal(inputs=seal.inputs, rows=number, certified=certified, content=hasher.hexdigest())
+    found = replace(seal, rows=number, certified=certified, content=hasher.hexdigest())
     if found != seal or not line.endswith(b"\n"):
         raise PartDamaged("its rows are not those of its seal")
     return seal
@@ -71,8 +73,9 @@ def _row(line: bytes, at: int) -> Row:
     try:
         data = None if ledger is None else str(ledger).encode("utf-8")
         run = json.dumps(value, ensure_ascii=False)
-    except ValueError:
-        raise PartDamaged(f"row {at}: its texts are no Unicode") from None
+    except (ValueError, RecursionError):
+        what = f"row {at}: its texts are no Unicode, or it is nested too deep"
+        raise PartDamaged(what) from None
     if type(number) is not int:
         raise PartDamaged(f"row {at}: it has no number")
     return Row(number=number, run=run, ledger=data)

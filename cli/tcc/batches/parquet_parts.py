@@ -41,7 +41,7 @@ _SHOWN = {
 _TYPES = {"number": "int64"} | _SHOWN | {"run": "string", "ledger": "binary"}
 
 
-def write(file: BinaryIO, rows: Iterable[Row], inputs: str) -> Seal:
+def write(file: BinaryIO, rows: Iterable[Row], batch: str, inputs: str) -> Seal:
     """Writes a part, and gives its seal.
 
     Raises:
@@ -55,7 +55,7 @@ def write(file: BinaryIO, rows: Iterable[Row], inputs: str) -> Seal:
             for row in group:
                 content.take(row)
             writer.write_table(pa.Table.from_pylist([_cells(row) for row in group], schema))
-        seal = content.seal(inputs)
+        seal = content.seal(batch, inputs)
         writer.add_key_value_metadata({_SEAL: seal.text()})
     return seal
 
@@ -84,7 +84,7 @@ def read(path: Path) -> Generator[Row, None, Seal]:
             raise
         except (pa.ArrowException, OSError, ValueError) as error:
             raise PartDamaged(f"no Parquet: {first_line(error)}") from None
-    if content.seal(seal.inputs) != seal:
+    if content.seal(seal.batch, seal.inputs) != seal:
         raise PartDamaged("its rows are not those of its seal")
     return seal
 
@@ -104,9 +104,14 @@ class _Content:
         self._rows += 1
         self._certified += row.fields.get("claim_type") != NO_CERT
 
-    def seal(self, inputs: str) -> Seal:
-        content = self._hasher.hexdigest()
-        return Seal(inputs=inputs, rows=self._rows, certified=self._certified, content=content)
+    def seal(self, batch: str, inputs: str) -> Seal:
+        return Seal(
+            batch=batch,
+            inputs=inputs,
+            rows=self._rows,
+            certified=self._certified,
+            content=self._hasher.hexdigest(),
+        )
 
 
 def _groups(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -5,6 +5,7 @@ Cost: the runs of the shard, and one pass over a part that is there.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,7 @@ _MOST_LEDGER = 1 << 28
 class Format(Protocol):
     """How a part is written and read."""
 
-    def write(self, file: BinaryIO, rows: Iterable[Row], inputs: str) -> Seal:
+    def write(self, file: BinaryIO, rows: Iterable[Row], batch: str, inputs: str) -> Seal:
         """Writes a part, and gives its seal."""
 
     def read(self, path: Path) -> Generator[Row, None, Seal]:
@@ -87,14 +88,17 @@ def make_part(
     folders.confirm(folder, batch)
     path = folder / batch.part(shard.number)
     form = format_of(batch.part_format)
-    there = path.exists()
+    there = os.path.lexists(path)
     seal = _finished(form, path, shard) if there else None
     if seal is not None:
         return _done(shard, "kept", seal)
     rows = _rows(_opened(opening, data), batch, shard)
     try:
+        # What a link leads to is not the batch's, and a write would follow it.
+        if path.is_symlink():
+            path.unlink()
         with written_whole(path) as file:
-            seal = form.write(file, rows, shard.inputs)
+            seal = form.write(file, rows, batch.identity, shard.inputs)
             folders.confirm(folder, batch)
     except OSError as error:
         what = (
@@ -115,8 +119,12 @@ def _finished(form: Format, path: Path, shard: Shard) -> Seal | None:
         return None
     rows = form.read(path)
     try:
-        while True:
-            next(rows)
+        for number, settings in enumerate(shard.settings, shard.first):
+            row = next(rows)
+            if (row.number, row.fields.get("seed")) != (number, settings.seed.hex()):
+                return None
+        next(rows)
+        return None
     except StopIteration as end:
         seal: Seal = end.value
         return seal if (seal.inputs, seal.rows) == (shard.inputs, len(shard.settings)) else None

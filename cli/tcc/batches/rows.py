@@ -19,7 +19,7 @@ from tcc_certs.plain import escaped_json
 from tcc_runtime.outcome import Run
 
 NO_CERT: Final = "NoCert"
-_FORMAT = {"format": "tcc.batch.part", "format_version": "1.0"}
+_FORMAT = {"format": "tcc.batch.part", "format_version": "1.1"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +51,14 @@ class Seal:
     """The end of a part.
 
     Attributes:
+        batch: the digest of ``batch.json``, hex; who has no requests sees by it whose part it is.
         inputs: the digest of its shard, hex.
         rows: how many there are.
         certified: how many of them claim something.
         content: a digest of the rows, hex.
     """
 
+    batch: str
     inputs: str
     rows: int
     certified: int
@@ -104,7 +106,7 @@ def read_seal(text: bytes) -> Seal:
     if not isinstance(value, dict) or value.keys() != {*_FORMAT, *_NAMES}:
         raise PartDamaged("its seal is missing")
     told = {name: value.pop(name) for name in _FORMAT}
-    digests = all(_is_digest(value[name]) for name in ("inputs", "content"))
+    digests = all(_is_digest(value[name]) for name in ("batch", "inputs", "content"))
     counts = all(type(value[name]) is int for name in ("rows", "certified"))
     if told != _FORMAT or not digests or not counts:
         raise PartDamaged("its seal is of another format")

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 from tcc.batches.errors import BatchError, PartDamaged
 from tcc.batches.folder import Batch
 from tcc.batches.parts import format_of
-from tcc.batches.rows import read_object
+from tcc.batches.rows import Row, read_object
 from tcc.files import is_regular
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import Validation, validate
@@ -142,7 +142,7 @@ def verify_part(
     try:
         if not is_regular(folder / name):
             raise PartDamaged("it is no regular file")
-        for row in format_of(batch.part_format).read(folder / name):
+        for row in _sealed_rows(batch, folder / name):
             if row.number != number or number >= last:
                 raise PartDamaged(f"run {row.number} stands in the place of run {number}")
             tally.take(
@@ -156,6 +156,17 @@ def verify_part(
     except (PartDamaged, OSError) as error:
         tally.damaged(name, str(error), last - number)
     return tally.verified()
+
+
+def _sealed_rows(batch: Batch, path: Path) -> Iterator[Row]:
+    """The rows of a part that is sealed for that batch.
+
+    Raises:
+        PartDamaged, OSError: as of reading it; at the end, where it is a part of another batch.
+    """
+    seal = yield from format_of(batch.part_format).read(path)
+    if seal.batch != batch.identity:
+        raise PartDamaged("it is a part of another batch")
 
 
 def verify_files(

@@ -292,8 +292,12 @@ def refinement_of(
 
 
 def drawn_amounts(before: Spending, after: Spending, one: Spending) -> Amounts:
-    """What an ask takes of an account: of epsilon, by how much it raises that of the run."""
-    raised = after.epsilon_used - before.epsilon_used
+    """What an ask takes of an account: of epsilon, by how much it raises that of the run.
+
+    That is never below 0: the bound of a longer list may be the tighter one by its rounding, and
+    an account gives nothing back for an ask.
+    """
+    raised = max(0, after.epsilon_used - before.epsilon_used)
     return Amounts(price=one.price, latency_ms=one.latency, epsilon=raised)
 
 
