@@ -190,3 +190,20 @@ def test_a_tcc_toml_that_would_take_for_ever_is_refused_at_once(
     ended = tcc("lint", idle, "--json")
     assert ended.code == 2 and "TCC722" in ended.out + ended.err
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("table", ["compile", "run"])
+@pytest.mark.parametrize("keys", [("max-states", "max_states"), ("max_states", "max-states")])
+def test_an_option_spelled_in_two_ways_is_not_taken_twice(
+    tmp_path: Path, table: str, keys: tuple[str, str]
+) -> None:
+    key = (
+        keys if table == "compile" else tuple(name.replace("states", "expansions") for name in keys)
+    )
+    config = tmp_path / "tcc.toml"
+    config.write_text(f"[{table}]\n{key[0]} = 1000\n{key[1]} = 2\n", "utf-8")
+    with pytest.raises(ConfigError) as caught:
+        read_config(config)
+    assert [
+        (one.code, one.span.line) for one in caught.value.diagnostics if "twice" in one.message
+    ] == [("TCC723", 2)]
