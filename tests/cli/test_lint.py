@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import time
 from pathlib import Path
 
@@ -207,3 +208,18 @@ def test_an_option_spelled_in_two_ways_is_not_taken_twice(
     assert [
         (one.code, one.span.line) for one in caught.value.diagnostics if "twice" in one.message
     ] == [("TCC723", 2)]
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "loop", "dangling"])
+def test_a_tcc_toml_that_is_no_file_is_told_and_not_passed_over(
+    tcc: Tcc, idle: Path, kind: str
+) -> None:
+    config = idle.parent / "tcc.toml"
+    if kind == "fifo":
+        os.mkfifo(config)
+    elif kind == "folder":
+        config.mkdir()
+    else:
+        config.symlink_to("tcc.toml" if kind == "loop" else "none")
+    ended = tcc("lint", idle)
+    assert ended.code == 2 and "TCC721" in ended.err
