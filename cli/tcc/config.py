@@ -20,7 +20,7 @@ def find_config(file: Path) -> Path | None:
     folder = Path(os.path.realpath(file.parent))
     for above in (folder, *folder.parents):
         path = above / NAME
-        if path.is_file():
+        if os.path.lexists(path):  # what is no file that can be read is told, not passed over
             return path
     return None
 

@@ -147,6 +147,11 @@ class _Reader:
         given = self._table(tables, (name,))
         spelled = {key.replace("_", "-"): key for key in given}
         self._only({key: given[old] for key, old in spelled.items()}, tuple(options), (name,))
+        for key in given:
+            # One of two values would win unsaid.
+            if spelled[key.replace("_", "-")] != key:
+                message = f"{quote(key)} is given twice, with - and with _"
+                self._tell("TCC723", message, self._place((name, key)))
         found = {}
         for key, old in spelled.items():
             option = options.get(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import time
 from pathlib import Path
 
@@ -190,3 +191,35 @@ def test_a_tcc_toml_that_would_take_for_ever_is_refused_at_once(
     ended = tcc("lint", idle, "--json")
     assert ended.code == 2 and "TCC722" in ended.out + ended.err
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("table", ["compile", "run"])
+@pytest.mark.parametrize("keys", [("max-states", "max_states"), ("max_states", "max-states")])
+def test_an_option_spelled_in_two_ways_is_not_taken_twice(
+    tmp_path: Path, table: str, keys: tuple[str, str]
+) -> None:
+    key = (
+        keys if table == "compile" else tuple(name.replace("states", "expansions") for name in keys)
+    )
+    config = tmp_path / "tcc.toml"
+    config.write_text(f"[{table}]\n{key[0]} = 1000\n{key[1]} = 2\n", "utf-8")
+    with pytest.raises(ConfigError) as caught:
+        read_config(config)
+    assert [
+        (one.code, one.span.line) for one in caught.value.diagnostics if "twice" in one.message
+    ] == [("TCC723", 2)]
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "loop", "dangling"])
+def test_a_tcc_toml_that_is_no_file_is_told_and_not_passed_over(
+    tcc: Tcc, idle: Path, kind: str
+) -> None:
+    config = idle.parent / "tcc.toml"
+    if kind == "fifo":
+        os.mkfifo(config)
+    elif kind == "folder":
+        config.mkdir()
+    else:
+        config.symlink_to("tcc.toml" if kind == "loop" else "none")
+    ended = tcc("lint", idle)
+    assert ended.code == 2 and "TCC721" in ended.err
