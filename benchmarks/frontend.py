@@ -1,4 +1,4 @@
-"""The front end on grammars of many rules: parsed, resolved, diagnosed, and the parser's part of it.
+"""The front end on grammars of many rules: parsed, resolved, diagnosed; the parser's part of it.
 
 The parser goes by tables that Lark made; it takes the tokens one by one and calls what builds the
 trees, so its part is what parsing takes beyond the tokens, trees included.

@@ -62,7 +62,8 @@ _HEADER = closed(
         "monitors": TEXTS,
         "arguments": closed({"show": TEXTS}),
         "key_commitment": HEX32,
-    }
+    },
+    {"mac": HEX16},
 )
 _PIN = closed(
     {"digest": HEX32, "grammar": TEXT, "version": TEXT}, {"source": TEXT, "source_core": HEX32}

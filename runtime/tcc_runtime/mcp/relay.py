@@ -425,7 +425,14 @@ class Relay:
             if not self._hear(0.0):
                 break
         ends = self._client.ended or self._client.broken or self._trouble() is not None
-        if ends or self._lines or self._late or self._is_doubtful() or not self._waiting:
+        if (
+            ends
+            or self._lines
+            or self._is_full()
+            or self._late
+            or self._is_doubtful()
+            or not self._waiting
+        ):
             served.session.give_back(turn)
         else:
             self._begin(self._waiting.take(), served.session, turn)
