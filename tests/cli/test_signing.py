@@ -142,6 +142,57 @@ def test_a_session_is_signed_with_what_is_asserted(
     assert tcc(*asked, "--session-key", "00" * 32).code in (1, 2)
 
 
+def test_a_session_that_went_on_is_another_file_and_its_key_leaves_less_asserted(
+    tcc: Tcc, tmp_path: Path, keys: tuple[Path, Path]
+) -> None:
+    artifact, session, out = (tmp_path / name for name in ("a.tcca", "s.ledger", "s.json"))
+    made = library.compile_text(
+        'grammar g version "1" tool a(; n: number 0 .. 9) plan = a{1,3} limit sum(a.n) <= 9'
+    )
+    library.save(made, artifact)
+    gate = library.Gate(made, ledger=session, key=bytes(range(32)))
+    with gate.call("a", {"n": 4}) as permit:
+        permit.done()
+    # Not validated, so that one which has not ended can be signed as a file.
+    assert tcc("sign", session, "--key", keys[0], "-o", out).code == 0
+    assert codes(tcc, out, session, "--key", keys[1]) == []
+    with gate.call("a", {"n": 5}) as permit:
+        permit.done()
+    assert codes(tcc, out, session, "--key", keys[1]) == ["TCC856"]
+    gate.finish()
+    gate.close()
+    asked = ("sign", session, "--key", keys[0], "-o", out, "--artifact", artifact)
+    assert tcc(*asked).code == 0
+    without = predicate_in(out)
+    assert tcc(*asked, "--session-key", bytes(range(32)).hex()).code == 0
+    assert set(predicate_in(out)["asserted"]) < set(without["asserted"])
+    # A session whose MACs are another key's claims nothing that can be signed.
+    lines = session.read_bytes().splitlines(keepends=True)
+    session.write_bytes(b"".join(lines[:-1]) + lines[-1].replace(b'"mac":"', b'"mac":"0', 1))
+    assert tcc(*asked, "--session-key", bytes(range(32)).hex()).code == 1
+
+
+def test_of_several_signatures_each_key_s_own_is_held_to(
+    tcc: Tcc, artifact: Path, signed_artifact: Path, keys: tuple[Path, Path], tmp_path: Path
+) -> None:
+    other = tcc("sign", "--new-key", tmp_path / "other.pem", "--json").json
+    assert (
+        tcc("sign", artifact, "--key", tmp_path / "other.pem", "-o", tmp_path / "o.json").code == 0
+    )
+    ours, theirs = (
+        json.loads(path.read_bytes()) for path in (signed_artifact, tmp_path / "o.json")
+    )
+    assert ours["payload"] == theirs["payload"]
+    both = tmp_path / "both.json"
+    both.write_text(json.dumps({**ours, "signatures": ours["signatures"] + theirs["signatures"]}))
+    assert codes(tcc, both, artifact, "--key", keys[1]) == []
+    assert codes(tcc, both, artifact, "--key", other["public"]) == []
+    # Theirs in our name: ours still verifies; theirs is no signature of ours.
+    forged = {**theirs["signatures"][0], "keyid": ours["signatures"][0]["keyid"]}
+    both.write_text(json.dumps({**ours, "signatures": [forged]}))
+    assert codes(tcc, both, artifact, "--key", keys[1]) == ["TCC854"]
+
+
 def test_nothing_is_signed_that_is_not_valid(
     tcc: Tcc, artifact: Path, ledger: Path, keys: tuple[Path, Path], tmp_path: Path
 ) -> None:
