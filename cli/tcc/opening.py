@@ -54,7 +54,8 @@ def at_most(seconds: float | None) -> Iterator[None]:
         raise OutOfTime
 
     before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)
+    # Again each second: an exception in a destructor is reported and lost.
+    signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE, 1.0)
     try:
         yield
     finally:

@@ -51,7 +51,8 @@ def closes(artifact: CheckedArtifact, records: Records) -> Iterator[tuple[int, s
     for number, line in enumerate(lines, 1):
         replay.step(reader.verified(line), number)
         run = replay.run
-        if run is not None and (run.nodes == 0 or run.awaits is None):
+        # Before the root nothing has to come first but a downgrade by counts.
+        if run is not None and (run.awaits is None or (not run.nodes and run.awaits == "node")):
             for stop in possible_stops(run):
                 yield number, stop, close_record(run, stop, replay.trust.seed, tail=False)
 

@@ -70,7 +70,6 @@ def test_what_a_plan_costs_is_what_follows() -> None:
         (["a", "a"], 2, "after: expected one of b(k=1), b(k=2), c as call 2 (TCC901), found a"),
         (["a", "c", "a"], 3, "after: expected no further call as call 3 (TCC901), found a"),
         (["stop"], 1, "after: expected one of a, b(k=1), b(k=2) as call 1 (TCC901), found stop"),
-        (["\ud800"], 1, "after: expected one of a, b(k=1), b(k=2) as call 1 (TCC901)"),
     ],
 )
 def test_no_prefix_of_a_plan_is_refused_with_its_place(after, place, said) -> None:
@@ -83,6 +82,13 @@ def test_no_prefix_of_a_plan_is_refused_with_its_place(after, place, said) -> No
         assert caught.value.code == "TCC901" and caught.value.field == "after"
         again = pickle.loads(pickle.dumps(caught.value))
         assert str(again) == str(caught.value) and again.allowed == caught.value.allowed
+
+
+def test_a_text_that_is_no_call_is_refused_where_it_stops_being_one() -> None:
+    settings = Settings(seed=SEED, after=["\ud800"])
+    for refused in (search, predict, estimate, opening_digest, terms_of):
+        with pytest.raises(SettingsError, match=r"at character 1 \(TCC904\)"):
+            refused(vec(), settings)
 
 
 def test_a_long_list_of_calls_is_cut_in_the_refusal() -> None:

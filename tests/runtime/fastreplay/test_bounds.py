@@ -20,7 +20,7 @@ def test_the_winner_is_that_of_the_definition_on_both_sides_of_every_bound(masse
     total = sum(masses) + phantom or 1
     running = tuple(accumulate(masses))
     children = Children(steps=(), masses=masses, running=running, total=total, unit=0)
-    bounds = StateTable(None, children, 0, 0).bounds
+    bounds = StateTable(None, children, 0).bounds
     near = [0, (1 << WORD) - 1]
     for mass in running:
         at = (mass << WORD) // total
