@@ -220,7 +220,7 @@ FIELD_CODES: dict[str, set[str]] = {
     "delta_train": {"L702"},
     "adapters": {"L201", "L702"},
     "dkey_pred": {"L702"},
-    "slack": {"L702", "L710"},
+    "slack": {"L402", "L702"},
     "dkey_margin": {"L710"},
     "reservation": {"L709"},
     "account_left": {"L709", "L702"} | RUNS_ON,
