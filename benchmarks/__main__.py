@@ -20,6 +20,7 @@ TABLES = (
     "frontend",
     "growth",
     "search",
+    "rungs",
     "validate",
     "wide",
     "races",
@@ -27,6 +28,8 @@ TABLES = (
     "mcp",
     "gate",
     "reasons",
+    "sessions",
+    "editor",
     "langgraph",
     "startup",
 )

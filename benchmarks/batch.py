@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 import tcc
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 RUNS, TOP, SHARD, REPEATS = 200, 4, 25, 1

@@ -22,14 +22,13 @@ from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.artifact import read_artifact, unpack_limbs
 from tcc_compiler.automata.constraint.apply import constrain
-from tcc_compiler.automata.letters import Letters, partition
+from tcc_compiler.automata.letters import Letters, join_calls, partition
 from tcc_compiler.automata.regular.explore import explore
-from tcc_compiler.automata.regular.joined_calls import join_calls
 from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
-from tcc_compiler.resources.guard import Guard
+from tcc_compiler.resources import Guard
 
 ROOMY = Options(max_states=10_000_000)
 UNCHECKED = Options(max_states=10_000_000, check=lambda _: None)

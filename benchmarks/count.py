@@ -22,7 +22,7 @@ from tcc_compiler.automata.table import Table, ranked
 from tcc_compiler.counting.sums import integer, weighted_sums
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options
-from tcc_compiler.resources.guard import Guard
+from tcc_compiler.resources import Guard
 
 SIZES = ((40, 150), (100, 800), (120, 1300))
 

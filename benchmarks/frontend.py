@@ -1,7 +1,7 @@
 """The front end on grammars of many rules: parsed, resolved, diagnosed; the parser's part of it.
 
-The parser goes by tables that Lark made; it takes the tokens one by one and calls what builds the
-trees, so its part is what parsing takes beyond the tokens, trees included.
+Lark's parser takes the tokens one by one and calls the actions that build the trees, so its part is
+what parsing takes beyond the tokens, trees included.
 Every rule is used, and names two tools and the rule after the next; with a mistake in every
 hundredth rule the same text is diagnosed instead of resolved.
 """

@@ -18,9 +18,9 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import Compiled, compile_file, compile_text
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 SEED = bytes(range(32))
@@ -76,7 +76,7 @@ def row(name: str, compiling: Callable[[], Compiled]) -> str:
     settings = Settings(seed=SEED, top=16)
 
     def run() -> tuple[int, bytes]:
-        sink = Memory()
+        sink = MemorySink()
         found = search(artifact, settings, Recorder(sink, started_ms=0))
         return found.expansions, bytes(sink.data)
 

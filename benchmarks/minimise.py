@@ -17,10 +17,10 @@ import pynini
 from benchmarks import openfst
 from benchmarks.family import shape
 from benchmarks.measure import head, machine, ratio, row, side_by_side
-from tcc_compiler.automata.merge import merged
+from tcc_compiler.automata.minimise import merged
 from tcc_compiler.automata.table import Bools, Ints, Numbers, Table, layered
 from tcc_compiler.options import Options
-from tcc_compiler.resources.guard import Guard
+from tcc_compiler.resources import Guard
 
 SHAPES = (
     shape(12, 7, 5, 18, 48, 2),

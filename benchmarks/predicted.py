@@ -11,8 +11,8 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import Compiled, compile_file, compile_text
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.search import search
-from tcc_runtime.terms.predict import EFFORT, predict
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.predict import EFFORT, predict
+from tcc_runtime.settings.settings import Settings
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 SEEDS = 100

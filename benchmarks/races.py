@@ -15,9 +15,9 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import Compiled, compile_file, compile_text
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 TOPS = (1, 16, 256)
@@ -80,7 +80,7 @@ def measured(artifact: Artifact, settings: Settings) -> tuple[float, float, floa
     """Medians: expansions, milliseconds, kilobytes."""
     found = []
     for number in range(20 if settings.top < 64 else 3):
-        sink, told = Memory(), _seeded(settings, number)
+        sink, told = MemorySink(), _seeded(settings, number)
         started = time.process_time()
         run = search(artifact, told, Recorder(sink, started_ms=0), None)
         found.append((run.expansions, 1e3 * (time.process_time() - started), len(sink.data) / 1e3))

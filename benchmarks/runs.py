@@ -18,8 +18,8 @@ from benchmarks.layered import kept
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.pool import Request, runs
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.pool import RunRequest, runs
+from tcc_runtime.settings.settings import Settings
 
 GRAMMARS = Path(__file__).parents[1] / "grammars"
 REPEATS = 3
@@ -60,7 +60,7 @@ def row(name: str, artifact: Artifact, count: int, top: int) -> str:
 
 def _runs(artifact: Artifact, count: int, top: int, processes: int) -> float:
     asked = (
-        Request(settings=Settings(seed=number.to_bytes(32, "little"), top=top))
+        RunRequest(settings=Settings(seed=number.to_bytes(32, "little"), top=top))
         for number in range(count)
     )
     begin = time.perf_counter()

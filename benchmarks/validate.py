@@ -1,9 +1,7 @@
 """The validator beside the run: what a ledger costs to write and to verify.
 
-Processor times in one process, run and both ways of validating in turn, medians of five; the ledger
-is kept in memory, and what run and validator keep with an artifact is there from a run before.
-"Definition" is what `tcc validate` does, by `tcc_certs` alone; "shortcut" has the faster reader of
-`tcc validate --kernel fast`.
+Processor times in one process, run and validation in turn, medians of five; the ledger is kept in
+memory, and what run and validator keep with an artifact is there from a run before.
 The last row is a ledger of the size of the paper's: about 203 appends.
 
 The second table has the validator's memory: the peak of what it allocates beside the artifact and
@@ -26,12 +24,11 @@ from tcc_certs.replay import Validation, validate
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 from tcc_runtime.artifact.load import load
-from tcc_runtime.collection import collection_put_off
-from tcc_runtime.fastreplay.shortcut import FastReplay
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
+from tcc_runtime.process import collection_put_off
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 # depth, uses, race, k: the third is of 10^5 nodes; the second and the fifth have frontiers of much
 # the same size, and the fifth more than three times as many records
@@ -45,7 +42,7 @@ CASES = (
 )
 COLUMNS = (
     "depth", "race", "k", "records", "nodes", "bytes a record", "bytes a node",
-    "run, us a record", "definition, us", "ratio", "shortcut, us", "ratio", "definition, ms",
+    "run, us a record", "validate, us a record", "ratio", "validate, ms",
 )  # fmt: skip
 MEMORY_COLUMNS = (
     "depth", "race", "k", "records", "frontier at the end", "peak, KiB", "bytes a frontier item",
@@ -68,24 +65,19 @@ def table() -> Iterator[str]:
         settings = Settings(seed=bytes(range(32)), top=k, race=race)
 
         def run(artifact=artifact, settings=settings) -> bytes:
-            sink = Memory()
+            sink = MemorySink()
             search(artifact, settings, Recorder(sink, started_ms=0))
             return bytes(sink.data)
 
         ledger, found = run(), validate(run(), checked)
-        writing, reading, following, ratio, fast = medians(
-            run,
-            lambda ledger=ledger, checked=checked: read(ledger, checked, None),
-            lambda ledger=ledger, checked=checked: read(ledger, checked, FastReplay()),
+        writing, reading, ratio = medians(
+            run, lambda ledger=ledger, checked=checked: read(ledger, checked)
         )
         if found.verdict:
             yield f"| {depth} | not valid: {found.summary} |"
             continue
         size, nodes = found.checked["records"], found.checked["nodes"]
-        each = (
-            f"{1e6 * writing / size:.1f} | {1e6 * reading / size:.1f} | {ratio:.2f} | "
-            f"{1e6 * following / size:.1f} | {fast:.2f}"
-        )
+        each = f"{1e6 * writing / size:.1f} | {1e6 * reading / size:.1f} | {ratio:.2f}"
         what = f"{depth} | {race} | {k} | {size}"
         bytes_ = f"{nodes} | {len(ledger) / size:.0f} | {len(ledger) / nodes:.0f}"
         yield f"| {what} | {bytes_} | {each} | {1000 * reading:.1f} |"
@@ -100,10 +92,10 @@ def table() -> Iterator[str]:
     yield from memory
 
 
-def read(ledger: bytes, checked: CheckedArtifact, shortcut: FastReplay | None) -> Validation:
+def read(ledger: bytes, checked: CheckedArtifact) -> Validation:
     """A validation as `tcc validate` makes it: looks for cycles are put off, as during a run."""
     with collection_put_off(True):
-        return validate(ledger, checked, shortcut=shortcut)
+        return validate(ledger, checked)
 
 
 def _header(columns: tuple[str, ...]) -> Iterator[str]:
@@ -140,22 +132,22 @@ def peak_memory(ledger: bytes, checked: CheckedArtifact) -> int:
         path.write_bytes(ledger)
         tracemalloc.start()
         try:
-            validate(_File(path), checked, shortcut=FastReplay())
+            validate(_File(path), checked)
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
 
 
-def medians(run: Action, definition: Action, shortcut: Action) -> Sequence[float]:
-    """Medians of the processor times of all three, and of two ratios to the first."""
+def medians(run: Action, validation: Action) -> Sequence[float]:
+    """Medians of the processor times of both, and of their ratio."""
     rows = []
-    for action in (run, definition, shortcut):
+    for action in (run, validation):
         action()
     for _ in range(5):
         times = []
-        for action in (run, definition, shortcut):
+        for action in (run, validation):
             started = time.process_time()
             action()
             times.append(time.process_time() - started)
-        rows.append((*times, times[1] / times[0], times[2] / times[0]))
+        rows.append((*times, times[1] / times[0]))
     return [median(column) for column in zip(*rows, strict=True)]

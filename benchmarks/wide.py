@@ -17,9 +17,9 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 COLUMNS = (
     "calls a state",
@@ -81,7 +81,7 @@ def row(calls: int, data: bytes, race: str, top: int) -> str:
 
 def recorded(artifact: Artifact, settings: Settings) -> tuple[int, bytes]:
     """The expansions of a run, and its ledger."""
-    sink = Memory()
+    sink = MemorySink()
     run = search(artifact, settings, Recorder(sink, started_ms=0))
     return run.expansions, bytes(sink.data)
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import click
 
-from tcc.main import COMMANDS, cli
+from tcc.main import COMMANDS, GROUPS, cli
+from tcc.options import sections_of
 
 HEAD = """# The command line
 
@@ -26,15 +27,20 @@ Made from the commands themselves; do not edit by hand.
 Exit codes of every command: 0 clean, 1 findings, 2 declined, incomplete, a limit or bad usage, 3 a
 bug of ours. `-h` and `--help` tell what a command takes, `tcc --version` the version. Colour is for
 terminals alone, and goes where `NO_COLOR` is set.
+
+Debian's package `tcc` is another program, the Tiny C Compiler. `tcc --version` tells them apart:
+this one prints `tcc, version` and a number, the C compiler prints no comma. `python -m tcc` is
+always this one.
 """
 
 
 def page() -> str:
     """The whole page, ending in one newline."""
     top = click.Context(cli, info_name="tcc")
-    rows = [f"| [`tcc {name}`](#tcc-{name}) | {about} |" for name, about in COMMANDS.items()]
-    listed = "\n".join(["| command | does |", "| --- | --- |", *rows])
-    parts = [HEAD, listed]
+    parts = [HEAD]
+    for title, group in GROUPS.items():
+        rows = [f"| [`tcc {name}`](#tcc-{name}) | {about} |" for name, about in group.items()]
+        parts.append("\n".join([f"| {title} | |", "| --- | --- |", *rows]))
     for name in COMMANDS:
         command = cli.get_command(top, name)
         if command is None:
@@ -48,9 +54,11 @@ def _sections(command: click.Command, at: click.Context, level: str) -> Iterator
     yield f"{level} {at.command_path}"
     yield "    " + " ".join([at.command_path, *command.collect_usage_pieces(at)])
     yield _prose(command.help or "")
-    rows = [_row(option) for option in command.params if _is_shown(option)]
-    if rows:
-        yield "\n".join(["| option | |", "| --- | --- |", *rows])
+    for title, options in sections_of(command, at).items():
+        rows = [_row(option) for option in options if _is_shown(option)]
+        if rows:
+            head = "option" if title == "Options" else title
+            yield "\n".join([f"| {head} | |", "| --- | --- |", *rows])
     if isinstance(command, click.Group):
         for name, below in command.commands.items():
             inner = click.Context(below, at, info_name=name)
@@ -58,7 +66,7 @@ def _sections(command: click.Command, at: click.Context, level: str) -> Iterator
 
 
 def _is_shown(option: click.Parameter) -> bool:
-    return isinstance(option, click.Option) and not option.hidden
+    return isinstance(option, click.Option) and not option.hidden and "--help" not in option.opts
 
 
 def _prose(text: str) -> str:

@@ -45,8 +45,7 @@ ABOUT: Mapping[str, str] = {
     "compiler": "Start at `pipeline.py`, the whole compiler on one page.",
     "runtime": "Start at `search.py`, then `loop.py`: one loop, to which race, numbers, checks and "
     "sink are handed.",
-    "experiments": "Start at `catalogue.py`; [RESULTS](../experiments/RESULTS.md) is what they "
-    "write.",
+    "experiments": "Start at `runner.py`; [RESULTS](../experiments/RESULTS.md) is what they write.",
     "cli": "Start at `main.py` for the commands, at `api.py` for the library.",
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tcc_experiments.graphs import compiled
 from tcc_experiments.listing import Listing
-from tcc_experiments.seeds import seed_of
+from tcc_experiments.model import seed_of
 
 # Three calls first, which leave three plans, one and two.
 PLANS = """grammar race version "1"

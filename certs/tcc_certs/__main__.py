@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import NoReturn
 
 from tcc_certs.plain import escaped, trace_lines
-from tcc_certs.report import DECLINED
 from tcc_certs.verbs.answer import complain, show
 
 # What each verb does; its file in `verbs` is loaded where it is the one that was named.
@@ -21,7 +20,7 @@ VERBS = {
     "check": "verify the certificates of an artifact",
     "validate": "replay a ledger against its artifact",
 }
-INTERNAL = 3
+DECLINED, INTERNAL = 2, 3
 
 
 class _Parser(ArgumentParser):

@@ -5,54 +5,46 @@
     run = tcc.search(artifact, seed=bytes(32), top=3)
     print(run.claim_type, run.plans[0].calls)
 
-Names are loaded when they are used, so that importing the package costs nothing.
+The library takes and returns values: nothing prints, and only :func:`search` and :func:`runs` read
+the clock or draw randomness, where their arguments leave the time or the seed open.  Each name is
+imported from its module on first use, so that importing the package costs next to nothing, and a
+call imports what it needs.  Type checkers see the same names in the block below.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     __version__: str
-    from tcc.api import (
+    from tcc.batches.folder import BatchError
+    from tcc.batches.making import BatchDone, batch
+    from tcc.batches.validating import BatchValidation, validate_batch
+    from tcc.compilation import (
+        Artifact,
         CompileError,
-        batch,
-        cheapest,
-        check,
         compile_file,
         compile_graph,
         compile_text,
-        diff,
-        estimate,
         format_text,
-        lint,
         load,
-        predict,
-        runs,
-        sample,
         save,
-        search,
-        validate,
-        validate_batch,
-        why,
     )
-    from tcc.artifacts import Artifact
-    from tcc.batches.errors import BatchError
-    from tcc.batches.making import BatchDone
-    from tcc.batches.validating import BatchValidation
+    from tcc.differing import diff
     from tcc.documents import to_json
-    from tcc.explaining import Why
-    from tcc.linting import Linted
-    from tcc.picking import Picked
+    from tcc.linting import Linted, lint
+    from tcc.questions import Picked, Why, cheapest, sample, why
+    from tcc.searching import estimate, predict, runs, search
+    from tcc.verification import check, validate
     from tcc_runtime.account.account import Account
+    from tcc_runtime.analysis.comparison import Comparison
     from tcc_runtime.errors import BindingError
     from tcc_runtime.executor.binding import Failed
     from tcc_runtime.executor.execute import Execution, execute, execute_in_task
     from tcc_runtime.gate.gate import Gate
+    from tcc_runtime.gate.permit import Took
     from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Refused
-    from tcc_runtime.gate.took import Took
     from tcc_runtime.outcome import Run
-    from tcc_runtime.questions.comparison import Comparison
 
 __all__ = [
     "Account",
@@ -98,42 +90,51 @@ __all__ = [
     "why",
 ]
 
-_HOME = {
-    "Account": "tcc_runtime.account.account",
-    "Allowed": "tcc_runtime.gate.refusals",
-    "AlreadyDone": "tcc_runtime.gate.refusals",
-    "BatchDone": "tcc.batches.making",
-    "BatchError": "tcc.batches.errors",
-    "BatchValidation": "tcc.batches.validating",
-    "BindingError": "tcc_runtime.errors",
-    "Comparison": "tcc_runtime.questions.comparison",
-    "Execution": "tcc_runtime.executor.execute",
-    "Failed": "tcc_runtime.executor.binding",
-    "execute": "tcc_runtime.executor.execute",
-    "execute_in_task": "tcc_runtime.executor.execute",
-    "Gate": "tcc_runtime.gate.gate",
-    "Refused": "tcc_runtime.gate.refusals",
-    "Artifact": "tcc.artifacts",
-    "Took": "tcc_runtime.gate.took",
-    "Run": "tcc_runtime.outcome",
-    "Why": "tcc.explaining",
-    "Linted": "tcc.linting",
-    "Picked": "tcc.picking",
-    "to_json": "tcc.documents",
+# Modules and the names that the package has from each.
+_MODULES: Final = {
+    "tcc.batches.folder": ("BatchError",),
+    "tcc.batches.making": ("BatchDone", "batch"),
+    "tcc.batches.validating": ("BatchValidation", "validate_batch"),
+    "tcc.compilation": (
+        "Artifact",
+        "CompileError",
+        "compile_file",
+        "compile_graph",
+        "compile_text",
+        "format_text",
+        "load",
+        "save",
+    ),
+    "tcc.differing": ("diff",),
+    "tcc.documents": ("to_json",),
+    "tcc.linting": ("Linted", "lint"),
+    "tcc.questions": ("Picked", "Why", "cheapest", "sample", "why"),
+    "tcc.searching": ("estimate", "predict", "runs", "search"),
+    "tcc.verification": ("check", "validate"),
+    "tcc_runtime.account.account": ("Account",),
+    "tcc_runtime.errors": ("BindingError",),
+    "tcc_runtime.executor.binding": ("Failed",),
+    "tcc_runtime.executor.execute": ("Execution", "execute", "execute_in_task"),
+    "tcc_runtime.gate.gate": ("Gate",),
+    "tcc_runtime.gate.refusals": ("Allowed", "AlreadyDone", "Refused"),
+    "tcc_runtime.gate.permit": ("Took",),
+    "tcc_runtime.outcome": ("Run",),
+    "tcc_runtime.analysis.comparison": ("Comparison",),
 }
+_HOME: Final = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from tcc.release import version
+        from tcc.screen import version
 
         globals()[name] = found = version()
         return found
-    if name not in __all__:
+    if name not in _HOME:
         raise AttributeError(f"module 'tcc' has no attribute {name!r}")
     from importlib import import_module
 
-    value: object = getattr(import_module(_HOME.get(name, "tcc.api")), name)
+    value: object = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 

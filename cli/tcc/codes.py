@@ -1,15 +1,21 @@
-"""What the codes of the kernel, of ledgers, of quotes, of atoms and of gates mean, in a sentence.
+"""Pages of the codes: titles, texts and links.
 
-The codes themselves are those of :mod:`tcc_certs.errors`; those of grammars have pages of their own
-(:mod:`tcc_compiler.language.catalogue`).
+Codes of the kernel, ledgers, quotes, atoms and gates (:mod:`tcc_certs.errors`) have a sentence each
+here; codes of grammars have their pages in the catalogue of the compiler, codes of the pipeline in
+:mod:`tcc_experiments.pipeline.errors`.  A link leads below TCC_DOCS_URL, the folder `docs` of a
+checkout on a forge or a site; without it the link is a URN that names the code.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 
 from tcc_certs.errors import Code
+from tcc_compiler.language.catalogue import CATALOGUE, explain
+from tcc_experiments.pipeline.errors import TEXTS as OF_PIPELINE
 
 TEXTS: Mapping[Code, str] = {
     Code.JSON_SYNTAX: "The bytes are no JSON text in UTF-8, or are nested too deeply.",
@@ -258,3 +264,38 @@ def page_of(code: Code) -> str:
 def title(code: StrEnum) -> str:
     """What is wrong, in a few words."""
     return code.name.lower().replace("_", " ")
+
+
+DOCS = "TCC_DOCS_URL"
+
+
+def text_of(code: str) -> str | None:
+    """The page of a code as plain text; None where there is no such code."""
+    return explain(code) or explain_code(code) or _of_pipeline(code)
+
+
+def _of_pipeline(code: str) -> str | None:
+    found = next((known for known in OF_PIPELINE if known.value == code), None)
+    if found is None:
+        return None
+    return f"{code}: {title(found)}\n\n{OF_PIPELINE[found]}\n\nThe call failed; docs/pipeline.md."
+
+
+def titles() -> dict[str, str]:
+    """Every code with what is wrong, in a few words."""
+    pages = {code: entry.title for code, entry in CATALOGUE.items()}
+    return pages | {code.value: title(code) for code in (*Code, *OF_PIPELINE)}
+
+
+def link_of(code: str) -> str:
+    """Where the page of a code is, a URI."""
+    base = os.environ.get(DOCS, "").rstrip("/")
+    if not re.fullmatch(r"https?://[!-~]+", base):
+        return f"urn:tcc:code:{code}"
+    entry = CATALOGUE.get(code)
+    if entry is None and _of_pipeline(code) is not None:
+        return f"{base}/pipeline.md"
+    if entry is None:
+        return f"{base}/{re.split(' |,', page_of(Code(code)))[0].removeprefix('docs/')}"
+    anchor = re.sub(r"[^a-z0-9_ -]", "", f"{code}: {entry.title}".lower()).replace(" ", "-")
+    return f"{base}/errors.md#{anchor}"

@@ -1,17 +1,23 @@
-"""The library's artifacts: compiled from a grammar, opened from a file, and written to one."""
+"""Artifacts of the library: compiled from a grammar, opened from a file, written to a file.
+
+The options of a compilation stand here by name for type checkers; the fields of
+:class:`tcc_compiler.options.Options` are the table, and a test compares the two.  The runtime knows
+nothing of networkx; :class:`Artifact` imports it when a graph is asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
-from tcc.artifacts import Artifact
-from tcc.keywords import OptionsByName, require_known
+from tcc.files import GRAMMAR_ENDINGS
 from tcc_certs.formats.container import write_container
 from tcc_runtime.artifact.load import Artifact as RuntimeArtifact
 from tcc_runtime.artifact.load import load_as
 from tcc_runtime.ledger.outputs import write_whole
+from tcc_runtime.settings.table import Option
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -20,6 +26,61 @@ if TYPE_CHECKING:
     from tcc_compiler.language.diagnostics import Diagnostic
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
+
+Given: TypeAlias = "RuntimeArtifact | str | Path"
+
+
+class OptionsByName(TypedDict, total=False):
+    """Options of a compilation by name; omitted ones keep their defaults."""
+
+    beta: str
+    tilt: int
+    max_states: int
+    timeout: float | None
+    count_bits: int | None
+    relax: Sequence[str]
+    round_counts: int | None
+
+
+class Artifact(RuntimeArtifact):
+    """What :func:`tcc.load` and the compilers give: the runtime's artifact, and its graphs."""
+
+    def to_networkx(self, *, limit: int = 1 << 20) -> nx.MultiDiGraph[Any]:
+        """The automaton as it stands, a node for each state and an edge for each of its edges.
+
+        :func:`tcc.compile_graph` reads it: what comes out has the same plans, calls and costs.
+
+        Args:
+            limit: states and edges together, at most.
+
+        Returns:
+            a graph whose every attribute is a text, a number or a truth value (docs/pictures.md).
+
+        Raises:
+            tcc_certs.errors.Rejected: D201 it has more; or an unverified artifact is damaged.
+        """
+        from tcc.graphs.graph import shared_graph
+
+        return shared_graph(self, limit)
+
+    def prefix_dag(self, depth: int, *, limit: int = 10_000) -> nx.MultiDiGraph[Any]:
+        """The context-indexed prefix DAG down to prefixes of `depth` calls.
+
+        Its sinks are the complete plans so far, and the prefixes that are not followed further;
+        their `plans` add up to the number of all plans.
+
+        Args:
+            depth: calls of the longest prefix, 0 or more.
+            limit: nodes, at most.
+
+        Raises:
+            ValueError: `depth` is negative.
+            tcc_certs.errors.Rejected: D201 it has more nodes, and so many; or the plans of an
+                artifact with bounds are too many states to unfold.
+        """
+        from tcc.graphs.graph import prefix_graph
+
+        return prefix_graph(self, depth, limit)
 
 
 # From so many bytes on the fast kernel checks what is used, as in `tcc_runtime.artifact.load`.
@@ -124,7 +185,7 @@ def format_text(text: str, *, name: str = "<text>") -> str:
 
 def _options(function: str, told: OptionsByName) -> Options:
     from tcc_compiler.options import Options
-    from tcc_runtime.terms.table import table_of
+    from tcc_runtime.settings.table import table_of
 
     require_known(function, told, table_of(Options))
     # One name is a sequence of names, too.
@@ -203,3 +264,47 @@ def save(artifact: RuntimeArtifact | str | Path, path: str | Path) -> None:
         artifact = load(artifact)
     # A container has one byte string: written again, these columns are the bytes that were read.
     write_whole(Path(path), write_container(artifact.file.columns))
+
+
+def artifact_of(given: Given) -> RuntimeArtifact:
+    """Open an artifact, or compile a grammar, by the ending of the file.
+
+    Raises:
+        CompileError: a grammar was refused, or a limit was reached.
+        tcc_certs.errors.Rejected: an artifact is refused or declined.
+        OSError: a file cannot be read.
+    """
+    if isinstance(given, RuntimeArtifact):
+        return given
+    path = Path(given)
+    return compile_file(path) if path.suffix in GRAMMAR_ENDINGS else load(path)
+
+
+def require_known(function: str, told: Mapping[str, object], table: Iterable[Option]) -> None:
+    """Check that every name is that of an option, and every value of its type; not the ranges.
+
+    Raises:
+        TypeError: with the nearest name, or the types that are accepted.
+    """
+    options = {option.name: option for option in table}
+    for name, value in told.items():
+        if name not in options:
+            near = difflib.get_close_matches(name, options, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{function}() has no setting {name!r}{hint}")
+        kinds = _kinds(options[name])
+        # A bool is an int to Python, and never what is meant here.
+        boolean = isinstance(value, bool) and bool not in kinds
+        if boolean or not isinstance(value, kinds):
+            expected = " or ".join(kind.__name__.replace("NoneType", "None") for kind in kinds)
+            found = type(value).__name__
+            raise TypeError(f"{function}() takes {expected} for {name!r}, not {found}")
+
+
+def _kinds(option: Option) -> tuple[type, ...]:
+    """Types of an option's values; names of something are texts."""
+    several = {float: (int, float), tuple: (Sequence,)}
+    kinds: tuple[type, ...] = several.get(option.kind, (option.kind,))
+    if option.calls:  # one text is no sequence of calls
+        kinds = (list, tuple)
+    return (*kinds, type(None)) if option.optional else kinds

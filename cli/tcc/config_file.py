@@ -13,18 +13,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tcc.configuration import LONG_SEARCH, Config, ConfigError
-from tcc.options import COMPILING
+from tcc.configuration import LONG_SEARCH, Config, ConfigError, find_config
+from tcc.options import COMPILING, running
 from tcc_compiler.language.catalogue import LINTS as CODES
 from tcc_compiler.language.diagnostics import Diagnostic, quote, suggest
-from tcc_compiler.language.source import Unreadable, decode, read_bytes, source_of
-from tcc_compiler.language.spans import Region
-from tcc_runtime.terms.table import Option
+from tcc_compiler.language.source import Region, Unreadable, decode, read_bytes, source_of
+from tcc_runtime.settings.table import Option
 from tcc_runtime.toml_text import read_toml
 
 MAX_BYTES: Final = 1 << 16
 # A comment that allows nothing cannot be allowed by one; what was not decided is no finding.
 LINTS: Final = frozenset(CODES) - {"TCC714", "TCC715"}
+_FORM: Final = f"a regular file of at most {MAX_BYTES} bytes, text in UTF-8, is needed"
 _LEVELS: Final = ("error", "warning", "off")
 _TABLES: Final = ("lint", "compile", "run")
 _LINT: Final = ("allow", "levels", "per-file", "long-search")
@@ -43,11 +43,27 @@ def read_config(path: Path) -> Config:
     if isinstance(text, Unreadable):
         source = source_of(text.text, str(path))
         found = Diagnostic(
-            code="TCC721", message=text.message, hint=text.hint,
+            code="TCC721", message=_unreadable(text), hint=_FORM,
             span=source.span(Region(0, text.offset, text.offset)),
         )  # fmt: skip
         raise ConfigError([found], source)
     return _Reader(path, text).read()
+
+
+def _unreadable(found: Unreadable) -> str:
+    """What is wrong with the file; a limit is that of a configuration, not of a grammar."""
+    too_large = f"larger than the limit of {MAX_BYTES} bytes"
+    return f"this file is {too_large}" if too_large in found.message else found.message
+
+
+def config_for(file: Path, chosen: Path | None = None) -> Config:
+    """Configuration of a grammar: of the file `chosen`, or the nearest one above the grammar.
+
+    Raises:
+        ConfigError: it cannot be read, or a value of it is refused.
+    """
+    path = chosen or find_config(file)
+    return Config() if path is None else read_config(path)
 
 
 class _Reader:
@@ -180,9 +196,7 @@ class _Reader:
 
 def _running() -> tuple[Option, ...]:
     """The options of runs, but for what belongs to one: a secret, or where it begins."""
-    from tcc.run_options import RUNNING  # here: who compiles reads nothing of runs
-
-    return tuple(o for o in RUNNING if o.kind is not bytes and not o.calls)
+    return tuple(o for o in running() if o.kind is not bytes and not o.calls)
 
 
 def _value(option: Option, value: object) -> Any:

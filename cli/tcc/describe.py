@@ -1,14 +1,21 @@
-"""What is in an artifact, as the fields that ``inspect`` and ``compile`` show."""
+"""Contents of an artifact, as the fields and rows that ``inspect`` and ``compile`` show.
+
+Open parameters, observed ones, errors and monitors are shown only where the core declares some.
+Cost: linear in the tools; plans by depth are counted where that is cheap, or asked for.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tcc import screen
-from tcc.declared import declared, declared_rows
-from tcc_certs.core.enforced import enforced, shortened
+from tcc_certs.core.enforced import enforced, shortened, type_text
+from tcc_certs.core.model import Core, Tool
 from tcc_certs.formats.decimals import format_decimal
-from tcc_runtime.artifact.load import Artifact, Diagnostic
+from tcc_certs.formats.names import written
+from tcc_certs.values.types import OpenParameter
+from tcc_runtime.artifact.load import Artifact, CompilerDiagnostic
 from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
 
 _CHEAP = 5_000_000
@@ -63,7 +70,7 @@ def left_to_run(artifact: Artifact) -> list[str]:
     return list(enforced(artifact.core, artifact.relaxed).run)
 
 
-def diagnostic_fields(said: Diagnostic) -> dict[str, Any]:
+def diagnostic_fields(said: CompilerDiagnostic) -> dict[str, Any]:
     """What the compiler said, as the JSON object that every command uses."""
     fields = {"code": said.code, "severity": said.severity, "message": said.message}
     return fields | ({} if said.hint is None else {"hint": said.hint})
@@ -113,3 +120,44 @@ def print_description(artifact: Artifact, fields: dict[str, Any]) -> None:
         for calls, count in enumerate(fields["plans_by_depth"]):
             if count != "0":
                 screen.say(f"  {calls:>10}  {most}{screen.big_text(count)}")
+
+
+def declared(core: Core) -> dict[str, Any]:
+    """The JSON fields ``tools`` and ``monitors``; each only where there is something to say."""
+    tools = [fields for fields in map(_tool, core.tools) if len(fields) > 1]
+    monitors = [monitor.text for monitor in core.monitors]
+    fields = {"tools": tools, "monitors": monitors}
+    return {name: found for name, found in fields.items() if found}
+
+
+def declared_rows(fields: Mapping[str, Any]) -> list[tuple[str, object]]:
+    """The same as rows for people, without what a gate holds to: that has a row of its own."""
+    tools = fields.get("tools", ())
+    observed = [_observed_text(tool) for tool in tools if "observed" in tool]
+    failing = [f"mean failed of {written(tool['name'])}" for tool in tools if "errors" in tool]
+    rows = [("observed", observed), ("errors", failing)]
+    return [(name, shortened(tuple(texts))) for name, texts in rows if texts]
+
+
+def _observed_text(tool: Mapping[str, Any]) -> str:
+    strict = ", strict" if "strict" in tool else ""
+    return f"{written(tool['name'])}({', '.join(tool['observed'])}){strict}"
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    observed = [f"{written(p.name)}: {' | '.join(p.values)}" for p in tool.parameters if p.observed]
+    fields: dict[str, Any] = {"name": tool.name}
+    if tool.opened:
+        fields["open"] = [_open_text(parameter) for parameter in tool.opened]
+    if observed:
+        fields["observed"] = observed
+    if tool.strict:
+        fields["strict"] = True
+    if tool.errors_failed:
+        fields["errors"] = "failed"
+    return fields
+
+
+def _open_text(parameter: OpenParameter) -> str:
+    optional = "?" if parameter.optional else ""
+    return f"{written(parameter.name)}{optional}: {type_text(parameter.type)}"

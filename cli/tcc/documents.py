@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from tcc.describe import describe
-from tcc.differing import comparison_fields
-from tcc.explaining import Why, why_fields
+from tcc.differing import diff_output
 from tcc.outcome import run_fields
-from tcc.screen import FORMAT_VERSION
+from tcc.questions import Why, why_output
+from tcc.screen import headed
 from tcc_certs.replay import Validation
 from tcc_certs.report import Report
 from tcc_certs.session import SessionValidation
 from tcc_certs.verbs import check as check_verb
 from tcc_certs.verbs import validate as validate_verb
+from tcc_runtime.analysis.comparison import Comparison
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.outcome import Run
-from tcc_runtime.questions.comparison import Comparison
 
 Result: TypeAlias = "Run | Artifact | Report | Validation | SessionValidation | Comparison | Why"
 
@@ -36,23 +36,32 @@ def to_json(result: Result) -> dict[str, Any]:
     Raises:
         TypeError: `result` is something else.
     """
+    from tcc.outputs.grammars import InspectOutput
+
     match result:
         case Run():
             name, fields = "run", run_fields(result)
         case Artifact():
-            name, fields = "inspect", describe(result)
+            name, fields = "inspect", InspectOutput(**describe(result)).as_fields()
         case Report():
             name, fields = "check", dict(check_verb.document(result))
         case Validation():
             name, fields = "validate", dict(validate_verb.document(result))
         case Comparison():
-            name, fields = "diff", comparison_fields(result)
+            name, fields = "diff", _comparison(result)
         case Why():
-            name, fields = "why", why_fields(result)
+            name, fields = "why", why_output(result).as_fields()
         case SessionValidation():
             name, fields = "validate", dict(validate_verb.session_document(result))
         case _:
             raise TypeError(
                 f"a run, an artifact or a report is needed, not {type(result).__name__}"
             )
-    return {"format": f"tcc.{name}", "format_version": FORMAT_VERSION} | fields
+    return headed(name, fields)
+
+
+def _comparison(found: Comparison) -> dict[str, Any]:
+    """The document of a comparison, without what the command adds: which changes are breaking."""
+    fields = diff_output(found, breaking=False).as_fields()
+    del fields["breaking"]
+    return fields

@@ -1,21 +1,160 @@
-"""Findings in the four formats that people and their tools read: text, json, sarif, github.
+"""Findings as every command reports them, and their formats: text, json, sarif, github.
 
-Whatever a command found is made into :class:`tcc.found.Found` and leaves here.  Every format stays
-well-formed however broken the input is, and there is one document even where nothing was found.
+Diagnostics of grammars, findings of checks and validations, and refusals become :class:`Found`, and
+:class:`Found` becomes text, JSON, SARIF 2.1.0 for code scanning, or workflow commands of GitHub
+Actions.  Every format stays well-formed however broken the input is, and there is one document even
+where nothing was found.
+
+SARIF: each code is a rule with its page and a link; URIs are relative to the working folder
+(absolute outside of it) and percent-encoded; columns count UTF-16 units, ends are exclusive.
+Workflow commands: a percent sign and line ends are escaped everywhere, a colon and a comma in
+properties too; columns are given where a finding is on one line, as GitHub takes them.
+Sources: OASIS, SARIF version 2.1.0, sections 3.4 (artifactLocation), 3.30 (region), 3.49 (rules);
+GitHub's documentation of workflow commands.
+Cost: linear in the findings, and in the lines that their columns are on.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from urllib.parse import quote
 
 from tcc import screen
-from tcc.found import Found, as_object, of_diagnostics
+from tcc.screen import version
 
 if TYPE_CHECKING:
+    from tcc.outputs.parts import DiagnosticJson
+    from tcc_certs.errors import Rejected
+    from tcc_certs.replay.findings import Finding as LineFinding
+    from tcc_certs.report import Finding as RuleFinding
     from tcc_compiler.language.diagnostics import Diagnostic
-    from tcc_compiler.language.source import Source
+    from tcc_compiler.language.source import Source, Span
+
+
+Severity: TypeAlias = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A file, a line of it, or a range of it.
+
+    Attributes:
+        file: the name that it was given by.
+        line: from 1; None: the file as a whole.
+        columns: the first column, the line of the end and the column just past the end, all from
+            1, columns in characters; None: the line as a whole.
+    """
+
+    file: str
+    line: int | None = None
+    columns: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A finding.
+
+    Attributes:
+        code: one that ``tcc explain`` knows.
+        message: what is wrong, a sentence without its full stop.
+        place: where; None where it is about no file.
+        hint: how to mend it.
+        notes: other places that matter, each with what it has to do with this.
+    """
+
+    code: str
+    message: str
+    place: Place | None
+    severity: Severity = "error"
+    hint: str | None = None
+    notes: Sequence[tuple[str, Place | None]] = ()
+
+
+def of_diagnostics(found: Iterable[Diagnostic]) -> list[Found]:
+    """The diagnostics of a grammar as findings."""
+    return [
+        Found(
+            code=one.code,
+            message=one.message,
+            place=_of_span(one.span),
+            severity=one.severity,
+            hint=one.hint,
+            notes=tuple((note.message, _of_span(note.span)) for note in one.notes),
+        )
+        for one in found
+    ]
+
+
+def _of_span(span: Span | None) -> Place | None:
+    if span is None:
+        return None
+    columns = (span.column, span.end_line, span.end_column)
+    return Place(file=span.file, line=span.line, columns=columns)
+
+
+def of_check(found: Iterable[RuleFinding], artifact: Path) -> list[Found]:
+    """The findings of a check; they are about bytes, so their place is the file."""
+    place = Place(file=str(artifact))
+    return [
+        Found(
+            code=one.code.value,
+            message=f"{one.path}: expected {one.expected}, found {one.found}",
+            place=place,
+        )
+        for one in found
+    ]
+
+
+def of_validation(found: Iterable[LineFinding], ledger: Path) -> list[Found]:
+    """The findings of the validation of a ledger, each at its line."""
+    return [
+        Found(
+            code=one.code.value,
+            message=f"{one.field}: expected {one.expected}, found {one.found}",
+            place=Place(file=str(ledger), line=one.line if one.line > 0 else None),
+        )
+        for one in found
+    ]
+
+
+def of_refusal(refusal: Rejected, path: Path) -> Found:
+    """An artifact or a ledger that is refused, as a finding about its file."""
+    said = f"{refusal.path}: expected {refusal.expected}, found {refusal.found}"
+    return Found(code=refusal.code.value, message=said, place=Place(file=str(path)))
+
+
+def as_object(found: Found) -> DiagnosticJson:
+    """A finding as the JSON object that every command uses."""
+    from tcc.outputs.parts import DiagnosticJson, NoteJson, optional
+
+    notes = [NoteJson(message=message, **_members(place)) for message, place in found.notes]
+    return DiagnosticJson(
+        code=found.code,
+        severity=found.severity,
+        message=found.message,
+        **_members(found.place),
+        hint=optional(found.hint or None),
+        notes=optional(notes or None),
+    )
+
+
+def _members(place: Place | None) -> dict[str, Any]:
+    if place is None:
+        return {}
+    fields: dict[str, Any] = {"file": place.file}
+    if place.line is not None:
+        fields["line"] = place.line
+    if place.columns is not None:
+        fields["column"], fields["end_line"], fields["end_column"] = place.columns
+    return fields
+
+
+_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def print_diagnostics(
@@ -24,7 +163,7 @@ def print_diagnostics(
     sources: Mapping[str, Source],
     output_format: str,
 ) -> None:
-    """Print `diagnostics` in a format of :mod:`tcc.output_formats`.
+    """Print diagnostics in one of :data:`tcc.options.FORMATS`.
 
     Args:
         command: whose JSON document they are.
@@ -33,7 +172,10 @@ def print_diagnostics(
     if output_format == "text":
         _text(diagnostics, sources)
     elif output_format == "json":
-        screen.print_json(command, {"diagnostics": [as_json(d) for d in diagnostics]})
+        from tcc.outputs.parts import RefusedOutput
+
+        refused = RefusedOutput(diagnostics=[as_json(one) for one in diagnostics])
+        screen.print_output(refused, command)
     else:
         print_found(of_diagnostics(diagnostics), output_format, sources)
 
@@ -43,17 +185,13 @@ def print_found(
 ) -> None:
     """Print findings as ``sarif`` or ``github`` has them."""
     if output_format == "sarif":
-        from tcc.sarif import sarif
-
         screen.say_json(json.dumps(sarif(found, sources or {}), indent=2))
     else:
-        from tcc.annotations import annotation
-
         for one in found:
             screen.say(annotation(one))
 
 
-def as_json(diagnostic: Diagnostic) -> dict[str, Any]:
+def as_json(diagnostic: Diagnostic) -> DiagnosticJson:
     """One diagnostic as the JSON object that every command uses."""
     return as_object(of_diagnostics([diagnostic])[0])
 
@@ -72,3 +210,135 @@ def _text(found: Sequence[Diagnostic], sources: Mapping[str, Source]) -> None:
         f"{n} {w}{'s' if n > 1 else ''}" for n, w in ((errors, "error"), (warnings, "warning"))
     ]
     screen.say(", ".join(p for p, n in zip(parts, (errors, warnings), strict=True) if n), err=True)
+
+
+def annotation(found: Found) -> str:
+    """The workflow command for a finding."""
+    text = found.message if not found.hint else f"{found.message} ({found.hint})"
+    return command(_COMMANDS[found.severity], text, found.code, found.place)
+
+
+def command(level: str, text: str, title: str, place: Place | None = None) -> str:
+    """A workflow command: `level` is error, warning or notice."""
+    properties = {**_properties(place), "title": title}
+    told = ",".join(f"{name}={_escaped(str(value), True)}" for name, value in properties.items())
+    return f"::{level} {told}::{_escaped(text, False)}"
+
+
+def _properties(place: Place | None) -> dict[str, object]:
+    if place is None:
+        return {}
+    found: dict[str, object] = {"file": _relative(place.file)}
+    if place.line is None:
+        return found
+    found["line"] = place.line
+    if place.columns is not None:
+        column, end_line, end_column = place.columns
+        found["endLine"] = end_line
+        if end_line == place.line:
+            found |= {"col": column, "endColumn": end_column}
+    return found
+
+
+def _relative(file: str) -> str:
+    """GitHub knows files by their path in the checkout, in which a step runs."""
+    whole, here = Path(os.path.abspath(file)), Path.cwd()  # noqa: PTH100 - links are not followed
+    return whole.relative_to(here).as_posix() if whole.is_relative_to(here) else file
+
+
+def _escaped(text: str, is_property: bool) -> str:
+    for plain, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
+        text = text.replace(plain, code)
+    return text.replace(":", "%3A").replace(",", "%2C") if is_property else text
+
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+
+
+def sarif(found: Sequence[Found], sources: Mapping[str, Source]) -> dict[str, Any]:
+    """The SARIF log of these findings, of one run.
+
+    Args:
+        found: in the order in which they are to be listed.
+        sources: the texts of files by their names; of a file that is not among them places are
+            lines without columns.
+    """
+    from tcc.codes import titles  # the catalogue, for few commands
+
+    codes = sorted({one.code for one in found})
+    known = titles()
+    driver = {
+        "name": "tcc",
+        "version": version(),
+        "rules": [_rule(code, known.get(code, code)) for code in codes],
+    }
+    results = [_result(one, codes.index(one.code), sources) for one in found]
+    run = {"tool": {"driver": driver}, "columnKind": "utf16CodeUnits", "results": results}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(code: str, title: str) -> dict[str, Any]:
+    from tcc.codes import link_of, text_of
+
+    text = text_of(code) or title
+    return {
+        "id": code,
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": text.split("\n\n")[1] if "\n\n" in text else text},
+        "help": {"text": text},
+        "helpUri": link_of(code),
+    }
+
+
+def _result(one: Found, index: int, sources: Mapping[str, Source]) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": one.code,
+        "ruleIndex": index,
+        "level": one.severity,
+        "message": {"text": one.message if not one.hint else f"{one.message} ({one.hint})"},
+    }
+    if one.place is not None:
+        result["locations"] = [{"physicalLocation": _physical(one.place, sources)}]
+    related = [
+        {"id": number, "message": {"text": text}, "physicalLocation": _physical(place, sources)}
+        for number, (text, place) in enumerate(one.notes)
+        if place is not None
+    ]
+    return result | ({"relatedLocations": related} if related else {})
+
+
+def _physical(place: Place, sources: Mapping[str, Source]) -> dict[str, Any]:
+    location: dict[str, Any] = {"artifactLocation": {"uri": uri_of(place.file)}}
+    if place.line is not None:
+        location["region"] = _region(place, place.line, sources.get(place.file))
+    return location
+
+
+def _region(place: Place, line: int, source: Source | None) -> dict[str, int]:
+    if place.columns is None or source is None:
+        return {"startLine": line}
+    column, end_line, end_column = place.columns
+    return {
+        "startLine": line,
+        "startColumn": utf16_column(source.line(line), column),
+        "endLine": end_line,
+        "endColumn": utf16_column(source.line(end_line), end_column),
+    }
+
+
+def utf16_column(line: str, column: int) -> int:
+    """A column that counts characters, counted in UTF-16 units; both from 1."""
+    if line.isascii():
+        return column
+    return column + sum(char > "\uffff" for char in line[: column - 1])
+
+
+def uri_of(file: str) -> str:
+    """A file as a URI: relative to the working folder where it is in there, else absolute."""
+    whole = Path(os.path.abspath(file))  # noqa: PTH100 - links are not followed: the name is what was given
+    here = Path.cwd()
+    if not whole.is_relative_to(here):
+        return whole.as_uri()
+    return quote(os.fsencode(whole.relative_to(here).as_posix()))

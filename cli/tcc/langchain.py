@@ -12,7 +12,7 @@ try:
     from tcc_runtime.langchain.guard import guard
     from tcc_runtime.langchain.middleware import ForeignHead, TccMiddleware
 except ModuleNotFoundError as error:
-    said = f"{error}: tcc.langchain needs pip install '.[langgraph]' from a checkout"
+    said = f"{error}: tcc.langchain needs the extra: pip install 'tcc[langgraph]'"
     raise ModuleNotFoundError(said, name=error.name) from error
 
 __all__ = ["ForeignHead", "TccMiddleware", "build_graph", "guard"]

@@ -11,19 +11,18 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from tcc.compilation import check_for_use, only_guards, opened
-from tcc.config import config_for
-from tcc.config_file import LINTS
+from tcc.compilation import OptionsByName, check_for_use, only_guards, opened, require_known
+from tcc.config_file import LINTS, config_for
 from tcc.configuration import Config
-from tcc.given import STDIN, read_given
-from tcc.keywords import OptionsByName, require_known
+from tcc.files import STDIN, read_given
 
 if TYPE_CHECKING:
+    from tcc.outputs.grammars import FixJson, LintJson
+    from tcc.outputs.parts import SpanJson
     from tcc_compiler.frontend import Frontend
     from tcc_compiler.language.diagnostics import Diagnostic
-    from tcc_compiler.language.source import Source
-    from tcc_compiler.language.spans import Span
-    from tcc_compiler.lint.finding import Finding
+    from tcc_compiler.language.source import Source, Span
+    from tcc_compiler.lint.finding import LintFinding
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
     from tcc_runtime.artifact.load import Artifact
@@ -46,7 +45,7 @@ class Linted:
         artifact: what it compiles to, None where it does not.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[LintFinding, ...]
     undecided: tuple[Diagnostic, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     sources: Mapping[str, Source]
@@ -63,9 +62,9 @@ class Linted:
     @property
     def fixed(self) -> str | None:
         """The text with every safe fix made; the plans are the same.  None without a text."""
-        from tcc_compiler.lint.fixing import mended
+        from tcc_compiler.lint.finding import fixed_text
 
-        return None if self.text is None else mended(self.text, self.findings)
+        return None if self.text is None else fixed_text(self.text, self.findings)
 
 
 def lint(
@@ -83,7 +82,7 @@ def lint(
         tcc.configuration.ConfigError: the ``tcc.toml`` is refused.
     """
     from tcc_compiler.options import Options
-    from tcc_runtime.terms.table import table_of
+    from tcc_runtime.settings.table import table_of
 
     require_known("lint", options, table_of(Options))
     file = Path(path)
@@ -114,8 +113,7 @@ def lint_read(
         name: how diagnostics name it.
     """
     from tcc_compiler.messages import refusal_diagnostic
-    from tcc_compiler.resources.refusal import Refused
-    from tcc_compiler.resources.timer import Timer
+    from tcc_compiler.resources import Refused, Timer
 
     timer = Timer(options)
     try:
@@ -138,7 +136,7 @@ def keeps_plans(linted: Linted, path: Path, options: Options) -> bool:
 def has_plans(front: Frontend, linted: Linted, options: Options) -> bool:
     """Whether a grammar that was read has the plans of one that was linted, by their automata."""
     from tcc_compiler.pipeline import compile_frontend
-    from tcc_compiler.resources.timer import Timer
+    from tcc_compiler.resources import Timer
 
     compiled = compile_frontend(front, options, Timer(options))
     if compiled.artifact is None:
@@ -148,14 +146,14 @@ def has_plans(front: Frontend, linted: Linted, options: Options) -> bool:
 
 class _Linting:
     def __init__(self, front: Frontend, options: Options, config: Config, timer: Any) -> None:
-        from tcc_compiler.lint.finding import Finding
+        from tcc_compiler.lint.finding import LintFinding
 
         self._front = front
         self._options = options
         self._config = config
         self._timer = timer
-        self._made = Finding
-        self.findings: list[Finding] = []
+        self._made = LintFinding
+        self.findings: list[LintFinding] = []
         self.undecided: list[Diagnostic] = []
         self.skipped: list[tuple[str, str]] = []
         self.artifact: Artifact | None = None
@@ -190,7 +188,7 @@ class _Linting:
                 self.findings.append(self._made(diagnostic=diagnostic))
 
     def _lint(self, front: Frontend) -> str | None:
-        from tcc_compiler.lint.comments import Allowed
+        from tcc_compiler.lint.allowances import Allowances
         from tcc_compiler.lint.linter import lint_frontend
         from tcc_compiler.pipeline import compile_frontend
 
@@ -210,18 +208,18 @@ class _Linting:
         head = 0 if front.program is None or front.program.grammar is None else (
             front.program.grammar.region.start
         )  # fmt: skip
-        allowed = Allowed(tuple(front.sources.values()), head, LINTS)
+        allowed = Allowances(tuple(front.sources.values()), head, LINTS)
         self.findings += [item for item in found if not allowed.allows(item.diagnostic)]
         self.findings += allowed.findings(unknown)
         return None if artifact is None else artifact.manifest.root.hex()
 
-    def _search(self, artifact: Artifact, compiled: Compiled) -> list[Finding]:
+    def _search(self, artifact: Artifact, compiled: Compiled) -> list[LintFinding]:
         """TCC713, where a run with these options is predicted to be long."""
-        from tcc.forecast import text
+        from tcc.outcome import prediction_text
         from tcc_compiler.language.diagnostics import Diagnostic
         from tcc_runtime.errors import SettingsError
-        from tcc_runtime.terms.predict import predict, why_not
-        from tcc_runtime.terms.settings import Settings
+        from tcc_runtime.settings.predict import predict, why_not
+        from tcc_runtime.settings.settings import Settings
 
         try:
             settings = Settings(seed=bytes(32), **self._config.run)
@@ -242,14 +240,14 @@ class _Linting:
         diagnostic = Diagnostic(
             code="TCC713",
             severity="warning",
-            message=f"a search is predicted to take {text(found)} expansions",
+            message=f"a search is predicted to take {prediction_text(found)} expansions",
             span=None if region is None else source.span(region),
             hint="a larger --beta or --tilt makes it shorter; `[lint] long-search` sets the bound",
         )
         return [self._made(diagnostic=diagnostic)]
 
     def _levelled(self, name: str) -> Any:
-        def levelled(finding: Finding) -> Finding | None:
+        def levelled(finding: LintFinding) -> LintFinding | None:
             diagnostic = finding.diagnostic
             if diagnostic.code not in LINTS:
                 return finding
@@ -264,35 +262,39 @@ class _Linting:
         return levelled
 
 
-def finding_fields(finding: Finding, sources: Mapping[str, Source]) -> dict[str, Any]:
+def finding_json(finding: LintFinding, sources: Mapping[str, Source]) -> LintJson:
     """A finding as JSON."""
-    diagnostic = finding.diagnostic
-    fields = diagnostic_fields(diagnostic)
-    if finding.fix:
-        root = next(iter(sources.values()))
-        fields["fix"] = [
-            {**_ends(root, edit.start, edit.end), "text": edit.text} for edit in finding.fix
-        ]
-    return fields
+    from tcc.outputs.grammars import FixJson
+
+    root = next(iter(sources.values())) if finding.fix else None
+    fixes = [FixJson(**_ends(root, edit.start, edit.end), text=edit.text)
+             for edit in finding.fix] if root else []  # fmt: skip
+    return diagnostic_json(finding.diagnostic, fixes)
 
 
-def diagnostic_fields(diagnostic: Diagnostic) -> dict[str, Any]:
+def diagnostic_json(diagnostic: Diagnostic, fixes: Sequence[FixJson] = ()) -> LintJson:
     """A diagnostic as JSON: with its place, and the others that belong to it."""
-    fields: dict[str, Any] = {
-        "code": diagnostic.code,
-        "level": diagnostic.severity,
-        "severity": diagnostic.severity,
-        "message": diagnostic.message,
-        "place": _place(diagnostic.span),
-        "related": [
-            {"message": note.message, "place": _place(note.span)} for note in diagnostic.notes
+    from tcc.outputs.grammars import LintJson, RelatedJson
+    from tcc.outputs.parts import optional
+
+    return LintJson(
+        code=diagnostic.code,
+        level=diagnostic.severity,
+        severity=diagnostic.severity,
+        message=diagnostic.message,
+        place=_place(diagnostic.span),
+        related=[
+            RelatedJson(message=note.message, place=_place(note.span)) for note in diagnostic.notes
         ],
-    }
-    return fields | ({"hint": diagnostic.hint} if diagnostic.hint else {})
+        hint=optional(diagnostic.hint or None),
+        fix=optional(list(fixes) or None),
+    )
 
 
-def _place(span: Span | None) -> dict[str, Any] | None:
-    return None if span is None else asdict(span)
+def _place(span: Span | None) -> SpanJson | None:
+    from tcc.outputs.parts import SpanJson
+
+    return None if span is None else SpanJson(**asdict(span))
 
 
 def _ends(source: Source, start: int, end: int) -> dict[str, Any]:

@@ -1,87 +1,237 @@
-"""The entry of `tcc`: finds the command, runs it, and turns every ending into an exit code.
+"""Entry point of `tcc`: finds the command, runs it, and maps every exception to an exit code.
 
-0 clean, 1 findings, 2 declined, incomplete, limit reached or bad usage, 3 internal error.
-Commands are imported when they are named, so that ``tcc --version`` stays quick.
+Exit codes: 0 clean, 1 findings, 2 declined, incomplete, limit reached or bad usage, 3 internal
+error.  :data:`ENDINGS` is the one table from exceptions to exit codes and messages.  A command's
+module is imported when the command is named, so that ``tcc --version`` stays fast; for the same
+reason the table names classes by their dotted names.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NamedTuple
 
 import click
 
 from tcc import screen
-from tcc.exits import BAD_USAGE, CLEAN, DECLINED, INTERNAL
+from tcc.screen import BAD_USAGE, CLEAN, DECLINED, FINDINGS, INTERNAL
 
-COMMANDS = {
-    "import": "make a grammar from the tools of an MCP server",
-    "compile": "compile a grammar to a certified artifact",
-    "check": "verify the certificates of an artifact",
-    "pin": "write down which artifacts are the ones to be used",
-    "inspect": "show what is in an artifact",
-    "run": "search an artifact for its best plans, with a certificate",
-    "exec": "do the best plan, call by call, through a gate",
-    "gate": "hold an MCP server to a grammar",
-    "serve": "answer an agent that plans, as an MCP server",
-    "batch": "make many runs over one artifact, on all processors",
-    "validate": "verify a ledger against its artifact",
-    "sign": "sign what was found of an artifact or a ledger",
-    "verify": "verify a signed statement",
-    "session": "tell what an agent did, from the ledger of its session",
-    "account": "make an account that several runs draw on, and show what is in it",
-    "adapters": "identify adapters, and check the registry of those that models run with",
-    "report": "write a page about an artifact, a run or a session",
-    "test": "check a grammar's examples and expectations",
-    "fmt": "lay out grammars, comments and all",
-    "init": "begin a grammar, and a workflow that checks it",
-    "lint": "say what a grammar holds that does nothing",
-    "count": "count the plans of an artifact",
-    "enumerate": "list plans in call order",
-    "why": "say why a sequence of calls is no plan, and what could come instead",
-    "diff": "say which plans a new grammar has that an old one has not",
-    "cheapest": "list the plans of least cost, cheapest first",
-    "sample": "draw plans at random, uniformly or by what they cost",
-    "graph": "draw the states of an artifact, or write them as a graph",
-    "unroll": "write out the beginnings of all plans down to a depth",
-    "epsilon": "compose privacy mechanisms to an epsilon at a delta",
-    "explain": "explain a diagnostic code",
-    "lsp": "answer an editor, as a language server",
-    "completion": "print what a shell needs to complete commands and options",
-    "schema": "print the schema of a command's JSON",
-    "demo": "show the whole of it at work, on real questions",
-    "experiments": "measure the paper's tables and figures",
+GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Write grammars": {
+        "init": "start a grammar, and a workflow that checks it",
+        "import": "make a grammar from the tools of an MCP server",
+        "test": "check a grammar's examples and expectations",
+        "fmt": "format grammars, comments included",
+        "lint": "report what a grammar holds that has no effect",
+        "explain": "explain a diagnostic code",
+        "lsp": "serve an editor, as a language server",
+        "completion": "print the shell completion of commands and options",
+    },
+    "Build artifacts": {
+        "compile": "compile a grammar to a certified artifact",
+        "check": "verify the certificates of an artifact",
+        "pin": "record which artifacts, made from which sources, are in use",
+        "inspect": "show what is in an artifact",
+        "graph": "draw the states of an artifact, or write them as a graph",
+        "unroll": "write out the prefixes of all plans down to a depth",
+    },
+    "Ask about plans": {
+        "count": "count the plans of an artifact",
+        "enumerate": "list plans in call order",
+        "cheapest": "list the plans of least cost, cheapest first",
+        "sample": "draw plans at random, uniformly or by cost",
+        "why": "explain why a sequence of calls is no plan, and what could come instead",
+        "diff": "compare the plans of a new grammar with those of an old one",
+    },
+    "Guard calls": {
+        "gate": "hold an MCP server to a grammar",
+        "exec": "execute the best plan, call by call, through a gate",
+        "serve": "answer an agent that plans, as an MCP server",
+    },
+    "Search for plans": {
+        "run": "search an artifact for its best plans, with a certificate",
+        "batch": "make many runs over one artifact, on all processors",
+        "account": "create and show an account that several runs draw on",
+        "adapters": "identify adapters, and check the registry that models use",
+        "epsilon": "compose privacy mechanisms to an epsilon at a delta",
+    },
+    "Audit": {
+        "validate": "verify a ledger against its artifact",
+        "session": "show what an agent did, from the ledger of its session",
+        "report": "write a page about an artifact, a run or a session",
+        "sign": "sign the verdict on an artifact or a ledger",
+        "verify": "verify a signed statement",
+        "schema": "print the schema of a command's JSON",
+    },
+    "Research": {
+        "demo": "run the whole pipeline on real questions",
+        "experiments": "measure the paper's tables and figures",
+    },
 }
+COMMANDS: Final = {name: about for group in GROUPS.values() for name, about in group.items()}
+
+_THREADS: Final = "OPENBLAS_NUM_THREADS"
+
+
+def _os_text(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"
+
+
+class Ending(NamedTuple):
+    """How an exception ends the process.
+
+    Attributes:
+        code: the exit code, or what gives it.
+        text: the message for people, and of the JSON document.
+        prefix: precedes the message on stderr.
+    """
+
+    code: int | Callable[[Any], int]
+    text: Callable[[Any], str] = str
+    prefix: str = "Error: "
+
+    def code_of(self, error: BaseException) -> int:
+        """Exit code of this error."""
+        return self.code if isinstance(self.code, int) else self.code(error)
+
+
+_REFUSED: Final = Ending(BAD_USAGE)
+_INTERRUPTED: Final = Ending(BAD_USAGE, lambda _: "interrupted", "")
+# By dotted names of classes; an error ends as the first class of its MRO that is listed, and as an
+# internal error, 3, where none is.
+ENDINGS: Final[Mapping[str, Ending]] = {
+    "builtins.KeyboardInterrupt": _INTERRUPTED,
+    "builtins.MemoryError": Ending(DECLINED, lambda _: "not enough memory"),
+    "builtins.OSError": Ending(BAD_USAGE, _os_text),
+    "click.exceptions.Abort": _INTERRUPTED,
+    "click.exceptions.ClickException": Ending(BAD_USAGE, lambda error: error.format_message()),
+    "tcc.batches.folder.BatchError": _REFUSED,
+    "tcc.commands.import_command.NotListed": Ending(BAD_USAGE, prefix=""),
+    "tcc.pages.records.Changed": _REFUSED,
+    "tcc.signing.envelope.SigningError": Ending(FINDINGS, prefix=""),
+    "tcc.signing.envelope.MissingExtra": _REFUSED,
+    "tcc.signing.making.NotValid": Ending(lambda error: error.verdict, prefix=""),
+    "tcc_experiments.pipeline.errors.MissingPackage": _REFUSED,
+    "tcc_experiments.pipeline.errors.PipelineError": _REFUSED,
+    "tcc_runtime.adapters.registry.ReaderMissing": Ending(
+        BAD_USAGE,
+        lambda _: (
+            "adapters are read with safetensors, which is not installed: "
+            "install the extra: pip install 'tcc[adapters]'"
+        ),
+    ),
+    "tcc_runtime.errors.AnswerError": _REFUSED,
+    "tcc_runtime.errors.BindingError": _REFUSED,
+    "tcc_runtime.errors.LedgerError": Ending(
+        BAD_USAGE, lambda error: f"{error.path}: {error.cause.strerror}"
+    ),
+    "tcc_runtime.errors.ResumeError": _REFUSED,
+    "tcc_runtime.errors.ServerError": _REFUSED,
+    "tcc_runtime.errors.SettingsError": _REFUSED,
+    "tcc_runtime.errors.WorkerLost": _REFUSED,
+    "tcc_runtime.gate.refusals.Refused": _REFUSED,
+}
+
+
+def ending_of(error: BaseException) -> Ending | None:
+    """Ending of the nearest class of an error that the table lists; None: an internal error."""
+    names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
+    return next((ENDINGS[name] for name in names if name in ENDINGS), None)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run `tcc` with `arguments` (the process's own where None), and exit."""
+    _open_outputs()
+    try:
+        # https://no-color.org: any value but the empty one asks for plain text.
+        color = False if os.environ.get("NO_COLOR") else None
+        code = cli.main(arguments, prog_name="tcc", standalone_mode=False, color=color)
+    except BaseException as error:  # noqa: BLE001 - the boundary of the process
+        ending = ending_of(error)
+        if ending is not None:
+            code = told(error, ending)
+            _document(ending.text(error), arguments)
+        elif isinstance(error, SystemExit):
+            code = CLEAN if _is_of_click(error) else _internal(error)
+        else:
+            code = _internal(error)
+            _document(f"internal error: {type(error).__name__}: {error}", arguments)
+    sys.exit(code if isinstance(code, int) else CLEAN)
+
+
+def told(error: BaseException, ending: Ending) -> int:
+    """Print an error to stderr, and return its exit code."""
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        ctx = error.ctx
+        screen.say_lines(ctx.get_usage(), err=True)
+        if ctx.command.get_help_option(ctx) is not None:
+            screen.say(f"Try '{ctx.command_path} {ctx.help_option_names[0]}' for help.", err=True)
+        screen.say("", err=True)
+    screen.say(f"{ending.prefix}{ending.text(error)}", err=True)
+    return ending.code_of(error)
+
+
+def load_module(name: str) -> ModuleType:
+    """Import a module with the garbage collector off: an import makes objects that stay."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return importlib.import_module(name)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+@contextmanager
+def without_threads() -> Iterator[None]:
+    """Keep the OpenBLAS of a numpy that is imported in here from starting a thread per processor.
+
+    For commands that run no code of others, who may want the threads.  Child processes that start
+    later find the environment unchanged, and a number that the user has set stays.
+    """
+    if _THREADS in os.environ:
+        yield
+        return
+    os.environ[_THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_THREADS]
 
 
 class LazyGroup(click.Group):
     """A group that imports a command's module when the command is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands, in the order of the work."""
+        """Names of the commands, group by group."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, or None."""
+        """Command of that name, or None."""
         if cmd_name not in COMMANDS:
             return None
-        from tcc.loading import load  # here, since `tcc --help` asks for no command
-
-        command: click.Command = load(f"tcc.commands.{cmd_name}_command").command
+        command: click.Command = load_module(f"tcc.commands.{cmd_name}_command").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list in ``tcc --help``, made without importing a single command."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        """Groups of commands in ``tcc --help``; imports no command."""
+        width = max(map(len, COMMANDS))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), about) for name, about in group.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with a suggestion for a name that is nearly right."""
+        """Resolve as click does; suggest the nearest name for an unknown one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             import difflib
 
@@ -93,9 +243,7 @@ class LazyGroup(click.Group):
 
 def _tell_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        # By name, since the package imports the commands' layer for its own names' types.
-        version = importlib.import_module("tcc").__version__
-        screen.say(f"tcc, version {version}")
+        screen.say(f"tcc, version {screen.version()}")
         ctx.exit()
 
 
@@ -112,73 +260,32 @@ def cli() -> None:
     """Compile tool grammars into certified plan automata, run them, and audit every run."""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run `tcc` with `arguments` (the process's own where None), and exit."""
-    _open_outputs()
-    try:
-        # https://no-color.org: any value but the empty one asks for plain text.
-        color = False if os.environ.get("NO_COLOR") else None
-        code = cli.main(arguments, prog_name="tcc", standalone_mode=False, color=color)
-    except click.ClickException as error:
-        _say(error)
-        _document(error.format_message(), arguments)
-        code = BAD_USAGE
-    except (click.Abort, KeyboardInterrupt):
-        screen.say("interrupted", err=True)
-        _document("interrupted", arguments)
-        code = BAD_USAGE
-    except SystemExit as error:
-        code = CLEAN if _is_of_click(error) else _internal(error)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        screen.say(f"Error: {where}{error.strerror or error}", err=True)
-        _document(f"{where}{error.strerror or error}", arguments)
-        code = BAD_USAGE
-    except MemoryError:
-        screen.say("Error: not enough memory", err=True)
-        _document("not enough memory", arguments)
-        code = DECLINED
-    except BaseException as error:  # noqa: BLE001 - the boundary of the process
-        code = _internal(error)
-        _document(f"internal error: {type(error).__name__}: {error}", arguments)
-    sys.exit(code if isinstance(code, int) else CLEAN)
-
-
 def _open_outputs() -> None:
-    """An output that is closed takes what is written to it nowhere; the exit code still tells."""
+    """Replace closed outputs by the null device; the exit code still tells."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - to the end
 
 
 def _document(text: str, arguments: Sequence[str] | None) -> None:
-    """What went wrong, for programs that asked for JSON."""
+    """Print the JSON document ``error`` where the arguments ask for JSON."""
     asked = sys.argv[1:] if arguments is None else arguments
     for before, given in zip(["", *asked], asked, strict=False):
         if given == "--":
             return
         formatted = before in ("--output-format", "--format") and given == "json"
         if formatted or given in ("--json", "--output-format=json", "--format=json"):
-            screen.print_json("error", {"error": text})
+            from tcc.outputs.verdicts import ErrorOutput
+
+            screen.print_output(ErrorOutput(error=text))
             return
 
 
-def _say(error: click.ClickException) -> None:
-    """What went wrong, for people."""
-    if isinstance(error, click.UsageError) and error.ctx is not None:
-        ctx = error.ctx
-        screen.say_lines(ctx.get_usage(), err=True)
-        if ctx.command.get_help_option(ctx) is not None:
-            screen.say(f"Try '{ctx.command_path} {ctx.help_option_names[0]}' for help.", err=True)
-        screen.say("", err=True)
-    screen.say(f"Error: {error.format_message()}", err=True)
-
-
 def _is_of_click(error: SystemExit) -> bool:
-    """Whether click itself has ended the process.
+    """Whether click itself ended the process.
 
-    It does so when the reader of our output went away (`tcc enumerate A | head`), which is no
-    finding, and when it has completed a word for a shell.
+    It does when the reader of the output is gone (`tcc enumerate A | head`), which is no finding,
+    and when it has completed a word for a shell.
     """
     at = error.__traceback__
     while at is not None and at.tb_next is not None:

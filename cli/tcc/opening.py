@@ -1,12 +1,15 @@
-"""How commands open what they are given: an artifact, or a grammar that is compiled on the spot.
+"""Opening of what commands are given: artifacts, grammars, quotes, atoms, accounts, adapters.
 
-Whatever is wrong with it is shown, and the command ends with the exit code that says so.
+A grammar is compiled on the spot.  An input that is refused is shown, and ends the command with its
+exit code: 2 where it is declined (a limit, not a fault), else 1.  ``--timeout`` bounds what looks
+at no clock itself (:func:`at_most`).
 """
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,16 +19,28 @@ import click
 from click.core import ParameterSource
 
 from tcc import screen
-from tcc.exits import DECLINED, FINDINGS
-from tcc.files import first_bytes, is_regular, looks_like_artifact, looks_like_ledger
-from tcc.given import GIVEN, STDIN, compile_given, is_grammar
-from tcc.options import COMPILING, bytes_option, digest_option, flag, taken
+from tcc.configuration import Config, ConfigError, find_config
+from tcc.files import (
+    STDIN,
+    compile_given,
+    first_bytes,
+    is_grammar,
+    is_regular,
+    looks_like_artifact,
+    looks_like_ledger,
+)
+from tcc.options import COMPILING, flag, taken
+from tcc.screen import BAD_USAGE, DECLINED, FINDINGS
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact, load
 
 if TYPE_CHECKING:
+    from tcc_certs.core.atoms import Atom
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
+    from tcc_runtime.account.account import Account
+    from tcc_runtime.adapters.adapter import Adapter
+    from tcc_runtime.pricing.quotes import QuoteBook
 
 _GRACE = 0.25  # seconds
 # Of a run this is an option, too.
@@ -33,15 +48,15 @@ _RUN_OPTIONS = ("count_bits",)
 
 
 class OutOfTime(Exception):
-    """The seconds of `--timeout` are over."""
+    """The time of `--timeout` is over."""
 
 
 @contextmanager
 def at_most(seconds: float | None) -> Iterator[None]:
-    """Ends what a command does after `seconds`, in whatever phase it is; None: never.
+    """End a command's work after `seconds`, whatever its phase; None: never.
 
-    What looks at the clock itself ends a little before, and says more.  Without alarms, as on
-    Windows, nothing else does.
+    Phases that look at the clock end a little earlier, with a message that says more.  Without
+    alarms, as on Windows, only those end.
 
     Raises:
         OutOfTime: they are over.
@@ -63,58 +78,35 @@ def at_most(seconds: float | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def is_regular_file(
-    ctx: click.Context, parameter: click.Parameter, value: Path | None
-) -> Path | None:
-    """Refuses an argument that is none: a callback of click."""
-    # A pipe or a device may never end, and is read more than once.
-    if value is not None and value is not STDIN and not is_regular(value):
-        raise click.BadParameter(f"{str(value)!r} is not a regular file", ctx, parameter)
-    return value
+def config_of(given: dict[str, Any], file: Path, *, output_format: str = "text") -> Config:
+    """Configuration of a file; `config` and `no_config` are taken out of `given`.
 
+    Raises:
+        click.exceptions.Exit: it is refused, and was shown.
+    """
+    ctx = click.get_current_context()
+    chosen, none = given.pop("config", None), given.pop("no_config", False)
+    if chosen is not None and none:
+        raise click.UsageError("--config and --no-config exclude each other", ctx)
+    if none or (chosen is None and find_config(file) is None):
+        return Config()
+    from tcc.config_file import config_for
 
-INPUT = click.Path(exists=True, dir_okay=False, path_type=Path)
-ledger_argument = click.argument("ledger", type=INPUT, callback=is_regular_file)
-artifact_argument = click.argument("artifact", type=GIVEN, callback=is_regular_file)
-# Of commands that serve: their standard input is the client's.
-served_argument = click.argument("artifact", type=INPUT, callback=is_regular_file)
-json_option = click.option("--json", "as_json", is_flag=True, help="one JSON document")
+    try:
+        return config_for(file, chosen)
+    except ConfigError as error:
+        from tcc.findings import print_diagnostics
 
-
-def input_option(
-    name: str, text: str, *, type: click.Path = INPUT, **more: Any
-) -> Callable[..., Any]:
-    """An option that names a regular file to read."""
-    return click.option(name, type=type, callback=is_regular_file, help=text, **more)
-
-
-def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of commands that validate a ledger: what the auditor knows, and the kernel."""
-    for option in (
-        click.option(
-            "--kernel",
-            type=click.Choice(["pure", "fast"]),
-            default="pure",
-            show_default=True,
-            help="pure is the definition alone; fast is for large ledgers",
-        ),
-        digest_option("--key", "of a session's digests"),
-        input_option("--counts", "an exact artifact of the same core, for kappa"),
-        bytes_option("--nonce", "the client's own randomness"),
-        bytes_option("--beacon", "the public randomness"),
-        digest_option("--opening", "what was handed out before beacon and nonce were known"),
-        digest_option("--opening-salt", "of the commitment, where it is not derived from the seed"),
-        digest_option("--seed", "the seed, where the ledger withholds it"),
-    ):
-        command = option(command)
-    return command
+        command = ctx.info_name or "error"
+        sources = {error.source.name: error.source}
+        print_diagnostics(command, error.diagnostics, sources, output_format)
+        raise click.exceptions.Exit(BAD_USAGE) from None
 
 
 def options_of(given: dict[str, Any]) -> Options:
-    """Compiler options from what the command line says, which is taken out of `given`.
+    """Compiler options of the command line, which are taken out of `given`.
 
-    What is compiled is checked by the fast kernel: the pure one would take longer than the compiler
-    itself.
+    The fast kernel checks what is compiled: the pure one would take longer than the compiler.
 
     Raises:
         click.ClickException: beta is no exact decimal of at least 0.
@@ -144,7 +136,7 @@ def show_or_exit(
         keep_warnings: show nothing where there is an artifact: the command shows its warnings.
     """
     if compiled.unmet:
-        from tcc.reasons import with_reasons
+        from tcc.questions import with_reasons
 
         compiled = replace(compiled, diagnostics=with_reasons(compiled))
     if compiled.diagnostics and not (keep_warnings and compiled.artifact is not None):
@@ -158,22 +150,6 @@ def show_or_exit(
         click.get_current_context().exit(DECLINED if guarded else FINDINGS)
 
 
-def trust_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of commands that run an artifact: what of it to check first."""
-    for option in (
-        digest_option(
-            "--checked",
-            "the digest of an artifact whose certificates were checked before: "
-            "only that it is that one is checked",
-        ),
-        click.option(
-            "--no-verify", is_flag=True, help="check nothing and open at once: nothing is claimed"
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 def open_artifact(
     path: Path,
     *,
@@ -184,12 +160,12 @@ def open_artifact(
     read: list[Path] | None = None,
     beside: Path | None = None,
 ) -> Artifact:
-    """The artifact in `path`, checked; a grammar, in a file or from `-`, is compiled first.
+    """Open and check an artifact; compile a grammar, from a file or from `-`, first.
 
     Args:
         checked, no_verify: of :func:`trust_options`.
-        read: gets every file that this was made from, those that a grammar uses, too.
-        beside: what else the command opens: of two, one may be a grammar and have the options.
+        read: gets every file that was read, those that a grammar uses included.
+        beside: the other file that the command opens: compiler options may be for that one.
     """
     if checked is not None and no_verify:
         raise click.UsageError("--checked and --no-verify exclude each other")
@@ -220,7 +196,7 @@ def open_artifact(
 
 
 def require_artifact(path: Path) -> None:
-    """Where only an artifact will do, say of a grammar or a ledger what it is, and what to do."""
+    """Reject a grammar or a ledger where an artifact is needed, and say what to do."""
     if is_grammar(path):
         name, made = ("-", "A.tcca") if path is STDIN else (path, path.with_suffix(".tcca"))
         raise click.UsageError(
@@ -231,7 +207,7 @@ def require_artifact(path: Path) -> None:
 
 
 def require_ledger(path: Path) -> None:
-    """Where only a ledger will do, say of a grammar or an artifact that it is one."""
+    """Reject a grammar or an artifact where a ledger is needed."""
     if path.suffix == ".tcg":
         raise click.UsageError(f"{path} is a grammar, and no ledger")
     if looks_like_artifact(first_bytes(path)):
@@ -246,7 +222,7 @@ def _refuse_ledger(path: Path) -> None:
 
 
 def refuse_compile_options(but: Sequence[str] = ()) -> None:
-    """An artifact is compiled already: an option of the compiler would do nothing."""
+    """Reject options of the compiler where an artifact is given: they would have no effect."""
     ctx = click.get_current_context()
     for option in COMPILING:
         given = ctx.get_parameter_source(option.name) not in (None, ParameterSource.DEFAULT)
@@ -257,7 +233,7 @@ def refuse_compile_options(but: Sequence[str] = ()) -> None:
 
 
 def _asked() -> str:
-    """The format of findings that the command line asks for."""
+    """Format of findings that the command line asks for."""
     params = click.get_current_context().params
     if params.get("as_json"):
         return "json"
@@ -266,21 +242,106 @@ def _asked() -> str:
 
 
 def refuse(path: Path, refusal: Rejected) -> NoReturn:
-    """Say why an input is refused, and end the command."""
+    """Show why an input is refused, and end the command."""
     verdict = "declined" if refusal.code.declines else "invalid"
     screen.say(f"{path}: {verdict}: {refusal}", err=True)
     asked = _asked()
     if asked == "json":
-        finding = {
-            "code": refusal.code.value,
-            "path": refusal.path,
-            "expected": refusal.expected,
-            "found": refusal.found,
-        }
-        screen.print_json("error", {"error": str(refusal), "findings": [finding]})
+        from tcc.outputs.parts import RuleFindingJson
+        from tcc.outputs.verdicts import ErrorOutput
+
+        finding = RuleFindingJson(
+            code=refusal.code.value,
+            path=refusal.path,
+            expected=refusal.expected,
+            found=refusal.found,
+        )
+        screen.print_output(ErrorOutput(error=str(refusal), findings=[finding]))
     elif asked != "text":
-        from tcc.findings import print_found
-        from tcc.found import of_refusal
+        from tcc.findings import of_refusal, print_found
 
         print_found([of_refusal(refusal, path)], asked)
     raise click.exceptions.Exit(DECLINED if refusal.code.declines else FINDINGS)
+
+
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """Show a refusal of what is in `path`, and end the command."""
+    try:
+        yield
+    except Rejected as refusal:
+        refuse(path, refusal)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Name the file that cannot be written.
+
+    Raises:
+        click.ClickException: as said.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {error.strerror or error}") from None
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    with refusing(path):
+        try:
+            yield
+        except OSError as error:
+            raise click.ClickException(f"{path}: {error.strerror}") from None
+
+
+def quotes_in(path: Path, artifact: Artifact) -> QuoteBook:
+    """Quotes of a book, for an artifact; a book that is refused ends the command."""
+    from tcc_runtime.pricing.quotes import read_quotes
+
+    with _reading(path):
+        return read_quotes(path.read_bytes(), artifact)
+
+
+def atoms_in(path: Path) -> tuple[Atom, ...]:
+    """Atoms of a list; - is standard input.  A list that is refused ends the command.
+
+    Raises:
+        click.ClickException: it cannot be read, or standard input is closed.
+    """
+    from tcc_certs.privacy.atoms_file import MAX_BYTES, read_atoms
+
+    with _reading(path):
+        return read_atoms(_data(path, MAX_BYTES + 1))
+
+
+def account_in(path: Path) -> Account:
+    """Account in a file; one that is refused ends the command."""
+    from tcc_runtime.account.account import Account
+
+    with refusing(path):
+        return Account(path, must_exist=True)
+
+
+def adapters_in(registry: Path) -> tuple[Adapter, ...]:
+    """Adapters of a registry, each held to its folder; a registry that is refused ends the command.
+
+    Raises:
+        tcc_runtime.adapters.registry.ReaderMissing: safetensors is not installed.
+    """
+    from tcc_runtime.adapters.registry import read_registry
+
+    with refusing(registry):
+        return read_registry(registry)
+
+
+def _data(path: Path, most: int) -> bytes:
+    """First bytes of a file or of standard input; its reader refuses what is too long."""
+    if str(path) == "-":
+        if sys.stdin is None:
+            raise click.UsageError("standard input is closed")
+        return sys.stdin.buffer.read(most)
+    if path.exists() and not is_regular(path):
+        raise click.ClickException(f"{path} is not a regular file")
+    with path.open("rb") as handle:
+        return handle.read(most)

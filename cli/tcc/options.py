@@ -1,23 +1,93 @@
-"""The options of commands that the tables of options make: names, types, ranges, defaults and help.
+"""Options and arguments of the commands, each declared once.
 
-The tables are the fields of :class:`tcc_compiler.options.Options`, and those of
-:mod:`tcc.run_options`; nothing of an option is said a second time here.
+Names, types, ranges, defaults and help of a run's and a compilation's options are the fields of
+:class:`tcc_runtime.settings.settings.Settings` and :class:`tcc_compiler.options.Options`; here they
+become options of click.  Options that several commands share, the sections of the help of `run` and
+`exec`, and the parameter types follow.  Settings are imported on use: compiling needs none.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 
+from tcc.files import STDIN, is_regular
+from tcc_certs.formats.decimals import format_decimal
 from tcc_compiler.options import Options
-from tcc_runtime.artifact.typed import typed_calls
-from tcc_runtime.terms.table import Option, table_of
+from tcc_runtime.artifact.root import typed_calls
+from tcc_runtime.settings.table import Option, table_of
+
+if TYPE_CHECKING:
+    from tcc_runtime.errors import SettingsError
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+COMPILING: Final = table_of(Options)
+FORMATS: Final = ("text", "json", "sarif", "github")
+_NOT_OF_EXECUTIONS: Final = frozenset(
+    ("after", "beacon", "client_nonce", "count_bits", "opening_salt", "raw_input_dependent")
+)
+_DELTA = re.compile(r"([0-9]{1,40})(?:\.([0-9]{1,40}))?(?:[eE]([+-]?[0-9]{1,2}))?")
+_MOST_PLACES = 40
+# Sections of the help of `run` and `exec`, by names of parameters.
+SECTIONS: Final[Mapping[str, Sequence[str]]] = {
+    "Tools": ("tools", "arguments", "servers", "once", "deadline", "retries"),
+    "Search": (
+        "mode", "top", "recipe", "keys", "race", "after", "truncate", "tau", "alpha", "eta",
+        "inflate", "asked", "pam",
+    ),
+    "Limits": ("max_expansions", "max_seconds"),
+    "Costs and budgets": (
+        "quotes", "ask", "adapters", "account", "price_cap", "sla_ms", "epsilon_cap",
+        "price_weight", "latency_weight", "epsilon_weight", "margin",
+    ),
+    "Privacy": ("atoms", "delta", "raw_input_dependent"),
+    "Randomness and commitments": (
+        "seed", "opening_salt", "beacon", "client_nonce", "opening_only", "withhold_seed",
+    ),
+    "Ledger": ("ledger", "show", "overwrite", "resumes"),
+    "Trust in the artifact": ("checked", "no_verify"),
+    "Compilation of a grammar": (*(option.name for option in COMPILING), "config", "no_config"),
+    "Output": ("as_json",),
+}  # fmt: skip
+
+
+class GivenPath(click.Path):
+    """A file's path, or :data:`tcc.files.STDIN` for `-`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Convert as click does, but for `-`."""
+        return STDIN if value == "-" or value is STDIN else super().convert(value, param, ctx)
+
+
+class Sectioned(click.Command):
+    """A command whose help shows its options in :data:`SECTIONS`."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a section for each group of options."""
+        for title, parameters in sections_of(self, ctx).items():
+            rows = (parameter.get_help_record(ctx) for parameter in parameters)
+            with formatter.section(title):
+                formatter.write_dl([row for row in rows if row is not None])
+
+
+def sections_of(command: click.Command, ctx: click.Context) -> dict[str, list[click.Parameter]]:
+    """Options of a command by section; all in ``Options`` where the command has no sections."""
+    options = [one for one in command.get_params(ctx) if isinstance(one, click.Option)]
+    if not isinstance(command, Sectioned):
+        return {"Options": list(options)}
+    named = {one.name: one for one in options}
+    found: dict[str, list[click.Parameter]] = {
+        title: [named.pop(name) for name in names if name in named]
+        for title, names in SECTIONS.items()
+    }
+    found["Output"] += named.values()
+    return {title: parameters for title, parameters in found.items() if parameters}
 
 
 class Either(click.Option):
@@ -43,16 +113,13 @@ class Either(click.Option):
         return super().handle_parse_result(ctx, opts, args)
 
 
-COMPILING: Final = table_of(Options)
-
-
 def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of every command that compiles."""
-    return all_options(COMPILING, command)
+    """Options of every command that compiles."""
+    return all_options(COMPILING)(command)
 
 
 def taken(table: Iterable[Option], given: dict[str, Any]) -> dict[str, Any]:
-    """What `given` says of the options of a table, which is taken out of it."""
+    """Values of a table's options; they are taken out of `given`."""
     return {option.name: given.pop(option.name) for option in table}
 
 
@@ -71,11 +138,9 @@ def bytes_option(name: str, text: str, *to: str) -> Decorator:
     return click.option(name, *to, metavar="HEX", help=text, callback=_any_bytes)
 
 
-def all_options(table: Iterable[Option], command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a table."""
-    for option in reversed(tuple(table)):
-        command = _click_option(option)(command)
-    return command
+def all_options(table: Iterable[Option]) -> Decorator:
+    """Options of a table."""
+    return lambda command: _all(command, *map(_click_option, table))
 
 
 def _click_option(option: Option) -> Decorator:
@@ -138,3 +203,195 @@ def _thirty_two_bytes(
     if re.fullmatch(r"[0-9a-fA-F]{64}", value) is None:
         raise click.BadParameter("64 hexadecimal digits are needed", ctx, parameter)
     return bytes.fromhex(value)
+
+
+def running() -> tuple[Option, ...]:
+    """Options of a run; it takes the bits of counts from the option of the compiler."""
+    from tcc_runtime.settings.settings import TABLE
+
+    return tuple(option for option in TABLE if option.name != "count_bits")
+
+
+def executing() -> tuple[Option, ...]:
+    """Options of the searches of an execution, whose session says where each begins."""
+    return tuple(option for option in running() if option.name not in _NOT_OF_EXECUTIONS)
+
+
+def setting_error(error: SettingsError) -> click.BadParameter:
+    """Bad usage of the option whose setting is out of its range."""
+    named = {option.name: flag(option) for option in running()}
+    hint = named.get(error.field, f"--{error.field.replace('_', '-')}")
+    return click.BadParameter(f"expected {error.expected}, found {error.found}", param_hint=hint)
+
+
+INPUT: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+OUTPUT: Final = click.Path(dir_okay=False, path_type=Path)
+GIVEN: Final = GivenPath(exists=True, dir_okay=False, path_type=Path)
+
+
+def is_regular_file(
+    ctx: click.Context, parameter: click.Parameter, value: Path | None
+) -> Path | None:
+    """Reject a path that is not a regular file: a callback of click."""
+    # A pipe or a device may never end, and is read more than once.
+    if value is not None and value is not STDIN and not is_regular(value):
+        raise click.BadParameter(f"{str(value)!r} is not a regular file", ctx, parameter)
+    return value
+
+
+def input_option(name: str, text: str, *, type: click.Path = INPUT, **more: Any) -> Decorator:
+    """An option that names a regular file to read."""
+    return click.option(name, type=type, callback=is_regular_file, help=text, **more)
+
+
+ledger_argument = click.argument("ledger", type=INPUT, callback=is_regular_file)
+artifact_argument = click.argument("artifact", type=GIVEN, callback=is_regular_file)
+# Of commands that serve: their standard input is the client's.
+served_argument = click.argument("artifact", type=INPUT, callback=is_regular_file)
+json_option = click.option("--json", "as_json", is_flag=True, help="one JSON document")
+pin_option = digest_option("--pin", "the artifact digest that is trusted")
+overwrite_option = click.option("--overwrite", is_flag=True, help="replace files that exist")
+protocol_option = click.option(
+    "--protocol",
+    type=click.Choice(("auto", "handshake", "2026-07-28")),
+    default="auto",
+    show_default=True,
+    help="how the server is spoken to",
+)
+
+
+def kernel_option(text: str) -> Decorator:
+    """The option of the kernel that checks."""
+    kernels = click.Choice(("pure", "fast"))
+    return click.option("--kernel", type=kernels, default="pure", show_default=True, help=text)
+
+
+def lock_option(text: str) -> Decorator:
+    """The option of the file of pins."""
+    path = click.Path(path_type=Path)
+    return click.option("--lock", type=path, default="tcc.lock", show_default=True, help=text)
+
+
+def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of what a run or an execution asks, charges and accounts for."""
+    return _all(
+        command,
+        input_option("--quotes", "a book of quotes: what calls cost whose cost is a range"),
+        input_option("--adapters", "the registry of adapters that models run with"),
+        input_option(
+            "--account", "the account to charge, shared with other runs (`tcc account create`)"
+        ),
+        input_option("--atoms", "a list of atoms: the mechanisms that privatised the input"),
+    )
+
+
+def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of commands that validate a ledger: what the auditor knows, and the kernel."""
+    return _all(
+        command,
+        digest_option("--seed", "the seed, where the ledger withholds it"),
+        digest_option("--opening-salt", "of the commitment, where it is not derived from the seed"),
+        digest_option("--opening", "what was handed out before beacon and nonce were known"),
+        bytes_option("--beacon", "the public randomness"),
+        bytes_option("--nonce", "the client's own randomness"),
+        input_option("--counts", "an exact artifact of the same core, for kappa"),
+        digest_option("--key", "of a session's digests"),
+    )
+
+
+def trust_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of commands that run an artifact: what of it to check first."""
+    return _all(
+        command,
+        click.option(
+            "--no-verify", is_flag=True, help="check nothing and open at once: nothing is claimed"
+        ),
+        digest_option(
+            "--checked",
+            "the digest of an artifact whose certificates were checked before: "
+            "only that it is that one is checked",
+        ),
+    )
+
+
+def _all(command: Callable[..., Any], *options: Decorator) -> Callable[..., Any]:
+    """The command with these options, in this order in its help."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option of every command that gives findings."""
+    return click.option(
+        "--output-format",
+        type=click.Choice(FORMATS),
+        default="text",
+        show_default=True,
+        help="for people, programs, code scanning, workflows of GitHub; json is --json",
+    )(command)
+
+
+def chosen(output_format: str, as_json: bool) -> str:
+    """The format that the two options come to; it is known to what ends a command early, too."""
+    if as_json and output_format not in ("text", "json"):
+        raise click.UsageError(f"--json and --output-format {output_format} exclude each other")
+    if as_json and output_format == "text":
+        output_format = "json"
+    params = click.get_current_context().params
+    params["as_json"], params["output_format"] = output_format == "json", output_format
+    return output_format
+
+
+class WithServer(click.Command):
+    """A command whose arguments end at ``--``; what follows is handed over as ``server``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the server's command off, before options are looked for."""
+        at = args.index("--") if "--" in args else len(args)
+        ctx.params["server"] = tuple(args[at + 1 :])
+        return super().parse_args(ctx, args[:at])
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """The usage line, with the server's command at its end."""
+        return [*super().collect_usage_pieces(ctx), "[-- COMMAND ..]"]
+
+
+def required(server: tuple[str, ...]) -> tuple[str, ...]:
+    """The server's command.
+
+    Raises:
+        click.UsageError: there is none.
+    """
+    if not server:
+        raise click.UsageError("the command of a server is needed, behind --")
+    return server
+
+
+def delta_of(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
+    """:func:`plain_delta` as a callback of click."""
+    return plain_delta(value)
+
+
+def plain_delta(value: str) -> str:
+    """A delta in canonical text, of a decimal with an exponent or without.
+
+    Raises:
+        click.BadParameter: it is none, not above 0 and below 1, or has too many places.
+    """
+    match = _DELTA.fullmatch(value)
+    if match is None:
+        message = f"{value[:60]!r} is no decimal such as 0.00001 or 1e-5"
+        raise click.BadParameter(message, param_hint="--delta")
+    part = match[2] or ""
+    number, places = int(match[1] + part), len(part) - int(match[3] or 0)
+    if places < 0:
+        number, places = number * 10**-places, 0
+    text = format_decimal(number, places)
+    if not 0 < number < 10**places:
+        message = f"above 0 and below 1 is needed, not {text[:60]}"
+        raise click.BadParameter(message, param_hint="--delta")
+    if len(text) > _MOST_PLACES + 2:
+        message = f"at most {_MOST_PLACES} places are taken"
+        raise click.BadParameter(message, param_hint="--delta")
+    return text

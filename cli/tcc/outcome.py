@@ -1,17 +1,35 @@
-"""The result of a run, as JSON fields and as text for people."""
+"""Result of a run, as JSON fields and as text; and the forecast of its length.
+
+A prediction encloses the mean number of expansions; over a relaxed artifact there is an estimate
+from plans that are drawn.  Both are made before the run and shown beside its result.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcc import screen
-from tcc.forecast import estimate_fields, text
-from tcc_certs.core.enforced import shortened
+from tcc_certs.core.enforced import enforced, shortened
 from tcc_certs.formats.decimals import format_decimal
+from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.outcome import Run
-from tcc_runtime.terms.estimate import Estimate
-from tcc_runtime.terms.predict import Prediction
+from tcc_runtime.settings.predict import (
+    EFFORT,
+    MOST_EDGES,
+    MOST_ESTIMATED,
+    Estimate,
+    Prediction,
+    estimate,
+    needs_estimate,
+    predict,
+    why_no_estimate,
+    why_not,
+)
+from tcc_runtime.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from tcc.outputs.plans import RunOutput
 
 _STOPS = {
     "max_expansions": "the limit on expansions was reached",
@@ -22,50 +40,60 @@ _STOPS = {
 }
 
 
-def run_fields(
+def run_output(
     run: Run, predicted: Prediction | None = None, estimated: Estimate | None = None
-) -> dict[str, Any]:
-    """The JSON fields of a run; those that have no value are left out.
+) -> RunOutput:
+    """The JSON document of a run; members that have no value are left out.
 
     Args:
         predicted: what was predicted before it.
         estimated: the same, of a run over a relaxed artifact.
     """
-    known = None if predicted is None else {"lower": predicted.lower, "upper": predicted.upper}
-    plans = [
-        {
-            "calls": list(p.calls),
-            "cost": p.cost,
-            **({} if p.cost_high is None else {"cost_high": p.cost_high}),
-            "value": p.value,
-            "leaf_id": p.leaf_id,
-            **({"assumed": list(p.assumed)} if p.assumed else {}),
-            **({} if p.pam is None else {"pam": {"value": p.pam[0], "rank": p.pam[1]}}),
-        }
-        for p in run.plans
-    ]
-    fields = {
-        "mode": run.mode,
-        "claim_type": run.claim_type,
-        "law": run.law,
-        "stop": str(run.stop),
-        "after": list(run.after) or None,
-        "plans": plans,
-        "pam_claim": "NoCert" if any(p.pam for p in run.plans) else None,
-        "expansions": run.expansions,
-        "predicted_expansions": known,
-        "estimated_expansions": None if estimated is None else estimate_fields(estimated),
-        "leaves": run.leaves,
-        "materialised": run.materialised,
-        "tail_lse": run.tail_lse,
-        "frontier_key": run.frontier_key,
-        "gap": run.gap,
-        "guards": [str(guard) for guard in run.guards],
-        "seed": run.seed,
-        "ledger_head": run.ledger_head,
+    from tcc.outputs import plans
+    from tcc.outputs.parts import optional
+
+    known = guessed = None
+    if predicted is not None:
+        known = plans.PredictionJson(lower=predicted.lower, upper=predicted.upper)
+    if estimated is not None:
+        guessed = plans.EstimateJson(**estimate_fields(estimated))
+    return plans.RunOutput(
+        mode=run.mode,
+        claim_type=run.claim_type,
+        law=run.law,
+        stop=run.stop,
+        after=optional(list(run.after) or None),
+        plans=[
+            plans.RunPlanJson(
+                calls=list(p.calls),
+                cost=p.cost,
+                cost_high=optional(p.cost_high),
+                value=p.value,
+                leaf_id=p.leaf_id,
+                assumed=optional(list(p.assumed) or None),
+                pam=optional(p.pam and plans.PamJson(value=p.pam[0], rank=p.pam[1])),
+            )
+            for p in run.plans
+        ],
+        pam_claim=optional("NoCert" if any(p.pam for p in run.plans) else None),
+        expansions=run.expansions,
+        predicted_expansions=optional(known),
+        estimated_expansions=optional(guessed),
+        leaves=run.leaves,
+        materialised=optional(run.materialised),
+        tail_lse=optional(run.tail_lse),
+        frontier_key=optional(run.frontier_key),
+        gap=optional(run.gap),
+        guards=[str(guard) for guard in run.guards],
+        seed=run.seed,
+        ledger_head=optional(run.ledger_head),
         **_spent(run),
-    }
-    return {name: value for name, value in fields.items() if value is not None}
+    )
+
+
+def run_fields(run: Run) -> dict[str, Any]:
+    """The members of a run's document, but for the head of every document."""
+    return run_output(run).as_fields()
 
 
 def _spent(run: Run) -> dict[str, Any]:
@@ -134,7 +162,7 @@ def claim_text(run: Run, top: int | None) -> str:
 
 
 def _rows(run: Run, ledger: Path | None, predicted: Prediction | None) -> list[tuple[str, object]]:
-    beside = "" if predicted is None else f" ({text(predicted)} predicted)"
+    beside = "" if predicted is None else f" ({prediction_text(predicted)} predicted)"
     rows: list[tuple[str, object]] = [
         ("mode", run.mode),
         ("expansions", f"{run.expansions}{beside}, {run.leaves} leaves"),
@@ -177,3 +205,119 @@ def _why_none(run: Run) -> str:
     reason = _STOPS.get(str(run.stop)) or ", ".join(str(guard) for guard in run.guards)
     before = f"{reason} before a plan was found" if reason else "no plan was found"
     return f"{before}; this does not say that there is none"
+
+
+_MANY = 20  # times the effort, where a prediction is asked for
+
+
+def forecast(artifact: Artifact, settings: Settings, asked: bool | None) -> Prediction | None:
+    """The prediction for a run; None where there is none, or none was wanted.
+
+    Args:
+        asked: None where it was left open: then it is made where it takes no time to speak of.
+
+    Raises:
+        SettingsError: as a run with these settings.
+        Rejected: as a run over this artifact.
+    """
+    if needs_estimate(artifact):
+        return None
+    if asked is None:
+        small = artifact.manifest.edges <= MOST_EDGES
+        return predict(artifact, settings) if small else None
+    if not asked:
+        return None
+    found = predict(artifact, settings, effort=_MANY * EFFORT)
+    if found is None:
+        why = why_not(artifact, settings) or "its numbers leave the range of floats"
+        screen.say(f"no prediction: {why}", err=True)
+    return found
+
+
+def announce(prediction: Prediction, cap: int | None, *, quiet: bool) -> None:
+    """Says what is predicted, and warns where a run is not likely to end within its cap."""
+    if not quiet:
+        screen.say(f"predicted   {prediction_text(prediction)} expansions", dim=True)
+    if cap is not None and prediction.lower > cap:
+        screen.warn(
+            f"warning: {prediction_text(prediction)} expansions are predicted, "
+            f"and --max-expansions is {cap}: the run is likely to end there, without a claim"
+        )
+
+
+def warn_of_relaxed(artifact: Artifact, settings: Settings, asked: bool | None) -> Estimate | None:
+    """Says on stderr, before a run over a relaxed artifact begins, about what it will take.
+
+    Nothing is said of an artifact whose plans are the grammar's, each once.
+
+    Args:
+        asked: False where nothing was to be predicted; None where it was left open.
+
+    Raises:
+        SettingsError: as a run with these settings.
+        Rejected: as a run over this artifact.
+    """
+    if not needs_estimate(artifact):
+        return None
+    large = artifact.manifest.edges > MOST_ESTIMATED
+    unwanted = asked is False or (asked is None and large)
+    found = None if unwanted else estimate(artifact, settings)
+    if found is not None:
+        said = estimate_text(found)
+    elif unwanted:
+        said = "what it takes was not estimated" + ("" if asked is False else " (--predict does)")
+    else:
+        why = why_no_estimate(artifact, settings) or "its numbers leave the range of floats"
+        said = f"what it takes is not known: {why}"
+    screen.warn(f"warning: {_left(artifact)}: {said}{_ends(settings, found)}")
+    return found
+
+
+def _left(artifact: Artifact) -> str:
+    run = enforced(artifact.core, artifact.relaxed).run
+    if run:
+        return f"the automaton leaves to this run: {shortened(run)}"
+    return "the automaton has several paths for one plan"
+
+
+def _ends(settings: Settings, found: Estimate | None) -> str:
+    """What ends the run, where it is not known that it ends soon."""
+    cap, limit = settings.max_expansions, settings.max_seconds
+    if cap is not None and found is not None and found.lower > cap:
+        return f"; --max-expansions is {cap}: it is likely to end there, without a claim"
+    if cap is None and limit is None and (found is None or found.upper is None):
+        return "; nothing ends it early but --max-expansions or --max-seconds"
+    return ""
+
+
+def estimate_text(found: Estimate) -> str:
+    """An estimate for people."""
+    if found.upper is None:
+        size = f"more than about {_short(found.lower)}"
+    else:
+        lower, upper = _short(found.lower), _short(found.upper)
+        size = f"about {lower}" if lower == upper else f"about {lower} to {upper}"
+    return (
+        f"it is estimated to take {size} expansions ({found.kept} of {found.drawn} plans drawn "
+        "from the automaton are plans of the grammar)"
+    )
+
+
+def estimate_fields(found: Estimate) -> dict[str, Any]:
+    """An estimate as a JSON object."""
+    return {
+        "lower": found.lower,
+        "upper": found.upper,
+        "drawn": found.drawn,
+        "kept": found.kept,
+    }
+
+
+def prediction_text(prediction: Prediction) -> str:
+    """The mean for people: one number where both ends agree as far as they are shown."""
+    lower, upper = _short(prediction.lower), _short(prediction.upper)
+    return f"about {lower}" if lower == upper else f"{lower} to {upper}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}" if value < 1e6 else f"{value:.1e}"

@@ -17,11 +17,11 @@ from pathlib import Path, PurePosixPath
 from blake3 import blake3
 
 from tcc.files import is_regular
-from tcc.found import Found, Place
+from tcc.findings import Found, Place
 from tcc_certs.errors import clip
 from tcc_certs.plain import is_plain
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.mcp.wire import Unreadable, read_json
+from tcc_runtime.mcp.wire import MalformedMessage, read_json
 
 NAME = "tcc.lock"
 _FORMAT = "tcc.lock"
@@ -72,7 +72,7 @@ class LockError(Exception):
 
 
 class SourceError(Exception):
-    """A source that is not there, or has errors.
+    """A source that is gone, has errors, or is not what its artifact was made from.
 
     Args:
         what: which of these.
@@ -80,16 +80,19 @@ class SourceError(Exception):
 
 
 def pin_of(artifact: Artifact, lock: Path, source: str | None) -> Pin:
-    """The pin of an artifact, and of the source that it is held to.
+    """Pin of an artifact, and of the source that it is held to.
 
     Args:
         source: its path, below the folder of `lock`.
 
     Raises:
-        SourceError: the source is not there, or has errors.
+        SourceError: the source is gone, has errors, or is not what the artifact was made from.
     """
     manifest = artifact.manifest
     core = None if source is None else _core_of(lock.parent / source)
+    held = bytes(artifact.file.columns["core"].data)
+    if core not in (None, held):
+        raise SourceError(f"it says another thing: {_differing(held, core)}")
     return Pin(
         digest=artifact.digest.hex(), grammar=manifest.grammar, version=manifest.version,
         source=source, source_core=None if core is None else _digest(core),
@@ -120,7 +123,7 @@ def _digest(core: bytes) -> str:
 
 def _differing(held: bytes, now: bytes) -> str:
     """Which statements, or what else, the artifact has otherwise than its source."""
-    from tcc_runtime.questions.comparison import core_changes
+    from tcc_runtime.analysis.comparison import core_changes
 
     said = []
     for change in core_changes(held, now):
@@ -167,7 +170,7 @@ def read_pins(path: Path) -> dict[str, Pin]:
         document = read_json(data)
     except OSError as error:
         raise LockError(path, f"it cannot be read: {error.strerror or error}") from None
-    except Unreadable as error:
+    except MalformedMessage as error:
         raise LockError(path, f"no lock of artifacts: {error}") from None
     return _pins(path, document)
 

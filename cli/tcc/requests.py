@@ -1,11 +1,11 @@
 """The requests of a batch: one JSON object a line, the settings of a run by their names.
 
-A table of requests (:mod:`tcc.batches.tables`) has the same names as columns.
+A table of requests (:mod:`tcc.batches.parquet`) has the same names as columns.
 
 ``seed`` (64 hexadecimal digits) has to be there; ``opening_salt``, ``beacon`` and ``nonce`` are
 hexadecimal too, exact decimals are texts, `after` is a list of calls, `atoms` one of atoms
 (docs/privacy.md), all else is as the table of
-:class:`tcc_runtime.terms.settings.Settings` has it, but for what is about asking.
+:class:`tcc_runtime.settings.settings.Settings` has it, but for what is about asking.
 Cost: linear in the file.
 """
 
@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final
 from tcc_certs.errors import Rejected
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.terms.settings import TABLE, Settings
+from tcc_runtime.settings.settings import TABLE, Settings
 
 # A batch has nobody to ask, so what is about asking is no member.
 MEMBERS: Final = {option.short: option for option in TABLE if not option.asking}

@@ -1,21 +1,39 @@
-"""What people and machines read: tables and lines, or one JSON document.
+"""Output of the commands: lines and tables for people, JSON documents, live progress, exit codes.
 
-People get plain text (colour on a terminal only); ``--json`` gives one object whose first members
-are ``format`` and ``format_version``.  Here alone text leaves the commands.  What a file, a path or
-an error says stays on its line and steers no terminal: hidden characters are escaped
-(:mod:`tcc_certs.plain`), for people and in JSON.
+People get plain text, coloured on a terminal only; ``--json`` prints one object whose first members
+are ``format`` and ``format_version``.  Commands print through this module alone.  Text from files,
+paths and errors stays on its line: hidden and control characters are escaped
+(:mod:`tcc_certs.plain`), in text and in JSON.  Imports click and the standard library; all else is
+imported on use, so that ``tcc --version`` stays fast.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 import click
 
+if TYPE_CHECKING:
+    from tcc_runtime.outcome import Progress
+
 FORMAT_VERSION = "1.0"
+
+# Exit codes of every command.
+CLEAN = 0
+FINDINGS = 1
+BAD_USAGE = 2
+DECLINED = 2
+INTERNAL = 3
+
+OnPass: TypeAlias = Callable[[str, int], None]
+OnExpand: TypeAlias = "Callable[[Progress], bool | None]"
+_REDRAW = 0.1  # seconds between two updates of the live line
+_Q64 = 1 << 64
 
 
 def say(*cells: str, err: bool = False, **style: Any) -> None:
@@ -53,9 +71,27 @@ def say_json(document: str) -> None:
     click.echo(_encodable(escaped_json(document), False))
 
 
-def print_json(command: str, fields: Mapping[str, Any]) -> None:
-    """Print the one JSON document of `command`."""
-    print_document({"format": f"tcc.{command}", "format_version": FORMAT_VERSION} | dict(fields))
+class Declared(Protocol):
+    """What :mod:`tcc.outputs` declares; not imported here, since it imports msgspec."""
+
+    document: ClassVar[str]
+
+    def as_fields(self) -> dict[str, Any]:
+        """The members of the document, as plain JSON values, in their order."""
+
+
+def print_output(output: Declared, document: str | None = None) -> None:
+    """Print the JSON document of a command.
+
+    Args:
+        document: its name; None takes the one that the output declares.
+    """
+    print_document(headed(document or output.document, output.as_fields()))
+
+
+def headed(document: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a document, with the two that every document begins with."""
+    return {"format": f"tcc.{document}", "format_version": FORMAT_VERSION} | dict(fields)
 
 
 def print_document(document: Mapping[str, Any]) -> None:
@@ -129,3 +165,71 @@ def big_text(digits: str) -> str:
     if len(digits) <= 15:
         return f"{int(digits):,}".replace(",", " ")
     return f"{digits[0]}.{digits[1:3]} * 10^{len(digits) - 1}"
+
+
+@contextmanager
+def live_line(*, quiet: bool) -> Iterator[OnExpand | None]:
+    """Callback that redraws one line with a run's progress; None where stderr is no terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    # Drawn from here and not from a thread: an interrupted run must not wait for a drawing lock.
+    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+        last = 0.0
+
+        def on_expand(progress: Progress) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last >= _REDRAW:
+                last = now
+                live.update(Text(run_line(progress), style="dim"), refresh=True)
+
+        yield on_expand
+
+
+def run_line(progress: Progress) -> str:
+    """Live line of a run: incumbent, bound, gap and expansions, rounded."""
+    return (
+        f"incumbent {_key_text(progress.incumbent)}  bound {_key_text(progress.bound)}  "
+        f"gap {_key_text(progress.gap)}  expansions {progress.expansions}"
+    )
+
+
+def _key_text(value: int | None) -> str:
+    return "-" if value is None else f"{value / _Q64:.4f}"
+
+
+@contextmanager
+def compile_line(*, quiet: bool) -> Iterator[OnPass | None]:
+    """Callback for the compiler's progress; None where stderr is no terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+        # The compiler calls a few times a second at most.
+        yield lambda name, states: live.update(
+            Text(compiling_line(name, states), style="dim"), refresh=True
+        )
+
+
+def compiling_line(name: str, states: int) -> str:
+    """Live line of a compilation: the pass, and the states so far."""
+    return f"compiling: {name}" + (f", {states} states" if states else "")
+
+
+def version() -> str:
+    """Version of the installed package."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("tcc")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return "0+unknown"

@@ -1,7 +1,8 @@
-"""The library's runs: one, many, and how many expansions one takes.
+"""Runs of the library: one, many, and the expected number of expansions of one.
 
-Nothing here reads the clock or draws randomness, but where the arguments of :func:`search` and
-:func:`runs` leave the seed or the time open.
+The clock is read and randomness drawn only where arguments of :func:`search` and :func:`runs`
+leave the time or the seed open.  The settings of a run stand here by name for type checkers; the
+fields of :class:`tcc_runtime.settings.settings.Settings` are the table; a test compares the two.
 """
 
 from __future__ import annotations
@@ -10,21 +11,51 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from tcc import files
-from tcc.keywords import SettingsByName, require_known
-from tcc.written import Given, artifact_of
+from tcc.compilation import Given, artifact_of, require_known
 from tcc_runtime.outcome import Progress, Run
-from tcc_runtime.terms.settings import TABLE, Settings
+from tcc_runtime.settings.settings import TABLE, Ask, Keys, Mode, Race, Settings
 
 if TYPE_CHECKING:
     from tcc_runtime.account.account import Account
-    from tcc_runtime.asking.quotes import Quoter
-    from tcc_runtime.terms.estimate import Estimate
-    from tcc_runtime.terms.predict import Prediction
+    from tcc_runtime.pricing.quotes import Quoter
+    from tcc_runtime.settings.predict import Estimate, Prediction
 
 _NAMED = tuple(option for option in TABLE if option.name != "seed")
+
+
+class SettingsByName(TypedDict, total=False):
+    """Settings of a run by name; omitted ones keep their defaults."""
+
+    mode: Mode | None
+    top: int
+    recipe: Literal["r1", "r2"]
+    keys: Keys | None
+    race: Race | None
+    inflate: str
+    truncate: int | None
+    tau: str
+    alpha: str
+    eta: str
+    max_expansions: int | None
+    max_seconds: float | None
+    count_bits: int
+    ask: Ask | None
+    price_cap: int | None
+    sla_ms: int | None
+    epsilon_cap: str | None
+    price_weight: str
+    latency_weight: str
+    epsilon_weight: str
+    margin: str | None
+    delta: str | None
+    raw_input_dependent: bool
+    opening_salt: bytes | None
+    beacon: bytes | None
+    client_nonce: bytes | None
+    after: Sequence[str]
 
 
 def search(
@@ -51,16 +82,16 @@ def search(
         started_ms: UTC milliseconds for the ledger; None asks the clock.
         on_expand: called after each expansion; returning True ends the run.
         quoter: is asked what calls cost whose cost is a range: any callable from a
-            :class:`~tcc_runtime.asking.quotes.Question` to an
-            :class:`~tcc_runtime.asking.quotes.Answer`.
+            :class:`~tcc_runtime.pricing.quotes.Question` to an
+            :class:`~tcc_runtime.pricing.quotes.Answer`.
         adapters: the registry of adapters that models run with, each held to its folder; a run
             with a ledger and a quoter needs one where models name adapters.
         atoms: the mechanisms that privatised the input before the run, as docs/privacy.md has
             them: ``{"mechanism": "laplace", "scale": "2", "sensitivity": "1"}``.
         account: that asking draws on, as other runs, threads and processes do; the run needs a
             ledger then.
-        settings: those of :class:`tcc_runtime.terms.settings.Settings`, by name: ``top``, ``mode``,
-            ``max_expansions``, ``max_seconds`` and so on.
+        settings: those of :class:`tcc_runtime.settings.settings.Settings`, by name: ``top``,
+            ``mode``, ``max_expansions``, ``max_seconds`` and so on.
 
     Raises:
         tcc_certs.errors.Rejected: E101 to E104, an atom is none.
@@ -112,7 +143,7 @@ def predict(artifact: Given, **settings: Unpack[SettingsByName]) -> Prediction |
     Raises:
         tcc_runtime.errors.SettingsError: a setting is out of its range.
     """
-    from tcc_runtime.terms.predict import predict as predicted
+    from tcc_runtime.settings.predict import predict as predicted
 
     require_known("predict", settings, _NAMED)
     return predicted(artifact_of(artifact), Settings(seed=bytes(32), **settings))
@@ -133,7 +164,7 @@ def estimate(artifact: Given, **settings: Unpack[SettingsByName]) -> Estimate | 
     Raises:
         tcc_runtime.errors.SettingsError: a setting is out of its range.
     """
-    from tcc_runtime.terms.estimate import estimate as estimated
+    from tcc_runtime.settings.predict import estimate as estimated
 
     require_known("estimate", settings, _NAMED)
     return estimated(artifact_of(artifact), Settings(seed=bytes(32), **settings))
@@ -168,14 +199,14 @@ def runs(
         tcc_runtime.errors.WorkerLost: a process was killed.
         tcc_certs.errors.Rejected: the file of the artifact was changed since it was opened.
     """
-    from tcc_runtime.pool import Request
+    from tcc_runtime.pool import RunRequest
     from tcc_runtime.pool import runs as pooled
 
     require_known("runs", settings, _NAMED)
     artifact = artifact_of(artifact)
     started = time.time_ns() // 1_000_000 if started_ms is None else started_ms
     requests = (
-        Request(
+        RunRequest(
             settings=Settings(seed=seed, **settings),
             ledger=None if ledgers is None else files.ledger_name(Path(ledgers), number),
             started_ms=started,

@@ -13,8 +13,8 @@ from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.container import write_container
 from tcc_runtime.artifact.load import Artifact as RuntimeArtifact
 from tcc_runtime.artifact.load import mapped
-from tcc_runtime.collection import collection_put_off
 from tcc_runtime.errors import SettingsError
+from tcc_runtime.process import collection_put_off
 
 if TYPE_CHECKING:
     from tcc_certs.replay import Validation
@@ -74,7 +74,7 @@ def _naming_statements(report: Report, data: Any, expected: bytes | None) -> Rep
     """
     if expected is None or Code.CORE_SOURCE not in {finding.code for finding in report.findings}:
         return report
-    from tcc_runtime.questions.comparison import core_changes
+    from tcc_runtime.analysis.comparison import core_changes
 
     held = bytes(read_artifact(data, digests=False).columns["core"].data)
     changes = core_changes(held, expected)
@@ -97,7 +97,7 @@ def _naming_statements(report: Report, data: Any, expected: bytes | None) -> Rep
 def _core_of(source: str | Path | None) -> bytes | None:
     if source is None:
         return None
-    from tcc.given import read_given
+    from tcc.files import read_given
 
     front = read_given(source if isinstance(source, Path) else Path(source))
     if front.core is None:
@@ -119,7 +119,6 @@ def validate(
     key: bytes | None = None,
     adapters: str | Path | None = None,
     account: Account | None = None,
-    kernel: str = "pure",
     nodes: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Validation | SessionValidation:
     """Derive every number of a run's ledger again, or go through a session's, with the artifact.
@@ -137,10 +136,8 @@ def validate(
             each held to its folder.
         account: that it drew on: its reservations have to stand there as the ledger has them.
         key: 32 bytes, of a session's digests: those of values that it shows are derived again.
-        kernel: ``pure`` trusts `tcc_certs` alone; ``fast`` passes lines by a faster reader, and
-            leaves to the definition those that this one does not pass; sessions have none.
         nodes: is called with kappa and the tightened key of each pushed node: diagnostics, on
-            which no verdict rests. All lines go by the definition then.
+            which no verdict rests.
 
     Raises:
         OSError: a file cannot be read.
@@ -162,12 +159,6 @@ def validate(
     if key is not None:
         raise SettingsError("ledger", "a session, for its key", "a run")
 
-    shortcut = None
-    if kernel == "fast":
-        from tcc_runtime.fastreplay.shortcut import FastReplay
-
-        shortcut = FastReplay()
-
     with collection_put_off(nodes is None):
         found = replay(
             chunks,
@@ -180,7 +171,6 @@ def validate(
             nonce=nonce,
             counts=None if counts is None else _bytes(counts),
             tell=nodes,
-            shortcut=shortcut,
         )
     return _held(found, chunks, adapters, account)
 
@@ -194,12 +184,12 @@ def _held(
     """The validation, held to a registry and to an account as well."""
     whole = (ledger,) if isinstance(ledger, bytes) else ledger
     if account is not None:
-        from tcc.drawn_on import held_to_account
+        from tcc.cross_checks import held_to_account
 
         found = held_to_account(found, whole, account)
     if adapters is None:
         return found
-    from tcc.registered import held_to_registry
+    from tcc.cross_checks import held_to_registry
     from tcc_runtime.adapters.registry import read_registry
 
     return held_to_registry(found, whole, read_registry(Path(adapters)))

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from tcc import screen
-from tcc.exits import BAD_USAGE, DECLINED
-from tcc.given import STDIN
+from tcc.files import STDIN
+from tcc.screen import BAD_USAGE, DECLINED
 
 if TYPE_CHECKING:
     from tcc_compiler.pipeline import Compiled
@@ -95,7 +95,7 @@ class _Seen:
 
     def take(self, compiled: Compiled) -> None:
         """Note the files of a compilation: those that were read, and those that it asked for."""
-        from tcc_compiler.resolve.files import asked_for
+        from tcc_compiler.resolve.program import asked_for
 
         for source in compiled.sources.values():
             if source.path is not None:

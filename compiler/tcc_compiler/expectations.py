@@ -4,27 +4,38 @@ Specification: docs/spec/language.md, `accept`, `reject`, `expect`.  An example,
 call sets, is followed through the automaton, with one witness for each state; the statements that
 were relaxed are followed beside it, by an automaton of their own.  An expectation is compared with
 the exact figure, or with a bound where there is no more: a bound may not decide it, which is a
-warning.  Cost: patterns of the example times edges of the states that it reaches.
+warning.  Reasons name the statements that let a plan through.
+Cost: patterns of the example times edges of the states that it reaches; of reasons, statements
+times calls of the plan with a bisection each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeAlias
 
-from tcc_certs.core.model import CallSet, Core, members
+from tcc_certs.core.model import (
+    CallSet,
+    Core,
+    ForbidBefore,
+    ForbidNext,
+    ForbidWith,
+    Limit,
+    Require,
+    members,
+)
 from tcc_certs.formats.decimals import format_decimal
 from tcc_certs.formats.manifest import Relaxed
-from tcc_compiler.automata.constraint.control import Control
+from tcc_compiler.automata.constraint.statements import Control, statement_text
 from tcc_compiler.automata.letters import Letters, partition
 from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import Example, Expect
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.diagnostics import Diagnostic
-from tcc_compiler.language.spans import Span
-from tcc_compiler.reasons import calls_line, reasons_for, shortened
-from tcc_compiler.relax.names import only
+from tcc_compiler.language.diagnostics import Diagnostic, Note
+from tcc_compiler.language.source import Span
+from tcc_compiler.relax.names import only, statements
+from tcc_compiler.resources import Statement, place_of
 
 # A state of the automaton, and a state of the automaton of the relaxed statements.
 _Pair: TypeAlias = "tuple[int, int]"
@@ -306,7 +317,7 @@ def _expect(made: Built, expect: Expect) -> Diagnostic | None:
         message=f"{expect.what} is {shown}, not {expected}",
         span=expect.span,
         hint=f"if this is meant, write `expect {expect.what} {_meant(expect, side, figure)}`; "
-        "else mend the grammar",
+        "else correct the grammar",
     )
 
 
@@ -345,3 +356,60 @@ def _figure(what: str, value: int) -> str:
         return format_decimal(value, 9)
     # The decimal text of a huge number takes quadratic time.
     return str(value) if value.bit_length() <= 8192 else f"a number of {value.bit_length()} bits"
+
+
+# Why a sequence of calls is a plan: the statements that are about its calls, and let it through.
+
+_MOST = 4  # statements that are named
+_MOST_LOOKED_AT = 1000
+_MOST_CALLS = 12
+
+
+def calls_line(core: Core, calls: Sequence[int]) -> str:
+    """The calls as a plan is written."""
+    return " ".join(core.calls[call].text for call in calls)
+
+
+def shortened(core: Core, calls: Sequence[int]) -> str:
+    """The same; of many calls the last ones."""
+    cut = "... " if len(calls) > _MOST_CALLS else ""
+    return cut + calls_line(core, calls[-_MOST_CALLS:])
+
+
+def reasons_for(core: Core, plan: Sequence[int], places: Mapping[str, Span]) -> tuple[Note, ...]:
+    """Notes on the statements that let `plan` through: the plan expression, and a few others."""
+    notes = [Note(message="the plan expression derives it", span=places.get("plan"))]
+    if "plan" not in places:
+        notes = [Note(message="no `plan` says what a plan is")]
+    distinct = sorted(set(plan))[:_MOST_LOOKED_AT]
+    for statement in _about(core, distinct):
+        text = statement_text(core, statement)
+        notes.append(Note(message=f"`{text}` allows it", span=places.get(place_of(statement))))
+        if len(notes) > _MOST:
+            break
+    return tuple(notes)
+
+
+def _about(core: Core, calls: Sequence[int]) -> Iterator[Statement]:
+    """The statements that could be about these calls."""
+    for at, statement in enumerate(statements(core)):
+        if at >= _MOST_LOOKED_AT:
+            return
+        if any(_has(some, calls) for some in _call_sets(core, statement)):
+            yield statement
+
+
+def _call_sets(core: Core, statement: Statement) -> Sequence[CallSet]:
+    match statement:
+        case Limit():
+            return () if statement.calls is None else (statement.calls,)
+        case Require():
+            return (core.patterns[statement.second],)
+        case ForbidNext(patterns):
+            return [core.patterns[pattern] for pattern in patterns]
+        case ForbidWith(first, second) | ForbidBefore(first, second):
+            return core.patterns[first], core.patterns[second]
+
+
+def _has(pattern: CallSet, calls: Sequence[int]) -> bool:
+    return any(start <= call < stop for call in calls for start, stop in pattern)

@@ -15,20 +15,19 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic, Report
 from tcc_compiler.language.source import (
     MAX_SOURCE_BYTES,
+    Region,
     Source,
+    Span,
     Unreadable,
     decode,
     read_bytes,
     source_of,
     too_large,
 )
-from tcc_compiler.language.spans import Region, Span
-from tcc_compiler.resolve.core import core_bytes
-from tcc_compiler.resolve.examples import Example, Expect
-from tcc_compiler.resolve.files import Read, gather
-from tcc_compiler.resolve.program import Program, program_of
-from tcc_compiler.resolve.resolved import Resolved
+from tcc_compiler.resolve.core import Resolved, core_bytes
+from tcc_compiler.resolve.program import Program, Read, gather, program_of
 from tcc_compiler.resolve.resolver import resolve
+from tcc_compiler.resolve.statements import Example, Expect
 
 __all__ = [
     "Example",
@@ -49,7 +48,7 @@ class Frontend:
         core: canonical JSON, None when there are errors.
         examples, expects: in the order of the text; empty when there are errors.
         sources: the files read, by the names that spans have, in the order of reading.
-        places: the span of each statement, by its place (:mod:`tcc_compiler.resources.place`).
+        places: the span of each statement, by its place (:mod:`tcc_compiler.resources`).
         unplanned: the span of the `grammar` statement where no `plan`, `start` and `goal` says
             what a plan is; else None.
         program: the statements, None when there are errors.

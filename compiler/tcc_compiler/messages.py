@@ -1,6 +1,6 @@
 """Refusals and warnings of the passes as diagnostics: each with its span in the grammar file.
 
-A pass names a statement by its place (:mod:`tcc_compiler.resources.place`); the front end knows the
+A pass names a statement by its place (:mod:`tcc_compiler.resources`); the front end knows the
 span of each place.  Cost: one look-up a message.
 """
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tcc_certs.core.model import Core
+from tcc_compiler.automata.answers import MOST_PLACES, many_answers
 from tcc_compiler.automata.letters import Letters
-from tcc_compiler.automata.many_answers import MOST_PLACES, many_answers
 from tcc_compiler.automata.table import Table
 from tcc_compiler.frontend import Frontend
 from tcc_compiler.language.diagnostics import Diagnostic, Note
-from tcc_compiler.language.spans import Span
+from tcc_compiler.language.source import Span
 from tcc_compiler.relax.attempts import NextAttempt
-from tcc_compiler.resources.refusal import Refused
+from tcc_compiler.resources import Refused
 
 _MOST_CALLS = 12
 

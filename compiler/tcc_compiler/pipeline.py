@@ -31,25 +31,20 @@ from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.manifest import MAX_ROUND_BITS
 from tcc_certs.race.weights import Beta
-from tcc_compiler.artifact.call_edges import CallEdges
-from tcc_compiler.artifact.certify import certify
-from tcc_compiler.artifact.emit import Contents, emit
+from tcc_compiler.artifact import CallEdges, Contents, certify, emit
+from tcc_compiler.automata.answers import keep_strict
 from tcc_compiler.automata.constraint.apply import constrain
-from tcc_compiler.automata.letters import Letters, partition
+from tcc_compiler.automata.letters import Letters, join_calls, partition
 from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.explore import explore, explore_partial
-from tcc_compiler.automata.regular.joined_calls import join_calls
-from tcc_compiler.automata.strict import keep_strict
 from tcc_compiler.automata.table import Table, as_deterministic, ranked
 from tcc_compiler.automata.witness import find_cycle, infinite
-from tcc_compiler.counting.bounds import bound
-from tcc_compiler.counting.count import check_bits, count, used_calls, weigh
+from tcc_compiler.counting.count import bound, check_bits, count, used_calls, weigh
 from tcc_compiler.expectations import Built, Unmet, compare
 from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_bytes, read_grammar_text
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
-from tcc_compiler.language.source import Source
-from tcc_compiler.language.spans import Span
+from tcc_compiler.language.source import Source, Span
 from tcc_compiler.messages import (
     many_answers_diagnostics,
     no_plan_diagnostics,
@@ -66,10 +61,8 @@ from tcc_compiler.relax.attempts import (
     first_attempt,
     next_attempt,
 )
-from tcc_compiler.relax.names import explain, named, without
-from tcc_compiler.resources.guard import Guard
-from tcc_compiler.resources.refusal import Refused
-from tcc_compiler.resources.timer import Timer
+from tcc_compiler.relax.names import explained, statements_named, without
+from tcc_compiler.resources import Guard, Refused, Timer
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -87,7 +80,7 @@ class Compiled:
             nothing: then the certificates are still to be checked.
         diagnostics: errors and warnings, those of the front end first.
         sources: the texts that spans point into, by name.
-        places: the span of each statement, by its place (:mod:`tcc_compiler.resources.place`).
+        places: the span of each statement, by its place (:mod:`tcc_compiler.resources`).
         core: of the grammar; None where the front end found errors.
         unmet: the `accept` lines that do not hold.
         examples, expectations: how many the grammar has.
@@ -151,7 +144,7 @@ def compile_bytes(data: bytes, options: Options, name: str, folder: Path | None 
 
 def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -> Compiled:
     """Compile a networkx graph in memory; `name` is the grammar's where the graph has none."""
-    from tcc_compiler.imports.read import read_networkx
+    from tcc_compiler.imports.graph_grammar import read_networkx
 
     timer = Timer(options)
     try:
@@ -165,7 +158,7 @@ def read_source(path: Path, check_time: Callable[[], None] | None = None) -> Fro
     """The front end's result for a file: a grammar, or a graph, as its ending says."""
     if path.suffix.lower() not in GRAPH_SUFFIXES:
         return read_grammar(path, check_time)
-    from tcc_compiler.imports.read import read_graph
+    from tcc_compiler.imports.graph_grammar import read_graph
 
     return read_graph(path, check_time)
 
@@ -221,7 +214,7 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Built, list[N
     beta = _check_options(options)
     core, document = _read(data)
     timer.check("reading the core")
-    asked = named(core, options.relax_names)
+    asked = statements_named(core, options.relax_names)
     attempt = first_attempt(asked, options)
 
     def take(attempt: Attempt, guard: Guard) -> int:
@@ -240,15 +233,15 @@ def _compile(data: bytes, options: Options, timer: Timer) -> tuple[Built, list[N
                 first_refusal = refusal
             if not options.auto_relax:
                 # Here, since most compilations give no reason for them.
-                from tcc_compiler.relax.alternatives import with_alternatives
+                from tcc_compiler.relax.attempts import with_alternatives
                 from tcc_compiler.relax.contradiction import with_contradiction
 
                 more = with_alternatives(core, attempt, refusal, guard, options, timer, take)
                 told = with_contradiction(core, more, options, timer)
-                raise explain(told, core, asked) from None
+                raise explained(told, core, asked) from None
             following = next_attempt(core, attempt, refusal, guard, options, timer.half())
             if following is None or timer.is_over():
-                raise explain(first_refusal, core, asked) from None
+                raise explained(first_refusal, core, asked) from None
             if following.warning is None:
                 warnings.pop()
             else:

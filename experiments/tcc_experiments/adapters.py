@@ -16,13 +16,22 @@ from typing import Any
 from tcc_experiments.digits import write_folder
 from tcc_experiments.evidence import shown
 from tcc_experiments.graphs import compiled_file
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
-from tcc_experiments.seeds import random_of, seed_of
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+    random_of,
+    seed_of,
+)
 from tcc_runtime.adapters.adapter import Adapter
-from tcc_runtime.adapters.folder import folder_id
-from tcc_runtime.adapters.registry import read_registry
-from tcc_runtime.asking.quotes import Answer, Question
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.adapters.registry import folder_id, read_registry
+from tcc_runtime.pricing.quotes import Answer, Question
+from tcc_runtime.settings.settings import Settings
 
 NONE = "(no adapter)"
 # name: tier, certificate, epsilon and delta of the training, rank; as the paper's table has them.
@@ -155,7 +164,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     runs = sum(int(row["total"] or 0) for row in table)
     return Conclusion(
         tables=(
-            Table(
+            ResultTable(
                 name="adapters",
                 caption="None of these was trained: their weights are synthetic, drawn from fixed "
                 "seeds, and `eps_train` and `delta_train` are the paper's figures, which nothing "
@@ -166,21 +175,21 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ),
         ),
         findings=(
-            Finding(
+            ClaimFinding(
                 claim="inference epsilon stays 0 on average across all adapters (App. P)",
                 found=f"greatest mean {max(used):g} over {runs} choices; every ledger VALID",
-                verdict=Verdict.HOLDS if not any(used) else Verdict.FAILS,
+                verdict=ClaimVerdict.HOLDS if not any(used) else ClaimVerdict.FAILS,
                 because="it is what the models of this grammar declare; one that privatises "
                 "carries an atom, and its ledger says so",
             ),
-            Finding(
+            ClaimFinding(
                 claim="each adapter is chosen in one mode alone: small in Exact, medium in "
                 "Surrogate, none in Fallback (Tab. adapter-summary)",
                 found="; ".join(
                     f"{row['adapter']} " + ", ".join(str(row[mode]) for mode in MODES)
                     for row in table
                 ),
-                verdict=Verdict.DIFFERS,
+                verdict=ClaimVerdict.DIFFERS,
                 because="the controller chooses by gain, price and what is left of the budgets, "
                 "and knows no mode",
             ),

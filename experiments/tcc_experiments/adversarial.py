@@ -15,11 +15,20 @@ from tcc_experiments.baselines import EULER, distribution_level
 from tcc_experiments.evidence import search
 from tcc_experiments.figures import COLOURS, HEIGHT, WIDTH
 from tcc_experiments.graphs import compiled_file
-from tcc_experiments.listing import Listing, Race
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
-from tcc_experiments.seeds import seed_of
-from tcc_experiments.sums import rate
-from tcc_runtime.terms.settings import Settings
+from tcc_experiments.intervals import rate
+from tcc_experiments.listing import ListedRace, Listing
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+    seed_of,
+)
+from tcc_runtime.settings.settings import Settings
 
 RUNS = {Size.QUICK: 100, Size.FULL: 3_000}
 BLOCK = 1000
@@ -56,7 +65,7 @@ def work(part: Part) -> list[Row]:
     return [row, *example]
 
 
-def _example(listing: Listing, race: Race, number: int, leaf: int | None) -> list[Row]:
+def _example(listing: Listing, race: ListedRace, number: int, leaf: int | None) -> list[Row]:
     """The keys of the root's children in one race, with what lies below them.
 
     In one where the single plan alone was looked at, and all groups are pruned.
@@ -110,14 +119,14 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     best = max(example, key=lambda row: float(row["realised_maximum"] or 0))
     return Conclusion(
         tables=(
-            Table(
+            ResultTable(
                 name="adversarial",
                 caption="adversarial.tcg, both methods on the same races. `winner_pruned`: the "
                 "method "
                 "stopped without the plan of greatest value (exact 95 % limits).",
                 rows=rates,
             ),
-            Table(
+            ResultTable(
                 name="adversarial_example",
                 caption="One of these races: the children of the root. Dist-level stops at the "
                 "incumbent; every run-wise key is at least the greatest value below it.",
@@ -125,20 +134,20 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ),
         ),
         findings=(
-            Finding(
+            ClaimFinding(
                 claim="distribution-level pruning loses the realised winner on an adversarial "
                 "graph "
                 "(Fig. baselines c)",
                 found=f"it does in {rates[0]['winner_pruned']} of {runs} runs; in run "
                 f"{best['seed']} it stops at {best['incumbent']} while {best['child']} holds "
                 f"{best['realised_maximum']}",
-                verdict=Verdict.HOLDS if pruned else Verdict.FAILS,
+                verdict=ClaimVerdict.HOLDS if pruned else ClaimVerdict.FAILS,
             ),
-            Finding(
+            ClaimFinding(
                 claim="the run-wise certificate does not prune it",
                 found=f"{missed} of {runs} runs; in that run its key for {best['child']} is "
                 f"{best['run_wise_key']}",
-                verdict=Verdict.FAILS if missed else Verdict.HOLDS,
+                verdict=ClaimVerdict.FAILS if missed else ClaimVerdict.HOLDS,
             ),
         ),
     )

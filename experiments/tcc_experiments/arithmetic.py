@@ -9,7 +9,16 @@ from collections.abc import Sequence
 from decimal import Decimal
 from math import log
 
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+)
 
 U_ROOT, U_SECOND = 0.20, 0.37  # of the toy replay, with M = 5, 4.5, 4.2 and N = 4, 3, 1
 
@@ -103,7 +112,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     wrong = [row for row in rows if not row["agrees"]]
     return Conclusion(
         tables=(
-            Table(
+            ResultTable(
                 name="arithmetic",
                 caption="Printed numbers beside what they come to; `agrees`: within half a unit "
                 "of the "
@@ -112,13 +121,13 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ),
         ),
         findings=(
-            Finding(
+            ClaimFinding(
                 claim="(numbers printed in the text)",
                 found=f"{len(wrong)} of {len(rows)} are not what they come to: "
                 + "; ".join(
                     f"{row['what']} {row['printed']} for {row['computed']}" for row in wrong
                 ),
-                verdict=Verdict.FAILS if wrong else Verdict.HOLDS,
+                verdict=ClaimVerdict.FAILS if wrong else ClaimVerdict.HOLDS,
             ),
         ),
     )

@@ -17,7 +17,7 @@ from typing import Protocol
 EULER = 0.5772156649015329
 
 
-class Listed(Protocol):
+class SearchTree(Protocol):
     """What is searched: places by number, the root first."""
 
     def children(self, at: int, /) -> range:
@@ -38,7 +38,7 @@ class Listed(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class BaselineResult:
     """What a baseline found.
 
     Attributes:
@@ -53,17 +53,19 @@ class Found:
     due: int | None
 
 
-def greedy(listing: Listed, value: list[float]) -> Found:
+def greedy(listing: SearchTree, value: list[float]) -> BaselineResult:
     """Greedy by bound: the greatest M first; stops when no bound exceeds the incumbent."""
     return best_first(listing, value, listing.bound)
 
 
-def distribution_level(listing: Listed, value: list[float]) -> Found:
+def distribution_level(listing: SearchTree, value: list[float]) -> BaselineResult:
     """Keys M + gamma + ln N, the mean of the race in place of the race; the same stop rule."""
     return best_first(listing, value, lambda at: listing.bound(at) + EULER + log(listing.count(at)))
 
 
-def best_first(listing: Listed, value: list[float], key: Callable[[int], float]) -> Found:
+def best_first(
+    listing: SearchTree, value: list[float], key: Callable[[int], float]
+) -> BaselineResult:
     """Pops by `key`; a leaf that is popped shows its value; prunes what is at most the best."""
     winner = max(range(len(value)), key=value.__getitem__)
     heap = [(-key(0), 0)]
@@ -83,10 +85,10 @@ def best_first(listing: Listed, value: list[float], key: Callable[[int], float])
             best, leaf = value[at], at
         if at == winner:
             due = expansions
-    return Found(leaf=leaf, expansions=expansions if stopped is None else stopped, due=due)
+    return BaselineResult(leaf=leaf, expansions=expansions if stopped is None else stopped, due=due)
 
 
-def beam(listing: Listed, value: list[float], width: int) -> Found:
+def beam(listing: SearchTree, value: list[float], width: int) -> BaselineResult:
     """Beam search: of each length the `width` prefixes of greatest M; all their leaves are seen."""
     level, best, leaf, expansions = [0], -inf, None, 0
     due: int | None = None
@@ -103,10 +105,10 @@ def beam(listing: Listed, value: list[float], width: int) -> Found:
                 if child == winner:
                     due = expansions
         level = sorted(ahead, key=lambda at: (-listing.bound(at), at))[:width]
-    return Found(leaf=leaf, expansions=expansions, due=due)
+    return BaselineResult(leaf=leaf, expansions=expansions, due=due)
 
 
-def ancestral(listing: Listed, uniform: Callable[[int], float]) -> Found:
+def ancestral(listing: SearchTree, uniform: Callable[[int], float]) -> BaselineResult:
     """One draw down the tree from the exact conditional laws, by a uniform of each place."""
     at, expansions = 0, 0
     while children := listing.children(at):
@@ -118,4 +120,4 @@ def ancestral(listing: Listed, uniform: Callable[[int], float]) -> Found:
             if left < 0:
                 at = child
                 break
-    return Found(leaf=at, expansions=expansions, due=None)
+    return BaselineResult(leaf=at, expansions=expansions, due=None)

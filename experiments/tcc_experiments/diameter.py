@@ -15,10 +15,20 @@ from typing import Any
 from tcc_experiments.evidence import search
 from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import any_of, compiled, cost
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
-from tcc_experiments.seeds import random_of, seed_of
-from tcc_experiments.sums import mean, merged, spread
-from tcc_runtime.terms.settings import Settings
+from tcc_experiments.intervals import mean, merged, spread
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+    random_of,
+    seed_of,
+)
+from tcc_runtime.settings.settings import Settings
 
 DEPTHS = (2, 4, 8, 16, 32, 64)
 CALLS = 3
@@ -88,7 +98,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     most = max(float(row["stop_slack"] or 0) for row in table)
     return Conclusion(
         tables=(
-            Table(
+            ResultTable(
                 name="diameter",
                 caption=f"any{{D}} of {CALLS} calls with costs in 0..1. `stop_slack`: mean of "
                 "max(0, "
@@ -98,11 +108,11 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ),
         ),
         findings=(
-            Finding(
+            ClaimFinding(
                 claim="stop slack stays near 0 as graphs grow: tight stopping (Fig. diameter)",
                 found=f"greatest mean {most:g}, at every depth and in every mode, the printed "
                 "surrogate included",
-                verdict=Verdict.HOLDS,
+                verdict=ClaimVerdict.HOLDS,
                 because="the stop rule makes it 0, for sound and unsound keys alike, so it is no "
                 "sign of "
                 "tightness; the signed slack is what depends on the graph",

@@ -29,8 +29,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from tcc_experiments.figures import MissingExtra
-from tcc_experiments.seeds import random_of
+from tcc_experiments.figures import MissingMatplotlib
+from tcc_experiments.model import random_of
 
 NORM: Final = 40  # of a sketch, in sums of pixels
 PUBLIC: Final = 150
@@ -90,7 +90,7 @@ def digits() -> Digits:
 
         found = import_module("sklearn.datasets").load_digits()
     except ImportError:
-        raise MissingExtra from None
+        raise MissingMatplotlib from None
     images = found.data.astype(np.int64).reshape(-1, 4, 2, 4, 2).sum(axis=(2, 4)).reshape(-1, 16)
     mean = images[:PUBLIC].sum(axis=0) // PUBLIC
     centred = images - mean
@@ -258,7 +258,7 @@ def write_folder(folder: Path, config: Mapping[str, Any], weights: Mapping[str, 
     try:
         from safetensors.numpy import save_file
     except ImportError:
-        raise MissingExtra from None
+        raise MissingMatplotlib from None
     folder.mkdir()
     (folder / "adapter_config.json").write_text(json.dumps(config))
     save_file(dict(weights), folder / "adapter_model.safetensors")

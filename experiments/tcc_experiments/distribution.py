@@ -14,22 +14,21 @@ from tcc_experiments.baselines import ancestral
 from tcc_experiments.evidence import search
 from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import compiled_file
-from tcc_experiments.intervals import chi_square, chi_square_tail
+from tcc_experiments.intervals import chi_square, chi_square_tail, merged
 from tcc_experiments.listing import Listing
 from tcc_experiments.model import (
     Cell,
+    ClaimFinding,
+    ClaimVerdict,
     Conclusion,
     Experiment,
-    Finding,
     Part,
+    ResultTable,
     Row,
     Size,
-    Table,
-    Verdict,
+    seed_of,
 )
-from tcc_experiments.seeds import seed_of
-from tcc_experiments.sums import merged
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 RUNS = {Size.QUICK: 300, Size.FULL: 6_000}
 BLOCK = 2000
@@ -130,13 +129,13 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     walk = next(row for row in table if row["method"] == ANCESTRAL)
     return Conclusion(
         tables=(
-            Table(
+            ResultTable(
                 name="distribution",
                 caption="Chi-square of the plan that came first, and of the one that came second, "
                 "against the softmax of the scores (distribution.tcg, beta 1); p is the tail area.",
                 rows=table,
             ),
-            Table(
+            ResultTable(
                 name="distribution_points",
                 caption="Shares of each plan.",
                 rows=points,
@@ -144,31 +143,31 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ),
         ),
         findings=(
-            Finding(
+            ClaimFinding(
                 claim="the race is an exponential race: its winner is a draw from softmax(-C), at "
                 "any "
                 "tilt, with counts or bounds, and so is the second (Sec. model)",
                 found=f"least p of {tests} tests {least:.3g} (by chance alone about "
                 f"{1 / (tests + 1):.2g})",
-                verdict=Verdict.HOLDS if least * tests > 0.01 else Verdict.FAILS,
+                verdict=ClaimVerdict.HOLDS if least * tests > 0.01 else ClaimVerdict.FAILS,
             ),
-            Finding(
+            ClaimFinding(
                 claim="(fixed additive costs need no search for a draw)",
                 found=f"ancestral sampling: p = {walk['first_p']}",
-                verdict=Verdict.EXTRA,
+                verdict=ClaimVerdict.EXTRA,
                 because="weighted counts and one walk draw from the same softmax; the search is "
                 "for runs "
                 "that have to be certified and audited",
             ),
-            Finding(
+            ClaimFinding(
                 claim="Surrogate mode realises the same race",
                 found=f"as printed: p {_tail(printed['first_p'])} for the first, "
                 f"{_tail(printed['second_p'])} "
                 "for "
                 "the second",
-                verdict=Verdict.FAILS
+                verdict=ClaimVerdict.FAILS
                 if float(printed["second_p"] or 0) < 1e-4
-                else Verdict.DIFFERS,
+                else ClaimVerdict.DIFFERS,
                 because="its stop leaves plans out that would have won, by their cost and place; "
                 "ours "
                 "draws from the softmax with bounds too",

@@ -24,7 +24,19 @@ from typing import Any
 from tcc_experiments.evidence import search
 from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import balanced_tree, compiled
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
+from tcc_experiments.intervals import mean, merged, percent
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+    random_of,
+    seed_of,
+)
 from tcc_experiments.paper_trees import (
     BOUNDS,
     REALISED,
@@ -38,9 +50,7 @@ from tcc_experiments.paper_trees import (
     words,
 )
 from tcc_experiments.paper_trees import search as searched
-from tcc_experiments.seeds import random_of, seed_of
-from tcc_experiments.sums import mean, merged, percent
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 BRANCHINGS = (2, 3, 4, 6, 8, 12)
 CALLS = 2
@@ -174,7 +184,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
         )
     return Conclusion(
         tables=(
-            Table(
+            ResultTable(
                 name="fallback",
                 caption=f"The paper's balanced trees of {CALLS} calls, costs of its own in each "
                 "run; `noise` is what a leaf's value has beside its score, `bound` what nodes are "
@@ -185,7 +195,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 "one run each.",
                 rows=tables["paper"],
             ),
-            Table(
+            ResultTable(
                 name="fallback_runtime",
                 caption="The fallback of the runtime, by M: on artifacts of the same kind, where "
                 "each leaf hangs below a node of its own, which is expanded too. It claims "
@@ -200,7 +210,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     )
 
 
-def _findings(table: Sequence[Row], runtime: Sequence[Row]) -> tuple[Finding, ...]:
+def _findings(table: Sequence[Row], runtime: Sequence[Row]) -> tuple[ClaimFinding, ...]:
     drawn_rows = [row for row in table if row["noise"] != TIGHT]
     realised = [row for row in drawn_rows if row["bound"] == REALISED]
     broken = [row for row in table if row["beyond_printed"]]
@@ -220,33 +230,33 @@ def _findings(table: Sequence[Row], runtime: Sequence[Row]) -> tuple[Finding, ..
     spread = [float(row["n_int"] or 0) for row in realised if row["noise"] == TEXT]
     most = max(float(row["made"] or 0) for row in runtime)
     return (
-        Finding(
+        ClaimFinding(
             claim="of the leaves that are made, at most one a node expanded is not popped "
             "(Lemma fallback, Thm. fallback, part 1)",
             found=f"beyond it from branching {min(int(r['branching'] or 0) for r in broken)} on, "
             f"in up to {percent(float(worst['beyond_printed'] or 0))} of the runs"
             if broken
             else "never beyond it",
-            verdict=Verdict.FAILS if broken else Verdict.HOLDS,
+            verdict=ClaimVerdict.FAILS if broken else ClaimVerdict.HOLDS,
             because="a node with b leaves makes b at once: at most (b - 1) a node expanded, which "
             f"is exceeded in {beyond:g} runs, and reached ({tight}). For b = 2 that is the bound "
             f"as printed. The runtime's makes at most {most:g} in the mean, as each leaf has a "
             "bound of its own",
         ),
-        Finding(
+        ClaimFinding(
             claim="the fallback pops the leaves of the baseline, none later than it does "
             "(Lemma fallback, Thm. fallback, part 2)",
             found=f"by realised LSE: not the best one, or the best {TOP}, in order, in {late:g} of "
             f"{runs} runs",
-            verdict=Verdict.FAILS if late else Verdict.HOLDS,
+            verdict=ClaimVerdict.FAILS if late else ClaimVerdict.HOLDS,
         ),
-        Finding(
+        ClaimFinding(
             claim="Fallback explores the most (Tab. real pipeline)",
             found=f"with tau = 1 on these trees: by M {CALLS} nodes, those of one plan, in every "
             f"run; by realised LSE {min(spread):.1f} to {max(spread):.1f}"
             if least
             else "with tau = 1 some runs by M turn back",
-            verdict=Verdict.DIFFERS if least else Verdict.FAILS,
+            verdict=ClaimVerdict.DIFFERS if least else ClaimVerdict.FAILS,
             because="it depends on the bound, of which the paper names two. By that of App. E "
             "Fallback expands more than both modes that certify (table `suites`). By M, the bound "
             "of the text and of the runtime, least: G - ln E is never below 0.733, and M holds "

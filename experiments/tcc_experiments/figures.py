@@ -37,13 +37,12 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-class MissingExtra(Exception):
+class MissingMatplotlib(Exception):
     """Figures were asked for, and matplotlib is not installed."""
 
     def __init__(self) -> None:
         super().__init__(
-            "figures need matplotlib, which the extra brings: "
-            "pip install '.[experiments]' from a checkout"
+            "figures need matplotlib, which the extra brings: pip install 'tcc[experiments]'"
         )
 
 
@@ -56,7 +55,7 @@ def pyplot() -> Any:
     try:
         import matplotlib
     except ImportError:
-        raise MissingExtra from None
+        raise MissingMatplotlib from None
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file, compile_text
-from tcc_experiments.seeds import random_of
+from tcc_experiments.model import random_of
 from tcc_runtime.artifact.load import Artifact, load
 
 FOLDER = Path(__file__).parent / "grammars"
 
 
-class Refused(ValueError):
+class GrammarError(ValueError):
     """A grammar of an experiment does not compile: a mistake of ours."""
 
 
@@ -31,7 +31,7 @@ def compiled(text: str, beta: str = "1", tilt: int = 0) -> Artifact:
     """
     made = compile_text(text, Options(beta=beta, tilt=tilt))
     if made.artifact is None:
-        raise Refused(made.diagnostics[0].message)
+        raise GrammarError(made.diagnostics[0].message)
     return load(made.artifact)
 
 
@@ -43,7 +43,7 @@ def compiled_file(name: str, beta: str = "1", tilt: int = 0) -> Artifact:
     """
     made = compile_file(FOLDER / name, Options(beta=beta, tilt=tilt))
     if made.artifact is None:
-        raise Refused(made.diagnostics[0].message)
+        raise GrammarError(made.diagnostics[0].message)
     return load(made.artifact)
 
 

@@ -1,12 +1,15 @@
-"""Exact binomial limits, chi-square tail areas, intervals of means.
+"""Exact binomial limits, chi-square tail areas, intervals of means, and sums of rows.
 
-Written out here so that the tables need no numerical package.  Cost: some hundred terms each.
+Written out here so that the tables need no numerical package. Cost: some hundred terms each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import exp, fsum, inf, lgamma, log, log1p, sqrt
+from typing import Any
+
+from tcc_experiments.model import Row
 
 
 def at_most(events: int, runs: int, rate: float) -> float:
@@ -101,3 +104,36 @@ def half_width(runs: int, total: float, squares: float) -> float:
     mean = total / runs
     variance = max(0.0, (squares - runs * mean * mean) / (runs - 1))
     return 1.959964 * sqrt(variance / runs)
+
+
+def merged(rows: Sequence[Row], keys: Sequence[str]) -> list[dict[str, Any]]:
+    """One row for each value of `keys`, in the order of their first appearance; the rest summed."""
+    found: dict[tuple[object, ...], dict[str, Any]] = {}
+    for row in rows:
+        name = tuple(row[key] for key in keys)
+        into = found.setdefault(name, {key: row[key] for key in keys})
+        for column, value in row.items():
+            if column not in keys:
+                into[column] = into.get(column, 0) + value
+    return list(found.values())
+
+
+def mean(row: dict[str, Any], column: str) -> float:
+    """The mean of a summed column over `runs`."""
+    return float(row[column]) / int(row["runs"])
+
+
+def spread(row: dict[str, Any], column: str) -> float:
+    """Half of the 95 % interval of the mean; the squares stand in `<column>2`."""
+    return half_width(int(row["runs"]), float(row[column]), float(row[f"{column}2"]))
+
+
+def rate(events: int, runs: int) -> str:
+    """A rate in per cent with its exact two-sided 95 % limits."""
+    low, high = lower_limit(events, runs, 0.025), upper_limit(events, runs, 0.025)
+    return f"{percent(events / runs)} ({percent(low)} to {percent(high)})"
+
+
+def percent(value: float) -> str:
+    """Three significant digits."""
+    return f"{100 * value:.3g} %"

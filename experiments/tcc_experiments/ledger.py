@@ -19,13 +19,23 @@ from tcc_certs.kernel import check
 from tcc_certs.replay import validate
 from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import any_of, compiled, cost
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
-from tcc_experiments.seeds import random_of, seed_of
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+    random_of,
+    seed_of,
+)
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 # appends -> (bytes, parse ms, validate ms) of the paper's table; of its equal rows the median.
 PAPER = {
@@ -78,7 +88,7 @@ def work(part: Part) -> list[Row]:
 
 def recorded(artifact: Artifact, settings: Settings) -> bytes:
     """The ledger of one run."""
-    sink = Memory()
+    sink = MemorySink()
     search(artifact, settings, Recorder(sink, started_ms=0))
     return sink.data
 
@@ -131,7 +141,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     ms = sum(float(big[name] or 0) for name in ("validate_ms",))
     return Conclusion(
         tables=(
-            Table(
+            ResultTable(
                 name="ledger",
                 caption="Ledgers of the paper's numbers of appends (its ledger of 4 against our "
                 "least, "
@@ -144,33 +154,33 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ),
         ),
         findings=(
-            Finding(
+            ClaimFinding(
                 claim="about 73 bytes an append (Tab. overhead)",
                 found=f"{big['bytes_an_append']} bytes an append at 203",
-                verdict=Verdict.DIFFERS,
+                verdict=ClaimVerdict.DIFFERS,
                 because="each of our lines carries the 64 digits of its chain and, for a node, its "
                 "context digest, so that no line can be changed, dropped or moved",
             ),
-            Finding(
+            ClaimFinding(
                 claim="parse and validate under a millisecond for these runs",
                 found=f"203 appends: parse {big['parse_ms']} ms, validate {big['validate_ms']} "
                 "ms; the paper's "
                 "own parse times are 1.7 to 15 ms, its validate times 0.04 to 0.18 ms",
-                verdict=Verdict.DIFFERS,
+                verdict=ClaimVerdict.DIFFERS,
                 because="0.17 ms for 203 appends is 0.8 us each, less than one logarithm in 64 "
                 "bits of "
                 "fraction takes; ours derives every digest, uniform, winner, arrival, key and "
                 "incumbent "
                 f"again, {1000 * ms / 203:.0f} us an append, in integers",
             ),
-            Finding(
+            ClaimFinding(
                 claim="overhead grows linearly with the number of nodes",
                 found=", ".join(
                     f"{row['bytes']} bytes at {row['appends']}"
                     for row in table
                     if row["mode"] == "Exact"
                 ),
-                verdict=Verdict.HOLDS,
+                verdict=ClaimVerdict.HOLDS,
             ),
         ),
     )

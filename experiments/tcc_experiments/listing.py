@@ -25,7 +25,7 @@ _SCALE = 2.0**-65
 
 
 @dataclass(slots=True, kw_only=True)
-class Place:
+class ListedNode:
     """A node of the prefix DAG, or a leaf.
 
     Attributes:
@@ -65,7 +65,7 @@ class Listing:
         self.plans = [artifact.plans(q) for q in states]
         self.best = [-self.beta * artifact.cost_to_go(q) / 1e9 for q in states]
         self.weighed = self._weighed()
-        self.places: list[Place] = []
+        self.places: list[ListedNode] = []
         self._list()
 
     def _weighed(self) -> list[float]:
@@ -80,7 +80,9 @@ class Listing:
     def _list(self) -> None:
         artifact, root = self.artifact, root_context(self.artifact.manifest.root_document)
         costs = [0]
-        self.places.append(Place(digest=root, state=artifact.root, score=0.0, depth=0, weight=1.0))
+        self.places.append(
+            ListedNode(digest=root, state=artifact.root, score=0.0, depth=0, weight=1.0)
+        )
         for at, place in enumerate(self.places):
             if place.state is None:
                 continue
@@ -98,7 +100,7 @@ class Listing:
     def _add(self, digest: bytes, state: int | None, cost: int, depth: int, weight: float) -> None:
         score = -self.beta * cost / 1e9
         self.places.append(
-            Place(digest=digest, state=state, score=score, depth=depth, weight=weight)
+            ListedNode(digest=digest, state=state, score=score, depth=depth, weight=weight)
         )
 
     def children(self, at: int) -> range:
@@ -125,17 +127,17 @@ class Listing:
         below = 1.0 if place.state is None else self.weighed[place.state]
         return exp(place.score) * below
 
-    def counts(self, inflate: str) -> Counts:
+    def counts(self, inflate: str) -> PublishedCounts:
         """The race counts of every state, as a run with that inflation has them."""
         return _counts(self, inflate)
 
-    def race(self, seed: bytes, inflate: str = "1") -> Race:
+    def race(self, seed: bytes, inflate: str = "1") -> ListedRace:
         """The realised race of a seed."""
-        return Race(self, seed, self.counts(inflate))
+        return ListedRace(self, seed, self.counts(inflate))
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class PublishedCounts:
     """Race counts by state: integers in units of the state's own scale, and as numbers.
 
     Attributes:
@@ -152,10 +154,10 @@ class Counts:
 
 
 @lru_cache(maxsize=64)
-def _counts(listing: Listing, inflate: str) -> Counts:
+def _counts(listing: Listing, inflate: str) -> PublishedCounts:
     artifact, bits = listing.artifact, listing.bits
     factor = Fraction(Decimal(inflate))
-    found = Counts([], [], [], [])
+    found = PublishedCounts([], [], [], [])
     for q in range(artifact.manifest.states):
         rank = artifact.rank(q)
         masses = [
@@ -173,10 +175,10 @@ def _counts(listing: Listing, inflate: str) -> Counts:
     return found
 
 
-class Race:
+class ListedRace:
     """One realised race over a listing; each kind of values is drawn when it is asked for."""
 
-    def __init__(self, listing: Listing, seed: bytes, counts: Counts) -> None:
+    def __init__(self, listing: Listing, seed: bytes, counts: PublishedCounts) -> None:
         self.listing = listing
         self._counts = counts
         self._key = race_key(seed, listing.places[0].digest)
@@ -251,7 +253,7 @@ class Race:
             for place in self.listing.places
         ]
 
-    def _heuristic(self, place: Place, tau: float, arrivals: bool) -> float:
+    def _heuristic(self, place: ListedNode, tau: float, arrivals: bool) -> float:
         word = self.word(4, place.digest)
         value = gumbel(word) / tau + place.score
         return value - log(exponential(word)) if arrivals else value

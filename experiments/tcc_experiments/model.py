@@ -1,15 +1,19 @@
-"""What an experiment is: parts that are run, tables made of their rows, findings, figures.
+"""What an experiment is: parts that are run, tables of their rows, findings, figures, seeds.
 
-A part is a small dictionary that JSON can hold; its rows depend on nothing else (but for times), so
-a finished part need not be run again and parts may run in any order and process.  Cost: none.
+A part is a small dictionary that JSON can hold; its rows depend on nothing else (except times), so
+a finished part need not be run again, and parts may run in any order and process. All seeds are
+derived from names and numbers, so every run can be repeated. Cost: none.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
+
+from blake3 import blake3
 
 Cell: TypeAlias = "int | float | str | bool | None"
 Row: TypeAlias = "dict[str, Cell]"
@@ -23,7 +27,7 @@ class Size(StrEnum):
     FULL = "full"
 
 
-class Verdict(StrEnum):
+class ClaimVerdict(StrEnum):
     """How a claim of the paper fares here."""
 
     HOLDS = "holds"
@@ -33,7 +37,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ClaimFinding:
     """One line of RESULTS.md.
 
     Attributes:
@@ -45,12 +49,12 @@ class Finding:
 
     claim: str
     found: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     because: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ResultTable:
     """A table as it is published: one CSV file, one table in RESULTS.md.
 
     Attributes:
@@ -73,8 +77,8 @@ class Table:
 class Conclusion:
     """What came out of an experiment."""
 
-    tables: Sequence[Table]
-    findings: Sequence[Finding]
+    tables: Sequence[ResultTable]
+    findings: Sequence[ClaimFinding]
 
     def table(self, name: str) -> Sequence[Row]:
         """The rows of the table of that name."""
@@ -106,3 +110,13 @@ class Experiment:
     work: Callable[[Part], list[Row]]
     conclude: Callable[[Sequence[Row]], Conclusion]
     draw: Mapping[str, Callable[[Conclusion, Any], Any]]
+
+
+def seed_of(name: str, *numbers: int) -> bytes:
+    """The 32 bytes of the run `numbers` of an experiment."""
+    return blake3(f"tcc.experiments.v1/{name}/{'/'.join(map(str, numbers))}".encode()).digest()
+
+
+def random_of(name: str, *numbers: int) -> random.Random:
+    """A generator for the shape and the costs of a graph."""
+    return random.Random(seed_of(name, *numbers))

@@ -11,15 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tcc_experiments.evidence import shown
+from tcc_experiments.evidence import q64_of, shown
 from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import compiled_file
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
-from tcc_experiments.q64 import q64_of
-from tcc_experiments.seeds import random_of, seed_of
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+    random_of,
+    seed_of,
+)
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.asking.quotes import Answer, Question
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.pricing.quotes import Answer, Question
+from tcc_runtime.settings.settings import Settings
 
 PRICES = (0, 2, 4, 6, 8, 12, 16, 24, 48)
 SLAS = (40, 600, 1200, 10_000)
@@ -122,7 +131,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     greatest = max([float(row["gap"] or 0) for row in certified], default=0.0)
     return Conclusion(
         tables=(
-            Table(
+            ResultTable(
                 name="pareto",
                 caption="Means over the same races. `price`: cents spent; `latency_ms`: of all "
                 "questions; `gap`: by how much the best plan of the race is worth more than the "
@@ -132,24 +141,24 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ),
         ),
         findings=(
-            Finding(
+            ClaimFinding(
                 claim="a strict SLO collapses the frontier to a single operating point "
                 "(App. pareto)",
                 found=f"at {STRICT} ms {len(fronts[STRICT])} point of {len(PRICES)} price caps",
-                verdict=Verdict.HOLDS if len(fronts[STRICT]) == 1 else Verdict.FAILS,
+                verdict=ClaimVerdict.HOLDS if len(fronts[STRICT]) == 1 else ClaimVerdict.FAILS,
             ),
-            Finding(
+            ClaimFinding(
                 claim="with a looser SLO the same code yields multiple Pareto points",
                 found=", ".join(f"{len(f)} at {sla} ms" for sla, f in fronts.items()),
-                verdict=Verdict.HOLDS if loose > 1 else Verdict.FAILS,
+                verdict=ClaimVerdict.HOLDS if loose > 1 else ClaimVerdict.FAILS,
             ),
-            Finding(
+            ClaimFinding(
                 claim="the controller obeys the budgets, and selection keeps certificates "
                 "(Prop. budget-sound)",
                 found=f"of {len(rows)} runs {dear} beyond the price, {len(late)} beyond the SLO, "
                 f"by at most {max(late, default=0)} ms; greatest gap of {len(certified)} certified "
                 f"runs {greatest:g}; every ledger VALID",
-                verdict=Verdict.FAILS if dear or greatest else Verdict.HOLDS,
+                verdict=ClaimVerdict.FAILS if dear or greatest else ClaimVerdict.HOLDS,
                 because="what an answer takes of the time is known when it is there: a last one "
                 "that takes longer than 1.2 times the 95th percentile ends in BudgetFail"
                 if late

@@ -38,20 +38,29 @@ from tcc_experiments.digits import (
 )
 from tcc_experiments.evidence import NotShown
 from tcc_experiments.graphs import compiled_file
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
-from tcc_experiments.seeds import random_of, seed_of
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+    random_of,
+    seed_of,
+)
 from tcc_runtime.adapters.adapter import Adapter
-from tcc_runtime.adapters.folder import folder_id
-from tcc_runtime.adapters.registry import read_registry
+from tcc_runtime.adapters.registry import folder_id, read_registry
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.asking.quotes import Answer, Question, Quoter
 from tcc_runtime.executor.execute import Execution, execute
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.outcome import Run
+from tcc_runtime.pricing.quotes import Answer, Question, Quoter
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 DEVIATIONS: Final = (10, 20, 40)  # of the noise on each number of a sketch
 DELTA: Final = "0.000001"
@@ -257,7 +266,7 @@ def _searched_again(
     Raises:
         NotShown: it is another search, its ledger does not validate, or it claims nothing.
     """
-    sink = Memory()
+    sink = MemorySink()
     settings = Settings(seed=bytes.fromhex(run.seed), after=run.after, **told)
     again = search(
         artifact, settings, Recorder(sink, started_ms=0), quoter=quoter, adapters=adapters
@@ -323,32 +332,32 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     same = all(row["same_epsilon"] for row in rows)
     return Conclusion(
         tables=(
-            Table(name="request", caption=_CAPTION, rows=table),
-            Table(name="request_models", caption=_MODELS, rows=alone),
-            Table(name="request_each", caption="Each request.", rows=list(rows), shown=False),
+            ResultTable(name="request", caption=_CAPTION, rows=table),
+            ResultTable(name="request_models", caption=_MODELS, rows=alone),
+            ResultTable(name="request_each", caption="Each request.", rows=list(rows), shown=False),
         ),
         findings=(
-            Finding(
+            ClaimFinding(
                 claim="routing is post-processing: what follows the privatised input spends "
                 "nothing more (Sec. 7)",
                 found=f"{later} later searches state the epsilon of the first"
                 if same
                 else "a later search states another epsilon than the first",
-                verdict=Verdict.HOLDS if same else Verdict.FAILS,
+                verdict=ClaimVerdict.HOLDS if same else ClaimVerdict.FAILS,
                 because="the tools have the noisy sketch and nothing else of the request",
             ),
-            Finding(
+            ClaimFinding(
                 claim="(one verdict for searches, models, adapters and budget of a request)",
                 found=f"{finished} of {len(rows)} sessions Conformant, every search certified",
-                verdict=Verdict.EXTRA,
+                verdict=ClaimVerdict.EXTRA,
             ),
-            Finding(
+            ClaimFinding(
                 claim="(what does the noise cost?)",
                 found="; ".join(
                     f"noise {row['deviation']}: {row['right']} of {row['answered']} right"
                     for row in table
                 ),
-                verdict=Verdict.EXTRA,
+                verdict=ClaimVerdict.EXTRA,
                 because="noise on a single image is dear: local privacy is paid for in accuracy",
             ),
         ),

@@ -18,9 +18,9 @@ from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from pathlib import Path
 
-from tcc_experiments.catalogue import EXPERIMENTS
 from tcc_experiments.figures import drawn
-from tcc_experiments.model import Cell, Conclusion, Experiment, Finding, Row, Size, Table
+from tcc_experiments.model import Cell, ClaimFinding, Conclusion, Experiment, ResultTable, Row, Size
+from tcc_experiments.runner import EXPERIMENTS
 from tcc_runtime.ledger.outputs import write_whole
 
 RESULTS = "RESULTS.md"
@@ -124,7 +124,7 @@ def differing(folder: Path, conclusion: Conclusion) -> list[Differing]:
     return [found for table in conclusion.tables for found in _differing(folder, table)]
 
 
-def _differing(folder: Path, table: Table) -> Iterator[Differing]:
+def _differing(folder: Path, table: ResultTable) -> Iterator[Differing]:
     here = list(csv.reader(io.StringIO(csv_text(table.rows))))
     there = _published(folder, f"{table.name}.csv")
     if not there:
@@ -219,7 +219,7 @@ def section(experiment: Experiment, conclusion: Conclusion, size: Size) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: ClaimFinding) -> str:
     verdict = f"**{finding.verdict}**"
     if finding.because:
         joint = " " if finding.verdict.endswith("because") else ": "
@@ -227,7 +227,7 @@ def _finding(finding: Finding) -> str:
     return f"| {_cell(finding.claim)} | {_cell(finding.found)} | {_cell(verdict)} |"
 
 
-def _table(table: Table) -> list[str]:
+def _table(table: ResultTable) -> list[str]:
     columns = list(table.rows[0]) if table.rows else []
     head = [
         " | ".join(column.replace("_", " ") for column in columns),

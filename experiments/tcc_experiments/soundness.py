@@ -17,13 +17,22 @@ from typing import Any
 from tcc_experiments.evidence import search
 from tcc_experiments.figures import COLOURS, HEIGHT, WIDTH
 from tcc_experiments.graphs import any_of, compiled, cost, suite
-from tcc_experiments.intervals import lower_limit, upper_limit
+from tcc_experiments.intervals import lower_limit, mean, merged, percent, upper_limit
 from tcc_experiments.listing import Listing
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
-from tcc_experiments.seeds import random_of, seed_of
-from tcc_experiments.sums import mean, merged, percent
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+    random_of,
+    seed_of,
+)
 from tcc_runtime.outcome import Run
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 INFLATE = "2"
 # (graphs, seeds each): 10^5 runs a row.
@@ -161,7 +170,8 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
         "paper's trees, which have no stop, it is in table `suites`."
     )
     return Conclusion(
-        tables=(Table(name="soundness", caption=caption, rows=table),), findings=_findings(table)
+        tables=(ResultTable(name="soundness", caption=caption, rows=table),),
+        findings=_findings(table),
     )
 
 
@@ -170,25 +180,25 @@ def _told(steps: int) -> str:
     return f"{steps - 1} call{'s' * (steps > 2)} and a stop" if steps else ""
 
 
-def _findings(table: Sequence[Row]) -> list[Finding]:
+def _findings(table: Sequence[Row]) -> list[ClaimFinding]:
     ours = [row for row in table if row["method"] != LITERAL]
     printed = [row for row in table if row["method"] == LITERAL]
     runs = sum(int(row["runs"] or 0) for row in ours)
     events = sum(int(row["violations"] or 0) for row in ours)
     rates = ", ".join(f"{row['rate']} at {row['steps']}" for row in printed)
     return [
-        Finding(
+        ClaimFinding(
             claim="at a stop of Exact mode no unexpanded leaf can improve the incumbent (Thm. "
             "frontier, "
             "exact)",
             found=f"{ours[0]['violations']} violations in {ours[0]['runs']} runs, rate at most "
             f"{float(ours[0]['upper'] or 0):.2g}",
-            verdict=Verdict.FAILS if ours[0]["violations"] else Verdict.HOLDS,
+            verdict=ClaimVerdict.FAILS if ours[0]["violations"] else ClaimVerdict.HOLDS,
         ),
-        Finding(
+        ClaimFinding(
             claim="the same of Surrogate mode (Lemma surrogate frontier coverage, Thm. two modes)",
             found=f"as printed: violated in {rates}",
-            verdict=Verdict.FAILS,
+            verdict=ClaimVerdict.FAILS,
             because="values come from draws of the leaves, keys from draws of the nodes, and "
             "neither "
             "bounds the other; coupled to one race with phantoms for what the bounds have too "

@@ -12,16 +12,24 @@ from collections.abc import Sequence
 from math import exp, log
 from typing import Any
 
-from tcc_experiments.evidence import search
+from tcc_experiments.evidence import Trace, search
 from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import suite
+from tcc_experiments.intervals import mean, merged, percent, spread
 from tcc_experiments.listing import Listing
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
-from tcc_experiments.seeds import seed_of
-from tcc_experiments.sums import mean, merged, percent, spread
-from tcc_experiments.tracing import Trace
-from tcc_runtime.terms.predict import predict
-from tcc_runtime.terms.settings import Settings
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+    seed_of,
+)
+from tcc_runtime.settings.predict import predict
+from tcc_runtime.settings.settings import Settings
 
 # Whole numbers: at the end of a plan the count is 1, and rounded up 1.7 is 2.
 FACTORS = ("1", "2", "3", "4", "6", "8", "12", "16")
@@ -131,7 +139,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     ours = "Surrogate, coupled"
     return Conclusion(
         tables=(
-            Table(
+            ResultTable(
                 name="stress",
                 caption="Bounds of `factor` times the counts, suite A of 4 calls. `expansions`: "
                 "mean, +- "
@@ -143,30 +151,30 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ),
         ),
         findings=(
-            Finding(
+            ClaimFinding(
                 claim="greater bounds: more expansions, more tightening (Fig. Nub)",
                 found=f"coupled {of(ours, '1')}, {of(ours, '2')}, {of(ours, '8')} expansions at "
                 "factors "
                 f"1, 2, 8; as printed {of(PRINTED, '1')}, {of(PRINTED, '2')}, {of(PRINTED, '8')}",
-                verdict=Verdict.HOLDS,
+                verdict=ClaimVerdict.HOLDS,
                 because="the share of nodes with kappa < 0 only says whether the factor exceeds 1: "
                 f"{of(ours, '1', 'tightened')} at 1, {of(ours, '2', 'tightened')} at 2",
             ),
-            Finding(
+            ClaimFinding(
                 claim="the validator tightens keys by kappa, mean -0.257",
                 found=f"mean kappa {of(ours, '2', 'mean_kappa')} at factor 2, "
                 f"{of(ours, '4', 'mean_kappa')} at 4",
-                verdict=Verdict.DIFFERS,
+                verdict=ClaimVerdict.DIFFERS,
                 because="the figure follows from the factor alone, and what it gives is a key of "
                 "another "
                 "race: a diagnostic, on which no claim rests (errata, 2)",
             ),
-            Finding(
+            ClaimFinding(
                 claim="(expansions can be predicted from the counts)",
                 found=f"{of(ours, '2', 'predicted')} predicted, {of(ours, '2')} measured at "
                 "factor 2; over "
                 f"all factors at most {worst:.1f} standard errors apart",
-                verdict=Verdict.EXTRA,
+                verdict=ClaimVerdict.EXTRA,
             ),
         ),
     )

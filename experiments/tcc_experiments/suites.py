@@ -19,18 +19,29 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
+from typing import Any
 
 from tcc_experiments import baselines, paper_trees
-from tcc_experiments.baselines import Found, Listed
+from tcc_experiments.baselines import BaselineResult, SearchTree
 from tcc_experiments.evidence import search
+from tcc_experiments.figures import COLOURS
 from tcc_experiments.graphs import suite
-from tcc_experiments.listing import Listing, Race
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
+from tcc_experiments.intervals import mean, merged, percent, rate, spread
+from tcc_experiments.listing import ListedRace, Listing
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+    random_of,
+    seed_of,
+)
 from tcc_experiments.paper_trees import Tree
-from tcc_experiments.seeds import random_of, seed_of
-from tcc_experiments.suites_drawing import draw
-from tcc_experiments.sums import mean, merged, percent, rate, spread
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 INFLATE = "2"
 WIDTHS = (1, 2, 4, 8, 16)
@@ -186,8 +197,8 @@ def _methods(
 
 
 def _baselines(
-    listing: Listed, value: list[float], uniform: Callable[[int], float]
-) -> dict[str, Callable[[], Found]]:
+    listing: SearchTree, value: list[float], uniform: Callable[[int], float]
+) -> dict[str, Callable[[], BaselineResult]]:
     beams = {f"Beam({width})": partial(baselines.beam, listing, value, width) for width in WIDTHS}
     return {
         "Greedy by bound": partial(baselines.greedy, listing, value),
@@ -210,7 +221,9 @@ def _ran(
     return method, _Seen(leaf=leaf, expansions=run.expansions, due=due), wins, seconds
 
 
-def _looked(method: str, race: Race, act: Callable[[], Found]) -> tuple[str, _Seen, str, float]:
+def _looked(
+    method: str, race: ListedRace, act: Callable[[], BaselineResult]
+) -> tuple[str, _Seen, str, float]:
     started = time.thread_time()
     found = act()
     seconds = time.thread_time() - started
@@ -259,12 +272,12 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
         "the baselines with values looked up."
     )
     return Conclusion(
-        tables=(Table(name="suites", caption=caption, rows=table, times=("cpu_ms",)),),
+        tables=(ResultTable(name="suites", caption=caption, rows=table, times=("cpu_ms",)),),
         findings=_findings(table),
     )
 
 
-def _findings(table: Sequence[Row]) -> list[Finding]:
+def _findings(table: Sequence[Row]) -> list[ClaimFinding]:
     """All of the paper's trees."""
     by = {(row["suite"], row["size"], row["method"]): row for row in table if row["trees"] == PAPER}
 
@@ -289,63 +302,111 @@ def _findings(table: Sequence[Row]) -> list[Finding]:
     realised = FALLBACKS[paper_trees.REALISED]
     ordered = all(e < c < f for e, c, f in zip(of("Exact"), of(coupled), of(realised), strict=True))
     return [
-        Finding(
+        ClaimFinding(
             claim="Exact expands least (Fig. baselines a, b)",
             found=f"A3, A4, A5, B3, B4: Exact {shown('Exact')}; Greedy {shown('Greedy by bound')}; "
             f"Beam(1) {shown('Beam(1)')}; Fallback by M {shown(FALLBACKS[paper_trees.M])}",
-            verdict=Verdict.DIFFERS,
+            verdict=ClaimVerdict.DIFFERS,
             because="of the methods that never miss the winner it does; a narrow beam, Fallback "
             "by M, and greedy search of balanced trees stop earlier, and Greedy misses "
             f"{missed('Greedy by bound')}, Beam(1) {missed('Beam(1)')}, Fallback by M "
             f"{missed(FALLBACKS[paper_trees.M])}, Exact {missed('Exact')}",
         ),
-        Finding(
+        ClaimFinding(
             claim="Surrogate is slightly larger than Exact, but certified",
             found=f"as printed {shown(PRINTED)}; coupled {shown(coupled)}; "
             f"Exact {shown('Exact')} (bounds {INFLATE} times the counts, 1 at leaves)",
-            verdict=Verdict.FAILS,
+            verdict=ClaimVerdict.FAILS,
             because="as printed it is "
             + ", ".join(f"{value:.2f}" for value in times(PRINTED))
             + f" times Exact and misses the winner of its own race in {each_missed(PRINTED)}; "
             f"coupled it is at most {max(times(coupled)):.1f} times and misses {missed(coupled)}",
         ),
-        Finding(
+        ClaimFinding(
             claim="Exact < Surrogate < Fallback in expansions, with the bounds of App. E in "
             "Fallback",
             found=f"Exact {shown('Exact')}; Surrogate coupled {shown(coupled)}; Fallback by "
             f"realised LSE {shown(realised)}, by score LSE "
             f"{shown(FALLBACKS[paper_trees.SCORE])}, by M {shown(FALLBACKS[paper_trees.M])}",
-            verdict=Verdict.HOLDS if ordered else Verdict.DIFFERS,
+            verdict=ClaimVerdict.HOLDS if ordered else ClaimVerdict.DIFFERS,
             because="of realised LSE, whose bound is of the values that leaves are ranked by; it "
             f"misses {missed(realised)}. By score LSE Fallback misses "
             f"{each_missed(FALLBACKS[paper_trees.SCORE])}, by M "
             f"{each_missed(FALLBACKS[paper_trees.M])}: M is the runtime's bound",
         ),
-        Finding(
+        ClaimFinding(
             claim="Beam and Greedy by bound expand more than Exact",
             found=f"{wide} {shown(wide)} and misses {missed(wide)}; Greedy "
             f"{shown('Greedy by bound')}",
-            verdict=Verdict.DIFFERS,
+            verdict=ClaimVerdict.DIFFERS,
             because="what Greedy expands depends on when it stops: by its own rule it expands "
             "about as "
             "much and is nearly always wrong; to have popped the winner it needs "
             + ", ".join(f"{v:.0f}" for v in of("Greedy by bound", "to_winner")),
         ),
-        Finding(
+        ClaimFinding(
             claim="the distribution-level heuristic can be unsound",
             found=f"Dist-level misses the winner in {missed('Dist-level')} of the runs, at "
             f"{shown('Dist-level')} expansions",
-            verdict=Verdict.HOLDS,
+            verdict=ClaimVerdict.HOLDS,
         ),
-        Finding(
+        ClaimFinding(
             claim="(ancestral sampling needs no race)",
             found=f"one walk of {shown('Ancestral sampling')} nodes draws from the same softmax; "
             "it is "
             "another draw, and differs from the winner of the race in "
             f"{missed('Ancestral sampling')}",
-            verdict=Verdict.EXTRA,
+            verdict=ClaimVerdict.EXTRA,
         ),
     ]
+
+
+_GRAPHS = (("A", 5), ("B", 4))
+
+
+def draw(conclusion: Conclusion, plt: Any) -> Any:
+    """Two panels of bars, on the paper's trees; a cross is a method that misses winners, with the
+    share that it misses.
+    """
+    figure, panels = plt.subplots(1, 2, figsize=(7.2, 3.3), sharey=True)
+    table = conclusion.table("suites")
+    for panel, (name, size) in zip(panels, _GRAPHS, strict=True):
+        rows = [
+            row
+            for row in table
+            if (row["trees"], row["suite"], row["size"]) == ("paper", name, size)
+        ]
+        for at, row in enumerate(rows):
+            right = not row["missed_runs"]
+            mean = float(row["expansions"] or 0)
+            colour = COLOURS[0] if right else COLOURS[4]
+            panel.barh(
+                at,
+                mean,
+                color=colour,
+                height=0.7,
+                hatch=None if right else "////",
+                edgecolor="white",
+                linewidth=0,
+            )
+            share = int(row["missed_runs"] or 0) / int(row["runs"] or 1)
+            words = f"{mean:.1f}" if right else f"{mean:.1f}  × {100 * share:.0f} %"
+            panel.text(mean * 1.06, at, words, va="center", fontsize=6.5)
+        panel.set_xscale("log")
+        panel.set_xlim(1, 2000)
+        panel.set_yticks(range(len(rows)), [str(row["method"]) for row in rows])
+        panel.set_xlabel("mean expansions (internal nodes), log scale")
+        kind = "balanced trees, 5 calls" if name == "A" else "partition graphs, 4 layers"
+        panel.set_title(f"Suite {name}: {kind}")
+        panel.tick_params(axis="y", length=0)
+    panels[0].invert_yaxis()
+    handles = [
+        plt.Rectangle((0, 0), 1, 1, color=COLOURS[0]),
+        plt.Rectangle((0, 0), 1, 1, facecolor=COLOURS[4], hatch="////", edgecolor="white"),
+    ]
+    labels = ["never missed the winner", "missed it, × in that share of the runs"]
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    return figure
 
 
 EXPERIMENT = Experiment(

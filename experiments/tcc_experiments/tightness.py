@@ -11,15 +11,23 @@ from collections.abc import Sequence
 from math import ceil, log
 from typing import Any
 
-from tcc_experiments.evidence import search
+from tcc_experiments.evidence import Trace, search
 from tcc_experiments.figures import COLOURS, HEIGHT, WIDTH
 from tcc_experiments.graphs import suite
+from tcc_experiments.intervals import merged, percent
 from tcc_experiments.listing import Listing, greatest_below
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
-from tcc_experiments.seeds import seed_of
-from tcc_experiments.sums import merged, percent
-from tcc_experiments.tracing import Trace
-from tcc_runtime.terms.settings import Settings
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+    seed_of,
+)
+from tcc_runtime.settings.settings import Settings
 
 NUMBERS = {Size.QUICK: (2, 8), Size.FULL: (20, 25)}
 GRAPHS = (("A", 4), ("B", 4))
@@ -126,7 +134,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     by = {str(row["method"]): row for row in table}
     return Conclusion(
         tables=(
-            Table(
+            ResultTable(
                 name="tightness",
                 caption="Key - RSM over the items of the frontier at the stop (score units; "
                 "suites A "
@@ -136,21 +144,23 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 "`mean_slack`: greatest key left less incumbent.",
                 rows=table,
             ),
-            Table(name="tightness_cdf", caption="Distribution function.", rows=points, shown=False),
+            ResultTable(
+                name="tightness_cdf", caption="Distribution function.", rows=points, shown=False
+            ),
         ),
         findings=(
-            Finding(
+            ClaimFinding(
                 claim="both modes concentrate near 0, Exact is tight at the stopping frontier "
                 "(Fig. tightness)",
                 found=f"Exact: equal for {by['Exact']['tight']} of the frontier, median "
                 f"{by['Exact']['median']}, nine in ten below {by['Exact']['p90']}; with tilt 8 "
                 f"{by['Exact, tilt 8']['tight']} and {by['Exact, tilt 8']['p90']}",
-                verdict=Verdict.DIFFERS,
+                verdict=ClaimVerdict.DIFFERS,
                 because="a key is as tight as M: with the paper's weightless race it also holds "
                 "the "
                 "spread of the costs below; tilted weights take that out of it",
             ),
-            Finding(
+            ClaimFinding(
                 claim="kappa = ln(N / Nub) tightens a surrogate key, and the frontier invariant "
                 "stays "
                 "(Sec. surrogate)",
@@ -158,16 +168,16 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
                 "at the "
                 "stop are below a value under them once kappa is added, "
                 f"{by['Surrogate, coupled']['false_keys']} before",
-                verdict=Verdict.FAILS,
+                verdict=ClaimVerdict.FAILS,
                 because="the tightened key is that of another race, with rate N and the same "
                 "uniform",
             ),
-            Finding(
+            ClaimFinding(
                 claim="Surrogate is close because parent-anchored keys remain informative",
                 found=f"as printed, {by[PRINTED]['false_keys']} of the keys at the stop are below "
                 "a value "
                 f"under them; median {by[PRINTED]['median']}",
-                verdict=Verdict.FAILS,
+                verdict=ClaimVerdict.FAILS,
                 because="keys that may be too small are not tight but wrong; coupled, "
                 f"{by['Surrogate, coupled']['false_keys']} are",
             ),

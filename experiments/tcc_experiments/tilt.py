@@ -13,11 +13,21 @@ from typing import Any
 from tcc_experiments.evidence import search
 from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
 from tcc_experiments.graphs import any_of, compiled, cost
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
-from tcc_experiments.seeds import random_of, seed_of
-from tcc_experiments.sums import mean, merged, spread
-from tcc_runtime.terms.predict import predict
-from tcc_runtime.terms.settings import Settings
+from tcc_experiments.intervals import mean, merged, spread
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+    random_of,
+    seed_of,
+)
+from tcc_runtime.settings.predict import predict
+from tcc_runtime.settings.settings import Settings
 
 TILTS = (0, 2, 4, 8, 16)
 DEPTHS = (2, 4, 8, 16, 32, 64)
@@ -105,7 +115,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
 
     return Conclusion(
         tables=(
-            Table(
+            ResultTable(
                 name="tilt",
                 caption=f"Expansions of exact runs over {CALLS} calls with costs in 0..1, beta 1, "
                 "by bits "
@@ -119,12 +129,12 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ),
         ),
         findings=(
-            Finding(
+            ClaimFinding(
                 claim="(the paper does not say how its race grows with depth)",
                 found=f"at depth 8, 16, 64 and tilt 0: {of('any{8}', 0)}, {of('any{16}', 0)}, "
                 f"{of('any{64}', 0)} expansions; tilt 8: {of('any{8}', 8)}, {of('any{16}', 8)}, "
                 f"{of('any{64}', 8)}, where the least possible is 9, 17, 65",
-                verdict=Verdict.EXTRA,
+                verdict=ClaimVerdict.EXTRA,
                 because="without weights the expansions grow exponentially with the depth: at 64 "
                 f"{deep['predicted']} are predicted",
             ),

@@ -14,7 +14,16 @@ from typing import Any
 
 from tcc_experiments.figures import COLOURS, HEIGHT, WIDTH
 from tcc_experiments.graphs import any_of, compiled
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+)
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.artifact.plans import plans_by_depth
 from tcc_runtime.numbers.tail import tail_lse
@@ -101,7 +110,7 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     sound = all(row["bound_holds"] for row in table)
     return Conclusion(
         tables=(
-            Table(
+            ResultTable(
                 name="truncation",
                 caption="Natural logarithms of sums of e^score, beta 1. `partial`: plans of at "
                 "most K "
@@ -114,22 +123,22 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
             ),
         ),
         findings=(
-            Finding(
+            ClaimFinding(
                 claim="after a small K the partial term dominates, which certifies safe truncation "
                 "(Fig. LSE tail)",
                 found=f"paper's tail bound below the partial term from K = {crossing} on; the "
                 "exact "
                 f"tail from K = {exact} on",
-                verdict=Verdict.HOLDS if crossing else Verdict.FAILS,
+                verdict=ClaimVerdict.HOLDS if crossing else ClaimVerdict.FAILS,
                 because="where B e^-c < 1; the tail itself can be summed, and the bound is up to "
                 f"{loosest:.2f} score units above it",
             ),
-            Finding(
+            ClaimFinding(
                 claim="the bound of the whole holds for any certified s_ref, such as M(root) (Eq. "
                 "LSE)",
                 found=f"{SMALL}, K = 1: all {small['all']}, bound {small['bound_M_root']} with "
                 f"M(root); false in {len(false)} of {len(table)} rows",
-                verdict=Verdict.FAILS if false else Verdict.HOLDS,
+                verdict=ClaimVerdict.FAILS if false else ClaimVerdict.HOLDS,
                 because="M(root) has charged the first steps already, e^(-k c_min) charges them "
                 "again; "
                 f"with s_ref = 0 it holds in {'all' if sound else 'not all'} rows",

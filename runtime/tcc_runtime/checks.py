@@ -11,14 +11,14 @@ from heapq import heapify, heappush, heappushpop
 from typing import Protocol
 
 from tcc_certs.formats.fixed import Q64_MAX
-from tcc_runtime.asking.controller import Choice, Spending
-from tcc_runtime.asking.drawing import Wish
-from tcc_runtime.asking.refine import Asked, Refinement
-from tcc_runtime.guards import Counts, Guard, Stop
+from tcc_runtime.guards import CountKind, Guard, Stop
 from tcc_runtime.item import ORDER, VIEW, Item, nodes_up, state_view
 from tcc_runtime.loop import AGAIN, Search, Verdict
+from tcc_runtime.pricing.controller import Choice, Spending
+from tcc_runtime.pricing.drawing import Wish
+from tcc_runtime.pricing.refine import AnsweredAsk, Refinement
+from tcc_runtime.settings.modes import Claim
 from tcc_runtime.states import State
-from tcc_runtime.terms.modes import Claim
 
 
 class AskSink(Protocol):
@@ -33,7 +33,7 @@ class AskSink(Protocol):
         `wish` is what the account says, where there is one; one that is not granted: nobody is.
         """
 
-    def refine(self, asked: Asked, spent: Spending) -> None:
+    def refine(self, asked: AnsweredAsk, spent: Spending) -> None:
         """Somebody has answered."""
 
     def exhausted(self, edge: Item | None, spent: Spending) -> None:
@@ -94,7 +94,7 @@ class Counted:
     """
 
     def __init__(
-        self, search: Search, counts: Callable[[State], Counts], fall_back: Callable[[], None]
+        self, search: Search, counts: Callable[[State], CountKind], fall_back: Callable[[], None]
     ) -> None:
         self._search = search
         self._counts = counts
@@ -108,14 +108,14 @@ class Counted:
         state = state_view(item).state
         state.open()
         counts = self._counts(state)
-        if counts is Counts.WRONG:
+        if counts is CountKind.WRONG:
             search.fire(Guard.COUNT)
             return Stop.GUARD
-        if counts is Counts.NONE:
+        if counts is CountKind.NONE:
             self._fall_back()
             search.downgrade(Claim.NONE, Guard.COUNT)
             return AGAIN
-        if counts is Counts.UPPER and search.mode == "exact":
+        if counts is CountKind.UPPER and search.mode == "exact":
             # Exact counts turn out to be bounds; only an unverified artifact has such ones.  What
             # holds of bounds holds if m is no less than its sum in *every* state, which nobody has
             # shown: nothing is claimed.

@@ -12,8 +12,8 @@ from tcc_certs.errors import Code
 from tcc_certs.formats.decimals import divide_nearest, parse_decimal
 from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN
 from tcc_runtime.item import Item, calls_of
+from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import State
-from tcc_runtime.terms.settings import Settings
 
 _NANO_PLACES = 9
 
@@ -55,7 +55,7 @@ def is_late(seconds: float, most: int | None) -> bool:
     return most is not None and seconds * 1000 >= most
 
 
-class Counts(StrEnum):
+class CountKind(StrEnum):
     """What a node's race count is good for."""
 
     EXACT = "exact"
@@ -64,13 +64,13 @@ class Counts(StrEnum):
     WRONG = "wrong"
 
 
-def counts_of(state: State) -> Counts:
+def counts_of(state: State) -> CountKind:
     """What the count of an opened state, and those of its children, are good for."""
     if state.count == 0 or not state.complete:
-        return Counts.NONE
+        return CountKind.NONE
     if state.slack < 0 or not state.sound:
-        return Counts.WRONG
-    return Counts.UPPER if state.slack else Counts.EXACT
+        return CountKind.WRONG
+    return CountKind.UPPER if state.slack else CountKind.EXACT
 
 
 class Descent:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
-from tcc_runtime.states import Call, View
+from tcc_runtime.states import View, WeightedCall
 
 ORDER: Final = 0  # minus the published key; of floating enclosures a lower bound of it, a float
 ID: Final = 1  # D of a node, L of a leaf, the id of what is left
@@ -77,7 +77,7 @@ class Pool:
         self.drawn.add(place)
 
 
-class Left:
+class NodeRemainder:
     """What is left of a node, from its second draw on.
 
     After the first draw an integer stands for it, as most of what is left is never drawn from: the
@@ -119,25 +119,25 @@ class Left:
         return frozenset((*self.pool.drawn, self.last))
 
 
-def step_of(left: Left | int) -> int:
+def step_of(left: NodeRemainder | int) -> int:
     """How many draws were before."""
     return 1 if isinstance(left, int) else left.step
 
 
-def mass_of(left: Left | int, view: View) -> int:
+def mass_of(left: NodeRemainder | int, view: View) -> int:
     """What is left of the race count of a node with this view."""
     if isinstance(left, int):
         return view.left(left if left >= 0 else ~left)[0]
     return left.mass
 
 
-def whole(node: Item, left: Left | int, view: View) -> Left:
+def whole(node: Item, left: NodeRemainder | int, view: View) -> NodeRemainder:
     """What is left of `node`, written out."""
     if not isinstance(left, int):
         return left
     last = left if left >= 0 else ~left
     pool = Pool(view.state.cumulative)
-    return Left(node, 1, *view.left(last), pool, last, left < 0)
+    return NodeRemainder(node, 1, *view.left(last), pool, last, left < 0)
 
 
 def node_of(item: Item) -> Item:
@@ -145,7 +145,7 @@ def node_of(item: Item) -> Item:
     left = item[LEFT]
     if left is None:
         return item
-    found: Item = left.node if isinstance(left, Left) else item[SOURCE]
+    found: Item = left.node if isinstance(left, NodeRemainder) else item[SOURCE]
     return found
 
 
@@ -163,18 +163,18 @@ def nodes_up(item: Item) -> Iterator[Item]:
         step = above(step)
 
 
-def call_of(item: Item) -> Call | None:
+def call_of(item: Item) -> WeightedCall | None:
     """The call that leads to a node; None at the root and at a leaf."""
     edge = item[EDGE]
     if edge is None:
         return None
-    call: Call | None = edge[2]
+    call: WeightedCall | None = edge[2]
     return call
 
 
-def calls_of(item: Item) -> list[Call]:
+def calls_of(item: Item) -> list[WeightedCall]:
     """The calls that lead to an item, first to last."""
-    found: list[Call] = []
+    found: list[WeightedCall] = []
     step = node_of(item)
     while step[EDGE] is not None:
         if step[EDGE][2] is not None:

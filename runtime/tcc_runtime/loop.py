@@ -1,29 +1,184 @@
-"""The search: best first over the prefix DAG until no key left exceeds the incumbent.
+"""Searches best first over the prefix DAG until no key left exceeds the incumbent.
 
-Text: docs/spec/race.md, sections 9 to 11.  One loop for every run: it pops the greatest item, looks
-at the stop rule and at the checks that were handed in, lets the race make what follows, pushes
-that, and hands the step to the sink, if there is one.  It knows no race, no rung and no ledger.
-An item is looked at before it is popped, and what it publishes is computed before anything changes,
-so a run that ends early ends between two steps.
-Cost: a step of the race, and a heap operation for each item that is not the next to be popped.
+Text: docs/spec/race.md, sections 9 to 11 and 21.  One loop for every run: it pops the greatest
+item, applies the stop rule and the checks that were handed in, lets the race make what follows,
+pushes that, and hands the step to the sink, if there is one.  It knows no race, no rung and no
+ledger.  An item is read before it is popped, and what it publishes is computed before anything
+changes, so a run that ends early ends between two steps.
+The frontier holds its greatest item apart from the heap: most children are the next to be popped,
+and each saves a push and a pop.
+Cost: a step of the race, a heap operation for each item that is not the next to be popped, and an
+insertion among k for each leaf.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Sequence
-from heapq import heappop, heappush, heappushpop
-from typing import Final, Literal, TypeAlias
+from heapq import heapify, heappop, heappush, heappushpop
+from typing import Final, Literal, Protocol, TypeAlias
 
-from tcc_runtime.guards import Potential, Stop
-from tcc_runtime.interrupts import Interrupts
+from tcc_runtime.guards import Descent, Guard, Potential, Stop
 from tcc_runtime.item import ORDER, Item
 from tcc_runtime.numbers.reals import UNDECIDED
 from tcc_runtime.numbers.rung import Rung
 from tcc_runtime.outcome import Progress
+from tcc_runtime.process import Interrupts
 from tcc_runtime.races.race import Race, Step, clamps
-from tcc_runtime.standing import Standing
-from tcc_runtime.terms.modes import Claim
-from tcc_runtime.terms.settings import Mode
+from tcc_runtime.settings.modes import Claim
+from tcc_runtime.settings.settings import Mode
+
+# Frontier: ordered by published key descending, then id ascending; and the best k leaves.
+
+
+class Frontier:
+    """The items that were pushed and not yet popped, and the leaves that were.
+
+    Args:
+        numbers: orders items.
+        top: k.
+
+    Attributes:
+        item: the greatest item, apart from `heap`; None where nothing is left.
+        heap: the others.
+        best: the best k leaves, in order: minus the value, L, and the item.
+        found: all leaves that were popped.
+    """
+
+    def __init__(self, numbers: Rung, top: int) -> None:
+        self.item: Item | None = None
+        self.heap: list[Item] = []
+        self.best: list[tuple[int, bytes, Item]] = []
+        self.found: list[Item] = []
+        self.numbers = numbers
+        self.top = top
+
+    def offer(self, leaf: Item) -> None:
+        """Keeps `leaf` where it belongs to the best."""
+        insort(self.best, (leaf[0], leaf[1], leaf))
+        del self.best[self.top :]
+
+    @property
+    def incumbent(self) -> int | None:
+        """B*, None until k leaves were found."""
+        return -self.best[-1][0] if len(self.best) == self.top else None
+
+    def greatest(self) -> Item | None:
+        """The greatest item, when no other one can exceed it."""
+        heap, numbers = self.heap, self.numbers
+        while (item := self.item) is not None and type(item[ORDER]) is float:
+            if not heap or item[ORDER] + numbers.width < heap[0][ORDER]:
+                break
+            self.item = heappushpop(heap, numbers.order(item))
+        return self.item
+
+    def key_left(self) -> int | None:
+        """The greatest key left, exact; None where nothing is.
+
+        Raises:
+            Undecided: the last precision does not decide it.
+        """
+        top = self.greatest()
+        return None if top is None else -self.numbers.order(top)[ORDER]
+
+    def frontier(self) -> list[Item]:
+        """All items, in no order that means anything."""
+        return self.heap if self.item is None else [self.item, *self.heap]
+
+    def remake(self, again: Callable[[Item], Item]) -> None:
+        """Every item and every leaf that was found is made again."""
+        items, found = [again(item) for item in self.frontier()], list(map(again, self.found))
+        heapify(items)
+        self.heap[:] = items
+        self.item = heappop(self.heap) if items else None
+        self.found[:] = found
+        self.best.clear()
+        for leaf in found:
+            self.offer(leaf)
+
+
+# Sinks: what receives the steps of a run, a ledger or a follower.
+
+
+class Sink(Protocol):
+    """Gets the steps of a run, in their order."""
+
+    def enter(self, race: Race) -> None:
+        """The race of all that follows."""
+
+    def root(self, item: Item) -> None:
+        """The root is pushed."""
+
+    def step(self, step: Step, descent: Descent | None) -> None:
+        """A node was expanded, or what is left of one drawn from."""
+
+    def leaf(self, leaf: Item, word: int, incumbent: int | None) -> None:
+        """A leaf was popped: U_P is `word`, B* after it `incumbent`."""
+
+    def downgrade(self, mode: Mode, claim: Claim, guard: Guard) -> None:
+        """Another mode from here on."""
+
+    def flush(self) -> None:
+        """Whatever it got is written."""
+
+
+# State of a run: its frontier, the mode and the claim in force, what guards change of them.
+
+
+class Standing(Frontier):
+    """The frontier of a run under a race, a mode and a claim.
+
+    Attributes:
+        race, mode, claim: those in force.
+        fired: the guards that fired, in the order of their first firing.
+        switched: whether counts became bounds once an arrival was drawn: no law is known then.
+        clamping: whether numbers may have to be clamped.
+        sink: gets every step; None: there is none.
+    """
+
+    def __init__(self, race: Race, numbers: Rung, mode: Mode, claim: Claim, top: int) -> None:
+        super().__init__(numbers, top)
+        self.race = race
+        self.mode: Mode = mode
+        self.claim = claim
+        self.fired: list[Guard] = []
+        self.switched = False
+        self.clamping = False
+        self.sink: Sink | None = None
+
+    def downgrade(self, claim: Claim, guard: Guard) -> None:
+        """The mode went down, and the claim with it."""
+        self.fire(guard)
+        self.claim = claim
+        if self.sink is not None:
+            self.sink.enter(self.race)
+            self.sink.downgrade(self.mode, claim, guard)
+
+    def fire(self, guard: Guard) -> None:
+        """A guard fires."""
+        if guard not in self.fired:
+            self.fired.append(guard)
+
+    def clamped(self) -> None:
+        """A number had to be clamped."""
+        self.fire(Guard.CLAMP)
+        self.claim = Claim.NONE
+
+    def note_clamps(self, items: Sequence[Item], *, popped: bool = False) -> None:
+        """Looks whether one of the items that were pushed, or popped, had a number clamped."""
+        if self.clamping and any(clamps(self.race, item, popped) for item in items):
+            self.clamped()
+
+    def note_descent(self, descent: Descent | None) -> None:
+        """Looks at Phi of an expansion."""
+        if descent is None:
+            return
+        if descent.fails:
+            self.fire(Guard.ACYCLICITY)
+            self.claim = Claim.NONE
+        if descent.clamp:
+            self.fire(Guard.CLAMP)
+
 
 AGAIN: Final = "again"  # the frontier was changed: look at its greatest item again
 UNHELD: Final = 256  # expansions that are over before anybody could want to interrupt them

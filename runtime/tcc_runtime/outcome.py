@@ -12,9 +12,9 @@ from tcc_certs.core.atoms import Atom
 from tcc_certs.formats.decimals import format_decimal
 from tcc_certs.formats.fixed import format_q64
 from tcc_certs.privacy.spending import Taken
-from tcc_runtime.asking.controller import Spending
 from tcc_runtime.guards import Guard, Stop
-from tcc_runtime.terms.modes import Claim
+from tcc_runtime.pricing.controller import Spending
+from tcc_runtime.settings.modes import Claim
 
 _NANO_PLACES = 9
 

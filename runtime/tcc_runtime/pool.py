@@ -24,8 +24,8 @@ from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import LedgerFile
 from tcc_runtime.outcome import Run
 from tcc_runtime.search import search
-from tcc_runtime.terms.modes import terms_of
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.modes import terms_of
+from tcc_runtime.settings.settings import Settings
 from tcc_runtime.workers import Processes
 
 _AHEAD = 4  # requests under way or waiting, for each worker
@@ -33,7 +33,7 @@ _here = threading.local()  # a run keeps tables with its artifact: each thread h
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class RunRequest:
     """One run to make.
 
     Attributes:
@@ -64,7 +64,7 @@ class Opening:
     path: str | None
 
 
-def runs(artifact: Artifact, requests: Iterable[Request], *, processes: int) -> Iterator[Run]:
+def runs(artifact: Artifact, requests: Iterable[RunRequest], *, processes: int) -> Iterator[Run]:
     """The runs of `requests` over one artifact, in their order.
 
     Args:
@@ -92,7 +92,7 @@ def runs(artifact: Artifact, requests: Iterable[Request], *, processes: int) -> 
         workers.shutdown(cancel_futures=bool(pending))
 
 
-def _allowed(artifact: Artifact, requests: Iterable[Request]) -> Iterator[Request]:
+def _allowed(artifact: Artifact, requests: Iterable[RunRequest]) -> Iterator[RunRequest]:
     for request in requests:
         terms_of(artifact, request.settings, quoted=False)
         yield request
@@ -140,7 +140,7 @@ def opened(opening: Opening, data: bytes | None = None) -> Artifact:
     return kept[1]
 
 
-def _run(opening: Opening, request: Request) -> Run:
+def _run(opening: Opening, request: RunRequest) -> Run:
     artifact = opened(opening)
     if request.ledger is None:
         return search(artifact, request.settings)

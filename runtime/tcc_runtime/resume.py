@@ -25,16 +25,23 @@ from tcc_certs.privacy.accountant import RENYI
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.asking.answered import Answered, answer_of, told_of
-from tcc_runtime.asking.drawing import Drawing, Drawn, Redrawn, Told
-from tcc_runtime.asking.quotes import Answer, Quoter
 from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.ledger.outputs import target_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import LedgerTail
 from tcc_runtime.outcome import Run
+from tcc_runtime.pricing.drawing import (
+    Drawing,
+    Drawn,
+    RecordedAnswers,
+    Redrawn,
+    Told,
+    answer_of,
+    told_of,
+)
+from tcc_runtime.pricing.quotes import Answer, Quoter
 from tcc_runtime.search import QUICKEST, Engine, OnExpand, search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 _CHUNK = 1 << 16
 
@@ -88,7 +95,7 @@ def resume(
         _require_account(prefix.header, account)
         with path.open("rb") as handle:
             recorder = Replaying(prefix, handle, path, withhold=withhold, sync_ms=sync_ms)
-            asked = Answered(prefix.answers, quoter)
+            asked = RecordedAnswers(prefix.answers, quoter)
             clock = _clock(recorder)
             told = on_expand, clock, asked, engine, adapters, account
             return search(artifact, settings, recorder, *told, pam=pam)
@@ -99,7 +106,7 @@ def resume(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prefix:
+class LedgerPrefix:
     """What is left of a ledger.
 
     Attributes:
@@ -118,7 +125,7 @@ class Prefix:
     told: Sequence[Told]
 
 
-def read_prefix(path: Path) -> Prefix:
+def read_prefix(path: Path) -> LedgerPrefix:
     """Verifies the chain and finds where it ends: at its last whole record that goes on.
 
     Raises:
@@ -154,7 +161,7 @@ def read_prefix(path: Path) -> Prefix:
     interrupted = kind == "close" and record["stop"] == "interrupted"
     # Lines are canonical, so one is as long as its record is when it is written again.
     dropped = len(encode(record)) - 1 + _LINK_BYTES if interrupted else len(reader.tail)
-    return Prefix(
+    return LedgerPrefix(
         header=header,
         records=reader.records - interrupted,
         size=size - dropped,
@@ -233,7 +240,7 @@ class Replaying(Recorder):
 
     def __init__(
         self,
-        prefix: Prefix,
+        prefix: LedgerPrefix,
         lines: Iterator[bytes],
         path: Path,
         *,
@@ -291,7 +298,7 @@ def _is_recovered(line: bytes) -> bool:
     return line.startswith(b'{"dropped_bytes":')
 
 
-def _recovered(prefix: Prefix) -> bytes:
+def _recovered(prefix: LedgerPrefix) -> bytes:
     return b'{"dropped_bytes":%d,"kind":"recovered","records":%d}' % (
         prefix.dropped,
         prefix.records,

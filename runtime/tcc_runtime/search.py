@@ -1,50 +1,170 @@
-"""A run, from its settings to its result: which race, which numbers, which checks, which sink.
+"""Makes a run: from its settings to its result.
 
-Text: docs/spec/race.md, sections 9 to 11 and 21; the loop itself is :mod:`tcc_runtime.loop`.
-Cost: next to that of the loop some tens of microseconds.
+Chooses the race, the numbers, the checks and the sink, hands them to the loop
+(:mod:`tcc_runtime.loop`), and makes the result of what the loop leaves.
+Text: docs/spec/race.md, sections 9 to 11 and 21.
+Cost: some tens of microseconds beside the loop; in fallback mode one look at each frontier item.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tcc_certs.errors import Code
 from tcc_certs.formats.decimals import parse_decimal
+from tcc_certs.formats.fixed import format_q64
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.constraints import constraints_of
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.artifact.observed import observed_calls
-from tcc_runtime.asking.controller import Spending
-from tcc_runtime.asking.drawing import Drawing
-from tcc_runtime.asking.quotes import Quoter
-from tcc_runtime.asking.refine import refinement_of
 from tcc_runtime.checks import Asking, Capped, Counted, Deep, Timed
-from tcc_runtime.collection import collection_put_off
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.guards import Counts, Guard, Potential, Stop, counts_of, is_late
-from tcc_runtime.interrupts import Interrupts
-from tcc_runtime.item import Item, calls_of
+from tcc_runtime.guards import CountKind, Guard, Potential, Stop, counts_of, is_late
+from tcc_runtime.item import VIEW, Item, calls_of
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.loop import Check, Follow, Search
 from tcc_runtime.numbers.ladder import Numbers, begin_with, heuristic_of, rung_of
+from tcc_runtime.numbers.reals import UNDECIDED, clamped
 from tcc_runtime.numbers.rung import PROVEN, Precision
-from tcc_runtime.numbers.tail import Ended, tail_lse
-from tcc_runtime.outcome import Run
-from tcc_runtime.races.anchored import Anchored
-from tcc_runtime.races.anchored import Literal as LiteralRace
-from tcc_runtime.races.coupled import Coupled
+from tcc_runtime.numbers.tail import Abandoned, tail_lse
+from tcc_runtime.outcome import Found, Run, plan
+from tcc_runtime.pricing.controller import Spending
+from tcc_runtime.pricing.drawing import Drawing
+from tcc_runtime.pricing.quotes import Quoter
+from tcc_runtime.pricing.refine import Refinement, refinement_of
+from tcc_runtime.process import Interrupts, collection_put_off
+from tcc_runtime.races.coupled import Anchored, Coupled, Rest
+from tcc_runtime.races.coupled import Literal as LiteralRace
 from tcc_runtime.races.fallback import Fallback
 from tcc_runtime.races.race import Race, Uniforms
-from tcc_runtime.races.rest import Rest
-from tcc_runtime.result import result_of
+from tcc_runtime.settings.modes import Claim, Terms, lowered, race_key_of, terms_of
+from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import State, tables_of
-from tcc_runtime.terms.modes import Terms, lowered, terms_of
-from tcc_runtime.terms.opening import race_key_of
-from tcc_runtime.terms.settings import Settings
+
+# Results: the best plans, the claim and its gap (section 11).
+
+
+def result_of(
+    search: Search,
+    terms: Terms,
+    refinement: Refinement | None,
+    tail: int | None,
+    stop: Stop,
+    observed: frozenset[str],
+    heuristic: Callable[[Item], int] | None = None,
+) -> Run:
+    """What a search has shown.
+
+    Args:
+        refinement: where costs are ranges.
+        tail: T_K, where the run looked at short plans alone.
+        stop: why it ended.
+        observed: the calls with observed values.
+        heuristic: the PaM value of a leaf, where it is asked for.
+    """
+    left, best = None, search.incumbent
+    try:
+        left = search.key_left()
+    except UNDECIDED:  # only where nobody published it
+        stop = Stop.PRECISION
+    return Run(
+        mode=search.mode,
+        claim_type=search.claim if stop.certifies else Claim.NONE,
+        law=_law(search, terms, refinement),
+        stop=stop,
+        plans=_plans(search, refinement, observed, heuristic),
+        expansions=search.expansions,
+        leaves=len(search.found),
+        frontier_key=None if left is None else format_q64(left),
+        gap=None if left is None or best is None else format_q64(clamped(left - best)),
+        materialised=_materialised(search) if search.mode == "fallback" else None,
+        tail_lse=None if tail is None else format_q64(tail),
+        guards=tuple(search.fired),
+        seed=terms.settings.seed.hex(),
+        ledger_head=None,
+        spent=None if refinement is None else refinement.controller.spent,
+        taken=terms.taken if refinement is None else refinement.controller.spent.taken,
+        atoms=() if refinement is None else tuple(refinement.atoms),
+        after=tuple(terms.settings.after),
+    )
+
+
+def _plans(
+    search: Search,
+    refinement: Refinement | None,
+    observed: frozenset[str],
+    heuristic: Callable[[Item], int] | None,
+) -> tuple[Found, ...]:
+    """The best plans found; where PaM values are asked for, with these and their order."""
+    plans = [_plan(*found, refinement, observed) for found in search.best]
+    if heuristic is None:
+        return tuple(plans)
+    # In fallback the value of a leaf is its PaM value.
+    falls = search.mode == "fallback"
+    values = [order if falls else -heuristic(leaf) for order, _, leaf in search.best]
+    by = sorted(range(len(plans)), key=lambda at: (values[at], search.best[at][1]))
+    for rank, at in enumerate(by, 1):
+        plans[at] = replace(plans[at], pam=(format_q64(-values[at]), rank))
+    return tuple(plans)
+
+
+def _materialised(search: Search) -> int:
+    """The leaves that were pushed: those that were popped, and those that were not."""
+    return len(search.found) + sum(item[VIEW] is None for item in search.frontier())
+
+
+def _law(search: Search, terms: Terms, refinement: Refinement | None) -> str:
+    """What the best plans are draws of."""
+    if search.mode == "fallback" or terms.race == "literal":
+        return "none"
+    same = not search.switched and (refinement is None or refinement.same)
+    return "softmax" if same else "run_wise_only"
+
+
+def _plan(
+    minus_value: int,
+    name: bytes,
+    leaf: Item,
+    refinement: Refinement | None,
+    observed: frozenset[str],
+) -> Found:
+    calls = calls_of(leaf)
+    texts = [call.text for call in calls]
+    if refinement is None:
+        low: int = sum([call.cost_low for call in calls])
+        return plan(texts, low, -minus_value, name, observed=observed)
+    low, high = refinement.costs(leaf)
+    return plan(texts, low, -minus_value, name, high, observed)
+
+
+# Observed values: a search chooses them like its own, so each plan says what it assumed.
+
+# Canonical JSON escapes quotes, so no text holds this.
+_MARK = b'"observed":true'
+
+
+def observed_calls(artifact: Artifact) -> frozenset[str]:
+    """The canonical texts of the calls with an observed parameter; kept with the artifact.
+
+    Raises:
+        Rejected: an unverified artifact has no core.
+    """
+    found = artifact.kept.get("observed_calls")
+    if not isinstance(found, frozenset):
+        found = artifact.kept["observed_calls"] = _observed_calls(artifact)
+    return found
+
+
+def _observed_calls(artifact: Artifact) -> frozenset[str]:
+    if _MARK not in bytes(artifact.file.columns["tools"].data):
+        return frozenset()
+    core = artifact.core
+    asked = [any(parameter.observed for parameter in tool.parameters) for tool in core.tools]
+    return frozenset([call.text for call in core.calls if asked[call.tool]])
+
 
 OnExpand: TypeAlias = Follow
 
@@ -61,7 +181,7 @@ class Engine:
 
     numbers: Numbers | None = None
     precision: Precision = PROVEN
-    counts: Callable[[State], Counts] | None = None
+    counts: Callable[[State], CountKind] | None = None
 
 
 QUICKEST = Engine()
@@ -319,7 +439,7 @@ class _Run:
         try:
             terms = self.terms
             self._tail = tail_lse(self.artifact, terms.truncate, self._is_over, terms.root.members)
-        except Ended:
+        except Abandoned:
             if self._interrupts.pressed:
                 return Stop.INTERRUPTED
             self._search.fire(Guard.TIMEOUT)

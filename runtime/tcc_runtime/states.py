@@ -15,8 +15,7 @@ from json.encoder import encode_basestring
 from typing import Any, Final, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
-from tcc_runtime.artifact.counts import race_counts
-from tcc_runtime.artifact.keys import residual_bound
+from tcc_runtime.artifact.counts import race_counts, residual_bound
 from tcc_runtime.artifact.load import Artifact
 
 _MOST_STATES = 1 << 18
@@ -25,7 +24,7 @@ DIGEST: Final = '"ctx_digest":"'
 PLACED: Final = '","tie_token":'
 
 
-class Call:
+class WeightedCall:
     """A call as the race uses it.
 
     Attributes:
@@ -112,7 +111,7 @@ class State:
             self.scale = bits * rank
             self.count = sum([tables.count(q) << bits * (rank - ranks[q]) for q in members])
         self.opened = False
-        self.edges: tuple[tuple[Call, State], ...] = ()
+        self.edges: tuple[tuple[WeightedCall, State], ...] = ()
         self.cumulative: list[int] = []
         self.slack = 0
         self.complete = self.sound = False
@@ -280,7 +279,7 @@ class Tables:
         self.beta: Final[int] = beta
         self.unit: Final[int] = 10 ** (places + _NANO_PLACES)
         self.views: dict[str, object] = {}
-        self._calls: dict[int, Call] = {}
+        self._calls: dict[int, WeightedCall] = {}
         self._states: dict[tuple[int, ...], State] = {}
 
     @property
@@ -288,11 +287,11 @@ class Tables:
         """How many states were made."""
         return len(self._states)
 
-    def call(self, index: int) -> Call:
+    def call(self, index: int) -> WeightedCall:
         """The call of that number."""
         found = self._calls.get(index)
         if found is None:
-            found = self._calls[index] = Call(self.artifact, index)
+            found = self._calls[index] = WeightedCall(self.artifact, index)
         return found
 
     def state(self, members: tuple[int, ...]) -> State:

@@ -1,8 +1,9 @@
-"""TOML out of files that anybody may have written: what would take for ever is refused before.
+"""Reads TOML that anybody may have written: rejects what the standard reader takes too long for.
 
-Text: docs/adapters.md, *What is refused*; docs/lint.md.  A key of n parts costs the standard
-reader the square of n, in memory too; so a line has a greatest number of dots.  Integers are held
-to the 64 bits that TOML promises: longer ones, in hexadecimal, have no decimal text in Python.
+Text: docs/adapters.md, *What is refused*; docs/lint.md.  Why a guard: a key of n parts costs
+`tomllib` the square of n, in time and in memory, so a line has a greatest number of dots; and it
+takes integers of any size, of which long hexadecimal ones have no decimal text in Python, so
+integers have the 64 bits that TOML promises.  `tomllib` has no option for either.
 Cost: linear in the text.
 """
 

@@ -1,10 +1,15 @@
-"""Worker processes as an executor: what is submitted is called in one of them.
+"""Worker processes as an executor: each submitted call runs in one of them.
 
 A worker is a process of its own session that reads calls from its input and answers each: Ctrl-C
-reaches the parent alone, which ends them; and where the parent is gone, a worker ends with its
-call.  It starts as a fresh interpreter, so nothing of the parent's program is run again in it.  A
-worker that is killed fails its own call alone, and another one takes its place.
-Cost: an interpreter's start a worker, a message each way a call.
+reaches the parent alone, which ends the workers; if the parent is gone, a worker ends with its
+call.  It starts as a fresh interpreter.  A worker that is killed fails its own call alone, and
+another one takes its place.
+
+Why not a library: `pebble` and `concurrent.futures` start workers by `multiprocessing`.  That runs
+the program of the parent again in each worker (`spawn`, `forkserver`), so that a script without
+``if __name__ == "__main__"`` fails, or copies a process with threads, locks and database
+connections (`fork`); and its workers are in the parent's session, so they hear its Ctrl-C.
+Cost: an interpreter's start for each worker, a message each way for each call.
 """
 
 from __future__ import annotations

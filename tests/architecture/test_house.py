@@ -47,20 +47,20 @@ OUTSIDE = {
 }
 # What comes with an extra: imported inside the function that needs it, and nowhere else.
 EXTRAS = {
-    "tcc_runtime": {"mcp": "executor/servers.py", "safetensors": "adapters/folder.py"},
+    "tcc_runtime": {"mcp": "executor/calling.py", "safetensors": "adapters/registry.py"},
     "tcc_experiments": {"safetensors": "digits.py"},
     "tcc": {
-        "cryptography": "signing/keys.py",
-        "distributed": "batches/cluster.py",
-        "pyarrow": "batches/tables.py",
+        "cryptography": "signing/envelope.py",
+        "distributed": "batches/engines.py",
+        "pyarrow": "batches/parquet.py",
     },
 }
-# A room that nothing below it imports, and whose every file needs the extra.
+# A room that alone imports an extra or a dependency; nothing below it imports it.
 ROOMS = {
     "tcc_runtime": {
         "langchain": {"langchain", "langchain_core", "langgraph", "pydantic", "pydantic_core"}
     },
-    "tcc": {"editor": {"lsprotocol", "pygls"}},
+    "tcc": {"editor": {"lsprotocol", "pygls"}, "outputs": {"msgspec"}},
 }
 PRINTERS = {"tcc_compiler": {"catalogue/__main__.py"}}
 
@@ -128,7 +128,7 @@ def test_text_leaves_a_package_at_one_place(package: str) -> None:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
         # What is drawn on a terminal asks whether there is one.
-        drawn = name in ("progress.py", "commands/experiments_command.py")
+        drawn = name == "commands/experiments_command.py"
         assert used <= ({"stderr"} if drawn else set()), name
         assert not called & {"print", "echo", "secho"}, name
 
@@ -154,7 +154,7 @@ def test_every_public_definition_is_documented(package: str) -> None:
 
 def test_files_of_the_kernel_stay_small() -> None:
     for path in PACKAGES["tcc_certs"].rglob("*.py"):
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 250, path
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path
 
 
 def test_the_kernel_runs_with_nothing_but_blake3(tmp_path: Path) -> None:

@@ -14,9 +14,8 @@ import pytest
 
 import tcc as library
 from tcc.graphs.unrolling import unroll
-from tcc.pictures.drawn import drawn
-from tcc.pictures.of_artifact import picture_of
-from tcc.pictures.of_prefixes import picture_of_prefixes
+from tcc.pictures.formats import drawn
+from tcc.pictures.picture import picture_of, picture_of_prefixes
 from tests.cli.conftest import GRAMMARS
 from tests.cli.test_pictures import hostile_graph, pictures, shown
 

@@ -17,11 +17,11 @@ from tcc_certs.core.reader import read_core
 from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_runtime.artifact.load import load
-from tcc_runtime.asking.quotes import Answer, Question, Quoter
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
+from tcc_runtime.pricing.quotes import Answer, Question, Quoter
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.forgery.test_range_forgeries import RUNS as BUDGETED
 from tests.forgery.test_range_forgeries import forged_run, ranges
 from tests.oracle.build import build
@@ -157,7 +157,7 @@ def quoted(data: bytes, low: int, high: int, **told: Any) -> list[dict[str, Any]
 
 def recorded(data: bytes, quoter: Quoter | None, **told: Any) -> list[dict[str, Any]]:
     """The records of a run of the runtime, without their chain."""
-    sink = Memory()
+    sink = MemorySink()
     settings = Settings(**{"seed": bytes(32), **told})
     search(load(data), settings, Recorder(sink, started_ms=1_700_000_000_000), quoter=quoter)
     records = [json.loads(line) for line in bytes(sink.data).splitlines()]

@@ -27,13 +27,13 @@ from functools import partial
 from math import exp, lgamma, log, log1p
 
 from tcc_certs.replay import validate
-from tcc_experiments.q64 import q64_of
+from tcc_experiments.evidence import q64_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.outcome import Run
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.differential.tree_oracle import Oracle, Plan, Tree
 from tests.runtime.graphs import free_core, named_rows, opened, random_network, random_rows
 from tests.runtime.prefixes import drawn_prefix
@@ -91,7 +91,7 @@ def trial(number: int, behind: bool = False) -> Counter[str]:
 
 def recorded(artifact: Artifact, told: Settings, found: Counter[str]) -> Run:
     """A run with a ledger, which the validator is asked about: one with its claim upheld is due."""
-    ledger = Memory()
+    ledger = MemorySink()
     run = search(artifact, told, Recorder(ledger, started_ms=7))
     data = artifact.kept["test.bytes"]
     said = validate(bytes(ledger.data), data) if isinstance(data, bytes) else None

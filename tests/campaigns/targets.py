@@ -25,7 +25,7 @@ from tcc_certs.formats.container import ITEM_SIZE, Tensor, read_container, write
 from tcc_certs.formats.hashes import blake
 from tcc_certs.formats.ledger import FIRST_HEAD, seal
 from tcc_certs.kernel import check
-from tcc_certs.replay.order import validate
+from tcc_certs.replay.validation import validate
 from tcc_compiler.frontend import read_grammar_text
 from tests.campaigns import seeds, sessions
 from tests.campaigns.large import artifacts as large_artifacts

@@ -9,7 +9,7 @@ from types import SimpleNamespace as Namespace
 import pytest
 
 from tcc_certs.kernel import check
-from tcc_certs.replay.order import validate
+from tcc_certs.replay.validation import validate
 from tests.campaigns import seeds
 from tests.campaigns.fuzz import Tally, main, run_batch
 from tests.campaigns.grow import least, steps

@@ -10,7 +10,7 @@ import pytest
 
 from tcc_certs.formats.fixed import format_q64
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.campaigns import soundness
 from tests.campaigns.soundness import tree_trial, trial, upper_limit, violations
 from tests.differential.tree_oracle import Oracle

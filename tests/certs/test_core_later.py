@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tcc_certs.core.atoms import atom_document
-from tcc_certs.core.calls import call_text
+from tcc_certs.core.derived import call_text
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode, encode
@@ -429,7 +429,7 @@ def test_monitors_that_would_take_hours_are_declined(monkeypatch: pytest.MonkeyP
     core = later_core()
     core["monitors"] = [m for m in core["monitors"] if m.get("order") == "each"]
     for most, code in ((8, None), (7, "D201")):
-        monkeypatch.setattr("tcc_certs.core.monitors.MAX_CALLS", most)
+        monkeypatch.setattr("tcc_certs.core.opened.MAX_CALLS", most)
         if code is None:
             read_core(encode(core))
             continue

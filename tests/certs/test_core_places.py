@@ -197,7 +197,7 @@ def test_is_read(member: str, value: Any) -> None:
 
 def test_calls_past_their_number_are_declined(monkeypatch: pytest.MonkeyPatch) -> None:
     for most, declined in ((4, False), (3, True)):
-        monkeypatch.setattr("tcc_certs.core.calls.MAX_CALLS", most)
+        monkeypatch.setattr("tcc_certs.core.reader.MAX_CALLS", most)
         if declined:
             with pytest.raises(Rejected, match=r"D201 at core\.calls"):
                 read_core(encode(full_core()))

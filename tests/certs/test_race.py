@@ -11,10 +11,9 @@ import gmpy2
 import pytest
 
 from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, format_q64
-from tcc_certs.race.arrivals import Arrival, child_masses, neg_log, winner
+from tcc_certs.race.arrivals import Arrival, child_masses, leaf_uniform, neg_log, publish, winner
 from tcc_certs.race.digest import child_context, leaf_digest, race_key, root_context, uniform
-from tcc_certs.race.published import leaf_uniform, publish
-from tcc_experiments.q64 import q64_of
+from tcc_experiments.evidence import q64_of
 from tests.oracle_ledger.artifacts import drawn, vectors
 from tests.oracle_ledger.brute import leaf_values, rounded
 from tests.oracle_ledger.writer import reference_records

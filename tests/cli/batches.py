@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 
 class Here(Executor):

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 import tcc as library
-from tcc_runtime.asking.quotes import Answer
+from tcc_certs.formats.container import write_container
+from tcc_runtime.pricing.quotes import Answer
 from tcc_runtime.resume import resume
+from tests.oracle_session.writer import KEY, sealed
 
 GRAMMARS = Path(__file__).parents[2] / "grammars"
 GRAMMAR, BOOK = GRAMMARS / "research.tcg", GRAMMARS / "research.quotes.json"
@@ -175,3 +177,38 @@ def test_runs_of_eight_processes_that_are_killed_go_on_and_keep_to_one_account(a
     assert cut > 0
     assert found.sums.held == (0, 0, 0)
     assert found.sums.spent.price <= 4000
+
+
+EXECUTED = """grammar desk version "1"
+tool answer { model fast { execute { price 3 latency 10 ms } } }
+plan = answer{0,9}
+"""
+
+
+def test_a_call_of_a_session_that_has_no_outcome_took_what_was_reserved(tcc, tmp_path):
+    """Another writer resolves a call that was cut off without a record of its outcome first."""
+    artifact, cut, ledger = library.compile_text(EXECUTED), tmp_path / "cut", tmp_path / "s"
+    (tmp_path / "a.tcca").write_bytes(write_container(artifact.file.columns))
+    account = library.Account(tmp_path / "team.account", price=40)
+    gate = library.Gate(artifact, ledger=cut, key=KEY, durable=False)
+    gate.budget(price_cap=60, account=account)
+    permit = gate.call("answer").__enter__()
+    ledger.write_bytes(cut.read_bytes())  # as a process leaves it that is killed here
+    again = library.Gate(artifact, ledger=ledger, key=KEY, durable=False)
+    again.budget(price_cap=60, account=account)
+    again.resolve(1, "failed")
+    with again.call("answer") as other:
+        other.done()
+    again.close()
+    records = [json.loads(line) for line in ledger.read_text().splitlines()]
+    bare = [{name: one[name] for name in one if name not in ("~", "mac")} for one in records]
+    kinds = [record["kind"] for record in bare]
+    assert kinds == ["session", "budget", "call", "outcome", "resolve", "call", "outcome"]
+    del bare[3]
+    foreign = tmp_path / "f"
+    foreign.write_bytes(sealed(bare))
+    for path in (ledger, foreign):
+        told = ("validate", path, "--artifact", tmp_path / "a.tcca", "--account", account.path)
+        found = tcc(*told, "--key", KEY.hex(), "--json").json
+        assert {one["code"] for one in found["findings"]} == {"D301"}, path
+    assert permit.seq == 1

@@ -48,6 +48,21 @@ def test_results_and_ledgers_are_those_of_runs_alone(
             assert due["expansions"] == run["expansions"]
 
 
+def test_counts_too_wide_for_the_bits_asked_are_bounds_in_every_run(
+    tcc: Tcc, grammar: Path, tmp_path: Path
+) -> None:
+    asked = lines(tmp_path / "asked", {"seed": seed(1)}, {"seed": seed(2), "top": 2})
+    told = ("--requests", asked, "--count-bits", 4)
+    refused = tcc("batch", grammar, *told, "--out", tmp_path / "no")
+    assert refused.code == 2 and not (tmp_path / "no" / "runs.ndjson").exists()
+    out = tmp_path / "out"
+    ended = tcc("batch", grammar, *told, "--relax", "auto", "--out", out, "--processes", 1)
+    assert ended.code == 0 and "CountFail" in ended.err
+    found = [json.loads(line) for line in (out / "runs.ndjson").read_text().splitlines()]
+    assert [run["claim_type"] for run in found] == ["RunWiseSurrogate"] * 2
+    assert [len(run["plans"]) for run in found] == [1, 2]
+
+
 BAD = [
     ("{", "no JSON"),
     ("[1]", "an object with a seed"),

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 import tcc as library
-from tcc.batches import cluster
+from tcc.batches import engines
 from tcc_runtime.pool import opening_of
 from tests.cli.batches import Here, lines, parts, settings
 from tests.cli.conftest import Tcc
@@ -78,7 +78,7 @@ def test_the_artifact_is_brought_once_to_each_worker_under_its_digest(
     artifact: Path, scheduler: distributed.LocalCluster
 ) -> None:
     opened = library.load(artifact)
-    with cluster.connected(scheduler.scheduler_address, None) as engine, opening_of(opened) as way:
+    with engines.connected(scheduler.scheduler_address, None) as engine, opening_of(opened) as way:
         bare, data = engine.brought(way)
         assert (bare.path, bare.digest) == (None, opened.digest.hex())
         assert isinstance(data, distributed.Future)
@@ -128,7 +128,7 @@ def test_a_killed_worker_of_a_cluster_loses_nothing(
 
 
 def test_a_local_cluster_listens_on_the_loopback_alone() -> None:
-    with cluster.connected("local", 1) as engine:
+    with engines.connected("local", 1) as engine:
         assert engine.workers == 1
         mine = psutil.Process()
         open_ports = [
@@ -150,7 +150,7 @@ def test_no_scheduler_is_said_in_time(address: str) -> None:
         address = address.replace("PORT", str(taken.getsockname()[1]))
         begin = time.monotonic()
         refused = pytest.raises(library.BatchError, match="TCC810")
-        with refused, cluster.connected(address, None, patience=1):
+        with refused, engines.connected(address, None, patience=1):
             pass
     assert time.monotonic() - begin < 15
 
@@ -159,7 +159,7 @@ def test_one_that_accepts_and_says_nothing_is_no_scheduler() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         refused = pytest.raises(library.BatchError, match="within 1 s")
-        with refused, cluster.connected(address, None, patience=1):
+        with refused, engines.connected(address, None, patience=1):
             pass
 
 
@@ -169,7 +169,7 @@ def test_a_scheduler_without_workers_is_said() -> None:
     )
     try:
         refused = pytest.raises(library.BatchError, match="TCC810: the scheduler has no worker")
-        with refused, cluster.connected(empty.scheduler_address, None):
+        with refused, engines.connected(empty.scheduler_address, None):
             pass
     finally:
         empty.close()
@@ -178,7 +178,7 @@ def test_a_scheduler_without_workers_is_said() -> None:
 def test_the_command_says_that_there_is_no_scheduler(
     tcc: Tcc, artifact: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "_PATIENCE", 0.5)
+    monkeypatch.setattr(engines, "_PATIENCE", 0.5)
     asked = lines(tmp_path / "asked", settings(1))
     command = ("batch", artifact, "--requests", asked, "--out", tmp_path / "out", "--dask")
     ended = tcc(*command, "tcp://127.0.0.1:1")

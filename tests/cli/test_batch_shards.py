@@ -21,13 +21,13 @@ import pytest
 
 import tcc as library
 from tcc.batches import folder as folders
-from tcc.batches import ndjson_parts, parquet_parts
-from tcc.batches.errors import PartDamaged
-from tcc.batches.folder import Batch
-from tcc.batches.shards import canonical, shards
+from tcc.batches import parquet
+from tcc.batches import rows as ndjson
+from tcc.batches.folder import Batch, PartDamaged
+from tcc.batches.parts import canonical, shards
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_runtime.errors import WorkerLost
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.cli.batches import Here, lines, parts, settings
 from tests.cli.conftest import Tcc
 
@@ -87,7 +87,7 @@ def test_rows_are_the_results_and_ledgers_of_runs_alone(
 ) -> None:
     asked = settings(4, top=2)
     here(opened, asked, tmp_path / "out", part_format=form)
-    module = parquet_parts if form == "parquet" else ndjson_parts
+    module = parquet if form == "parquet" else ndjson
     names = sorted((tmp_path / "out").glob("part-*"))
     rows = [row for name in names for row in module.read(name)]
     assert [row.number for row in rows] == [1, 2, 3, 4]
@@ -160,7 +160,7 @@ def test_a_part_of_other_runs_under_the_seal_of_the_shard_is_made_again(
 ) -> None:
     here(opened, settings(7), tmp_path / "out", part_format=form)
     due = parts(tmp_path / "out")
-    module = parquet_parts if form == "parquet" else ndjson_parts
+    module = parquet if form == "parquet" else ndjson
     path = tmp_path / "out" / f"part-00000002.{form}"
     rows, batch = list(module.read(path)), folders.read(tmp_path / "out")
     (shard,) = (each for each in shards(batch, settings(7)) if each.number == 2)
@@ -221,7 +221,7 @@ def test_every_byte_of_a_part_counts_or_changes_nothing_that_is_read(
 ) -> None:
     here(opened, settings(2), tmp_path / "out", part_format=form)
     path = tmp_path / "out" / f"part-00000001.{form}"
-    module = parquet_parts if form == "parquet" else ndjson_parts
+    module = parquet if form == "parquet" else ndjson
     whole, due = path.read_bytes(), list(module.read(path))
     refused = tried = 0
     for at in range(0, len(whole), 1 + len(whole) // 400):
@@ -249,16 +249,16 @@ def test_rows_under_the_seal_of_others_are_refused(
             writer.add_key_value_metadata(sealed)
 
     put(whole)
-    assert len(list(parquet_parts.read(path))) == 3
+    assert len(list(parquet.read(path))) == 3
     for other in (whole.slice(0, 2), whole.take([1, 0, 2]), whole.drop_columns(["seed"])):
         put(other)
         with pytest.raises(PartDamaged):
-            list(parquet_parts.read(path))
+            list(parquet.read(path))
     column = pa.array([b"x", b"y", b"z"], pa.binary())
     at = whole.schema.get_field_index("ledger")
     put(whole.set_column(at, "ledger", column))
     with pytest.raises(PartDamaged, match="its rows are not those of its seal"):
-        list(parquet_parts.read(path))
+        list(parquet.read(path))
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -697,5 +697,5 @@ def test_an_extra_that_is_not_there_is_named(
     asked = lines(tmp_path / "asked", settings(1))
     ended = tcc("batch", artifact, "--requests", asked, "--out", tmp_path / "out", *options)
     assert ended.code == 2
-    due = f"TCC807: install the extra: pip install '.[{extra}]' from a checkout"
+    due = f"TCC807: install the extra: pip install 'tcc[{extra}]'"
     assert due in ended.err

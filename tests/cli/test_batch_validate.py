@@ -10,8 +10,9 @@ import pytest
 
 import tcc as library
 from tcc.batches import folder as folders
-from tcc.batches import ndjson_parts, parquet_parts
-from tcc.batches.errors import PartDamaged
+from tcc.batches import parquet
+from tcc.batches import rows as ndjson
+from tcc.batches.folder import PartDamaged
 from tcc.batches.rows import Row
 from tcc_certs.privacy.atoms_file import atoms_of
 from tests.cli.batches import Here, lines, settings
@@ -31,7 +32,7 @@ def made(artifact: Path, out: Path, form: Any = "ndjson") -> Path:
 def rewrite(out: Path, number: int, form: str, change: Any) -> None:
     """A part with other rows, under a seal that is right for them."""
     path = out / f"part-{number:08d}.{form}"
-    module = parquet_parts if form == "parquet" else ndjson_parts
+    module = parquet if form == "parquet" else ndjson
     rows = [change(row) for row in module.read(path)]
     with path.open("wb") as file:
         module.write(file, rows, folders.read(out).identity, "0" * 64)
@@ -41,13 +42,10 @@ def found(artifact: Path, out: Path, **more: Any) -> library.BatchValidation:
     return library.validate_batch(out, artifact, executor=Here(), **more)
 
 
-@pytest.mark.parametrize("kernel", ["pure", "fast"])
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_whole_batch_is_valid(
-    tcc: Tcc, artifact: Path, tmp_path: Path, form: Any, kernel: str
-) -> None:
+def test_a_whole_batch_is_valid(tcc: Tcc, artifact: Path, tmp_path: Path, form: Any) -> None:
     out = made(artifact, tmp_path / "out", form)
-    command = ("batch", artifact, "--validate", "--out", out, "--kernel", kernel)
+    command = ("batch", artifact, "--validate", "--out", out)
     ended = tcc(*command, "--processes", 2, "--json")
     assert (ended.code, ended.err) == (0, "")
     assert ended.json["verdict"] == "VALID"
@@ -218,7 +216,7 @@ def test_a_row_of_any_depth_is_read_or_damaged(tmp_path: Path, depth: int) -> No
     path = tmp_path / "part"
     path.write_bytes(b'{"number": 1, "a": %s%s}\n{}\n' % (b"[" * depth, b"]" * depth))
     with pytest.raises(PartDamaged):
-        list(ndjson_parts.read(path))
+        list(ndjson.read(path))
 
 
 def test_a_head_that_names_very_many_parts_takes_no_longer(artifact: Path, tmp_path: Path) -> None:
@@ -278,7 +276,7 @@ def test_a_folder_of_another_artifact_or_without_ledgers_is_declined(
     [
         ["--validate", "--requests", "A"],
         ["--validate", "--shard-size", "2"],
-        ["--kernel", "fast", "--requests", "A"],
+        ["--pin", 64 * "0", "--requests", "A"],
         [],
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tcc as library
-from tcc.progress import compile_text
+from tcc.screen import compiling_line as compile_text
 from tests.cli.conftest import Tcc
 
 TEXT = """grammar g version "1"

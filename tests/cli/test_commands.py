@@ -331,6 +331,26 @@ def test_every_mode_writes_a_ledger_that_validates(
     assert (run.code == 0) == found.json["claim_upheld"]
 
 
+def test_pam_values_rank_the_plans_and_claim_nothing(
+    tcc: Tcc, artifact: Path, tmp_path: Path
+) -> None:
+    asked = ("run", artifact, "--seed", "44" * 32, "--top", 3)
+    ledgers = [tmp_path / "plain", tmp_path / "pam"]
+    plain = tcc(*asked, "--json", "--ledger", ledgers[0]).json
+    ranked = tcc(*asked, "--json", "--pam", "--ledger", ledgers[1]).json
+    assert ranked["pam_claim"] == "NoCert"
+    assert sorted(plan["pam"]["rank"] for plan in ranked["plans"]) == [1, 2, 3]
+    values = [float(plan["pam"]["value"]) for plan in ranked["plans"]]
+    by = sorted(ranked["plans"], key=lambda plan: plan["pam"]["rank"])
+    assert [float(plan["pam"]["value"]) for plan in by] == sorted(values, reverse=True)
+    bare = [{name: plan[name] for name in plan if name != "pam"} for plan in ranked["plans"]]
+    assert bare == plain["plans"]
+    assert (ranked["claim_type"], "pam_claim" in plain) == (plain["claim_type"], False)
+    told = tcc(*asked, "--pam").out
+    assert told.count("PaM ") == 3 and "rank 1: NoCert" in told
+    assert "PaM" not in tcc(*asked).out
+
+
 def test_the_opening_binds_settings_before_beacon_and_nonce(
     tcc: Tcc, artifact: Path, tmp_path: Path
 ) -> None:

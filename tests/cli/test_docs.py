@@ -21,7 +21,7 @@ from tcc.main import COMMANDS
 from tcc_compiler.language.catalogue import CATALOGUE
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
-from tcc_runtime.asking.quote_book import read_quotes
+from tcc_runtime.pricing.quotes import read_quotes
 from tests.cli.conftest import Tcc
 from tests.langchain.world import SAID, Scripted
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 import tcc as library
-from tcc.unified import unified
+from tcc.commands.fmt_command import unified
 from tests.cli.conftest import GRAMMARS, Tcc
-from tests.doubling import doubles
 from tests.runtime.test_outputs import NOT_FILES, put
+from tests.scaling.measure import MOST, growth
 
 ROUGH = 'grammar  g version "1" # mine\r\ntool a plan=a|a a # end'
 SMOOTH = 'grammar g version "1"  # mine\n\ntool a\n\nplan = a | a a  # end\n'
@@ -152,7 +152,7 @@ def test_a_full_disk_is_said_and_the_others_are_written(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         path.write_bytes(data)
 
-    monkeypatch.setattr("tcc.layouts.write_whole", write)
+    monkeypatch.setattr("tcc.commands.fmt_command.write_whole", write)
     ended = tcc("fmt", rough, other)
     assert ended.code == 2 and f"cannot write {rough}: No space left" in ended.err
     assert other.read_text() == SMOOTH
@@ -211,7 +211,7 @@ def test_a_difference_takes_time_as_its_texts_do() -> None:
         old = "".join(f"{'x' * (i % 7 + 1)} \n\n" for i in range(n))
         return lambda: unified(old, old.replace(" ", "").replace("\n\n", "\n"), "x")
 
-    doubles(work, 5_000)
+    assert growth(work, 60) < MOST
 
 
 def test_the_library_lays_out_a_text() -> None:

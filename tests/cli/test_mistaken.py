@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -109,8 +111,19 @@ def test_a_count_of_nothing_is_bad_usage(tcc, kinds, told: str) -> None:
     assert ended.code == 2 and "0 is not in the range x>=1" in ended.err
 
 
-def test_nothing_says_that_it_can_be_had_from_an_index() -> None:
-    for folder in ("docs", "cli", "runtime", "experiments", "compiler", "certs"):
+def test_every_hint_at_an_extra_is_right_for_an_installed_wheel() -> None:
+    # `pip install 'tcc[mcp]'` adds the extra to the tcc that is installed, from wherever that is.
+    # Nothing says that tcc itself can be had from an index by its name.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = set(project["optional-dependencies"])
+    hinted = set()
+    for folder in ("docs", "cli", "runtime", "experiments", "compiler", "certs", "editors"):
         for path in sorted((ROOT / folder).rglob("*.*")):
             if path.suffix in {".md", ".py"}:
-                assert "tcc[" not in path.read_text("utf-8"), path
+                text = path.read_text("utf-8")
+                told = set(re.findall(r"(?<![\w.])tcc\[([a-z]+)\]", text))
+                assert told <= extras, path
+                assert not re.search(r"\.\[[a-z]+\]'?`?\s+from a checkout", text), path
+                assert not re.search(r"pip install '?tcc(?![\w\[-])", text), path
+                hinted |= told
+    assert hinted >= {"adapters", "dask", "experiments", "langgraph", "lsp", "mcp", "sign"}

@@ -18,13 +18,13 @@ import tcc as library
 from tcc import requests
 from tcc.commands.compile_command import command as compile_command
 from tcc.commands.run_command import command as run_command
-from tcc.keywords import OptionsByName, SettingsByName
-from tcc.options import COMPILING, flag
-from tcc.run_options import RUNNING
+from tcc.compilation import OptionsByName
+from tcc.options import COMPILING, flag, running
+from tcc.searching import SettingsByName
 from tcc_compiler.options import Options
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.terms.settings import TABLE, Settings
-from tcc_runtime.terms.table import Option
+from tcc_runtime.settings.settings import TABLE, Settings
+from tcc_runtime.settings.table import Option
 from tests.cli.conftest import Tcc
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +53,7 @@ def test_the_keywords_of_a_compilation_are_the_fields_of_its_options() -> None:
 
 @pytest.mark.parametrize(
     ("command", "table"),
-    [(run_command, RUNNING), (run_command, COMPILING), (compile_command, COMPILING)],
+    [(run_command, running()), (run_command, COMPILING), (compile_command, COMPILING)],
     ids=["run", "run of a grammar", "compile"],
 )
 def test_the_options_of_a_command_are_the_rows_of_the_table(

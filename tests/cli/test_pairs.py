@@ -17,11 +17,11 @@ from langchain_core.tools import BaseTool, tool
 
 import tcc as library
 from tcc.langchain import build_graph, guard
-from tcc_runtime.adapters.folder import folder_id
-from tcc_runtime.adapters.registry import read_registry
-from tcc_runtime.asking.quotes import point
-from tcc_runtime.gate.handed import adapters_in, atoms_in
+from tcc_runtime.adapters.registry import folder_id, read_registry
+from tcc_runtime.gate.budget import adapters_in, atoms_in
+from tcc_runtime.pricing.quotes import point
 from tcc_runtime.resume import resume
+from tests.mcp.speaking import Relayed
 from tests.runtime.adapters import entry, folder, registry
 
 SEED = bytes(range(32))
@@ -211,6 +211,32 @@ def test_guarded_tools_with_a_pair_validate(
     found = given.validated()
     assert found.claim_type == ("Conformant" if door == "build_graph" else "ConformantPrefix")
     assert made and set(made) <= {"probe", "quote"}
+
+
+FIND = {"name": "find", "inputSchema": {"type": "object", "properties": {}}}
+BUDGETED = frozenset(("account", "adapters", "atoms", "budget", "margin"))
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=_named)
+def test_a_relay_with_a_pair_validates(tmp_path: Path, pair: frozenset[str]) -> None:
+    """What a relay is given stands in the session that it takes up: it has no options for it."""
+    given = Given(tmp_path, pair)
+    given.ledger = tmp_path / "s.ledger"
+    with given.gate() as gate:
+        if pair & BUDGETED:
+            given.budget(gate)
+        if "after" in pair:
+            with gate.call("find") as permit:
+                permit.done()
+    for _ in range(2 if "resume" in pair else 1):
+        with Relayed(tmp_path, given.path, env={"TOOLS": json.dumps([FIND])}) as relay:
+            relay.greet()
+            answer = relay.call("find")
+    if "account" in pair:  # a relay has no hand on the account that the session draws from
+        assert answer["structuredContent"]["code"] == "R205"
+        assert "R205: find: account: " in answer["content"][0]["text"]
+    assert len(relay.executed) == (0 if "account" in pair else 2 if "resume" in pair else 1)
+    given.validated()
 
 
 BATCH = {

@@ -66,7 +66,7 @@ def test_of_a_relaxed_artifact_the_true_plans_alone(tcc: Tcc, tmp_path: Path) ->
 def test_what_cannot_be_unfolded_is_declined(
     tcc: Tcc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tcc_runtime.questions import graph
+    from tcc_runtime.analysis import graph
 
     source, made = tmp_path / "g.tcg", tmp_path / "g.tcca"
     source.write_text(TEXT + "require a before b")

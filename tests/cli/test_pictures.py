@@ -19,13 +19,18 @@ import pytest
 
 import tcc as library
 from tcc.graphs.unrolling import unroll
-from tcc.pictures.drawn import FORMATS, drawn
-from tcc.pictures.layers import layered
-from tcc.pictures.of_artifact import MOST_ARROWS, picture_of
-from tcc.pictures.of_prefixes import picture_of_prefixes
-from tcc.pictures.ordering import crossings, ordered
-from tcc.pictures.picture import MOST_CALLS, MOST_CELLS, Picture, cells, short
-from tcc.pictures.placing import placed
+from tcc.pictures.formats import FORMATS, drawn
+from tcc.pictures.layout import crossings, layered, ordered, placed
+from tcc.pictures.picture import (
+    MOST_ARROWS,
+    MOST_CALLS,
+    MOST_CELLS,
+    Picture,
+    cells,
+    picture_of,
+    picture_of_prefixes,
+    short,
+)
 from tests.cli.conftest import GRAMMARS, Tcc
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -202,7 +207,7 @@ def test_a_page_loads_nothing_and_runs_one_script() -> None:
 
 def test_what_is_drawn_and_written_is_the_same_whatever_the_hash_seed() -> None:
     code = (
-        "from tcc.graphs.formats import FORMATS as GRAPHS, graph_text\n"
+        "from tcc.graphs.graph import FORMATS as GRAPHS, graph_text\n"
         "from tests.cli.test_pictures import FORMATS, drawn, hostile_graph, pictures\n"
         "artifact = hostile_graph()\n"
         "for picture in pictures(artifact):\n"

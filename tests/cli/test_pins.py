@@ -251,12 +251,25 @@ def test_a_source_that_says_another_thing_is_a_finding(
     )
     before = (made / "tcc.lock").read_bytes()
     again = tcc("pin", "g.tcca", "--json")
-    if said.startswith("it "):  # there is none to be held to
-        assert again.code == 1 and again.json["diagnostics"][0]["code"] == "TCC845"
-        assert (made / "tcc.lock").read_bytes() == before
-    else:  # pinned again, and still not of this source
-        assert again.code == 0 and "TCC845" in again.err
-        assert codes(tcc("check", "--locked", "--json").json) == [("TCC845", "g.tcg")]
+    [refused] = again.json["diagnostics"]
+    assert (again.code, refused["code"], refused["file"]) == (1, "TCC845", "g.tcg")
+    assert said in refused["message"] and "--no-source" in again.err
+    assert (made / "tcc.lock").read_bytes() == before
+    assert tcc("pin", "g.tcca", "--no-source").code == 0  # who says so pins it without
+    assert "source" not in pin_of(made)
+
+
+def test_one_source_that_differs_keeps_all_from_being_pinned(tcc: Tcc, made: Path) -> None:
+    (made / "h.tcg").write_text(SOURCE)
+    assert tcc("compile", "h.tcg", "-o", "h.tcca").code == 0
+    (made / "g.tcg").write_text(TIGHT)
+    for lock in ("tcc.lock", "new.lock"):
+        before = (made / lock).read_bytes() if (made / lock).exists() else None
+        for names in (("h.tcca", "g.tcca"), ("g.tcca", "h.tcca")):
+            ended = tcc("pin", *names, "--lock", lock, "--output-format", "github")
+            assert ended.code == 1 and ended.out.startswith("::error file=g.tcg,title=TCC845::")
+        assert (made / lock).exists() is (before is not None)
+        assert before is None or (made / lock).read_bytes() == before
 
 
 def test_comments_and_layout_of_the_source_pass(tcc: Tcc, made: Path) -> None:

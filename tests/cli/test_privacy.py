@@ -174,7 +174,7 @@ def test_a_run_states_what_its_input_took(tcc: Tcc, artifact: Path, atoms: Path)
     assert found.json["privacy"]["eps_delta"] == ran.json["eps_delta"]
     assert "is asserted" in tcc("validate", ledger, "--artifact", artifact).out
     assert "of its atoms" in tcc("run", artifact, *told).out
-    assert tcc("validate", ledger, "--artifact", artifact, "--kernel", "fast").code == 0
+    assert tcc("validate", ledger, "--artifact", artifact).code == 0
 
 
 def test_without_atoms_nothing_is_said_of_privacy(tcc: Tcc, artifact: Path) -> None:
@@ -273,18 +273,17 @@ def test_nodes_have_their_kappa_apart_from_the_verdict(
     told = ("--quotes", BOOK, "--seed", SEED, "--mode", "surrogate", "--inflate", "3")
     assert tcc("run", artifact, *told, "--ledger", ledger).code == 0
     plain = tcc("validate", ledger, "--artifact", artifact, "--json").json
-    for kernel in ("pure", "fast"):
-        asked = ("--nodes", nodes, "--kernel", kernel, "--json")
-        assert tcc("validate", ledger, "--artifact", artifact, *asked).json == plain
-        rows = [json.loads(line) for line in nodes.read_text().splitlines()]
-        assert len(rows) == plain["checked"]["nodes"]
-        assert all(row["diagnostic"] is True for row in rows)
-        assert sum(float(row["kappa"]) < 0 for row in rows) == plain["kappa"]["tightened"]
-        mean = sum(float(row["kappa"]) for row in rows) / len(rows)
-        assert mean == pytest.approx(float(plain["kappa"]["mean"]), abs=1e-9)
-        for row in rows:
-            due = float(row["key_raw"]) + float(row["kappa"])
-            assert float(row["key_tight"]) == pytest.approx(due, abs=1e-9)
+    asked = ("--nodes", nodes, "--json")
+    assert tcc("validate", ledger, "--artifact", artifact, *asked).json == plain
+    rows = [json.loads(line) for line in nodes.read_text().splitlines()]
+    assert len(rows) == plain["checked"]["nodes"]
+    assert all(row["diagnostic"] is True for row in rows)
+    assert sum(float(row["kappa"]) < 0 for row in rows) == plain["kappa"]["tightened"]
+    mean = sum(float(row["kappa"]) for row in rows) / len(rows)
+    assert mean == pytest.approx(float(plain["kappa"]["mean"]), abs=1e-9)
+    for row in rows:
+        due = float(row["key_raw"]) + float(row["kappa"])
+        assert float(row["key_tight"]) == pytest.approx(due, abs=1e-9)
     pushed = [json.loads(line) for line in ledger.read_text().splitlines()]
     keys = [(r["node_id"], r["key_raw"]) for r in pushed if r["kind"] == "node"]
     assert [(row["node_id"], row["key_raw"]) for row in rows] == keys

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tcc as library
-from tcc_runtime.asking.quotes import between, point
+from tcc_runtime.pricing.quotes import between, point
 
 GRAMMARS = Path(__file__).parents[2] / "grammars"
 GRAMMAR, BOOK = GRAMMARS / "research.tcg", GRAMMARS / "research.quotes.json"

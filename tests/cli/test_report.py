@@ -17,8 +17,8 @@ import pytest
 
 import tcc as library
 from tcc.pages import build
-from tcc.pages.frame import policy
-from tcc.pages.reading import Changed, records
+from tcc.pages.markup import policy
+from tcc.pages.records import Changed, records
 from tcc_certs.formats.ledger import FIRST_HEAD, seal
 from tests.cli.conftest import Ended, Tcc
 from tests.cli.test_session import GRAMMAR as SHOP

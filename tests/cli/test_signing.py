@@ -20,8 +20,18 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 import tcc as library
-from tcc.signing.envelope import MOST_BYTES, SigningError, pae, read_envelope, write_envelope
-from tcc.signing.keys import check_signature, keyid_of, private_key, public_key, signed
+from tcc.signing.envelope import (
+    MOST_BYTES,
+    SigningError,
+    check_signature,
+    keyid_of,
+    pae,
+    private_key,
+    public_key,
+    read_envelope,
+    signed,
+    write_envelope,
+)
 from tcc.signing.statement import PREDICATE_TYPE, read_statement
 from tests.cli.conftest import Tcc
 
@@ -519,4 +529,4 @@ def test_without_the_extra_it_is_named(artifact: Path) -> None:
         f"main(['sign', {str(artifact)!r}, '--key', {str(artifact)!r}])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and "pip install '.[sign]' from a checkout" in done.stderr
+    assert done.returncode == 2 and "pip install 'tcc[sign]'" in done.stderr

@@ -12,7 +12,7 @@ import tcc as library
 from tcc import codes
 from tcc_certs.errors import Code
 from tcc_compiler.language.catalogue import CATALOGUE
-from tcc_experiments.pipeline import codes as pipeline
+from tcc_experiments.pipeline import errors as pipeline
 from tests.cli.conftest import Tcc
 
 
@@ -61,17 +61,22 @@ def test_every_code_of_the_kernel_has_a_text_of_its_own(tcc: Tcc) -> None:
 
 
 def test_every_code_of_the_pipeline_has_a_text_and_is_no_other_code(tcc: Tcc) -> None:
-    assert list(pipeline.TEXTS) == list(pipeline.Code)
-    assert not {code.value for code in pipeline.Code} & {*CATALOGUE, *(c.value for c in Code)}
-    assert {code.value[0] for code in pipeline.Code}.isdisjoint(code.value[0] for code in Code)
-    for code in pipeline.Code:
+    assert list(pipeline.TEXTS) == list(pipeline.PipelineCode)
+    assert not {code.value for code in pipeline.PipelineCode} & {
+        *CATALOGUE,
+        *(c.value for c in Code),
+    }
+    assert {code.value[0] for code in pipeline.PipelineCode}.isdisjoint(
+        code.value[0] for code in Code
+    )
+    for code in pipeline.PipelineCode:
         assert pipeline.TEXTS[code] in tcc("explain", code.value.lower()).out
 
 
 @pytest.mark.parametrize("arguments", [(), ("--list",)])
 def test_explain_lists_all_codes(tcc: Tcc, arguments: tuple[str, ...]) -> None:
     listed = [line.split()[0] for line in tcc("explain", *arguments).out.splitlines()]
-    assert listed == [*CATALOGUE, *(code.value for code in (*Code, *pipeline.Code))]
+    assert listed == [*CATALOGUE, *(code.value for code in (*Code, *pipeline.PipelineCode))]
     found = tcc("explain", *arguments, "--json").json["codes"]
     assert [item["code"] for item in found] == listed
 

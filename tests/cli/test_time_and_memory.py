@@ -14,9 +14,9 @@ import tcc as library
 import tcc.commands.diff_command as tcc_commands_diff
 from tcc.linting import _Linting
 from tcc_certs.errors import Rejected
-from tcc_runtime.questions import difference
-from tcc_runtime.questions.difference import only_in
-from tcc_runtime.questions.graph import graph_of
+from tcc_runtime.analysis import difference
+from tcc_runtime.analysis.difference import only_in
+from tcc_runtime.analysis.graph import graph_of
 from tests.cli.conftest import Tcc
 
 # Limits that count apart from each other: the states are their product.

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tcc.exits import CLEAN, DECLINED, FINDINGS
+from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc.watching import EVERY, See, watch
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file

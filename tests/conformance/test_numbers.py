@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, format_q64
-from tcc_experiments.q64 import q64_of
+from tcc_experiments.evidence import q64_of
 from tcc_runtime.ledger.lines import q64_text
 
 # 2^-64 is 5.42e-20: neighbours differ in the 20th digit.

@@ -17,13 +17,11 @@ from tcc_runtime.artifact.load import load
 from tcc_runtime.artifact.plans import plans_by_depth
 from tcc_runtime.item import ORDER
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
-from tcc_runtime.races.anchored import Anchored
-from tcc_runtime.races.coupled import Coupled
+from tcc_runtime.ledger.sinks import MemorySink
+from tcc_runtime.races.coupled import Anchored, Coupled, Rest
 from tcc_runtime.races.race import Uniforms
-from tcc_runtime.races.rest import Rest
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.oracle.build import build as build_from_plans
 from tests.runtime.engines import Precision, all_leaves, prefix, race_over
 from tests.runtime.graphs import VEC_PLANS, build, vec_core, vec_rows
@@ -120,7 +118,7 @@ def test_every_leaf_value_of_the_rest_race_in_integers_of_fixed_size(case):
 @pytest.mark.parametrize("case", REST, ids=name)
 def test_the_search_of_the_rest_race_finds_the_best_leaves_in_order(case, top):
     told = {"race": "rest", "inflate": case["inflate"], "top": top}
-    artifact, sink = opened(case), Memory()
+    artifact, sink = opened(case), MemorySink()
     recorder = Recorder(sink, started_ms=7)
     run = search(
         artifact,

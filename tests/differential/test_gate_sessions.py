@@ -1,8 +1,8 @@
 """The gate against brute force, the reference writer and the validator, over random sessions.
 
 What the gate allows is what every resolution of the unknown outcomes allows; what it writes is,
-record by record, what a plain writer writes; and the validator, who shares no code with it, finds
-nothing in it.
+record by record, what a plain writer writes; and the validator, which runs the gate's own machine,
+finds nothing in it.
 """
 
 from __future__ import annotations

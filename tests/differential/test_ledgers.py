@@ -17,9 +17,9 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.search import QUICKEST, Engine, search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.oracle.build import build
 from tests.oracle.cores import random_core
 from tests.oracle.plans import plans
@@ -33,7 +33,7 @@ STARTED = 1_700_000_000_000
 def runtime_ledger(
     artifact: Artifact, *, withhold: bool = False, engine: Engine = QUICKEST, **told: Any
 ) -> bytes:
-    sink = Memory()
+    sink = MemorySink()
     search(
         artifact,
         Settings(**{"race": "coupled", **told}),
@@ -153,7 +153,7 @@ def test_a_withheld_seed_leaves_a_ledger_that_is_valid_with_it():
 
 def test_a_run_that_is_interrupted_is_valid_and_claims_nothing():
     loaded = load(_small_bytes())
-    sink = Memory()
+    sink = MemorySink()
     recorder = Recorder(sink, started_ms=STARTED)
     search(
         loaded,
@@ -167,7 +167,7 @@ def test_a_run_that_is_interrupted_is_valid_and_claims_nothing():
 
 def test_a_run_out_of_time_is_valid_and_claims_nothing():
     ticks = iter(range(10**6))
-    sink = Memory()
+    sink = MemorySink()
     told = Settings(seed=bytes(32), race="coupled", top=9, max_seconds=3)
     recorder = Recorder(sink, started_ms=STARTED)
     search(load(_small_bytes()), told, recorder, clock=lambda: next(ticks))

@@ -18,13 +18,13 @@ from math import exp
 import pytest
 
 from tcc_certs.kernel import check
-from tcc_experiments.q64 import q64_of
+from tcc_experiments.evidence import q64_of
 from tcc_runtime.artifact.load import load
-from tcc_runtime.asking.quotes import Answer
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import HashOnly
+from tcc_runtime.pricing.quotes import Answer
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.oracle.cores import depth, letters, make_core
 from tests.oracle_ledger.brute import leaf_values
 from tests.runtime.engines import prefix

@@ -13,7 +13,7 @@ import pytest
 
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
-from tcc_runtime.guards import Counts, counts_of
+from tcc_runtime.guards import CountKind, counts_of
 from tcc_runtime.search import Engine
 from tests.differential.test_ledgers import STARTED, drawn, runtime_ledger
 from tests.oracle_ledger.falling import counts_fall
@@ -33,7 +33,7 @@ def fires(most):
     """The run's guard, likewise."""
 
     def counts(state):
-        return Counts.NONE if state.count.bit_length() <= most else counts_of(state)
+        return CountKind.NONE if state.count.bit_length() <= most else counts_of(state)
 
     return counts
 

@@ -17,11 +17,11 @@ from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger import lines
 from tcc_runtime.ledger import steps as rendering
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import LedgerFile, Memory
+from tcc_runtime.ledger.sinks import LedgerFile, MemorySink
 from tcc_runtime.numbers.ladder import fits
 from tcc_runtime.resume import resume
 from tcc_runtime.search import QUICKEST, Engine, search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.differential.test_runtime_modes import case
 from tests.oracle.cores import call, depth, make_core
 from tests.runtime.engines import MPFR, RECORDED, UNRECORDED
@@ -59,7 +59,7 @@ LITERAL = {"race": "literal", "mode": "surrogate"}
 
 def written(artifact, engine=QUICKEST, follow=None, clock=lambda: 0.0, quoter=None, **told):
     """The ledger, the result, and what a follower is told."""
-    sink, seen = Memory(), []
+    sink, seen = MemorySink(), []
     recorder = Recorder(sink, started_ms=1_700_000_000_000)
     note = noting(seen, follow)
     run = search(artifact, Settings(**told), recorder, note, clock, quoter, engine)
@@ -266,7 +266,7 @@ def test_a_follower_that_fails_leaves_what_was_done(engine):
         if progress.expansions == 5:
             raise ZeroDivisionError
 
-    sink, recorder = Memory(), None
+    sink, recorder = MemorySink(), None
     recorder = Recorder(sink, started_ms=1_700_000_000_000)
     with pytest.raises(ZeroDivisionError):
         search(deep(), Settings(seed=bytes(32)), recorder, fail, engine=engine)

@@ -10,12 +10,12 @@ import pytest
 from blake3 import blake3
 
 from tcc_certs.replay import validate
-from tcc_experiments.q64 import q64_of
-from tcc_runtime.guards import Counts, counts_of
+from tcc_experiments.evidence import q64_of
+from tcc_runtime.guards import CountKind, counts_of
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.search import QUICKEST, Engine, search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.differential.tree_oracle import Oracle, Tree
 from tests.oracle_ledger.falling import counts_fall
 from tests.runtime.graphs import free_core, named_rows, opened, random_network, random_rows
@@ -54,7 +54,7 @@ def case(number: int, kind: str, tilt: int, inflate: str = "1"):
 
 def recorded(artifact, engine=QUICKEST, **told):
     """A run that the validator passes, and its records."""
-    sink = Memory()
+    sink = MemorySink()
     settings = Settings(**{"race": "coupled", **told})
     run = search(artifact, settings, Recorder(sink, started_ms=7), engine=engine)
     ledger = bytes(sink.data)
@@ -213,7 +213,7 @@ def test_a_run_that_comes_down_to_fallback_has_its_values(number, monkeypatch):
         for bits in sorted(widths):
 
             def counts(state, bits=bits):
-                return Counts.NONE if state.count.bit_length() > bits else counts_of(state)
+                return CountKind.NONE if state.count.bit_length() > bits else counts_of(state)
 
             counts_fall(monkeypatch, lambda wide, bits=bits: wide > bits)
             run, records = recorded(artifact, Engine(counts=counts), seed=seed, top=2, **told)

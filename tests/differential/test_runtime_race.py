@@ -8,13 +8,13 @@ from functools import lru_cache
 
 import pytest
 
-from tcc_experiments.q64 import q64_of
+from tcc_experiments.evidence import q64_of
 from tcc_runtime.artifact.load import load
 from tcc_runtime.artifact.plans import enumerate_plans
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.differential.runtime_oracle import Grammar, Oracle
 from tests.runtime.graphs import build, free_core, random_rows
 
@@ -58,7 +58,7 @@ def test_every_published_number_is_the_oracles(number, tilt):
     for salt in range(SEEDS_EACH):
         seed = seed_of(1000 * number + salt)
         due = Oracle(grammar, seed).result
-        ledger = Memory()
+        ledger = MemorySink()
         run = search(
             artifact, Settings(seed=seed, race="coupled", top=10**6), Recorder(ledger, started_ms=7)
         )

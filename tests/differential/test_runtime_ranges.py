@@ -11,9 +11,9 @@ import pytest
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.runtime.ranged import Unreliable, ranged_artifact, ranged_settings
 
 STARTED = 1_700_000_000_000
@@ -22,7 +22,7 @@ RUNS = 70
 
 def recorded(data: bytes, quoter, withhold: bool = False, **told):
     """A run and its ledger."""
-    sink, settings = Memory(), Settings(**{"seed": bytes(32), **told})
+    sink, settings = MemorySink(), Settings(**{"seed": bytes(32), **told})
     recorder = Recorder(sink, started_ms=STARTED, withhold=withhold)
     run = search(load(data), settings, recorder, quoter=quoter)
     return run, bytes(sink.data)

@@ -10,14 +10,14 @@ import pytest
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.runtime.graphs import build, free_core, random_rows
 
 
 def recorded(data: bytes, salt: int = 0, on_expand=None, recorder=None, **settings):
-    ledger = Memory()
+    ledger = MemorySink()
     seed = salt.to_bytes(32, "big")
     run = search(
         load(data),

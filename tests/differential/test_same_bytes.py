@@ -42,11 +42,11 @@ from tcc_compiler.pipeline import compile_file
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.settings.settings import Settings
+from tcc_runtime.ledger.sinks import MemorySink
 for name in sys.argv[1:]:
     data = compile_file(Path(name), Options(tilt=4)).artifact
-    sink = Memory()
+    sink = MemorySink()
     for race in ("coupled", "rest"):
         settings = Settings(seed=bytes(32), race=race, top=4)
         search(load(data), settings, Recorder(sink, started_ms=1))

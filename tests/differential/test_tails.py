@@ -17,16 +17,16 @@ from tcc_certs.errors import Rejected
 from tcc_certs.formats.fixed import Q64_MIN
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate
+from tcc_certs.replay.closing import _fewest, tail_steps
+from tcc_certs.replay.closing import tail_lse as validators
 from tcc_certs.replay.language import read_language
-from tcc_certs.replay.tail import _fewest, tail_steps
-from tcc_certs.replay.tail import tail_lse as validators
 from tcc_runtime.artifact.cuts import cut_of
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.numbers.tail import tail_lse
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.differential.test_runtime_modes import q64
 from tests.runtime.graphs import build, free_core, plan_rows, random_network, random_rows
 
@@ -147,7 +147,7 @@ def test_a_cut_run_over_extreme_costs_is_valid_and_claims_the_tail_or_nothing(pa
 
 
 def recorded(artifact: Artifact, **told):
-    sink = Memory()
+    sink = MemorySink()
     settings = Settings(seed=bytes(32), **told)
     return search(artifact, settings, Recorder(sink, started_ms=7)), bytes(sink.data)
 

@@ -22,9 +22,9 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.session import validate
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import ResumeError
-from tcc_runtime.gate.following import Follower
 from tcc_runtime.gate.journal import News
 from tcc_runtime.gate.policy import Policy, policy_of
+from tcc_runtime.gate.session import Follower
 from tests.forgery.test_session_forgeries import Records, mutants
 from tests.oracle.build import build
 from tests.oracle_session.desk import desk, desk_core, desk_plans
@@ -193,7 +193,7 @@ def test_no_late_outcome_is_taken_that_no_validator_goes_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The gate refuses a late outcome exactly where the ledger with its record is declined."""
-    for module in ("tcc_certs.session.history", "tcc_runtime.gate.changing"):
+    for module in ("tcc_certs.session.course", "tcc_runtime.gate.changes"):
         monkeypatch.setattr(f"{module}.MAX_REFOLDED", 4)
     artifact = tcc.compile_text('grammar g version "1"\ntool a\nplan = any{0,60}\n')
     refused = [_declined(random.Random(seed), artifact, tmp_path / f"{seed}") for seed in range(5)]

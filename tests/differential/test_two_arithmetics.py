@@ -17,12 +17,11 @@ import pytest
 from tcc_certs.formats.fixed import format_q64
 from tcc_certs.formats.hashes import blake
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.replay.constraints import Constraints
-from tcc_certs.replay.coupled import Coupled as Definition
-from tcc_certs.replay.language import Language, read_language
-from tcc_certs.replay.left import Listing
-from tcc_certs.replay.root import root_of
+from tcc_certs.replay.children import Listing
+from tcc_certs.replay.language import Language, read_language, root_of
+from tcc_certs.replay.races import Coupled as Definition
 from tcc_certs.replay.tree import Node, below, child_digest, root_node, slots
+from tcc_certs.statements import Constraints
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.item import ORDER, VIEW, WON, WORD, Item
 from tcc_runtime.races.race import Race

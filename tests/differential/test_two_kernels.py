@@ -20,10 +20,10 @@ from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.container import write_container
 from tcc_certs.rules.calls import check_calls
 from tcc_certs.rules.counts import round_up
-from tcc_runtime.fastcheck import counts, digests, rounded
+from tcc_runtime.fastcheck import counts
 from tcc_runtime.fastcheck import kernel as fast
 from tcc_runtime.fastcheck import spans as room
-from tcc_runtime.fastcheck.rounded import Rounded
+from tcc_runtime.fastcheck.counts import Rounded
 from tcc_runtime.fastcheck.spans import column
 from tests.campaigns import seeds
 from tests.certs.rules.test_minimal import _digest, automaton
@@ -90,7 +90,7 @@ def test_a_valid_artifact_of_any_kind_is_shown_without_being_handed_over(
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_long_messages_have_the_same_digests(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(digests, "_LONG", 0)
+    monkeypatch.setattr(fast, "_LONG", 0)
     assert shown(KINDS[kind])
 
 
@@ -334,9 +334,9 @@ def test_states_in_and_out_of_order_are_told_apart(swap: bool) -> None:
 
 def test_a_pin_and_a_broken_column_are_refused_by_both() -> None:
     data = bytearray(example())
-    for kernel in (pure, fast):
+    for one in (pure, fast):
         with pytest.raises(Rejected, match="P101"):
-            kernel.check(bytes(data), pin="0" * 64)
+            one.check(bytes(data), pin="0" * 64)
     data[-1] ^= 1
     assert verdict(fast, bytes(data)) == verdict(pure, bytes(data))
     assert verdict(pure, bytes(data))[0] == "M203"
@@ -408,10 +408,10 @@ def near(pair: tuple[int, int], bits: int) -> list[tuple[int, int]]:
     return [other for other in around if other != pair]
 
 
-def one(size: int) -> room.Span:
+def one(size: int) -> room.StateSpan:
     """A span of one state, of edges to all states before it, each by a call of its own."""
     every = np.arange(size)
-    return room.Span(
+    return room.StateSpan(
         first=size,
         last=size + 1,
         starts=np.array([0]),
@@ -426,11 +426,11 @@ def one(size: int) -> room.Span:
 @pytest.mark.parametrize("left", [0, 1, 2**32 - 1, 2**63, 2**64 - 1, 0x123456789ABCDEF0])
 @pytest.mark.parametrize("right", [0, 1, 2**32 + 1, 2**63 - 1, 2**64 - 1])
 def test_two_words_and_a_shift_are_what_integers_make_of_them(left: int, right: int) -> None:
-    high, low = rounded._product(np.array([left], np.uint64), np.array([right], np.uint64))
+    high, low = counts._product(np.array([left], np.uint64), np.array([right], np.uint64))
     assert int(high[0]) << 64 | int(low[0]) == left * right
     for lift in (*range(-200, 200), -(2**40), 2**40):
         exact = left * right << max(0, min(lift, 300) + 64) >> max(0, min(300, -lift - 64))
-        parts = rounded._scaled(high, low, np.array([lift]))
+        parts = counts._scaled(high, low, np.array([lift]))
         assert parts[3] == (exact < 1 << 128), lift
         if parts[3]:
             assert int(parts[0][0]) << 64 | int(parts[1][0]) == exact, lift

@@ -292,7 +292,7 @@ def test_nothing_is_renamed_where_a_text_has_an_error_or_the_name_is_no_tool_and
     client: Client, file: Path
 ) -> None:
     uri = client.open(file.as_uri(), DESK + "rule broken = (\n")
-    with pytest.raises(JsonRpcException, match="has errors of syntax"):
+    with pytest.raises(JsonRpcException, match="has syntax errors"):
         renamed(client, uri, types.Position(line=1, character=6), "peek")
     client.change(uri, DESK)
     with pytest.raises(JsonRpcException, match="this is a parameter"):
@@ -470,6 +470,6 @@ def test_without_pygls_the_command_names_the_extra(tmp_path: Path) -> None:
     code = "import sys\nsys.modules['pygls'] = None\nfrom tcc.main import main\nmain(['lsp'])"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert "install the extra: pip install '.[lsp]' from a checkout" in ended.stderr
+    assert "install the extra: pip install 'tcc[lsp]'" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert "lsp" in COMMANDS

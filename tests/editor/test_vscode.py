@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tcc_certs.formats.names import RESERVED
-from tcc_compiler.language.syntax.place import _LOCAL
+from tcc_compiler.language.syntax.tokens import _LOCAL
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, OPENERS, PLACED, TYPES, UNITS
 
 FOLDER = Path(__file__).parents[2] / "editors" / "vscode"

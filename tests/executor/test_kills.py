@@ -12,7 +12,8 @@ import json
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ import pytest
 import tcc
 from tcc_certs.errors import Rejected
 from tcc_certs.session import validate
+from tcc_runtime.account import account as account_module
 from tcc_runtime.account.account import Account
-from tcc_runtime.errors import ResumeError
+from tcc_runtime.errors import BindingError, ResumeError
 from tcc_runtime.executor.execute import execute
-from tcc_runtime.gate import ledger_file
+from tcc_runtime.gate import journal
 from tests.gate.grammars import artifact, bytes_of
 
 GRAMMAR = """grammar desk version "1"
@@ -67,9 +69,9 @@ def killed(folder: Path, number: int, place: str) -> None:
     child = os.fork()
     if child == 0:  # pragma: no cover
         written = [0]
-        append = ledger_file.InFile.append
+        append = journal.InFile.append
 
-        def dying(self: ledger_file.InFile, body: bytes) -> None:
+        def dying(self: journal.InFile, body: bytes) -> None:
             written[0] += 1
             if written[0] == number and place == "before":
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -80,12 +82,43 @@ def killed(folder: Path, number: int, place: str) -> None:
             if written[0] == number:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        ledger_file.InFile.append = dying  # type: ignore[method-assign]
+        journal.InFile.append = dying  # type: ignore[method-assign]
         try:
             executed(folder)
         finally:
             os._exit(7)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def killed_at_transaction(folder: Path, number: int, place: str) -> bool:
+    """The same at a transaction of the account that writes; whether there are so many."""
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        begun = [0]
+        transaction = account_module.transaction
+
+        @contextmanager
+        def dying(*given: Any, reading: bool = False) -> Iterator[Any]:
+            begun[0] += not reading
+            due = begun[0] == number and not reading
+            if due and place == "before":
+                os.kill(os.getpid(), signal.SIGKILL)
+            with transaction(*given, reading=reading) as connection:
+                yield connection
+                if due and place == "uncommitted":
+                    os.kill(os.getpid(), signal.SIGKILL)
+            if due:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        account_module.transaction = dying  # type: ignore[assignment]
+        code = 7
+        try:
+            code = 0 if executed(folder).finished else 7
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, -signal.SIGKILL)
+    return code != 0
 
 
 def called(folder: Path) -> Counter[tuple[str, str]]:
@@ -112,16 +145,37 @@ def test_an_execution_is_killed_at_each_write(place: str, tmp_path: Path) -> Non
         killed(folder, number, place)
         ended = executed(folder, resolve=knowing(folder))
         assert ended.finished, (number, ended.reason)
-        found = validate((folder / "s").read_bytes(), bytes_of(artifact(GRAMMAR)), key=KEY)
-        assert (found.word, found.claim_type) == ("VALID", "Conformant"), (number, found.findings)
-        calls = called(folder)
-        assert sorted(calls.values()) == [1] * 5, (number, calls)
-        assert [made.outcome for made in ended.calls].count("done") == 5
-        with Account(folder / "account") as account:
-            sums = account.statement().sums
-        spent = ended.spent.price
-        assert sums.caps.left(sums.spent.plus(sums.held)).price >= 0
-        assert spent <= sums.spent.price + sums.held.price <= spent + 2, (number, sums)
+        _is_sound(folder, ended, number)
+
+
+def _is_sound(folder: Path, ended: Any, number: int) -> None:
+    found = validate((folder / "s").read_bytes(), bytes_of(artifact(GRAMMAR)), key=KEY)
+    assert (found.word, found.claim_type) == ("VALID", "Conformant"), (number, found.findings)
+    calls = called(folder)
+    assert sorted(calls.values()) == [1] * 5, (number, calls)
+    assert [made.outcome for made in ended.calls].count("done") == 5
+    with Account(folder / "account") as account:
+        sums = account.statement().sums
+    spent = ended.spent.price
+    assert sums.caps.left(sums.spent.plus(sums.held)).price >= 0
+    assert spent <= sums.spent.price + sums.held.price <= spent + 2, (number, sums)
+
+
+@pytest.mark.parametrize("place", ["before", "uncommitted", "after"])
+def test_an_execution_is_killed_at_each_transaction_of_its_account(
+    place: str, tmp_path: Path
+) -> None:
+    number = 0
+    while True:
+        number += 1
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        if not killed_at_transaction(folder, number, place):
+            break
+        ended = executed(folder, resolve=knowing(folder))
+        assert ended.finished, (number, ended.reason)
+        _is_sound(folder, ended, number)
+    assert number > 6  # two calls of a model: reserved, begun, settled
 
 
 def test_it_is_gone_on_with_by_nobody_else(tmp_path: Path) -> None:
@@ -142,6 +196,22 @@ def test_it_is_gone_on_with_by_nobody_else(tmp_path: Path) -> None:
         (tmp_path / "s").write_bytes(b"".join(forged))
         with pytest.raises((ResumeError, Rejected)):
             executed(tmp_path)
+
+
+def test_other_tools_go_on_only_where_they_can_make_every_call(tmp_path: Path) -> None:
+    killed(tmp_path, 6, "after")
+    before, done = (tmp_path / "s").read_bytes(), called(tmp_path)
+    without_model = {name: lambda **_: None for name in ("find", "check", "tell")}
+    without_model["answer"] = lambda: None  # type: ignore[assignment]
+    for tools in ({}, {"find": print}, without_model):
+        with (
+            tcc.Gate(artifact(GRAMMAR), ledger=tmp_path / "s", key=KEY, durable=False) as gate,
+            Account(tmp_path / "account") as account,
+            pytest.raises(BindingError),
+        ):
+            execute(tools=tools, gate=gate, account=account, price_cap=9)
+    assert (tmp_path / "s").read_bytes().startswith(before) and called(tmp_path) == done
+    assert executed(tmp_path, resolve=knowing(tmp_path)).finished
 
 
 def test_a_lease_that_expires_while_its_call_is_made_is_settled_once(tmp_path: Path) -> None:

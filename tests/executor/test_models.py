@@ -13,9 +13,9 @@ import pytest
 
 import tcc as library
 from tcc_certs.errors import Rejected
-from tcc_runtime.adapters.folder import folder_id
-from tcc_runtime.asking.quotes import Answer, Question, point
+from tcc_runtime.adapters.registry import folder_id
 from tcc_runtime.errors import BindingError, ResumeError, SettingsError
+from tcc_runtime.pricing.quotes import Answer, Question, point
 from tests.oracle_session.writer import KEY
 from tests.runtime.adapters import entry, folder, registry
 

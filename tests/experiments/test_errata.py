@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tcc_experiments.catalogue import EXPERIMENTS
+from tcc_experiments.runner import EXPERIMENTS
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")

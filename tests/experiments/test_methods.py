@@ -8,6 +8,7 @@ from math import exp, inf, isclose, log
 import pytest
 
 from tcc_experiments import baselines, soundness, stress
+from tcc_experiments.evidence import Trace
 from tcc_experiments.graphs import any_of, compiled, compiled_file, suite
 from tcc_experiments.intervals import (
     chi_square,
@@ -17,10 +18,9 @@ from tcc_experiments.intervals import (
     upper_limit,
 )
 from tcc_experiments.listing import Listing
-from tcc_experiments.seeds import seed_of
-from tcc_experiments.tracing import Trace
+from tcc_experiments.model import seed_of
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 
 @pytest.fixture(scope="module")

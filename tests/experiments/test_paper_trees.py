@@ -11,6 +11,7 @@ import pytest
 from tcc_experiments import fallback, suites
 from tcc_experiments.graphs import suite
 from tcc_experiments.listing import Listing
+from tcc_experiments.model import random_of, seed_of
 from tcc_experiments.paper_trees import (
     BOUNDS,
     REALISED,
@@ -31,9 +32,8 @@ from tcc_experiments.paper_trees import (
     search,
     words,
 )
-from tcc_experiments.seeds import random_of, seed_of
 from tcc_runtime.search import search as run
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 
 def random_shape(rng: random.Random) -> Shape:

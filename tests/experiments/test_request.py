@@ -12,9 +12,8 @@ import pytest
 
 from tcc_certs.errors import Rejected
 from tcc_experiments import digits, request
-from tcc_experiments.seeds import random_of
-from tcc_runtime.adapters.folder import folder_id
-from tcc_runtime.adapters.registry import read_registry
+from tcc_experiments.model import random_of
+from tcc_runtime.adapters.registry import folder_id, read_registry
 
 # Of the weights, on any machine.
 IDENTITY = "fcbe2c1829c46f8d6d7c647f6b3c2118a1cf7652f1a5c985131726f9576b4fd4"

@@ -19,13 +19,12 @@ import pytest
 
 from tcc import validate
 from tcc.main import main
-from tcc_experiments.catalogue import EXPERIMENTS
 from tcc_experiments.evidence import NotShown
-from tcc_experiments.model import Conclusion, Part, Row, Size, Table
+from tcc_experiments.model import Conclusion, Part, ResultTable, Row, Size
 from tcc_experiments.pareto import PRICES
 from tcc_experiments.results import csv_text, differing, page, sections
-from tcc_experiments.runner import Store, run
-from tcc_runtime.ledger.sinks import Memory
+from tcc_experiments.runner import EXPERIMENTS, Store, run
+from tcc_runtime.ledger.sinks import MemorySink
 from tests.cli.documents import check_document
 
 TRUNCATION = EXPERIMENTS["truncation"]
@@ -90,7 +89,7 @@ def test_without_matplotlib_the_message_says_what_to_do(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert told("experiments", "truncation", "--quick", "--out", tmp_path) == 2
     message = capsys.readouterr().err
-    assert "pip install '.[experiments]'" in message and "--no-figures" in message
+    assert "pip install 'tcc[experiments]'" in message and "--no-figures" in message
     assert not list(tmp_path.iterdir())
     arguments = ("truncation", "--quick", "--no-figures", "--processes", 1, "--out", tmp_path)
     assert told("experiments", *arguments) == 0
@@ -148,7 +147,7 @@ def test_a_label_of_the_paper_is_a_name(
     assert [one["name"] for one in listed(capsys, label, name)] == [name]
 
 
-TIMED = Table(
+TIMED = ResultTable(
     name="t",
     caption="",
     rows=[
@@ -336,8 +335,8 @@ SMALL: Part = {
 def test_a_run_whose_ledger_does_not_validate_ends_the_experiment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = Memory.write
-    monkeypatch.setattr(Memory, "write", lambda self, data: honest(self, data[:-2] + b"x\n"))
+    honest = MemorySink.write
+    monkeypatch.setattr(MemorySink, "write", lambda self, data: honest(self, data[:-2] + b"x\n"))
     fallback = replace(EXPERIMENTS["fallback"], parts=lambda size: [SMALL])
     with pytest.raises(NotShown):
         run([fallback], Size.QUICK, Store(tmp_path), 1, ledgers=tmp_path / "kept")

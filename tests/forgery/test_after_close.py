@@ -18,10 +18,8 @@ from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.replay import validate
 from tcc_certs.replay.closing import close_record, possible_stops
 from tcc_certs.replay.findings import Findings
-from tcc_certs.replay.protocol import Protocol
-from tcc_certs.replay.seeds import logged_seed
-from tcc_certs.replay.steps import Replay, Trust
-from tcc_runtime.fastreplay.shortcut import FastReplay
+from tcc_certs.replay.opening import logged_seed
+from tcc_certs.replay.validation import Replay, Trust
 from tests.forgery import test_ledger_forgeries as points
 from tests.forgery import test_range_forgeries as ranges
 from tests.oracle_ledger.writer import chained
@@ -49,7 +47,7 @@ def closes(artifact: CheckedArtifact, records: Records) -> Iterator[tuple[int, s
     )  # fmt: skip
     lines = islice(reader.unverified(), len(records) - 1)  # all but the close that it has
     for number, line in enumerate(lines, 1):
-        replay.step(reader.verified(line), number)
+        replay.step(reader, line)
         run = replay.run
         # Before the root nothing has to come first but a downgrade by counts.
         if run is not None and (run.awaits is None or (not run.nodes and run.awaits == "node")):
@@ -75,7 +73,6 @@ def test_no_record_passes_after_a_correct_close(group, name):
         bare = [without_seed(record) for record in [*records[:at], close, *rest]]
         for ledger, given in ((known, {}), (chained(bare), handed), (chained(bare), {})):
             found = validate(ledger, artifact, **given)
-            assert validate(ledger, artifact, **given, shortcut=FastReplay()) == found
             last = found.findings[-1]
             tried += 1
             if not given and ledger is not known and last.code == "D302":
@@ -91,29 +88,9 @@ def test_no_record_passes_after_a_correct_close(group, name):
     assert tried >= 3 * (len(records) // 8), tried
 
 
-class Reckless:
-    """A shortcut that passes every line after a close, whatever it says."""
-
-    def __init__(self):
-        self._closed = False
-
-    def follow(self, artifact, run, reader, lines):
-        if not self._closed:
-            line = next(lines, None)
-            self._closed = line is not None and b'"kind":"close"' in line
-            return line
-        for line in lines:
-            reader.verified(line)
-        return None
-
-
-@pytest.mark.parametrize("asked", [None, True], ids=["as it is", "asked at every line"])
-def test_no_shortcut_passes_by_the_close_whatever_it_lets_through(asked, monkeypatch):
-    if asked is not None:
-        monkeypatch.setattr(Protocol, "lets_pass", lambda protocol, run: run is not None)
+def test_lines_after_a_close_are_not_even_held_against_a_record():
     artifact, records = honest("points", "rest top3")
     for extra in records[1:]:
-        ledger = chained([*records, extra, extra])
-        found = validate(ledger, artifact, shortcut=Reckless())
+        found = validate(chained([*records, extra, extra]), artifact)
         assert found.verdict == 1
         assert (found.findings[-1].code, found.findings[-1].line) == ("L104", len(records) + 1)

@@ -17,7 +17,7 @@ from tcc_certs.core.reader import read_core
 from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import validate
-from tcc_runtime.asking.quotes import Answer, Question
+from tcc_runtime.pricing.quotes import Answer, Question
 from tests.forgery import test_ledger_forgeries as points
 from tests.forgery import test_range_forgeries as ranges
 from tests.forgery.mutants import changes

@@ -22,7 +22,7 @@ from tcc_certs.kernel import check
 from tcc_certs.session import SessionValidation, validate
 from tcc_runtime.account.amounts import Amounts
 from tcc_runtime.adapters.adapter import Adapter
-from tcc_runtime.asking.controller import Spending
+from tcc_runtime.pricing.controller import Spending
 from tests.forgery.mutants import changes
 from tests.oracle_session.writer import KEY, sealed
 

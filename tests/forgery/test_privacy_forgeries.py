@@ -17,13 +17,13 @@ from tcc_certs.privacy.accountant import epsilon_text, stated, total_of
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
-from tcc_runtime.asking.quotes import Answer, Question
 from tcc_runtime.errors import AnswerError, SettingsError
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
+from tcc_runtime.pricing.quotes import Answer, Question
 from tcc_runtime.resume import resume
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.forgery.test_range_forgeries import (
     GAUSSIAN,
     LAPLACE,
@@ -172,7 +172,7 @@ def test_a_run_over_points_states_the_atoms_of_its_input() -> None:
 
 def points_run(told: dict[str, Any]) -> tuple[Any, bytes, Records]:
     artifact, data = points_artifact()
-    sink = Memory()
+    sink = MemorySink()
     search(load(data), Settings(seed=SEED, **told), Recorder(sink, started_ms=STARTED))
     records = [json.loads(line) for line in sink.data.splitlines()]
     return artifact, bytes(sink.data), [{k: v for k, v in r.items() if k != "~"} for r in records]

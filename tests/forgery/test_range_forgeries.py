@@ -21,16 +21,15 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_certs.replay import validate
 from tcc_runtime.account.account import Granted
-from tcc_runtime.account.amounts import Amounts, Left, caps_of
+from tcc_runtime.account.amounts import Amounts, Remainder, caps_of
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import load
-from tcc_runtime.asking.answered import Answered, answer_of, told_of
-from tcc_runtime.asking.drawing import Told
 from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
+from tcc_runtime.pricing.drawing import RecordedAnswers, Told, answer_of, told_of
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.forgery.mutants import Mutant, Records, field_mutants, line_mutants
 from tests.oracle.cores import depth, letters, make_core
 from tests.oracle_ledger.writer import chained
@@ -58,6 +57,10 @@ ATOMIC = [
     {**MODELS[1], "atom": LAPLACE},
     {**MODELS[2], "atom": GAUSSIAN},
 ]
+OF_QUALITY = [
+    {**model, "quality": quality}
+    for model, quality in zip(MODELS, ("0.05", "0.999999999", "1"), strict=True)
+]
 STRIDE = 29
 
 
@@ -68,12 +71,13 @@ def ranges(
     network: bool = False,
     atoms: bool = False,
     adapted: bool = False,
+    guessed: bool = False,
 ) -> tuple[bytes, CheckedArtifact]:
     """Two letters of at most two calls, both costs ranges, one with three models."""
     parts = letters(2, cost=[3 * 10**8, 10**9], high=[15 * 10**8, 11 * 10**8])
     first, second = parts["tools"]
     promise = {"quotes": "same"} if same else {}
-    models = ATOMIC if atoms else MODELS
+    models = ATOMIC if atoms else OF_QUALITY if guessed else MODELS
     names = ["small", "large"] if adapted else []
     adapted_ones = [{**model, "adapter": name} for model, name in zip(models, names, strict=False)]
     models = adapted_ones + models[len(names) :]
@@ -82,7 +86,7 @@ def ranges(
     core = make_core(**parts, plan=plan, limits=[depth(2)])
     rows = [(True, []), (True, [(0, 0), (1, 0)])]
     rows.append((True, [(0, 0), (0, 1), (1, 1)] if network else [(0, 1), (1, 1)]))
-    if atoms:
+    if atoms or guessed:
         core = core.replace(b'"version":[1,0]', b'"version":[1,1]')
     data = build(core, rows, tilt=tilt, nondeterministic=network)
     return data, check(data)
@@ -114,6 +118,8 @@ RUNS: dict[str, tuple[dict, dict]] = {
     "account": ({}, {"top": 4, "account": {"price": 9, "epsilon": "0.5"}}),
     "account refuses": ({}, {"top": 9, "margin": "0.25", "account": {"price": 7}}),
     "account of atoms": ({"atoms": True}, {"top": 9, "account": {"epsilon": "1.5"}}),
+    "quality": ({"guessed": True}, {"top": 4, "ask": "node", "margin": "0.3"}),
+    "quality rest": ({"guessed": True, "same": False}, {"top": 3, "race": "rest"}),
     "raw input": ({"atoms": True}, {"top": 2, "raw_input_dependent": True}),
 }
 
@@ -152,16 +158,16 @@ class Open:
     def begin(self, name: str) -> None:
         pass
 
-    def settle(self, name: str, took: Amounts) -> Left:
+    def settle(self, name: str, took: Amounts) -> Remainder:
         self._spent, self._held = self._spent.plus(took), Amounts()
         return self._left
 
     @property
-    def _left(self) -> Left:
+    def _left(self) -> Remainder:
         return self.caps.left(self._spent.plus(self._held).plus(self._others))
 
 
-class Retold:
+class Transcript:
     """An account that says again what a ledger has of one."""
 
     def __init__(self, header: dict[str, Any], told: list[Told]) -> None:
@@ -180,7 +186,7 @@ class Retold:
     def begin(self, name: str) -> None:
         pass
 
-    def settle(self, name: str, took: Amounts) -> Left:
+    def settle(self, name: str, took: Amounts) -> Remainder:
         return next(self._told).left
 
 
@@ -188,7 +194,7 @@ def honest(
     data: bytes, told: dict[str, Any], quoter, adapters: Sequence[Adapter] = ADAPTERS
 ) -> Records:
     """What the runtime writes."""
-    sink = Memory()
+    sink = MemorySink()
     started, account = told.pop("started_ms", STARTED), told.pop("account", None)
     if isinstance(account, dict):
         account = Open(**account)
@@ -274,9 +280,9 @@ def another_honest_run(mutant: Mutant, data: bytes) -> bool:
         answers = [answer_of(r, 1) for r in mutant.records if r["kind"] == "refine"]
         if "account" in header:
             said = [told_of(r, 1) for r in mutant.records if "account_left" in r]
-            told["account"] = Retold(header, said)
+            told["account"] = Transcript(header, said)
         adapters = [Adapter(**listed) for listed in header.get("adapters", ())]
-        written = honest(data, {"seed": SEED, **told}, Answered(answers, None), adapters)
+        written = honest(data, {"seed": SEED, **told}, RecordedAnswers(answers, None), adapters)
     except (Rejected, ResumeError, SettingsError, StopIteration):
         return False
     return chained(written) == mutant.data

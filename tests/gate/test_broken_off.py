@@ -10,7 +10,7 @@ import pytest
 
 import tcc
 from tcc_certs.formats.ledger import LedgerReader, seal
-from tcc_runtime.gate import ledger_file
+from tcc_runtime.gate import journal
 from tests.gate.conftest import validated
 from tests.gate.grammars import LONG, do, gate
 
@@ -21,7 +21,7 @@ def _outcomes(session: tcc.Gate) -> list[str]:
 
 def _interrupted(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """An interrupt is seen when the disk was waited for so many times more."""
-    wait, left = ledger_file._sync, [after]
+    wait, left = journal._sync, [after]
 
     def sync(handle: int) -> None:
         wait(handle)
@@ -29,7 +29,7 @@ def _interrupted(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
         if left[0] == 0:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(ledger_file, "_sync", sync)
+    monkeypatch.setattr(journal, "_sync", sync)
 
 
 def test_a_permit_whose_entry_was_cancelled_tells_nothing_of_another_call(tmp_path: Path) -> None:

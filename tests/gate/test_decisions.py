@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,7 @@ def play(rng: random.Random, artifact: Artifact, language: Language) -> Iterator
     for _ in range(MOST + 3):
         allowed = [group for group in groups if worlds.allows(group)]
         listed = {str(found) for found in gate.allowed()}
-        own = {str(table(g[0]).allowed(table(g[0]).groups[g[1]])) for g in allowed}
+        own = {str(table(g[0]).allowed(offer_of(table(g[0]), g[1]))) for g in allowed}
         unforeseen = worlds.now() == {None}
         assert listed == own
         assert gate.may_finish == worlds.may_finish()
@@ -116,6 +117,11 @@ def settle_one(rng: random.Random, gate: Gate, worlds: Worlds) -> None:
         observed = rng.choice(worlds.language.combinations(group))
         gate.resolve(at + 1, "done", named(gate, group, observed))
         worlds.told[at] = [group, "done", observed]
+
+
+def offer_of(table: Any, listed: tuple[int, ...]) -> Any:
+    """The call of these listed values."""
+    return table._offers[(*listed, *(None for _ in table.observed))]
 
 
 @pytest.mark.parametrize("kind", KINDS)

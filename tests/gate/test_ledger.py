@@ -17,7 +17,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode
 from tcc_certs.formats.ledger import LedgerReader, seal
 from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
-from tcc_runtime.gate import ledger_file
+from tcc_runtime.gate import journal
 from tests.gate import worker
 from tests.gate.conftest import validated
 from tests.gate.grammars import LONG, ORDERED, SHOP, artifact, do, gate
@@ -263,7 +263,7 @@ def test_an_outcome_that_cannot_be_written_is_unknown(
     session = gate(LONG, ledger=path)
     with session.call("b") as permit:
         with monkeypatch.context() as patch:
-            patch.setattr(ledger_file.os, "write", lambda *_: no_room())
+            patch.setattr(journal.os, "write", lambda *_: no_room())
             permit.done()
         assert permit.outcome == "unknown"
     with pytest.raises(tcc.Refused, match="R306"):
@@ -277,7 +277,7 @@ def test_a_disk_that_does_not_answer_permits_nothing(
     path = tmp_path / "s.ledger"
     session = gate(LONG, ledger=path)
     with monkeypatch.context() as patch:
-        patch.setattr(ledger_file, "_sync", lambda _: no_room())
+        patch.setattr(journal, "_sync", lambda _: no_room())
         with pytest.raises(tcc.Refused, match="R306"), session.call("b"):
             pytest.fail("its record may not be on disk")
     again = gate(LONG, ledger=path)
@@ -293,9 +293,9 @@ def test_a_record_is_on_disk_before_the_permit(
 ) -> None:
     path, synced = tmp_path / "s.ledger", []
     session = gate(LONG, ledger=path)
-    sync = ledger_file._sync
+    sync = journal._sync
     monkeypatch.setattr(
-        ledger_file,
+        journal,
         "_sync",
         lambda handle: (sync(handle), synced.append(kinds(path.read_bytes())[-1])),
     )

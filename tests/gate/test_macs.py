@@ -15,6 +15,7 @@ from tcc_certs.formats.codec import encode
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.kernel import check
 from tcc_certs.session import SessionValidation, validate
+from tcc_certs.session.course import Course, Step
 from tcc_runtime.errors import ResumeError
 from tcc_runtime.gate.records import Writer
 from tests.gate.grammars import LONG, artifact, bytes_of, do, gate
@@ -183,7 +184,7 @@ def test_nothing_waits_for_the_disk_where_it_is_not_durable(
     synced: list[str] = []
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, lambda _, name=name: synced.append(name))
-    monkeypatch.setattr("tcc_runtime.gate.ledger_file._sync", lambda _: synced.append("_sync"))
+    monkeypatch.setattr("tcc_runtime.gate.journal._sync", lambda _: synced.append("_sync"))
     path = tmp_path / "s.ledger"
     session = gate(LONG, ledger=path, durable=False)
     do(session, "b")
@@ -204,9 +205,7 @@ def test_nothing_waits_for_the_disk_where_it_is_not_durable(
 def test_taking_up_what_was_unknown_and_resolved_is_linear(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counted in steps: of the session, and of the validator's."""
-    from tcc_certs.session.history import History
-    from tcc_runtime.gate.session import Session
+    """Counted in steps: of the gate's course, and of the validator's."""
 
     def played(count: int, *, late: bool) -> int:
         path = tmp_path / f"{count} {late}.ledger"
@@ -224,14 +223,13 @@ def test_taking_up_what_was_unknown_and_resolved_is_linear(
         return len(steps)
 
     steps: list[int] = []
-    for kind, name in ((Session, "_fold"), (History, "_go_through")):
-        inner = getattr(kind, name)
+    inner = Course._go_through
 
-        def counted(self: Any, step: Any, inner: Any = inner) -> None:
-            steps.append(1)
-            inner(self, step)
+    def counted(self: Course, step: Step) -> None:
+        steps.append(1)
+        inner(self, step)
 
-        monkeypatch.setattr(kind, name, counted)
+    monkeypatch.setattr(Course, "_go_through", counted)
     for late, counts in ((False, (20, 40, 80)), (True, (15, 30, 60))):
         one, two, four = (played(count, late=late) for count in counts)
         assert four - two <= 2 * (two - one) + 8, (late, one, two, four)

@@ -15,11 +15,11 @@ from tcc_certs.core.enforced import enforced
 from tcc_certs.core.model import Core
 from tcc_certs.corecheck.budget import Budget
 from tcc_certs.formats.manifest import Relaxed
+from tcc_runtime.analysis.blame import lets_through
+from tcc_runtime.analysis.statements import Part, statements_of, without
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate import reasons as giving
 from tcc_runtime.gate.gate import Gate
-from tcc_runtime.questions.blame import lets_through
-from tcc_runtime.questions.statements import Part, statements_of, without
 from tests.gate.grammars import do, gate
 from tests.gate.test_decisions import MOST, given, named, relaxed
 from tests.gate.worlds import Group, drawn_grammar, split
@@ -334,9 +334,10 @@ ANY = HEAD + "tool a tool b tool c tool d\nplan = any{0,300}\nrequire b before c
 
 def test_reasons_are_known_after_thousands_of_calls() -> None:
     session = gate(ANY.replace("300", "4200"))
-    group = session._policy.by_text("a")
+    offer = session._policy.machine.offer("a")
+    assert offer is not None
     for _ in range(4150):
-        session._shared.session.begin(group, None)
+        session._shared.session.begin(offer, ())
         session._shared.session.settle("done", (), False)
     assert session.check("c").because == [{"kind": "require", "text": "require b before c"}]
 

@@ -14,7 +14,7 @@ import sys
 import time
 
 import tcc
-from tcc_runtime.gate import ledger_file
+from tcc_runtime.gate import journal
 
 PLACES = ("before call", "after call", "inside", "before outcome", "after outcome", "torn call")
 
@@ -46,20 +46,20 @@ def die() -> None:
 
 
 def die_at(place: str) -> None:
-    write = ledger_file.InFile.append
+    write = journal.InFile.append
 
-    def append(self: ledger_file.InFile, body: bytes) -> None:
+    def append(self: journal.InFile, body: bytes) -> None:
         kind = str(json.loads(body)["kind"])
         if place == f"before {kind}":
             die()
         if place == f"torn {kind}":
-            os.write(self._handle, ledger_file.seal(body, self.head)[0][:-9])
+            os.write(self._handle, journal.seal(body, self.head)[0][:-9])
             die()
         write(self, body)
         if place == f"after {kind}":
             die()
 
-    ledger_file.InFile.append = append  # type: ignore[method-assign]
+    journal.InFile.append = append  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

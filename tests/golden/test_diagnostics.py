@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tcc_compiler.frontend import Frontend, read_grammar
-from tcc_compiler.imports.read import read_graph
+from tcc_compiler.imports.graph_grammar import read_graph
 from tcc_compiler.language.catalogue import CATALOGUE
 from tcc_compiler.language.diagnostics import render
 from tcc_compiler.options import GRAPH_SUFFIXES

@@ -41,4 +41,7 @@ def test_without_the_extra_it_is_said_what_is_missing() -> None:
         env={"PYTHONPATH": ":".join(sys.path)},
         cwd=PAGE.parents[1],
     )
-    assert "tcc.langchain needs pip install '.[langgraph]'" in found.stderr.splitlines()[-1]
+    assert (
+        "tcc.langchain needs the extra: pip install 'tcc[langgraph]'"
+        in found.stderr.splitlines()[-1]
+    )

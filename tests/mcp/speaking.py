@@ -18,7 +18,7 @@ from typing import Any
 from tcc_certs.session.validation import validate
 from tcc_certs.session.verdict import SessionValidation
 from tcc_runtime.gate.gate import Gate
-from tcc_runtime.gate.keys import key_path, read_key
+from tcc_runtime.gate.opening import key_path, read_key
 from tests.cli.documents import check_printed
 
 SERVERS = Path(__file__).parent / "servers"

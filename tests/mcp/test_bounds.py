@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import tcc
-from tcc_runtime.mcp.calls import Waiting
-from tcc_runtime.mcp.door import Call
+from tcc_runtime.mcp.calls import WaitingCalls
+from tcc_runtime.mcp.door import ClientCall
 from tcc_runtime.mcp.pipes import MAX_CLIENT_LINE
 from tcc_runtime.mcp.upstream import Upstream
 from tcc_runtime.mcp.wire import Request
@@ -53,10 +53,10 @@ def test_a_server_that_asks_and_does_not_read_fills_no_memory() -> None:
 
 
 def test_what_waits_is_bounded_by_its_bytes() -> None:
-    def call(identity: int) -> Call:
-        return Call(identity=identity, tool="t", arguments={}, token=None)
+    def call(identity: int) -> ClientCall:
+        return ClientCall(identity=identity, tool="t", arguments={}, token=None)
 
-    waiting = Waiting()
+    waiting = WaitingCalls()
     assert waiting.add(call(1), MAX_CLIENT_LINE, None) is None
     assert waiting.add(call(2), MAX_CLIENT_LINE, None) is None
     assert waiting.add(call(3), 1, None) == "too many calls wait; not called"

@@ -14,7 +14,7 @@ import pytest
 
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.turns import Ticket
-from tcc_runtime.mcp.door import Door
+from tcc_runtime.mcp.door import ClientConnection
 from tcc_runtime.mcp.pipes import Pipe, Stopping
 from tcc_runtime.mcp.relay import Relay, Served
 from tcc_runtime.mcp.upstream import Steps, Upstream
@@ -365,7 +365,7 @@ def test_the_client_is_read_with_the_turn_in_hand(ends: bool) -> None:
     stopping = Stopping()
     relay = Relay(
         client=Pipe(reads, writes, 1000),
-        door=Door(info={}, instructions=""),
+        door=ClientConnection(info={}, instructions=""),
         stopping=stopping,
         seconds=1,
         note=lambda text: None,

@@ -16,8 +16,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
 import tcc
-from tcc.planning import Planner
-from tcc.planning_tools import TOOLS
+from tcc.commands.serve_command import TOOLS, Planner
 from tcc_runtime.gate.gate import Gate
 from tests.mcp.speaking import environment
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tcc_runtime.mcp.calls import plain
 from tcc_runtime.mcp.pipes import Lines
-from tcc_runtime.mcp.session import plain
 from tcc_runtime.mcp.wire import (
-    Answer,
+    MalformedMessage,
     Request,
-    Unreadable,
+    Response,
     is_deeper,
     read_json,
     read_line,
@@ -58,7 +58,7 @@ def test_a_result_comes_through_as_it_was(value: Any, identity: Any) -> None:
         return
     line = f' {{ "id" : {json.dumps(identity)} , "result" : {text},"jsonrpc":"2.0" }}\r'
     found = read_line(line.encode())
-    assert isinstance(found, Answer)
+    assert isinstance(found, Response)
     assert found.identity == identity
     assert found.result is not None
     assert json.loads(found.result["content"].text) == value
@@ -75,7 +75,7 @@ def test_bytes_are_a_message_or_unreadable(data: bytes) -> None:
     ):
         try:
             read_line(line)
-        except Unreadable as error:
+        except MalformedMessage as error:
             assert error.code in (-32700, -32600)
 
 
@@ -85,7 +85,7 @@ def test_bytes_are_a_message_or_unreadable(data: bytes) -> None:
      "1e9" + "9" * 400, '{"a":{"b":1,"b":1}}', "\ufeff1"],
 )  # fmt: skip
 def test_what_is_no_json_is_refused(text: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(MalformedMessage):
         read_json(text.encode())
 
 
@@ -117,5 +117,5 @@ def test_requests_and_answers_are_told_apart() -> None:
         identity=None, method="m", params={"a": 1}
     )
     failed = read_line(b'{"jsonrpc":"2.0","id":1,"error":{"code":"x","message":5}}')
-    assert failed == Answer(identity=1, error=(-32603, ""))
+    assert failed == Response(identity=1, error=(-32603, ""))
     assert write_line({"a": "é\u2028\ud800"}) == b'{"a":"\\u00e9\\u2028\\ud800"}\n'

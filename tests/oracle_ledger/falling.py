@@ -11,9 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tcc_certs.replay.kinds import downgrade
-from tcc_certs.replay.run import Run
-from tcc_certs.replay.turn import Turn
+from tcc_certs.replay import kinds
+from tcc_certs.replay.run import Run, Turn
 
 
 def counts_fall(monkeypatch: pytest.MonkeyPatch, falls: Callable[[int], bool]) -> None:
@@ -34,4 +33,4 @@ def counts_fall(monkeypatch: pytest.MonkeyPatch, falls: Callable[[int], bool]) -
         run.__dict__["due"] = value
 
     monkeypatch.setattr(Run, "falls_back", property(due, set_due), raising=False)
-    monkeypatch.setattr(downgrade, "BUDGET", "CountFail")
+    monkeypatch.setattr(kinds, "BUDGET", "CountFail")

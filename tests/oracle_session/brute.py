@@ -13,7 +13,7 @@ from decimal import Decimal
 from itertools import product
 from typing import Any
 
-from tcc_certs.core.calls import call_text
+from tcc_certs.core.derived import call_text
 from tcc_certs.core.model import Core, OrderMonitor, Selection, SumMonitor
 from tcc_certs.kernel import CheckedArtifact
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import tcc as library
-from tcc.pages.near_misses import near_misses
-from tcc.pages.sentences import statements_section
-from tcc.pages.tools import tools_section
-from tcc.picking import cheapest, sample
+from tcc.pages.artifact_page import tools_section
+from tcc.pages.sentences import near_misses, statements_section
+from tcc.questions import cheapest, sample
 from tests.pages.reading import read
 
 GRAMMAR = """grammar shop version "1"

@@ -8,8 +8,7 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.item import ID, LEFT, ORDER, VIEW, Item, calls_of
 from tcc_runtime.numbers.ladder import Numbers, rung_of
 from tcc_runtime.numbers.rung import PROVEN, Precision
-from tcc_runtime.races.anchored import Anchored
-from tcc_runtime.races.coupled import Coupled
+from tcc_runtime.races.coupled import Anchored, Coupled
 from tcc_runtime.races.race import Race, Uniforms
 from tcc_runtime.search import Engine
 from tcc_runtime.states import Tables

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.asking.quotes import Answer, Question
+from tcc_runtime.pricing.quotes import Answer, Question
 from tests.oracle.cores import depth, letters, make_core
 from tests.runtime.graphs import build, random_network, random_rows
 
@@ -21,7 +21,9 @@ def ranged_core(rng: random.Random, calls: int, same: float) -> bytes:
     parts = letters(calls, cost=lows, high=highs)
     parts["tools"] = [_tool(rng, tool, same) for tool in parts["tools"]]
     plan = ["repeat", ["call", set(range(calls))], 0, 12]
-    return make_core(**parts, plan=plan, limits=[depth(12)])
+    core = make_core(**parts, plan=plan, limits=[depth(12)])
+    new = any("quality" in model for tool in parts["tools"] for model in tool.get("models", ()))
+    return core.replace(b'"version":[1,0]', b'"version":[1,1]') if new else core
 
 
 def _tool(rng: random.Random, tool: dict, same: float) -> dict:
@@ -31,6 +33,7 @@ def _tool(rng: random.Random, tool: dict, same: float) -> dict:
             "price": rng.randint(0, 3),
             "latency_ms": rng.randint(0, 90),
             "epsilon": rng.choice((0, 10**7)),
+            **rng.choice(({}, {"quality": "1"}, {"quality": "0.03"}, {"quality": "0.6"})),
         }
         for i in range(rng.randint(0, 3))
     ]

@@ -20,7 +20,7 @@ import pytest
 from tcc_certs.errors import Rejected
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.amounts import Amounts, Caps
-from tcc_runtime.account.rows import rows_of
+from tcc_runtime.account.file import rows_of
 
 WORKER = Path(__file__).with_name("drawing_worker.py")
 PROCESSES, ROUNDS = 8, 16

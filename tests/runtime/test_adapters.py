@@ -16,10 +16,9 @@ from blake3 import blake3
 from safetensors.numpy import load_file, save_file
 
 from tcc_certs.errors import Rejected
-from tcc_runtime.adapters import folder as folders
+from tcc_runtime.adapters import registry as folders
 from tcc_runtime.adapters.adapter import adapters_of
-from tcc_runtime.adapters.folder import CONFIG, WEIGHTS, folder_id
-from tcc_runtime.adapters.registry import read_registry
+from tcc_runtime.adapters.registry import CONFIG, WEIGHTS, folder_id, read_registry
 from tests.runtime import adapters as peft
 
 

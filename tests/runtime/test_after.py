@@ -17,14 +17,12 @@ from tcc_runtime.artifact.plans import enumerate_plans
 from tcc_runtime.artifact.root import root_of
 from tcc_runtime.errors import AfterRefused, SettingsError
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.resume import resume
 from tcc_runtime.search import search
-from tcc_runtime.terms.estimate import estimate
-from tcc_runtime.terms.modes import terms_of
-from tcc_runtime.terms.opening import opening_digest, race_key_of
-from tcc_runtime.terms.predict import predict
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.modes import opening_digest, race_key_of, terms_of
+from tcc_runtime.settings.predict import estimate, predict
+from tcc_runtime.settings.settings import Settings
 from tests.oracle.cores import at_most, depth, letters, make_core
 from tests.oracle.plans import plans as plans_of
 from tests.oracle_ledger.upper import Shape, upper, without
@@ -37,7 +35,7 @@ SEED = bytes(range(32))
 
 
 def ledger_of(artifact, quoter=None, **told):
-    sink = Memory()
+    sink = MemorySink()
     settings = Settings(**{"seed": SEED, **told})
     return search(artifact, settings, Recorder(sink, started_ms=7), quoter=quoter), bytes(sink.data)
 

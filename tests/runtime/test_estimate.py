@@ -10,9 +10,8 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.search import search
-from tcc_runtime.terms.estimate import estimate, needs_estimate, why_no_estimate
-from tcc_runtime.terms.predict import predict
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.predict import estimate, needs_estimate, predict, why_no_estimate
+from tcc_runtime.settings.settings import Settings
 
 SEED = bytes(32)
 SUMS = """grammar g version "1"

@@ -11,21 +11,19 @@ import pytest
 from tcc_certs.formats.fixed import format_q64
 from tcc_runtime.artifact.load import load
 from tcc_runtime.guards import Stop
-from tcc_runtime.interrupts import Interrupts
 from tcc_runtime.item import ORDER
 from tcc_runtime.loop import UNHELD, Search
 from tcc_runtime.numbers.floats import exponential
 from tcc_runtime.numbers.ladder import rung_of
 from tcc_runtime.numbers.reals import Reals
 from tcc_runtime.numbers.rung import Precision
-from tcc_runtime.races.coupled import Coupled
+from tcc_runtime.process import Interrupts
+from tcc_runtime.races.coupled import Coupled, Rest
 from tcc_runtime.races.race import Uniforms
-from tcc_runtime.races.rest import Rest
 from tcc_runtime.search import search
+from tcc_runtime.settings.modes import race_key_of, terms_of
+from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import Tables
-from tcc_runtime.terms.modes import terms_of
-from tcc_runtime.terms.opening import race_key_of
-from tcc_runtime.terms.settings import Settings
 from tests.differential.test_runtime_modes import case
 from tests.runtime.engines import race_over
 from tests.runtime.graphs import build, chain_rows, free_core

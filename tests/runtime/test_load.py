@@ -14,8 +14,8 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.container import read_container
 from tcc_runtime.artifact.load import load
 from tcc_runtime.search import search
+from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import tables_of
-from tcc_runtime.terms.settings import Settings
 from tests.oracle.cores import make_core
 from tests.runtime.graphs import build, chain_rows, free_core, vec_core, vec_rows
 
@@ -184,7 +184,7 @@ def test_neither_lark_nor_networkx_is_imported(vec, tmp_path):
         from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
         from tcc_runtime.ledger.recorder import Recorder
         from tcc_runtime.search import search
-        from tcc_runtime.terms.settings import Settings
+        from tcc_runtime.settings.settings import Settings
         from tcc_runtime.ledger.sinks import HashOnly
 
         artifact = load(Path(sys.argv[1]))

@@ -13,12 +13,11 @@ from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.search import search
+from tcc_runtime.settings.modes import opening_digest, race_key_of, terms_of
+from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import tables_of
-from tcc_runtime.terms.modes import terms_of
-from tcc_runtime.terms.opening import opening_digest, race_key_of
-from tcc_runtime.terms.settings import Settings
 from tests.runtime.graphs import (
     build,
     free_core,
@@ -42,7 +41,7 @@ def network(number: int = 0, **options):
 
 
 def recorded(artifact, withhold: bool = False, **told):
-    sink = Memory()
+    sink = MemorySink()
     recorder = Recorder(sink, started_ms=7, withhold=withhold)
     run = search(artifact, Settings(**{"seed": SEED, "race": "coupled", **told}), recorder)
     return run, bytes(sink.data)

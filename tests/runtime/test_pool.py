@@ -20,10 +20,10 @@ from tcc_runtime import pool
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, SettingsError, WorkerLost
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
-from tcc_runtime.pool import Request, runs
+from tcc_runtime.ledger.sinks import MemorySink
+from tcc_runtime.pool import RunRequest, runs
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tcc_runtime.workers import Worker, send
 from tests.runtime.graphs import build, vec_core, vec_rows
 
@@ -40,9 +40,9 @@ def mapped(vec: bytes, tmp_path: Path) -> Artifact:
     return load(path)
 
 
-def requests(count: int, folder: Path | None = None) -> list[Request]:
+def requests(count: int, folder: Path | None = None) -> list[RunRequest]:
     return [
-        Request(
+        RunRequest(
             settings=Settings(
                 seed=number.to_bytes(32, "little"),
                 race=("coupled", "rest")[number % 2],
@@ -62,7 +62,7 @@ def test_runs_come_in_order_and_are_those_made_alone(
     asked = requests(20, tmp_path)
     found = list(runs(mapped, iter(asked), processes=processes))
     for request, run in zip(asked, found, strict=True):
-        sink = Memory()
+        sink = MemorySink()
         assert run == search(mapped, request.settings, Recorder(sink, started_ms=7))
         assert request.ledger is not None
         assert request.ledger.read_bytes() == bytes(sink.data)
@@ -118,10 +118,10 @@ def test_a_killed_worker_is_an_error_and_not_a_wait(
             os.kill(pid, 0)
 
 
-def endless() -> Iterator[Request]:
+def endless() -> Iterator[RunRequest]:
     number = 0
     while True:
-        yield Request(settings=Settings(seed=number.to_bytes(32, "little"), race="coupled"))
+        yield RunRequest(settings=Settings(seed=number.to_bytes(32, "little"), race="coupled"))
         number += 1
 
 
@@ -134,7 +134,7 @@ def test_requests_are_taken_as_they_are_needed(mapped: Artifact) -> None:
 def test_what_the_artifact_does_not_allow_is_refused_before_it_is_run(mapped: Artifact) -> None:
     asked = [
         *requests(1),
-        Request(settings=Settings(seed=bytes(32), race="coupled", mode="exact", inflate="2")),
+        RunRequest(settings=Settings(seed=bytes(32), race="coupled", mode="exact", inflate="2")),
     ]
     with pytest.raises(SettingsError):
         list(runs(mapped, asked, processes=1))
@@ -167,12 +167,12 @@ INTERRUPTED = """
     import sys
     from pathlib import Path
     from tcc_runtime.artifact.load import load
-    from tcc_runtime.pool import Request, runs
-    from tcc_runtime.terms.settings import Settings
+    from tcc_runtime.pool import RunRequest, runs
+    from tcc_runtime.settings.settings import Settings
 
     def endless():
         while True:
-            yield Request(settings=Settings(seed=bytes(32), race="coupled"))
+            yield RunRequest(settings=Settings(seed=bytes(32), race="coupled"))
 
     try:
         for _ in runs(load(Path(sys.argv[1])), endless(), processes=2):
@@ -197,6 +197,29 @@ def test_ctrl_c_ends_the_workers_and_then_the_batch(mapped: Artifact) -> None:
     out, err = child.communicate(timeout=60)
     assert (out.splitlines()[-1], err, child.returncode) == ("interrupted", "", 0)
     assert time.monotonic() - begin < 30
+
+
+UNGUARDED = """
+    import math
+    from tcc_runtime.workers import Processes
+    print("begun", flush=True)
+    with Processes(2) as workers:
+        print(workers.submit(math.factorial, 5).result(), flush=True)
+"""
+
+
+def test_no_worker_runs_the_program_of_its_parent_again(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(UNGUARDED), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout.split(), done.stderr) == (["begun", "120"], "")
 
 
 def test_a_worker_whose_parent_is_gone_ends_without_a_word(mapped: Artifact) -> None:

@@ -9,12 +9,11 @@ from statistics import mean, stdev
 
 import pytest
 
-from tcc_runtime.artifact.counts import race_counts
-from tcc_runtime.artifact.keys import residual_bound
+from tcc_runtime.artifact.counts import race_counts, residual_bound
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.search import search
-from tcc_runtime.terms.predict import merged, predict, why_not
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.predict import merged, predict, why_not
+from tcc_runtime.settings.settings import Settings
 from tests.runtime.graphs import (
     build,
     chain_rows,

@@ -12,15 +12,15 @@ from tcc_certs.formats.artifact_writer import pack
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import Undecided
-from tcc_runtime.guards import Counts, counts_of
+from tcc_runtime.guards import CountKind, counts_of
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.numbers.arrivals import context_of as of_arrivals
 from tcc_runtime.numbers.reals import UNDECIDED, Reals, context_of
-from tcc_runtime.numbers.scaled import POWER_UNITS, Scaled
+from tcc_runtime.numbers.tail import POWER_UNITS, Scaled
 from tcc_runtime.races.fallback import Fallback
 from tcc_runtime.search import Engine, search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.runtime.engines import MPFR
 from tests.runtime.graphs import build, vec_core, vec_rows
 from tests.runtime.test_search import SEED, changed, recorded
@@ -113,7 +113,7 @@ def test_wherever_a_number_is_not_known_the_ledger_is_closed_and_valid(told, err
 
 
 def ledger_of(artifact, engine, **told):
-    sink = Memory()
+    sink = MemorySink()
     settings = Settings(**{"seed": SEED, "race": "coupled", **told})
     run = search(artifact, settings, Recorder(sink, started_ms=9), engine=engine)
     return run, bytes(sink.data)
@@ -129,7 +129,7 @@ def test_a_downgrade_that_stays_open_half_way_leaves_the_keys_that_were_there(ra
 
         def none_later(state, expansions=expansions):
             over = next(expansions, None) is None
-            return Counts.NONE if over else counts_of(state)
+            return CountKind.NONE if over else counts_of(state)
 
         def open_later(self, word, cost, left=left):
             if next(left, None) is None:

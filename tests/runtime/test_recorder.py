@@ -20,14 +20,13 @@ from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.item import LEFT
 from tcc_runtime.ledger.lines import Contexts, _cut, node_id, stamp_of
-from tcc_runtime.ledger.open_line import open_line
-from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.records import open_record
-from tcc_runtime.ledger.sinks import HashOnly, LedgerFile, Memory
+from tcc_runtime.ledger.recorder import Recorder, open_line
+from tcc_runtime.ledger.sinks import HashOnly, LedgerFile, MemorySink
+from tcc_runtime.ledger.steps import open_record
 from tcc_runtime.search import search
+from tcc_runtime.settings.modes import terms_of
+from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import tables_of
-from tcc_runtime.terms.modes import terms_of
-from tcc_runtime.terms.settings import Settings
 from tests.oracle.cores import call, depth, make_core
 from tests.runtime.graphs import build, free_core, vec_core, vec_rows
 
@@ -45,7 +44,7 @@ def run_into(sink, artifact, settings=SETTINGS, **options):
 
 
 def memory(artifact, settings=SETTINGS, **options) -> bytes:
-    sink = Memory()
+    sink = MemorySink()
     run_into(sink, artifact, settings, **options)
     return bytes(sink.data)
 
@@ -62,7 +61,7 @@ def test_every_line_is_what_the_canonical_writer_writes(artifact):
 
 def test_the_head_does_not_depend_on_the_sink(artifact, tmp_path):
     path = tmp_path / "run.ndjson"
-    kept = Memory()
+    kept = MemorySink()
     heads = {run_into(sink, artifact).ledger_head for sink in (HashOnly(), kept, LedgerFile(path))}
     assert heads == {json.loads(bytes(kept.data).splitlines()[-1])["~"]}
     assert path.read_bytes() == bytes(kept.data)
@@ -122,7 +121,7 @@ def test_a_time_that_no_uuid_holds_is_refused(options):
 
 
 def test_a_recorder_writes_one_ledger(artifact):
-    recorder = Recorder(Memory(), started_ms=0)
+    recorder = Recorder(MemorySink(), started_ms=0)
     search(artifact, SETTINGS, recorder)
     with pytest.raises(ValueError, match="one ledger"):
         search(artifact, SETTINGS, recorder)
@@ -281,7 +280,7 @@ def test_a_recorder_may_look_at_each_step_before_it_is_written(artifact):
             self.expanded += step[0][LEFT] is None
             super().step(step, descent)
 
-    sink = Memory()
+    sink = MemorySink()
     recorder = Told(sink, started_ms=1_700_000_000_000)
     assert search(artifact, SETTINGS, recorder).expansions == recorder.expanded > 0
     assert bytes(sink.data) == memory(artifact)
@@ -309,7 +308,7 @@ def replaced(one, text):
 
 
 def test_lines_wait_for_each_other_but_not_for_long(artifact):
-    class Grouped(Memory):
+    class Grouped(MemorySink):
         def __init__(self):
             super().__init__()
             self.groups = []
@@ -334,7 +333,7 @@ def test_lines_wait_for_each_other_but_not_for_long(artifact):
         assert sum(sink.groups) == sink.data.count(b"\n") > 192 * (least - 1)
     # One that is followed is told of a step when its records are written.
     sizes = []
-    kept = Memory()
+    kept = MemorySink()
     told = lambda _: sizes.append(len(kept.data))  # noqa: E731
     run = search(artifact, SETTINGS, Recorder(kept, started_ms=0), told)
     assert len(set(sizes)) == len(sizes) >= run.expansions

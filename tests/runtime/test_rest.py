@@ -12,22 +12,22 @@ from tcc_certs.formats.codec import encode
 from tcc_certs.race.arrivals import winner
 from tcc_certs.race.digest import uuid7
 from tcc_certs.replay import validate
-from tcc_certs.replay.left import Children, whole
+from tcc_certs.replay.children import Children, whole
 from tcc_runtime.artifact.load import load
-from tcc_runtime.item import Left, Pool
+from tcc_runtime.item import NodeRemainder, Pool
 from tcc_runtime.ledger.lines import Contexts, Marks, stamp_of
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.ledger.steps import StepLines
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.runtime.graphs import build, free_core, vec_core, vec_rows
 
 SEED = bytes(range(32))
 
 
 def recorded(data: bytes, clock=None, on_expand=None, **told):
-    sink = Memory()
+    sink = MemorySink()
     more = {} if clock is None else {"clock": clock}
     settings = Settings(**{"seed": SEED, "race": "rest", **told})
     recorder = Recorder(sink, started_ms=7)
@@ -101,7 +101,7 @@ def drawn(left, *, key=0, word=None, winner=None, rest=None, dead=False):
 
 
 def at_step(step):
-    return lambda node: Left(node, step, 0, 0, Pool([]), 0, True)
+    return lambda node: NodeRemainder(node, step, 0, 0, Pool([]), 0, True)
 
 
 def test_lines_are_the_canonical_writer_s():

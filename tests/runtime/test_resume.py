@@ -25,10 +25,10 @@ from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
 from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import LedgerFile, Memory
+from tcc_runtime.ledger.sinks import LedgerFile, MemorySink
 from tcc_runtime.resume import resume
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.runtime.graphs import build, chain_rows, free_core, vec_core, vec_rows
 
 SEED = bytes(range(32))
@@ -50,7 +50,7 @@ def large() -> bytes:
 
 def whole(data: bytes, **told):
     """An uninterrupted run: its result, and its ledger."""
-    sink = Memory()
+    sink = MemorySink()
     told = {"seed": SEED, **told}
     run = search(
         load(data), Settings(**{"race": "coupled", **told}), Recorder(sink, started_ms=STARTED)
@@ -265,7 +265,7 @@ from pathlib import Path
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tcc_runtime.ledger.sinks import LedgerFile
 artifact, ledger, sync_ms = load(Path(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3])
 recorder = Recorder(LedgerFile(ledger, sync_ms=sync_ms), started_ms=1_700_000_000_000)

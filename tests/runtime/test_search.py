@@ -15,17 +15,17 @@ from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.artifact_writer import pack, pack_texts, write_artifact
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.formats.ledger_schema import check_record
-from tcc_experiments.q64 import q64_of
+from tcc_experiments.evidence import q64_of
 from tcc_runtime.artifact.load import load
-from tcc_runtime.asking.quotes import Answer
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.guards import Counts, counts_of
+from tcc_runtime.guards import CountKind, counts_of
 from tcc_runtime.ledger.lines import Marks
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
 from tcc_runtime.numbers.rung import Precision
+from tcc_runtime.pricing.quotes import Answer
 from tcc_runtime.search import QUICKEST, Engine, search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.runtime.graphs import build, chain_rows, free_core, vec_core, vec_rows
 
 SEED = bytes(range(32))
@@ -44,7 +44,7 @@ def changed(data: bytes, columns=(), **manifest) -> bytes:
 
 def recorded(artifact, on_expand=None, engine=QUICKEST, **options):
     """A run, and the records of its ledger, each read strictly."""
-    ledger = Memory()
+    ledger = MemorySink()
     run = search(
         artifact,
         Settings(**{"seed": SEED, "race": "coupled", **options}),
@@ -85,7 +85,7 @@ def test_one_seed_has_one_ledger_and_another_seed_another():
     first, _ = recorded(load(vec()))
     second, _ = recorded(load(vec()))
     other = search(
-        load(vec()), Settings(seed=bytes(32), race="coupled"), Recorder(Memory(), started_ms=9)
+        load(vec()), Settings(seed=bytes(32), race="coupled"), Recorder(MemorySink(), started_ms=9)
     )
     assert first == second
     assert first.ledger_head != other.ledger_head
@@ -125,7 +125,7 @@ def test_a_cap_that_is_not_reached_changes_nothing():
 
 def test_a_cap_on_time():
     ticks = iter(range(1000))
-    ledger = Memory()
+    ledger = MemorySink()
     run = search(
         load(vec()),
         Settings(seed=SEED, race="coupled", top=12, max_seconds=3),
@@ -511,7 +511,7 @@ def test_a_downgrade_in_mid_run_keeps_what_was_found(told):
     for most in widths:
 
         def counts(state, most=most):
-            return Counts.NONE if state.count.bit_length() <= most else counts_of(state)
+            return CountKind.NONE if state.count.bit_length() <= most else counts_of(state)
 
         run, records = recorded(artifact, engine=Engine(counts=counts), top=12, **told)
         kinds = [record["kind"] for record in records]
@@ -541,7 +541,7 @@ def test_a_downgrade_gives_the_leaves_found_so_far_their_fallback_value():
     found_before = 0
     for number in range(20):
         told = Settings(seed=bytes([number]) * 32, race="coupled", top=3)
-        ledger = Memory()
+        ledger = MemorySink()
         run = search(load(broken, verify=False), told, Recorder(ledger, started_ms=9))
         assert (run.mode, run.guards) == ("fallback", ("CountFail",))
         assert run.plans == search(load(good), replace(told, mode="fallback")).plans

@@ -15,11 +15,11 @@ import tcc as library
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load
-from tcc_runtime.asking.quotes import Answer, Question
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
+from tcc_runtime.ledger.sinks import MemorySink
+from tcc_runtime.pricing.quotes import Answer, Question
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 from tests.oracle_ledger.writer import chained
 from tests.runtime.ranged import Unreliable, ranged_artifact, ranged_settings
 
@@ -28,7 +28,7 @@ NANO = 10**9
 
 
 def made(data: Any, quoter: Any, **told: Any) -> tuple[Any, list[dict[str, Any]], bytes]:
-    sink = Memory()
+    sink = MemorySink()
     artifact = load(data) if isinstance(data, bytes) else data
     run = search(artifact, Settings(**told), Recorder(sink, started_ms=7), quoter=quoter)
     ledger = bytes(sink.data)

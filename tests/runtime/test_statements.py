@@ -12,29 +12,21 @@ from itertools import product
 
 import pytest
 
-from tcc_certs.core.model import Core, ForbidBefore, Limit, Require
-from tcc_runtime.artifact.constraints import (
-    Constraints,
-    _Chosen,
-    _forbid,
-    _limit,
-    _require,
-    _strictest,
-)
-from tcc_runtime.artifact.statements import AtMost
+from tcc_certs.core.model import Core, ForbidBefore, Limit, Parameter, Require, Tool
+from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.statements import AtMost, Constraints, statement_constraints
 from tests.oracle.observing import random_observing, tools_and_calls
 from tests.oracle.plans import Word, meets_all
 
 
 def enforced(core: Core, numbers: list[int]) -> Constraints:
     """All statements of `core`, over an artifact that has its calls of these numbers."""
-    chosen, calls = _Chosen(numbers, core), [core.calls[number] for number in numbers]
-    statements = [
-        *(_limit(limit, calls, chosen, core) for limit in _strictest(core.limits)),
-        *(_require(require, chosen) for require in core.requires),
-        *(_forbid(forbid, chosen) for forbid in core.forbids),
-    ]
-    return Constraints(statements, len(calls))
+    named = Relaxed(
+        limits=tuple(range(len(core.limits))),
+        requires=tuple(range(len(core.requires))),
+        forbids=tuple(range(len(core.forbids))),
+    )
+    return Constraints(items=statement_constraints(core, numbers, named), calls=len(numbers))
 
 
 def allows(constraints: Constraints, word: Word) -> bool:
@@ -52,7 +44,7 @@ def allows(constraints: Constraints, word: Word) -> bool:
 
 
 def test_what_is_kept_for_a_run_is_bounded() -> None:
-    constraints = Constraints([AtMost([1] * 300, 10**6)], 300)
+    constraints = Constraints(items=[AtMost(amount=[1] * 300, most=10**6)], calls=300)
     for total in range(1, 2000):
         assert constraints.after(((0, total),))[7] == ((0, total + 1),)
     # Of 300 calls each, so that no more than 2^16 are ever kept.
@@ -98,7 +90,20 @@ def test_of_several_sums_of_one_parameter_the_strictest_decides() -> None:
         Limit(kind="sum", value=value, text=f"sum(t.{place})<={value}", parameter=(0, place))
         for value, place in ((5, 0), (3, 0), (4, 1))
     ]
-    assert {(limit.value, limit.parameter) for limit in _strictest(limits)} == {
-        (3, (0, 0)),
-        (4, (0, 1)),
-    }
+    values = ("1", "2", "4")
+    tool = Tool(
+        name="t",
+        parameters=(Parameter(name="p", values=values), Parameter(name="q", values=values)),
+    )
+    made = random_observing(random.Random(0))[1]
+    calls = [
+        replace(made.calls[0], text=f"t({p},{q})", tool=0, values=(p, q))
+        for p in (0, 1)
+        for q in (1, 2)
+    ]
+    core = replace(made, tools=(tool,), limits=tuple(limits), calls=tuple(calls))
+    of_p, of_q = statement_constraints(core, range(4), Relaxed(limits=(0, 1, 2)))
+    assert isinstance(of_p, AtMost) and isinstance(of_q, AtMost)
+    nano = 10**9
+    assert (list(of_p.amount), of_p.most) == ([nano, nano, 2 * nano, 2 * nano], 3)
+    assert (list(of_q.amount), of_q.most) == ([2 * nano, 4 * nano] * 2, 4)

@@ -15,7 +15,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats import automaton as rows_of
 from tcc_certs.kernel import check
 from tcc_certs.limits import FREE_TAIL_STEPS, TAIL_STEPS_PER_EDGE
-from tcc_certs.replay import tail as validators
+from tcc_certs.replay import closing as validators
 from tcc_certs.replay import validate
 from tcc_certs.replay.language import read_language
 from tcc_runtime.artifact import cuts
@@ -23,11 +23,11 @@ from tcc_runtime.artifact.cuts import cut_of
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.ledger.recorder import Recorder
-from tcc_runtime.ledger.sinks import Memory
-from tcc_runtime.numbers.tail import Ended, tail_lse
+from tcc_runtime.ledger.sinks import MemorySink
+from tcc_runtime.numbers.tail import Abandoned, tail_lse
 from tcc_runtime.search import search
-from tcc_runtime.terms.modes import terms_of
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.modes import terms_of
+from tcc_runtime.settings.settings import Settings
 from tests.runtime.graphs import Row, build, free_core, random_rows
 
 SEED = bytes(32)
@@ -139,7 +139,7 @@ def test_a_cut_that_takes_too_many_steps_is_refused_before_the_run():
     for way in (
         lambda settings: terms_of(artifact, settings),
         lambda settings: search(artifact, settings),
-        lambda settings: search(artifact, settings, Recorder(Memory(), started_ms=0)),
+        lambda settings: search(artifact, settings, Recorder(MemorySink(), started_ms=0)),
     ):
         with pytest.raises(SettingsError) as refusal:
             way(Settings(seed=SEED, truncate=most))
@@ -174,7 +174,7 @@ def test_the_validator_declines_such_a_tail_and_does_not_want_it_where_nothing_i
 
 
 def ledger_of(artifact, on_expand=None, clock=None, stated=True, **told):
-    sink = Memory()
+    sink = MemorySink()
     recorder = Recorder(sink, started_ms=9)
     if not stated:
         close = recorder.close
@@ -217,7 +217,7 @@ def test_whoever_interrupts_the_tail_ends_the_run():
         os.kill(os.getpid(), signal.SIGINT)
         return 0.0
 
-    with pytest.raises(Ended):
+    with pytest.raises(Abandoned):
         tail_lse(load(data), 600, lambda: True)
     started = iter((1.0,))  # Ctrl-C is held from the second look at the clock on
     run, ledger = ledger_of(load(data), clock=lambda: next(started, None) or clock(), truncate=600)

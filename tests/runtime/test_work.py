@@ -16,12 +16,12 @@ from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import HashOnly
 from tcc_runtime.numbers import arrivals, mpfr
-from tcc_runtime.numbers.path import Path
 from tcc_runtime.numbers.reals import FIRST_BITS, Reals
+from tcc_runtime.numbers.rung import Path
 from tcc_runtime.races.race import Uniforms
 from tcc_runtime.search import QUICKEST
+from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import tables_of
-from tcc_runtime.terms.settings import Settings
 from tests.runtime.engines import MPFR
 from tests.runtime.graphs import build, chain_rows, free_core, opened, random_network, wide_core
 

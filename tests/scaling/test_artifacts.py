@@ -13,12 +13,11 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.kernel import check
 from tcc_certs.limits import MAX_WRITTEN_BYTES
 from tcc_certs.replay import validate
-from tcc_certs.replay.constraints import residual_constraints
+from tcc_certs.replay.children import MAX_KEPT, Listing
 from tcc_certs.replay.kappa import Kappa, handed_counts, own_counts
-from tcc_certs.replay.language import read_language
-from tcc_certs.replay.left import MAX_KEPT, Listing
-from tcc_certs.replay.root import root_of
+from tcc_certs.replay.language import read_language, root_of
 from tcc_certs.replay.tree import slots
+from tcc_certs.statements import residual_constraints
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 from tcc_runtime.artifact import counts as counting
@@ -26,12 +25,10 @@ from tcc_runtime.artifact.constraints import constraints_of
 from tcc_runtime.artifact.counts import race_counts
 from tcc_runtime.artifact.load import load
 from tcc_runtime.artifact.plans import enumerate_plans, plans_by_depth
-from tcc_runtime.fastreplay.shortcut import FastReplay
 from tcc_runtime.search import search
-from tcc_runtime.terms.modes import MOST_WRITTEN, terms_of
-from tcc_runtime.terms.opening import opening_digest
-from tcc_runtime.terms.predict import predict
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.modes import MOST_WRITTEN, opening_digest, terms_of
+from tcc_runtime.settings.predict import predict
+from tcc_runtime.settings.settings import Settings
 from tests.differential.test_ledgers import runtime_ledger
 from tests.scaling.measure import MOST, growth, peak, swelling
 
@@ -116,7 +113,7 @@ def test_statements_times_calls_are_never_listed(kind):
 def test_the_children_of_a_node_cost_what_they_are_and_not_what_the_statements_are(kind):
     def replayed(n):
         constraints = residual_constraints(check(_relaxed(n, kind)), 3)
-        return lambda: [constraints.after(constraints.start, call) for call in range(n)]
+        return lambda: [constraints.step(constraints.start, call) for call in range(n)]
 
     def enforced(n):
         constraints = constraints_of(load(_relaxed(n, kind)), None)
@@ -162,17 +159,13 @@ def test_plans_by_depth_and_the_first_plans_of_a_deep_artifact():
         assert swelling(prepare, 100) < MOST
 
 
-SHORTCUTS = {"the definition": None, "the shortcut": FastReplay()}
-
-
 @pytest.mark.parametrize("race", ["rest", "coupled"])
-@pytest.mark.parametrize("shortcut", SHORTCUTS.values(), ids=SHORTCUTS.keys())
-def test_a_replay_over_rounded_counts_does_not_write_them_out(shortcut, race):
+def test_a_replay_over_rounded_counts_does_not_write_them_out(race):
     def prepare(n):
         ledger = runtime_ledger(load(_path(n)), seed=bytes(32), race=race)
 
         def work():
-            found = validate(ledger, check(_path(n)), shortcut=shortcut)
+            found = validate(ledger, check(_path(n)))
             assert (found.verdict, found.claim_type) == (0, "RunWiseSurrogate")
 
         return work

@@ -12,7 +12,7 @@ from tcc_certs.kernel import check
 from tcc_compiler.automata.letters import partition
 from tcc_compiler.automata.regular.explore import find_driver
 from tcc_compiler.frontend import read_grammar, read_grammar_text
-from tcc_compiler.imports.read import read_graph
+from tcc_compiler.imports.graph_grammar import read_graph
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import source_of
 from tcc_compiler.language.syntax.parse import parse
@@ -20,8 +20,7 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_file, compile_text
 from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.tools import tool_of
-from tcc_compiler.resources.guard import Guard
-from tcc_compiler.resources.refusal import Refused
+from tcc_compiler.resources import Guard, Refused
 from tests.scaling.measure import MOST, growth, swelling
 
 HEAD = 'grammar g version "1"\n'

@@ -24,7 +24,7 @@ from tcc_certs.errors import clip
 from tcc_certs.formats.codec import encode
 from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.formats.names import written
-from tcc_certs.values.kinds import FlagType, JsonType, NumberType, OpenType, TextType
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenType, TextType
 
 _SHOWN = 8
 _WIDEST = 200

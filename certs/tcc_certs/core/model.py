@@ -6,20 +6,100 @@ is a tuple of half-open ranges of call indices, increasing and not touching.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tcc_certs.core.models import Model as Model
-from tcc_certs.core.monitor_model import Monitor as Monitor
-from tcc_certs.core.monitor_model import OrderMonitor as OrderMonitor
-from tcc_certs.core.monitor_model import Selection as Selection
-from tcc_certs.core.monitor_model import SumMonitor as SumMonitor
-from tcc_certs.core.monitor_model import UsesMonitor as UsesMonitor
-from tcc_certs.values.kinds import OpenParameter
+from tcc_certs.values.declared import OpenParameter
+
+if TYPE_CHECKING:
+    from tcc_certs.core.atoms import Atom
 
 CallSet: TypeAlias = "tuple[tuple[int, int], ...]"
+HALF = (5, 1)  # the quality of a model that says nothing of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The calls of a tool that have one of the given values for each bound parameter.
+
+    Attributes:
+        tool: index into ``Core.tools``.
+        where: pairs of a parameter's place and the indices of its values; both increase.
+    """
+
+    tool: int
+    where: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderMonitor:
+    """A `require` or `forbid` between calls that agree in open parameters; a gate holds it.
+
+    Attributes:
+        kind: ``require`` with order ``before`` or ``each``; ``forbid`` with ``before`` or ``with``.
+        same: pairs of a parameter of `first` and one of `second` that have the same value.
+        text: as a grammar writes it.
+    """
+
+    kind: Literal["require", "forbid"]
+    order: Literal["before", "each", "with"]
+    first: Selection
+    second: Selection
+    same: tuple[tuple[str, str], ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SumMonitor:
+    """The values of an open parameter add up to at most `value` (canonical decimal text)."""
+
+    tool: int
+    parameter: str
+    value: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsesMonitor:
+    """At most `value` calls of `calls` agree in their open parameter `per`."""
+
+    calls: Selection
+    per: str
+    value: int
+    text: str
+
+
+Monitor: TypeAlias = OrderMonitor | SumMonitor | UsesMonitor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A way of asking what a call of a tool costs, where that is a range, or of making the call.
+
+    Attributes:
+        price: cents.  latency: milliseconds.  epsilon: nano.  Unsigned 64 bits.
+        adapter: the name of the adapter that it runs with; empty where it names none.
+        atom: the mechanism that it privatises what it looks at with; what it takes beside epsilon.
+        execute: the model with what making a call takes; None: it makes none.
+        quality: the share of a width that it is taken to gain before it has answered, an exact
+            decimal above 0, at most 1: its digits and its places.
+    """
+
+    name: str
+    price: int
+    latency: int
+    epsilon: int
+    adapter: str = ""
+    atom: Atom | None = None
+    execute: Model | None = None
+    quality: tuple[int, int] = HALF
+
+
+def executing(models: Iterable[Model]) -> tuple[Model, ...]:
+    """The models that make calls, each with what that takes, in their order."""
+    return tuple([model.execute for model in models if model.execute is not None])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,19 +1,34 @@
-"""Open parameters of tools: their schema.
+"""Open parameters of tools, and monitors: statements over them, which no automaton holds.
 
-Normative text: docs/spec/core.md, section 2.  What a value of one may be is decided in
-:mod:`tcc_certs.values`; here a core is held to types that have a value at all and one way of being
-written.  Cost: linear in the bytes.
+Normative text: docs/spec/core.md, sections 1, 2 and 5.  What a value of an open parameter may be is
+decided in :mod:`tcc_certs.values`; here a core is held to types that have a value at all and one
+way of being written.  A gate holds what a monitor says; of a ``require`` the automaton holds what
+it can, a `before` between the same calls, and that this is there is looked at here.
+Cost: linear in the bytes, and for each ``require`` linear in its tools' calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from tcc_certs.core.model import (
+    Monitor,
+    OrderMonitor,
+    Selection,
+    SumMonitor,
+    Tool,
+    UsesMonitor,
+)
+from tcc_certs.core.selections import Owned, read_selection, selection_text
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.formats.codec import Json
-from tcc_certs.formats.names import read_name
-from tcc_certs.formats.schema import as_flag, as_list, as_object, as_text, as_whole
-from tcc_certs.values.kinds import (
+from tcc_certs.formats import schema
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.decimals import is_decimal
+from tcc_certs.formats.names import read_name, written
+from tcc_certs.formats.schema import Check, Form, Known, Table, maybe, row, tagged
+from tcc_certs.limits import MAX_CALLS
+from tcc_certs.values.declared import (
     FlagType,
     JsonType,
     NumberType,
@@ -23,77 +38,248 @@ from tcc_certs.values.kinds import (
 )
 from tcc_certs.values.numbers import compare, ensure_survives
 
-_SCHEMA = Code.CORE_SCHEMA
 MAX_SIZE = 1 << 20  # code points of a text, bytes of a JSON value
-_ALL = ["name", "type"]
-_MEMBERS: Mapping[str, tuple[list[str], list[str]]] = {  # members that are required, and others
-    "text": ([*_ALL, "max", "min"], ["optional", "pattern"]),
-    "integer": (_ALL, ["high", "low", "optional"]),
-    "number": (_ALL, ["high", "low", "optional"]),
-    "flag": (_ALL, ["optional"]),
-    "json": ([*_ALL, "max"], ["optional"]),
+_LISTED = "listed"  # the kind of a listed parameter; those of open ones are named by their types
+
+
+def _pattern(value: Json, path: str, code: Code, known: Known) -> str:
+    from tcc_certs.values.text_source import ensure_quick
+
+    pattern = schema.as_text(value, path, code)
+    ensure_quick(pattern, known["max"], path)
+    return pattern
+
+
+def _sizes_rise(known: Known, path: str, code: Code) -> None:
+    least, most = known["min"], known["max"]
+    ensure(least <= most, code, f"{path}.max", f"at least {least}", most)
+
+
+def _end(value: Json, path: str, code: Code, _: Known) -> str:
+    """An end of a range: canonical, and a value of the type."""
+    text = schema.as_text(value, path, code)
+    ensure_survives(text, path, code)
+    return text
+
+
+def _whole_end(value: Json, path: str, code: Code, known: Known) -> str:
+    text = _end(value, path, code, known)
+    ensure("." not in text, code, path, "a schema.whole number", text)
+    return text
+
+
+def _ends_rise(known: Known, path: str, code: Code) -> None:
+    low, high = known["low"], known["high"]
+    require(low is not None, high is not None, code, f"{path}.high")
+    if low is not None:
+        ensure(compare(low, high) <= 0, code, f"{path}.high", f"at least {low}", high)
+
+
+def _numbers(end: Form) -> Table:
+    return (_NAME, maybe("low", end), maybe("high", end), Check(_ends_rise), _OPTIONAL)
+
+
+_NAME = row("name", read_name)
+_OPTIONAL = maybe("optional", schema.as_true, absent=False)
+OPEN: Mapping[str, Table] = {
+    "text": (
+        _NAME,
+        row("min", schema.whole(MAX_SIZE + 1), "least"),
+        row("max", schema.whole(MAX_SIZE + 1), "most"),
+        Check(_sizes_rise),
+        maybe("pattern", _pattern),
+        _OPTIONAL,
+    ),
+    "integer": _numbers(_whole_end),
+    "number": _numbers(_end),
+    "flag": (_NAME, _OPTIONAL),
+    "json": (_NAME, row("max", schema.whole(MAX_SIZE + 1), "most"), _OPTIONAL),
 }
 
 
-def read_opened(value: Json, path: str) -> tuple[OpenParameter, ...]:
-    """The open parameters of a tool, in declared order, one at least.
-
-    Raises:
-        Rejected: C801.
-    """
-    items = as_list(value, path, _SCHEMA, 1)
-    return tuple(_opened(item, f"{path}[{i}]") for i, item in enumerate(items))
+def _opened(value: Json, path: str, code: Code, known: Known) -> OpenParameter:
+    kind, made = tagged(value, "type", OPEN, "a type of open parameters", path, code, known)
+    name, optional = made.pop("name"), made.pop("optional")
+    return OpenParameter(name=name, type=_type(kind, made), optional=optional)
 
 
-def _opened(value: Json, path: str) -> OpenParameter:
-    kind = value.get("type") if isinstance(value, dict) else None
-    if not isinstance(kind, str) or kind not in _MEMBERS:
-        raise Rejected(_SCHEMA, f"{path}.type", "a type of open parameters", kind)
-    item = as_object(value, path, _SCHEMA, *_MEMBERS[kind])
-    return OpenParameter(
-        name=read_name(item["name"], f"{path}.name", _SCHEMA),
-        type=_type(item, kind, path),
-        optional=as_flag(item, "optional", path, _SCHEMA),
-    )
+read_opened = schema.listed(_opened, 1)  # of a tool, in declared order
 
 
-def _type(item: Mapping[str, Json], kind: str, path: str) -> OpenType:
+def _type(kind: str, made: dict[str, Any]) -> OpenType:
     match kind:
         case "text":
-            return _text(item, path)
+            return TextType(**made)
         case "flag":
             return FlagType()
         case "json":
-            return JsonType(most=as_whole(item["max"], f"{path}.max", _SCHEMA, MAX_SIZE + 1))
+            return JsonType(**made)
         case _:
-            return _number(item, kind == "integer", path)
+            return NumberType(whole=kind == "integer", **made)
 
 
-def _text(item: Mapping[str, Json], path: str) -> TextType:
-    least = as_whole(item["min"], f"{path}.min", _SCHEMA, MAX_SIZE + 1)
-    most = as_whole(item["max"], f"{path}.max", _SCHEMA, MAX_SIZE + 1)
-    ensure(least <= most, _SCHEMA, f"{path}.max", f"at least {least}", most)
-    if "pattern" not in item:
-        return TextType(least=least, most=most)
-    from tcc_certs.values.text_source import ensure_quick
-
-    pattern = as_text(item["pattern"], f"{path}.pattern", _SCHEMA)
-    ensure_quick(pattern, most, f"{path}.pattern")
-    return TextType(least=least, most=most, pattern=pattern)
+def _chosen(value: Json, path: str, code: Code, known: Known) -> Selection:
+    """A selection by no observed value: that would be known too late, when the call was made."""
+    selection: Selection = read_selection(value, path, code, known)
+    _ensure_chosen(selection, path, code, known)
+    return selection
 
 
-def _number(item: Mapping[str, Json], whole: bool, path: str) -> NumberType:
-    require("low" in item, "high" in item, _SCHEMA, f"{path}.high")
-    if "low" not in item:
-        return NumberType(whole=whole)
-    low, high = (_end(item[name], whole, f"{path}.{name}") for name in ("low", "high"))
-    ensure(compare(low, high) <= 0, _SCHEMA, f"{path}.high", f"at least {low}", high)
-    return NumberType(whole=whole, low=low, high=high)
+def _ensure_chosen(selection: Selection, path: str, code: Code, known: Known) -> None:
+    for param, _ in selection.where:
+        parameter = known["tools"][selection.tool].parameters[param]
+        ensure(not parameter.observed, code, path, "no observed parameter", parameter.name)
 
 
-def _end(value: Json, whole: bool, path: str) -> str:
-    """An end of a range: canonical, and a value of the type."""
-    text = as_text(value, path, _SCHEMA)
-    ensure_survives(text, path, _SCHEMA)
-    ensure(not whole or "." not in text, _SCHEMA, path, "a whole number", text)
-    return text
+def _last_is_chosen(known: Known, path: str, code: Code) -> None:
+    """What may come last is chosen by its caller: the second, of ``with`` either of the two."""
+    for side in ("first", "second") if known["order"] == "with" else ("second",):
+        _ensure_chosen(known[side], f"{path}.{side}", code, known)
+
+
+def _same(value: Json, path: str, code: Code, known: Known) -> tuple[tuple[str, str], ...]:
+    """The pairs of parameters that agree, strictly increasing; in one of them both are open."""
+    tools = [known["tools"][known[side].tool] for side in ("first", "second")]
+    pairs: list[tuple[str, str]] = []
+    opened = False
+    for i, entry in enumerate(schema.as_list(value, path, code, 1)):
+        place = f"{path}[{i}]"
+        names = [schema.as_text(name, place, code) for name in schema.as_list(entry, place, code)]
+        ensure(len(names) == 2, code, place, "a pair of names", names)
+        kinds = [_kind(tool, name, place, code) for tool, name in zip(tools, names, strict=True)]
+        ensure(kinds[0] == kinds[1], code, place, "parameters that can be compared", kinds)
+        opened = opened or kinds[0] != _LISTED
+        pairs.append((names[0], names[1]))
+    schema.ensure_increasing(pairs, path, code)
+    ensure(opened, code, path, "a pair of open parameters", "none")
+    return tuple(pairs)
+
+
+def _kind(tool: Tool, name: str, path: str, code: Code) -> str:
+    """What the values of a parameter can be compared with; it is neither optional nor observed."""
+    for parameter in tool.parameters:
+        if parameter.name == name:
+            fixed = not (parameter.optional or parameter.observed)
+            ensure(fixed, code, path, "a parameter of every call, chosen by its caller", name)
+            return _LISTED
+    return _class_of(_open_type(tool, name, path, code), path, code)
+
+
+def _open_type(tool: Tool, name: str, path: str, code: Code) -> OpenType:
+    for parameter in tool.opened:
+        if parameter.name == name:
+            ensure(not parameter.optional, code, path, "a parameter of every call", name)
+            return parameter.type
+    raise Rejected(code, path, f"a parameter of {tool.name}", name)
+
+
+def _class_of(of: OpenType, path: str, code: Code) -> str:
+    match of:
+        case TextType():
+            return "text"
+        case NumberType():
+            return "number"
+        case FlagType():
+            return "flag"
+        case JsonType():
+            raise Rejected(code, path, "a text, a number or a flag", "json")
+
+
+def _summed(value: Json, path: str, code: Code, known: Known) -> str:
+    name = schema.as_text(value, path, code)
+    of = _open_type(known["tools"][known["tool"]], name, path, code)
+    if not isinstance(of, NumberType) or of.low is None or of.low.startswith("-"):
+        raise Rejected(code, path, "a number of at least 0", name)
+    return name
+
+
+def _most(value: Json, path: str, code: Code, _: Known) -> str:
+    most = schema.as_text(value, path, code)
+    ensure(is_decimal(most), code, path, "a canonical decimal", most)
+    ensure(not most.startswith("-"), code, path, "at least 0", most)
+    return most
+
+
+def _per(value: Json, path: str, code: Code, known: Known) -> str:
+    name = schema.as_text(value, path, code)
+    _class_of(_open_type(known["tools"][known["of"].tool], name, path, code), path, code)
+    return name
+
+
+def _pairs(*orders: str) -> Table:
+    return (
+        row("order", schema.one_of(*orders)),
+        row("first", read_selection),
+        row("second", read_selection),
+        Check(_last_is_chosen),
+        row("same", _same),
+    )
+
+
+MONITORS: Mapping[str, Table] = {
+    "require": _pairs("before", "each"),
+    "forbid": _pairs("before", "with"),
+    "sum": (
+        row("tool", schema.index_in("tools")),
+        row("param", _summed, "parameter"),
+        row("value", _most),
+    ),
+    "uses": (row("of", _chosen, "calls"), row("per", _per), row("value", schema.as_unsigned)),
+}
+
+
+def read_monitors(value: Json, path: str, code: Code, known: Known) -> tuple[Monitor, ...]:
+    """The monitors, one at least, strictly increasing by their canonical bytes.
+
+    Raises:
+        Rejected: C801; D201 where the call sets take too much work.
+    """
+    items = schema.as_list(value, path, code, 1)
+    found = []
+    for i, item in enumerate(items):
+        kind, made = tagged(
+            item, "kind", MONITORS, "a kind of monitor", f"{path}[{i}]", code, known
+        )
+        found.append(_monitor(kind, made, known["tools"]))
+    schema.ensure_increasing([encode(item) for item in items], path, code)
+    _check_requires(found, path, code, known)
+    return tuple(found)
+
+
+def _monitor(kind: Any, made: dict[str, Any], tools: Sequence[Tool]) -> Monitor:
+    """A monitor with its text, as a grammar writes it."""
+    match kind:
+        case "sum":
+            name = f"{written(tools[made['tool']].name)}.{written(made['parameter'])}"
+            return SumMonitor(**made, text=f"limit sum({name}) <= {made['value']}")
+        case "uses":
+            calls, per = selection_text(made["calls"], tools), written(made["per"])
+            return UsesMonitor(**made, text=f"limit uses({calls}) per {per} <= {made['value']}")
+        case _:
+            pairs = [
+                written(a) if a == b else f"{written(a)} = {written(b)}" for a, b in made["same"]
+            ]
+            words = "before each" if made["order"] == "each" else made["order"]
+            one, other = (selection_text(made[side], tools) for side in ("first", "second"))
+            text = f"{kind} {one} {words} {other} same {', '.join(pairs)}"
+            return OrderMonitor(kind=kind, **made, text=text)
+
+
+def _check_requires(monitors: Sequence[Monitor], path: str, code: Code, known: Known) -> None:
+    """Every ``require`` among the monitors has a plain `before` between its calls in the core."""
+    number = {pattern: index for index, pattern in enumerate(known["patterns"])}
+    before = {(s.first, s.second) for s in known["requires"] if s.order == "before"}
+    owned = Owned(known["tools"], known["calls"])
+    of: dict[Selection, int | None] = {}
+    work = 0
+    for i, monitor in enumerate(monitors):
+        if not isinstance(monitor, OrderMonitor) or monitor.kind != "require":
+            continue
+        for selection in (monitor.first, monitor.second):
+            if selection not in of:
+                work += owned.size(selection.tool)
+                ensure(work <= 4 * MAX_CALLS, Code.LIMIT, path, "fewer monitors", "more")
+                of[selection] = number.get(owned.selected(selection))
+        there = (of[monitor.first], of[monitor.second]) in before
+        expected = f"a require before of the calls of {monitor.text}"
+        ensure(there, code, f"{path}[{i}]", expected, "none")

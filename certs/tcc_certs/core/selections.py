@@ -1,4 +1,4 @@
-"""Selections: the calls of a tool that agree with given values, their texts and their call sets.
+"""Selections: the calls of a tool that have given values, their table, texts and call sets.
 
 Normative text: docs/spec/core.md, section 4.  Cost: linear in the values; the call set takes a look
 at each of its tool's calls.
@@ -6,44 +6,49 @@ at each of its tool's calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tcc_certs.core.model import Call, CallSet, Parameter, Selection, Tool
-from tcc_certs.errors import Code, ensure, require
+from tcc_certs.errors import Code, ensure
+from tcc_certs.formats import schema
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.names import written
-from tcc_certs.formats.schema import as_list, as_object, as_whole, ensure_increasing
-
-_SCHEMA = Code.CORE_SCHEMA
+from tcc_certs.formats.schema import Known, Table, row
 
 
-def read_selection(value: Json, path: str, tools: Sequence[Tool]) -> Selection:
-    """The tool, and for each parameter that is bound the values that it may take.
-
-    Raises:
-        Rejected: C801.
-    """
-    item = as_object(value, path, _SCHEMA, ["tool", "where"])
-    tool = as_whole(item["tool"], path, _SCHEMA, len(tools))
-    parameters = tools[tool].parameters
+def _where(
+    value: Json, path: str, code: Code, known: Known
+) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """For each parameter that is bound the values that it may take; parameters increase."""
+    parameters = known["tools"][known["tool"]].parameters
     where = []
-    for entry in as_list(item["where"], path, _SCHEMA):
-        pair = as_list(entry, path, _SCHEMA)
-        require(2, len(pair), _SCHEMA, f"{path} entry")
-        param = as_whole(pair[0], path, _SCHEMA, len(parameters))
-        where.append((param, _values(pair[1], path, parameters[param])))
-    ensure_increasing([param for param, _ in where], path, _SCHEMA)
-    return Selection(tool=tool, where=tuple(where))
+    for entry in schema.as_list(value, path, code):
+        pair = schema.as_tuple(entry, path, code, 2, "entry")
+        param = schema.as_whole(pair[0], path, code, len(parameters))
+        where.append((param, _indices(pair[1], path, code, parameters[param])))
+    schema.ensure_increasing([param for param, _ in where], path, code)
+    return tuple(where)
 
 
-def _values(value: Json, path: str, parameter: Parameter) -> tuple[int, ...]:
+def _indices(value: Json, path: str, code: Code, parameter: Parameter) -> tuple[int, ...]:
     """Indices of values, increasing; that of an absent parameter is none of them."""
     size = len(parameter.values)
-    values = [as_whole(v, path, _SCHEMA, size) for v in as_list(value, path, _SCHEMA, 1)]
-    ensure_increasing(values, path, _SCHEMA)
+    values = [
+        schema.as_whole(index, path, code, size) for index in schema.as_list(value, path, code, 1)
+    ]
+    schema.ensure_increasing(values, path, code)
     named = not parameter.optional or values[0] > 0
-    ensure(named, _SCHEMA, path, "values that are there", "an absent parameter")
+    ensure(named, code, path, "values that are there", "an absent parameter")
     return tuple(values)
+
+
+SELECTION: Table = (
+    row("tool", schema.here(schema.index_in("tools"))),
+    row("where", schema.here(_where)),
+)
+
+
+read_selection = schema.object_of(SELECTION, Selection)
 
 
 def selection_text(selection: Selection, tools: Sequence[Tool]) -> str:
@@ -73,19 +78,12 @@ class Owned:
     def selected(self, selection: Selection) -> CallSet:
         """The calls that a selection stands for."""
         bound = [(param, frozenset(values)) for param, values in selection.where]
-        return _joined(
-            index
-            for index in self._of[selection.tool]
-            if all(self._calls[index].values[param] in values for param, values in bound)
-        )
-
-
-def _joined(indices: Iterable[int]) -> CallSet:
-    """Increasing indices as ranges."""
-    ranges: list[tuple[int, int]] = []
-    for index in indices:
-        if ranges and ranges[-1][1] == index:
-            ranges[-1] = (ranges[-1][0], index + 1)
-        else:
-            ranges.append((index, index + 1))
-    return tuple(ranges)
+        ranges: list[tuple[int, int]] = []
+        for index in self._of[selection.tool]:
+            if not all(self._calls[index].values[param] in values for param, values in bound):
+                continue
+            if ranges and ranges[-1][1] == index:
+                ranges[-1] = (ranges[-1][0], index + 1)
+            else:
+                ranges.append((index, index + 1))
+        return tuple(ranges)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tcc_certs.core.amounts import summed_parameter
+from tcc_certs.core.derived import summed_parameter
 from tcc_certs.core.model import Call, CallSet, Core, Limit, Tool, members
 from tcc_certs.corecheck.budget import Budget
 from tcc_certs.corecheck.sisters import with_sisters

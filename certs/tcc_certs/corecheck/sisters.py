@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tcc_certs.core.answers import strict_answers
+from tcc_certs.core.derived import strict_groups
 from tcc_certs.core.model import Core
 
 
@@ -24,7 +24,7 @@ def with_sisters(
         for each call its letter; for each letter of strict calls those of all their answers, its
         own among them, increasing, or none where the core lacks some of these calls.
     """
-    answers = strict_answers(core)
+    answers = strict_groups(core)
     if answers is None:
         return letter_of, {}
     calls: list[list[int]] = [[] for _ in answers.size]

@@ -152,6 +152,15 @@ class LedgerReader:
         Raises:
             Rejected: L101 and L102 as :meth:`lines`.
         """
+        previous = self.head
+        return Line(self, line, self.body(line), previous)
+
+    def body(self, line: bytes) -> bytes:
+        """What stands in the chain of the line, which is held against it.
+
+        Raises:
+            Rejected: L101 and L102 as :meth:`lines`.
+        """
         body = line[:-_LINK_BYTES] + b"}" if len(line) > _LINK_BYTES + 1 else b"{}"
         previous, hasher = self.head, self._hasher
         hasher.reset()
@@ -164,7 +173,7 @@ class LedgerReader:
             raise Rejected(Code.LEDGER_CHAIN, path, head.hex(), stated)
         self.head = head
         self.records += 1
-        return Line(self, line, body, previous)
+        return body
 
 
 def parsed(line: bytes, number: int, *, linked: bool = False) -> Record:

@@ -38,7 +38,7 @@ def written(name: str) -> str:
     return name if is_bare(name) else encode(name).decode()
 
 
-def read_name(value: Json, path: str, code: Code) -> str:
+def read_name(value: Json, path: str, code: Code, *_: object) -> str:
     """The name of a tool or of a parameter.
 
     Raises:

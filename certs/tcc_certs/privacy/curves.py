@@ -41,6 +41,7 @@ from tcc_certs.core.atoms import (
     SubsampledGaussian,
 )
 from tcc_certs.privacy.moments import (
+    ORDERS,
     UNITS,
     WORK_BITS,
     above_one,
@@ -49,7 +50,6 @@ from tcc_certs.privacy.moments import (
     ratio,
     up,
 )
-from tcc_certs.privacy.orders import ORDERS
 from tcc_certs.race.numbers import exp_enclosure, log_enclosure
 
 Part: TypeAlias = "Atom | int"  # of `times` 1; an integer is a plain epsilon in nano-units

@@ -3,21 +3,29 @@
 Normative text: docs/spec/race.md.  Simple before fast: masses are integers in the units of the
 parent's race count, an arrival is the exact sum that the definition writes down, and what is
 published is an enclosure of it, narrowed until the rounding is decided.
-Cost: two logarithms a child that did not win, one a child that did.
+At the first precision logarithms come of tables (:mod:`tcc_certs.race.logarithm`).
+Cost: two logarithms a child that did not win, one a child that did; an exponential a leaf.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from tcc_certs.race.numbers import Enclosure, log_enclosure
+from tcc_certs.formats.decimals import divide_nearest
+from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
+from tcc_certs.race.logarithm import LOG_ERROR, UNIT_BITS, log_units, times_log_two
+from tcc_certs.race.numbers import Enclosure, decide, exp_enclosure, log_enclosure
+from tcc_certs.race.weights import enclose_fraction
 
 Fraction: TypeAlias = "tuple[int, int]"
 Scaled: TypeAlias = "tuple[int, int, int]"  # low, high, scale: low <= value * 2^scale <= high
 
 WORD = 64
-BASE_BITS = 104  # the first precision that is tried, and the one that arrivals are kept at
+BASE_BITS = UNIT_BITS  # the first precision that is tried, and the one that arrivals are kept at
+_LAST = 1 << WORD + 1
+_WHOLE = times_log_two(WORD + 1)
+_RESIDUAL_ERROR = LOG_ERROR + 2
 
 
 def child_masses(
@@ -142,19 +150,167 @@ class Arrival:
 
 
 def _residual(x: int, count: int, unit: int, bits: int) -> Scaled:
-    """Encloses E(x) / n, n = count / 2^unit, to `bits` bits of relative precision or a few less."""
+    """Encloses E(x) / n, n = count / 2^unit, to `bits` bits of relative precision or a few less.
+
+    At BASE_BITS as many bits fewer as U has leading zeros.
+    """
     odd = 2 * x + 1
-    # E > U = odd / 2^65, so this many bits after the point leave at least `bits` of them in E.
-    places = bits + WORD + 2 - odd.bit_length()
-    low, high = log_enclosure(1 << WORD + 1, (1 << WORD + 1) - odd, places)
     size = count.bit_length()
+    if bits == BASE_BITS:
+        # E > U = odd / 2^65, and so above 2^39 units.
+        units = _WHOLE - log_units(_LAST - odd)
+        low, high, places = units - _RESIDUAL_ERROR, units + _RESIDUAL_ERROR, BASE_BITS
+    else:
+        # So many bits after the point leave at least `bits` of them in E.
+        places = bits + WORD + 2 - odd.bit_length()
+        low, high = log_enclosure(_LAST, _LAST - odd, places)
     return (low << size) // count, -((-high << size) // count), places + size - unit
 
 
 def neg_log(arrival: Arrival, bits: int) -> Enclosure:
     """Encloses -ln t with `bits` fractional bits, but for the few that the path has lost."""
-    low, high, scale = arrival.enclose(bits)
-    log_low, log_high = log_enclosure(low, 1, bits, -scale)
+    if bits == BASE_BITS:
+        low, high, scale = arrival.base
+        units = log_units(low, -scale)
+        log_low, log_high = units - LOG_ERROR, units + LOG_ERROR
+    else:
+        low, high, scale = arrival.enclose(bits)
+        log_low, log_high = log_enclosure(low, 1, bits, -scale)
     # ln high <= ln low + (high - low) / low
     wide = -((low - high << bits) // low)
     return -(log_high + wide), -log_low
+
+
+# ---- What is published of an arrival: -ln t, keys, values and U_P, each rounded once.
+#
+# Normative text: docs/spec/race.md, section 7.  An enclosure of 104 bits decides nearly all of
+# them; where it does not, it is narrowed until it does.
+
+_DROP = BASE_BITS - WORD
+_HALF = 1 << _DROP - 1
+
+
+class Published(NamedTuple):
+    """What a ledger says of a node: Q64.64 numbers, and which of them had to be clamped."""
+
+    neg_log_t: int
+    key: int
+    neg_log_t_clamped: bool
+    key_clamped: bool
+
+    @property
+    def clamped(self) -> bool:
+        """Whether either was."""
+        return self.neg_log_t_clamped or self.key_clamped
+
+
+def clamp(value: int) -> int:
+    """The nearest number that Q64.64 has."""
+    return min(max(value, Q64_MIN), Q64_MAX)
+
+
+def publish(arrival: Arrival, bound: Fraction) -> Published:
+    """-ln t, and the key `bound` - ln t, each rounded once; at a leaf the key is its value.
+
+    Args:
+        arrival: t of the node.
+        bound: M of the node, exact: numerator and positive denominator.
+
+    Raises:
+        Rejected: D202 where 4096 bits do not decide a rounding.
+    """
+    base = neg_log(arrival, BASE_BITS)
+    low, high = base[0] + _HALF, base[1] + _HALF
+    more = (bound[0] << BASE_BITS) // bound[1]
+    plain, key = low >> _DROP, low + more >> _DROP
+    # Ties are left open, and `more` may be short by less than 1.
+    decided = low - 1 >> _DROP == plain == high >> _DROP
+    if decided and low + more - 1 >> _DROP == key == high + more + 1 >> _DROP:
+        return _published(plain, key)
+    return _decided(arrival, bound, base)
+
+
+def _decided(arrival: Arrival, bound: Fraction, base: Enclosure) -> Published:
+    """The same with as much precision as it takes; `base` is the enclosure at BASE_BITS."""
+
+    def rounded(bits: int, numerator: int, denominator: int) -> Enclosure:
+        low, high = base if bits == BASE_BITS else neg_log(arrival, bits)
+        more_low, more_high = enclose_fraction(numerator, denominator, bits)
+        unit = 1 << bits - WORD
+        return divide_nearest(low + more_low, unit), divide_nearest(high + more_high, unit)
+
+    plain = decide(lambda bits: rounded(bits, 0, 1), "neg_log_t", BASE_BITS)
+    key = decide(lambda bits: rounded(bits, *bound), "key_raw", BASE_BITS)
+    return _published(plain, key)
+
+
+def _published(plain: int, key: int) -> Published:
+    if Q64_MIN <= plain <= Q64_MAX and Q64_MIN <= key <= Q64_MAX:
+        return Published(plain, key, False, False)
+    held, held_key = clamp(plain), clamp(key)
+    return Published(held, held_key, held != plain, held_key != key)
+
+
+def leaf_uniform(arrival: Arrival) -> int:
+    """U_P = floor(2^64 * (1 - exp(-t))) of a leaf.
+
+    Raises:
+        Rejected: D202 where 4096 bits do not decide it.
+    """
+
+    def enclose(bits: int) -> Enclosure:
+        low, high, scale = arrival.enclose(bits)
+        if (low >> scale if scale >= 0 else low << -scale) >= 46:
+            return (1 << WORD) - 1, (1 << WORD) - 1  # 0 < e^-46 < 2^-64
+        if scale > WORD and high >> scale - WORD - 1 == 0:
+            return 0, 0  # 1 - e^-t < t < 2^-65
+        least, most = exp_enclosure((-high, -low), scale, bits)
+        return ((1 << bits) - most) >> bits - WORD, ((1 << bits) - least) >> bits - WORD
+
+    return decide(enclose, "U_P", BASE_BITS)
+
+
+# ---- Fallback: values and keys that rest on no race counts, and certify nothing.
+#
+# With x = x(4, L), U = (x + 1/2) / 2^64, E = -ln(1 - U) and G = -ln(-ln U), a leaf has the value
+# G/tau - beta*C - ln E, and a node the key -beta*(C + h), each rounded once to Q64.64.
+
+
+def exponential(x: int) -> Arrival:
+    """E(x) = -ln(1 - (x + 1/2) / 2^64), as an arrival of rate 1."""
+    return Arrival(parent=None, weight=1, fraction_bits=0, x=x, count=1, unit=0)
+
+
+def heuristic_value(x: int, score: Fraction, tau: tuple[int, int]) -> int:
+    """G/tau + score - ln E as Q64.64, not clamped.
+
+    Args:
+        x: the leaf's uniform.
+        score: -beta*C, numerator and positive denominator.
+        tau: above 0, exact decimal (numerator, places).
+
+    Raises:
+        Rejected: D202 where 4096 bits do not decide it.
+    """
+    # -ln U(x) = E(2^64 - 1 - x), as 1 - U(x) = U(2^64 - 1 - x).
+    gumbel, late = exponential((1 << WORD) - 1 - x), exponential(x)
+    numerator, places = tau
+
+    def enclose(bits: int) -> Enclosure:
+        low, high = neg_log(gumbel, bits)
+        low, high = low * 10**places // numerator, -(-high * 10**places // numerator)
+        late_low, late_high = neg_log(late, bits)
+        score_low, score_high = enclose_fraction(*score, bits)
+        unit = 1 << bits - WORD
+        return (
+            divide_nearest(low + late_low + score_low, unit),
+            divide_nearest(high + late_high + score_high, unit),
+        )
+
+    return decide(enclose, "V", BASE_BITS)
+
+
+def heuristic_key(score: Fraction) -> int:
+    """`score` = -beta*(C + h) as Q64.64, not clamped."""
+    numerator, denominator = score
+    return divide_nearest(numerator << WORD, denominator)

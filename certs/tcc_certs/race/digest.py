@@ -14,6 +14,7 @@ from blake3 import blake3
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.hashes import blake
 
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 FIRST_ARRIVAL, WINNER, RESIDUAL, PER_LEAF, REST_WINNER, REST_ARRIVAL = 1, 2, 3, 4, 5, 6
 
 
@@ -72,7 +73,8 @@ class Uniforms:
     def __init__(self, key: bytes) -> None:
         self.hasher = blake3(key=key)
 
-    def __call__(self, purpose: int, identity: bytes) -> int:
+    def __call__(self, purpose: int, identity: bytes, name: str = "") -> int:
+        """The uniform; `name` is that of its field in a ledger, which says nothing here."""
         hasher = self.hasher
         hasher.reset()
         hasher.update(bytes((purpose,)) + identity)
@@ -89,9 +91,18 @@ def seed_commitment(seed: bytes, salt: bytes) -> bytes:
     return blake(b"tcc.seed.v1\x00" + seed + salt)
 
 
-@lru_cache(maxsize=256)
 def uuid7(milliseconds: int, digest: bytes) -> str:
     """A UUIDv7 of a time and of the first 16 bytes of a digest (RFC 9562), in its usual text."""
-    time, text = f"{milliseconds:012x}", digest.hex()
-    variant = "89ab"[int(text[16], 16) & 3]
-    return f"{time[:8]}-{time[8:]}-7{text[13:16]}-{variant}{text[17:20]}-{text[20:32]}"
+    return uuid7_of_hex(uuid7_stamp(milliseconds), digest.hex())
+
+
+@lru_cache(maxsize=16)
+def uuid7_stamp(milliseconds: int) -> str:
+    """What every UUIDv7 of a time starts with."""
+    time = f"{milliseconds:012x}"
+    return f"{time[:8]}-{time[8:]}-7"
+
+
+def uuid7_of_hex(stamp: str, h: str) -> str:
+    """The UUIDv7 with this start, of a digest in hex."""
+    return f"{stamp}{h[13:16]}-{_VARIANT[h[16]]}{h[17:20]}-{h[20:32]}"

@@ -1,31 +1,68 @@
-"""The header of a ledger as values.
+"""The header of a ledger as values, the adapters that models run with among them.
 
-Normative text: docs/spec/ledger.md, sections 3 and 4; :mod:`tcc_certs.replay.opening` holds it
-against the artifact.  Cost: nothing to speak of.
+Normative text: docs/spec/ledger.md, sections 3, 4 and 13; :mod:`tcc_certs.replay.opening` holds it
+against the artifact.  Which adapters have to be there follows from the core; what is said of each
+comes from outside, and is the same wherever the ledger says it.  Cost: nothing to speak of.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tcc_certs.core.model import Core, Model
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
-from tcc_certs.replay.adapters import Adapter, read_adapters
-from tcc_certs.replay.budgets import Caps, Rule
-from tcc_certs.replay.drawn import Account, read_account
-from tcc_certs.replay.findings import (
-    NO_CERT,
-    RUN_WISE_EXACT,
-    RUN_WISE_SURROGATE,
-    TRUNCATION_ONLY,
-)
+from tcc_certs.replay.account import Account, read_account
+from tcc_certs.replay.controller import Caps, Rule
+from tcc_certs.replay.findings import NO_CERT, RUN_WISE_EXACT, RUN_WISE_SURROGATE, TRUNCATION_ONLY
 
 if TYPE_CHECKING:
     from tcc_certs.privacy.spending import Taken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """An adapter of a run.
+
+    Attributes:
+        name: as models of the grammar name it.
+        fields: of the records of an ask whose model runs with it.
+    """
+
+    name: str
+    fields: Mapping[str, Json]
+
+
+NAMED = ("adapter_id", "dp_cert_id", "eps_train", "delta_train")
+
+
+def read_adapters(listed: Json | None) -> tuple[Adapter, ...]:
+    """The adapters of an `open` record whose fields have their form."""
+    if not isinstance(listed, list):
+        return ()
+    return tuple(_adapter(item) for item in listed if isinstance(item, dict))
+
+
+def _adapter(item: Record) -> Adapter:
+    return Adapter(name=text(item, "name"), fields={name: item[name] for name in NAMED})
+
+
+def named_adapters(core: Core) -> list[str]:
+    """The names of the adapters that models of a core run with, in order."""
+    return sorted({model.adapter for tool in core.tools for model in tool.models} - {""})
+
+
+def adapter_fields(adapters: Iterable[Adapter], model: Model) -> Mapping[str, Json]:
+    """What a record of an ask says of the adapter of the model that is asked."""
+    if not model.adapter:
+        return {}
+    return next((item.fields for item in adapters if item.name == model.adapter), {})
+
 
 Decimal = tuple[int, int]
 

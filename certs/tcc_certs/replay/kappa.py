@@ -1,28 +1,97 @@
 """Kappa, a diagnostic: how far the counts that a run used are from exact ones, node by node.
 
-Normative text: docs/spec/ledger.md, section 10.  No claim rests on it.  Beside each node goes its
-state in an automaton whose counts are exact: the artifact's own, or that of a handed-in artifact of
-the same core, its counts made again with the run's weights, as enclosures of 256 bits: a count that
-those do not tell from the run's count as equal to it.
-Cost: one pass over the edges, and one logarithm for each pair of counts.
+Normative text: docs/spec/ledger.md, section 10.  No claim rests on it, and it is no part of a
+verdict: a key of a run is that of its own race, and the tightened one belongs to another.  Beside
+each node goes its state in an automaton whose counts are exact: the artifact's own, or that of a
+handed-in artifact of the same core, its counts made again with the run's weights.
+
+An exact count has F bits for each call that may still follow, so that writing out all of them takes
+the square of a small artifact's size.  An enclosure is (low, high, shift): the count is at least
+low * 2^shift and at most high * 2^shift, and high takes at most 257 bits.  Every step rounds
+outward by less than 2^-255 of the count, so that at the top of an automaton of depth d the ends
+differ by less than about d * 2^-254; they are equal as long as no bit that is set was cut off.  A
+count that enclosures do not tell from the run's counts as equal to it.
+
+Cost: one pass over the edges, a few hundred bits a state; one logarithm for each pair of counts.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.automaton import Automaton
+from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import divide_nearest
-from tcc_certs.formats.fixed import format_q32
+from tcc_certs.formats.fixed import format_q32, format_q64
 from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.race.arrivals import clamp
+from tcc_certs.race.digest import uuid7
 from tcc_certs.race.numbers import log_enclosure
-from tcc_certs.replay.enclosed import Enclosed, enclosed, enclosed_counts
-from tcc_certs.replay.language import Language, States
-from tcc_certs.replay.root import Root
-from tcc_certs.replay.tree import Slot
+from tcc_certs.replay.language import Language, Root, States
+from tcc_certs.replay.tree import Node, Slot
+
+# ---- Enclosures of counts.
+
+Enclosed: TypeAlias = "tuple[int, int, int]"
+
+_BITS = 256
+_GUARD = 64  # terms are cut so far below the sum's last place: fewer than 2^64 of them add up
+
+
+def enclosed(count: int) -> Enclosed:
+    """The enclosure of a count that is there as an integer, at least 0."""
+    return _cut(count, count, 0)
+
+
+def enclosed_counts(
+    automaton: Automaton, weight: Sequence[int], fraction_bits: int
+) -> list[Enclosed]:
+    """The race counts that are exact for this automaton with these weights.
+
+    Args:
+        weight: W of each call of the automaton.
+        fraction_bits: F; the count of q is in units of 2^(F*d(q)), and targets precede sources.
+    """
+    rank, counts = automaton.rank, list[Enclosed]()
+    for q in range(automaton.states):
+        terms = [(1, 1, fraction_bits * rank[q])] if automaton.accept[q] else []
+        for call, target in automaton.edges(q):
+            low, high, shift = counts[target]
+            by = weight[call]
+            ahead = fraction_bits * (rank[q] - 1 - rank[target])
+            terms.append((by * low, by * high, shift + ahead))
+        counts.append(_total(terms))
+    return counts
+
+
+def _total(terms: Sequence[Enclosed]) -> Enclosed:
+    """The enclosure of a sum."""
+    if len(terms) == 1:
+        return _cut(*terms[0])
+    top = max([high.bit_length() + shift for _, high, shift in terms], default=0)
+    level = max(0, top - _BITS - _GUARD)
+    low_sum = high_sum = 0
+    for low, high, shift in terms:
+        if shift >= level:
+            low_sum += low << shift - level
+            high_sum += high << shift - level
+        else:
+            low_sum += low >> level - shift
+            high_sum += -(-high >> level - shift)
+    return _cut(low_sum, high_sum, level)
+
+
+def _cut(low: int, high: int, shift: int) -> Enclosed:
+    """The same with at most 256 bits, or 257 where rounding up carries."""
+    drop = high.bit_length() - _BITS
+    if drop <= 0:
+        return low, high, shift
+    return low >> drop, -(-high >> drop), shift + drop
+
 
 KAPPA_BITS = 96
 NO_KAPPA: Mapping[str, int | str] = {"nodes": 0, "tightened": 0, "mean": "0.0000000000"}
@@ -126,11 +195,6 @@ class Kappa:
         self._same = exact is not None and exact.own is language.race_count
         self._nodes = self._tightened = self._sum = 0
 
-    @property
-    def beside(self) -> bool:
-        """Whether the exact state of a node is the run's own."""
-        return self._exact is None or self._exact.call is None
-
     def step(self, state: int | None, slot: Slot) -> int | None:
         """The exact state of a child."""
         return None if self._exact is None or state is None else self._exact.step(state, slot)
@@ -153,16 +217,6 @@ class Kappa:
         self._sum += kappa
         return kappa
 
-    def passed(self, nodes: int) -> bool:
-        """Whether there is no more to know of so many pushed nodes, which are counted then."""
-        if self._same:
-            self._nodes += nodes
-        return self._same or self._exact is None
-
-    def note_beside(self, states: States | None) -> None:
-        """A node was pushed whose exact state is the run's own."""
-        self.note(states, 0 if states is None else states[0])
-
     def document(self) -> Mapping[str, int | str]:
         """``nodes``, ``tightened``, ``mean``."""
         mean = divide_nearest(self._sum, max(1, self._nodes) << KAPPA_BITS - 32)
@@ -184,3 +238,30 @@ def _ratio(low: int, high: int, used_low: int, used_high: int, lift: int) -> int
     if low << up <= used_high << down and used_low << down <= high << up:
         return 0
     return log_enclosure(low << up, used_high << down, KAPPA_BITS)[0]
+
+
+# ---- Diagnostics of each node, for whoever asks for them.
+
+NodeSink: TypeAlias = "Callable[[Mapping[str, Json]], None]"
+
+
+def node_diagnostic(started_ms: int, node: Node, key: int, kappa: int | None) -> Mapping[str, Json]:
+    """What is said of a node that was pushed.
+
+    Args:
+        key: Q64.64, as it was published.
+        kappa: in units of 2^-96, at most 0; None where there is none: no exact counts are at hand,
+            no plan is below the node, or its key does not come of counts.
+    """
+    tight: dict[str, Json] = {}
+    if kappa is not None:
+        tight["kappa"] = format_q32(divide_nearest(kappa, 1 << KAPPA_BITS - 32))
+        # Rounded up, as a bound is.
+        tight["key_tight"] = format_q64(clamp(key - (-kappa >> KAPPA_BITS - 64)))
+    return {
+        "diagnostic": True,
+        "node_id": uuid7(started_ms, node.digest),
+        "ctx_digest": node.digest.hex(),
+        "key_raw": format_q64(key),
+        **tight,
+    }

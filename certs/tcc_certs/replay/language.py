@@ -10,18 +10,123 @@ inflate.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.automaton import Automaton
 from tcc_certs.formats.manifest import MAX_ROUND_BITS
 from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.limits import MAX_WRITTEN_BYTES
 from tcc_certs.race.arrivals import Fraction
-from tcc_certs.race.digest import root_context
+from tcc_certs.race.digest import child_context, root_context
 from tcc_certs.race.weights import call_residual, score
-from tcc_certs.replay.counts import inflated_counts, rounded_counts
-from tcc_certs.rules.counts import RoundedCounts
+from tcc_certs.rules.counts import RoundedCounts, count_pairs, round_up
+from tcc_certs.statements import Constraints, Tally, residual_constraints
+
+# ---- Race counts as a run uses them: all integers m(q) in units of 2^(F*d(q)), made bottom-up.
+
+
+def edge_sum(
+    automaton: Automaton, weight: Sequence[int], fraction_bits: int, count: Sequence[int], q: int
+) -> int:
+    """What the children of state `q` add up to, in its own units (the right side of C4).
+
+    Args:
+        weight: W of each call of the automaton.
+        count: m of each target of `q`.
+    """
+    rank = automaton.rank
+    total = automaton.accept[q] << fraction_bits * rank[q]
+    for call, target in automaton.edges(q):
+        total += weight[call] * count[target] << fraction_bits * (rank[q] - 1 - rank[target])
+    return total
+
+
+def inflated_counts(
+    automaton: Automaton,
+    weight: Sequence[int],
+    fraction_bits: int,
+    race_count: Sequence[int],
+    factor: tuple[int, int],
+) -> Sequence[int]:
+    """m'(q) = max(ceil(factor * m(q)), the sum of the edges with m' of the targets).
+
+    Args:
+        race_count: m of each state.
+        factor: at least 1, an exact decimal (numerator, places).
+
+    Raises:
+        Rejected: D201 they would take more than MAX_WRITTEN_BYTES.
+    """
+    if factor == (1, 0):
+        return race_count
+    _ensure_written(automaton, race_count, factor)
+    numerator, unit = factor[0], 10 ** factor[1]
+    counts: list[int] = []
+    for q in range(automaton.states):
+        least = edge_sum(automaton, weight, fraction_bits, counts, q)
+        counts.append(max(-(-numerator * race_count[q] // unit), least))
+    return counts
+
+
+def _ensure_written(
+    automaton: Automaton, race_count: Sequence[int], factor: tuple[int, int]
+) -> None:
+    """Declines counts that are much more than the artifact when they are written out.
+
+    m' is at most ceil(factor + 1) * m, so it has at most as many bits as the two together.  Of each
+    state there are m', the bracket and the masses of its children.  What the counts of the artifact
+    take that are written out there is not counted.
+
+    Raises:
+        Rejected: D201 past MAX_WRITTEN_BYTES.
+    """
+    more = (-(-factor[0] // 10 ** factor[1]) + 1).bit_length()
+    starts, bits = automaton.edge_start, 0
+    for q in range(automaton.states):
+        own = 0
+        if isinstance(race_count, RoundedCounts):
+            own = race_count.mantissa[q].bit_length() + race_count.exponent[q]
+        bits += (2 + starts[q + 1] - starts[q] + automaton.accept[q]) * (own + more)
+    limit = f"counts of at most {MAX_WRITTEN_BYTES} bytes when inflated"
+    ensure(bits >> 3 <= MAX_WRITTEN_BYTES, Code.LIMIT, "inflate", limit, f"{bits >> 3} bytes")
+
+
+def rounded_counts(
+    automaton: Automaton,
+    weight: Sequence[int],
+    fraction_bits: int,
+    least: Sequence[int],
+    bits: int,
+) -> RoundedCounts:
+    """m^(q), the least number of so many bits at or above m(q) and the masses with m^ together.
+
+    Superadditive in every state, so a bound of what it is taken over (Certificates.v:
+    superadditive_counts_are_bounds); the sums are never written out.
+
+    Args:
+        least: m of each state, as the run would use it.
+        bits: 1 .. 63.
+    """
+    rank = automaton.rank
+    mantissa: list[int] = []
+    exponent: list[int] = []
+    for q, own in enumerate(count_pairs(least)):
+        stop = fraction_bits * rank[q]
+        terms = [(automaton.accept[q], stop)]
+        for call, target in automaton.edges(q):
+            lift = stop - fraction_bits * (1 + rank[target]) + exponent[target]
+            terms.append((weight[call] * mantissa[target], lift))
+        # Of canonical pairs the one with the greater exponent is the greater number.
+        (number, up), (value, shift) = round_up(terms, bits), round_up([own], bits)
+        up, number = max((up, number), (shift, value))
+        mantissa.append(number)
+        exponent.append(up)
+    return RoundedCounts(mantissa, exponent)
+
 
 _NOT_RAISED = b"\0"
 
@@ -205,3 +310,76 @@ def read_language(
         envelope=max([0, *residuals]),
         root_digest=root_context(manifest.root_document),
     )
+
+
+# ---- The root of a run: that of the artifact, or where the calls of `after` lead from there.
+#
+# Normative text: docs/spec/race.md, sections 2 and 23.  The calls that were made before the run
+# count for three things: its context D is folded along them, its state is where they lead, and
+# the statements left to the run have seen them.  All else (costs, depth, ranks, counts, the cut
+# and its tail) begins at that state.  `after` is a claim of the ledger like any other: where no
+# edge carries one of its calls, or a statement forbids it, it is no prefix of a plan, and the
+# ledger is invalid.  Cost: a bisection in the calls and one among the edges of each state held,
+# for each call.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """Where a run begins.
+
+    Attributes:
+        after: the numbers of the calls before it.
+        states: where they lead, strictly increasing.
+        digest: D.
+        tally: what the statements left to the run have seen; those of a cut begin here.
+        rank: d, the most calls that may follow.
+    """
+
+    after: tuple[int, ...]
+    states: States
+    digest: bytes
+    tally: Tally
+    rank: int
+
+
+def root_of(artifact: CheckedArtifact, after: Sequence[str] = ()) -> Root:
+    """The root of a run after these calls.
+
+    Raises:
+        Rejected: L201 they are no prefix of a plan.
+    """
+    rows = artifact.automaton
+    states: States = (rows.root,)
+    digest = root_context(artifact.file.manifest.root_document)
+    constraints = residual_constraints(artifact, None) if after else Constraints(items=())
+    tally: Tally | None = constraints.start
+    calls: list[int] = []
+    for text in after:
+        call = _number(artifact.calls, text)
+        states = () if call is None else _led(rows, states, call)
+        tally = None if tally is None or call is None else constraints.step(tally, call)
+        if not states or call is None or tally is None:
+            expected = f"a call that may follow the {len(calls)} before it"
+            raise Rejected(Code.LEDGER_HEADER, "after", expected, text)
+        digest = child_context(digest, text.encode())
+        calls.append(call)
+    rank = max([rows.rank[q] for q in states])
+    return Root(after=tuple(calls), states=states, digest=digest, tally=tally or (), rank=rank)
+
+
+def _number(calls: Sequence[str], text: str) -> int | None:
+    """The number of a call; None where there is none of that text."""
+    at = bisect_left(calls, text)
+    return at if at < len(calls) and calls[at] == text else None
+
+
+def _led(rows: Automaton, states: States, call: int) -> States:
+    """All states that the call leads to from one of `states`."""
+    found: set[int] = set()
+    for q in states:
+        end = rows.edge_start[q + 1]
+        at = bisect_left(rows.edge_call, call, rows.edge_start[q], end)
+        while at < end and rows.edge_call[at] == call:
+            found.add(rows.edge_target[at])
+            at += 1
+    return tuple(sorted(found))

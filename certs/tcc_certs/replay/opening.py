@@ -1,29 +1,34 @@
-"""The header of a ledger against the artifact, and against itself.
+"""The header of a ledger against the artifact, against itself, and against what the auditor knows.
 
-Normative text: docs/spec/ledger.md, sections 3, 4 and 6.  Rules of a later version, such as another
-race, are declined before anything else is looked at: their ledgers are not broken, and never pass.
-Cost: nothing to speak of.
+Normative text: docs/spec/ledger.md, sections 3, 4, 6 and 7.  Rules of a later version, such as
+another race, are declined before anything else is looked at: their ledgers are not broken, and
+never pass.  Before its randomness is public a run commits to its settings (the opening O) and to
+its seed.  Cost: a hash for each commitment, and one pass over the bytes for the seed in the last
+line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from tcc_certs.errors import Code, ensure
-from tcc_certs.formats.codec import Json, encode
+from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.formats.codec import Json, decode, encode
 from tcc_certs.formats.decimals import format_decimal
 from tcc_certs.formats.hashes import blake
 from tcc_certs.formats.ledger import Record
+from tcc_certs.formats.ledger_forms import HEX
 from tcc_certs.formats.ledger_schema import PRF_DOMAIN, SCHEMA, size, text
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.race.digest import uuid7
-from tcc_certs.replay.adapters import named_adapters
-from tcc_certs.replay.budgets import Caps
+from tcc_certs.limits import MAX_LINE_BYTES
+from tcc_certs.race.digest import opening_salt, seed_commitment, uuid7
+from tcc_certs.replay.controller import Caps
 from tcc_certs.replay.findings import NO_CERT, Findings
-from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT, Header
+from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT, Header, named_adapters
+from tcc_certs.replay.kappa import NodeSink
+from tcc_certs.replay.language import Root, root_of
 from tcc_certs.replay.refinement import atomic, ranged
-from tcc_certs.replay.root import Root, root_of
 
 Rule: TypeAlias = "tuple[str, bool, object]"  # field, whether it holds, what is expected
 
@@ -166,3 +171,166 @@ def _asking_rules(header: Header, has_ranges: bool) -> Iterator[Rule]:
     yield "controller", all(weights), "weights above 0; of epsilon, at least 0"
     number, places = rule.margin or (1, 1)
     yield "controller", 0 < number < 10**places, "a margin above 0, below 1"
+
+
+# ---- Commitments: the opening O, the race's salt, what the auditor knows of them.
+
+_OPENED = (
+    "artifact", "beta", "inflate", "keys", "mode", "race", "recipe", "seed_commitment", "tau",
+    "tilt", "top", "truncate",
+)  # fmt: skip
+
+
+def opening(header: Record, *, rounded: bool) -> bytes:
+    """O, of the settings in `open`; of the calls before the run, where it has any.
+
+    Args:
+        rounded: whether the run's counts are rounded up: its race depends on `count_bits` then.
+    """
+    names = (*_OPENED, "after") if "after" in header else _OPENED
+    names = (*names, "count_bits") if rounded else names
+    return blake(b"tcc.open.v1\x00" + encode({name: header[name] for name in names}))
+
+
+def race_salt(header: Record, bound: bytes, root: bytes) -> bytes:
+    """The salt of the race key: D(root) alone, or with O, the beacon and the client's nonce.
+
+    Args:
+        bound: O.
+    """
+    beacon, nonce = _public(header, "beacon"), _public(header, "client_nonce")
+    if beacon is None and nonce is None:
+        return root
+    parts = [b"tcc.salt.v1\x00", root, bound]
+    for part in (beacon or b"", nonce or b""):
+        parts += [len(part).to_bytes(4, "little"), part]
+    return blake(b"".join(parts))
+
+
+def _public(header: Record, name: str) -> bytes | None:
+    value = header.get(name)
+    return bytes.fromhex(value) if isinstance(value, str) else None
+
+
+def check_public(
+    header: Record,
+    bound: bytes,
+    *,
+    opened: bytes | None,
+    beacon: bytes | None,
+    nonce: bytes | None,
+) -> None:
+    """The header has what the auditor knows of O, of the beacon and of the nonce.
+
+    Args:
+        header: a record `open` whose fields have their form.
+        bound: its O.
+        opened, beacon, nonce: what the auditor knows; None is nothing.
+
+    Raises:
+        Rejected: L303, L304, L305 the header has another one, or none.
+    """
+    if opened is not None:
+        require(opened.hex(), bound.hex(), Code.OPENING_DIGEST, "opening")
+    for name, known, code in (
+        ("beacon", beacon, Code.BEACON),
+        ("client_nonce", nonce, Code.NONCE),
+    ):
+        stated = header.get(name, "none")
+        if known is not None and stated != known.hex():
+            raise Rejected(code, name, known.hex(), stated)
+
+
+# ---- The seed: handed in, or found in the last record.
+#
+# The uniforms can be checked as they come only if the seed is known before they do, and it stands
+# in the last line: so the input is read to its end once for that line alone, and then once more for
+# everything.  Nothing rests on the first reading: the seed has to match the commitment in the
+# header, and `close` is held against it in the second.
+
+_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seed:
+    """A seed and the salt of its commitment, 32 bytes each."""
+
+    seed: bytes
+    salt: bytes
+
+    def check(self, commitment: bytes) -> None:
+        """The commitment is to this seed.
+
+        Raises:
+            Rejected: L301 it is to another one.
+        """
+        expected = seed_commitment(self.seed, self.salt)
+        require(expected.hex(), commitment.hex(), Code.SEED, "seed_commitment")
+
+
+def given_seed(seed: bytes | None, salt: bytes | None) -> Seed | None:
+    """The seed that the caller hands in; without a salt, the default one.
+
+    Raises:
+        Rejected: L301, L302 not 32 bytes; L302 a salt without a seed.
+    """
+    if seed is None:
+        ensure(salt is None, Code.OPENING, "argument opening_salt", "a seed with it", "none")
+        return None
+    ensure(len(seed) == _BYTES, Code.SEED, "argument seed", "32 bytes", len(seed))
+    if salt is None:
+        salt = opening_salt(seed)
+    ensure(len(salt) == _BYTES, Code.OPENING, "argument opening_salt", "32 bytes", len(salt))
+    return Seed(seed=seed, salt=salt)
+
+
+def logged_seed(chunks: Iterable[bytes]) -> Seed | None:
+    """The seed in the last line, if that line looks like a record with one."""
+    try:
+        record = decode(_last_line(chunks), "last line")
+    except Rejected:
+        return None
+    if not isinstance(record, dict):
+        return None
+    seed, salt = record.get("seed"), record.get("opening_salt")
+    if not (isinstance(seed, str) and isinstance(salt, str) and HEX[1](seed) and HEX[1](salt)):
+        return None
+    return Seed(seed=bytes.fromhex(seed), salt=bytes.fromhex(salt))
+
+
+def _last_line(chunks: Iterable[bytes]) -> bytes:
+    """What stands before the last LF and after the one before it; empty where that is too long."""
+    last, pieces, size = b"", list[bytes](), 0
+    for chunk in chunks:
+        end = chunk.rfind(b"\n")
+        if end >= 0:
+            start = chunk.rfind(b"\n", 0, end)
+            before = [] if start >= 0 else pieces
+            last = b"".join([*before, chunk[start + 1 : end]]) if size <= MAX_LINE_BYTES else b""
+            pieces, size = [], 0
+        rest = chunk[end + 1 :]
+        size += len(rest)
+        if size <= MAX_LINE_BYTES:
+            pieces.append(rest)
+    return last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust:
+    """What does not come from the ledger; see :func:`tcc_certs.replay.validate`.
+
+    Attributes:
+        artifact: the kernel has passed it.
+        seed: the one to check uniforms with, given or found in `close`; None: it is withheld.
+        opening, beacon, nonce: what the auditor knows of them.
+        counts: an artifact with exact counts, for kappa.
+        tell: gets the diagnostics of each node.
+    """
+
+    artifact: CheckedArtifact
+    seed: Seed | None
+    opening: bytes | None
+    beacon: bytes | None
+    nonce: bytes | None
+    counts: CheckedArtifact | None
+    tell: NodeSink | None = None

@@ -22,17 +22,24 @@ from tcc_certs.replay.findings import (
 )
 from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT
 from tcc_certs.replay.kappa import NO_KAPPA
+from tcc_certs.replay.opening import Trust
 from tcc_certs.replay.run import Run
-from tcc_certs.replay.steps import Replay, Trust
 
 
-def conclude(findings: Findings, replay: Replay, reader: LedgerReader) -> Validation:
-    """The validation that these findings and this replay come to."""
-    verdict, run = findings.verdict, replay.run
-    upheld = verdict == VALID and replay.claim != NO_CERT
+def conclude(
+    findings: Findings, claim: str, run: Run | None, trust: Trust | None, reader: LedgerReader
+) -> Validation:
+    """The validation that these findings come to.
+
+    Args:
+        claim: that the ledger makes, as far as it was read.
+        run: None where the header did not pass; trust: None where the artifact did not.
+    """
+    verdict = findings.verdict
+    upheld = verdict == VALID and claim != NO_CERT
     return Validation(
         verdict=verdict,
-        claim_type=replay.claim,
+        claim_type=claim,
         claim_upheld=upheld,
         findings=tuple(findings.items),
         checked={
@@ -43,7 +50,7 @@ def conclude(findings: Findings, replay: Replay, reader: LedgerReader) -> Valida
         },
         kappa=NO_KAPPA if run is None else run.kappa.document(),
         head=reader.head.hex(),
-        summary=_summary(findings, replay, reader, upheld),
+        summary=_summary(findings, claim if upheld else NO_CERT, run, trust, reader),
         after=() if run is None else run.header.after,
         privacy=None if run is None or verdict != VALID else _privacy(run),
     )
@@ -61,10 +68,12 @@ def _privacy(run: Run) -> Mapping[str, Json] | None:
     return {"privacy_scope": POST_PROCESSING, "atoms": taken.total.atoms, **stated}
 
 
-def _summary(findings: Findings, replay: Replay, reader: LedgerReader, upheld: bool) -> str:
-    verdict, run, trust = findings.verdict, replay.run, replay.trust
+def _summary(
+    findings: Findings, claim: str, run: Run | None, trust: Trust | None, reader: LedgerReader
+) -> str:
+    verdict = findings.verdict
     if verdict == VALID and run is not None:
-        said = _claim_text(run, replay.claim) if upheld else _no_claim_text(run)
+        said = _no_claim_text(run) if claim == NO_CERT else _claim_text(run, claim)
         return said + _chosen_text(trust)
     first = findings.items[0]
     what = f"line {first.line}, {first.field}: expected {first.expected}, found {first.found}"

@@ -1,6 +1,6 @@
 """The records that are expected: what a ledger has to say at each point of a run, field by field.
 
-Normative text: docs/spec/ledger.md, section 3.  The replay makes the expected record and
+Normative text: docs/spec/ledger.md, sections 3 and 11.  The replay makes the expected record and
 :func:`compare` holds the one that is there against it; a field more or less is a finding too.
 Cost: the text of two or three numbers a record.
 """
@@ -8,6 +8,7 @@ Cost: the text of two or three numbers a record.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from json.encoder import encode_basestring
 
 from tcc_certs.errors import Code, Rejected, ensure
@@ -16,12 +17,14 @@ from tcc_certs.formats.decimals import format_decimal
 from tcc_certs.formats.fixed import format_q64
 from tcc_certs.formats.ledger import Line, Record
 from tcc_certs.formats.ledger_schema import check_record, text
-from tcc_certs.race.digest import uuid7
+from tcc_certs.race.digest import uuid7, uuid7_of_hex, uuid7_stamp
+from tcc_certs.replay.children import Texts
 from tcc_certs.replay.findings import NO_CERT, Findings
-from tcc_certs.replay.language import Language
+from tcc_certs.replay.language import Language, States
 from tcc_certs.replay.tree import Node
 
 REPR_CALLS, REPR_BYTES = 3, 48
+MAX_TEXTS = 1 << 16
 _POPS = ("draw", "expand", "leaf", "requeue")
 
 _CODES: Mapping[str, Code] = {
@@ -106,15 +109,15 @@ def hold_against(
 
 def body_of(record: Mapping[str, Json]) -> bytes:
     """The body of the line of `record`: what :func:`encode` writes, as no name needs an escape."""
-    members = []
-    for name in sorted(record):
-        value = record[name]
-        if isinstance(value, str):
-            text = encode_basestring(value)
-        else:
-            text = str(value) if type(value) is int else encode(value).decode()
-        members.append(f'"{name}":{text}')
+    members = [
+        f'"{name}":{encode_basestring(value)}' if type(value) is str else _member(name, value)
+        for name, value in sorted(record.items())
+    ]
     return f"{{{','.join(members)}}}".encode()
+
+
+def _member(name: str, value: Json) -> str:
+    return f'"{name}":{value if type(value) is int else encode(value).decode()}'
 
 
 def looked_into(record: Record, line: int) -> Record:
@@ -166,6 +169,69 @@ def node_record(
     if plans < 1 << 64:
         record["Nub" if language.upper else "N"] = str(plans)
     return record
+
+
+class ChildTexts:
+    """What the ``node`` records of one parent's children share, and those of all nodes of a run.
+
+    Attributes:
+        parent: whose children are expected.
+        parent_id: its UUID; stamp: what every UUID of the run starts with.
+    """
+
+    def __init__(
+        self, language: Language, started_ms: int, places: dict[States | None, Texts]
+    ) -> None:
+        self._language = language
+        self._places = places
+        self.stamp = uuid7_stamp(started_ms)
+        self.parent_id = ""
+        self._before: tuple[str, ...] = ()
+
+    def expect(self, parent: Node) -> None:
+        """The records of the children of `parent` are next."""
+        self.parent_id = uuid7_of_hex(self.stamp, parent.digest.hex())
+        self._before = tuple(parent.calls(REPR_CALLS - 1))
+
+    def body(self, node: Node, race: Mapping[str, str]) -> bytes:
+        """The body of the line of :func:`node_record` for a child of that parent.
+
+        Args:
+            race: ``key_raw``, and where the race says so ``U`` and ``neg_log_t``.
+        """
+        states, call = node.states, node.call
+        opening, closing = self._places.get(states) or self._place(states)
+        last = node.calls(REPR_CALLS) if states is None else (*self._before, call)
+        h = node.digest.hex()
+        x, log = race.get("U"), race.get("neg_log_t")
+        uniform = f'"U":"{x}",' if x is not None else ""
+        time = f'"neg_log_t":"{log}",' if log is not None else ""
+        return (
+            f'{opening}{uniform}"call":{encode_basestring(call)},"ctx_digest":"{h}",'
+            f'"ctx_repr":{_context(tuple(last))},"key_raw":"{race["key_raw"]}","kind":"node",{time}'
+            f'"node_id":"{uuid7_of_hex(self.stamp, h)}","parent_id":"{self.parent_id}"{closing}'
+            f'"tie_token":{node.position}}}'
+        ).encode()
+
+    def _place(self, states: States | None) -> tuple[str, str]:
+        """What stands before the uniform, and between parent and position."""
+        language = self._language
+        opening, closing = "{", ","
+        plans = 1 if states is None else language.number_of_plans(states)
+        if plans < 1 << 64:
+            opening = f'{{"{"Nub" if language.upper else "N"}":"{plans}",'
+        if states is not None:
+            state = states[0] if language.deterministic else encode(list(states)).decode()
+            closing = f',"state":{state},'
+        if len(self._places) > MAX_TEXTS:
+            self._places.clear()
+        self._places[states] = opening, closing
+        return opening, closing
+
+
+@lru_cache(maxsize=1 << 14)
+def _context(calls: tuple[str, ...]) -> str:
+    return encode_basestring(clipped(calls))
 
 
 def popped_record(
@@ -241,3 +307,14 @@ def plan_record(node: Node, value: int, cost_high: int) -> dict[str, Json]:
     if cost_high != node.cost_low:
         record["cost_high"] = format_decimal(cost_high, 9)
     return record
+
+
+def edge_fields(started_ms: int, edge: Node | None) -> Mapping[str, Json]:
+    """The edge that an ask is about, by the node that it leads to."""
+    if edge is None:
+        return {}
+    return {
+        "node_id": uuid7(started_ms, edge.digest),
+        "ctx_digest": edge.digest.hex(),
+        "call": edge.call,
+    }

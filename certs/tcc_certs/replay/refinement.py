@@ -1,9 +1,11 @@
 """Costs that are ranges: what is known of each edge, and what has to be asked before a pop.
 
-Normative text: docs/spec/race.md, section 19.  An edge is an occurrence of a call, named by the
-digest of the node that it leads to.  An answer narrows its interval strictly or counts for nothing,
-so costs of prefixes only rise, and a key that was pushed before stays an upper bound.
-Cost: one step for each call of a prefix, at each pop; memory: the edges that were asked about.
+Normative text: docs/spec/race.md, section 19.  An edge is an
+occurrence of a call, named by the digest of the node that it leads to.  An answer narrows its
+interval strictly or counts for nothing, so costs of prefixes only rise, and a key that was pushed
+before stays an upper bound.
+Cost: one step for each call of a prefix, at each pop; memory: the edges
+that were asked about.
 """
 
 from __future__ import annotations
@@ -13,10 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from tcc_certs.core.model import Model
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.replay.budgets import UNNAMED, Choice, Controller, Rule
-from tcc_certs.replay.drawn import Account, Drawn
+from tcc_certs.replay.account import Account, Drawn
+from tcc_certs.replay.controller import UNNAMED, Choice, Controller, Rule, most_useful
 from tcc_certs.replay.language import Language
-from tcc_certs.replay.margin import most_useful
 from tcc_certs.replay.tree import Node
 
 

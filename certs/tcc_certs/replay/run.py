@@ -1,10 +1,11 @@
-"""The replay of a run: record after record, with the frontier that the run had.
+"""The state of a run between two records: its frontier, its guards, and what comes next.
 
-Normative text: docs/spec/ledger.md, section 3.  What each kind of record has to say, and what it
-changes here, stands in :mod:`tcc_certs.replay.kinds`, a page a kind.  The expected record is made
-from the artifact, the seed and the records before it; after a field that differs the replay goes on
-with the expected value.  What a node is pushed with and what its pop tells is for the policy in
-force (:mod:`tcc_certs.replay.policy`).
+Normative text: docs/spec/ledger.md, sections 3 and 5; docs/spec/race.md, sections 9, 10 and
+19.  What each kind of record has to say, and what it changes here, stands in
+:mod:`tcc_certs.replay.kinds`.  The expected record is made from the artifact, the seed and the
+records before it; after a field that differs the replay goes on with the expected value.  What a
+node is pushed with and what its pop tells is for the policy in force
+(:mod:`tcc_certs.replay.races`).
 
 No prefix context is expanded twice, and no set of digests is needed to see it: a node enters the
 frontier only as a child of a popped node, once, at its place in canonical order, and leaves it when
@@ -17,30 +18,145 @@ Cost: the policy's.  Memory: the frontier and its ancestors, and the leaves that
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import divide_nearest
+from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN, format_q32
 from tcc_certs.formats.ledger import Record
 from tcc_certs.race.digest import Uniforms
-from tcc_certs.replay.best import Best
-from tcc_certs.replay.constraints import Constraints
-from tcc_certs.replay.diagnostics import NodeSink
+from tcc_certs.race.weights import NANO
+from tcc_certs.replay.children import Left, Listing
 from tcc_certs.replay.expansion import Expansion
 from tcc_certs.replay.findings import NO_CERT, Findings
-from tcc_certs.replay.frontier import Frontier
 from tcc_certs.replay.header import Header
-from tcc_certs.replay.kappa import Kappa
-from tcc_certs.replay.language import Language
-from tcc_certs.replay.left import Left, Listing
-from tcc_certs.replay.policy import Policy, Word
-from tcc_certs.replay.records import guarded, hold_against, pop_of, popped_item
+from tcc_certs.replay.kappa import Kappa, NodeSink
+from tcc_certs.replay.language import Language, Root
+from tcc_certs.replay.races import Policy, Word, logged_words
+from tcc_certs.replay.records import ChildTexts, guarded, hold_against, pop_of, popped_item
 from tcc_certs.replay.refinement import Ask, Refinement
-from tcc_certs.replay.root import Root
-from tcc_certs.replay.shares import share_of
-from tcc_certs.replay.tree import Node, Slot
-from tcc_certs.replay.turn import Turn, at_cost, next_turn, refuser
-from tcc_certs.replay.words import logged_words, uniform_words
+from tcc_certs.replay.tree import Best, Frontier, Node, Slot, share_of
+from tcc_certs.statements import Constraints
+
+# ---- Guards that the replay has to see fire where they fire, and nowhere else.
+
+ACYCLICITY, BUDGET, CAP, CLAMP, COUNT, RANGE, TIMEOUT = (
+    "AcyclicityFail", "BudgetFail", "CapExceeded", "NumClamp", "CountFail", "RangeFail", "Timeout",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Potential:
+    """Phi at an expansion.
+
+    Attributes:
+        fields: ``phi_before``, ``phi_after``, ``delta_phi`` where the record has them.
+        fails: whether `AcyclicityFail` fires.
+        clamped: whether one of the fields had to be clamped.
+    """
+
+    fields: Mapping[str, Json]
+    fails: bool
+    clamped: bool
+
+
+_NO_POTENTIAL = Potential(fields={}, fails=False, clamped=False)
+
+
+def potential(header: Header, root_rank: int, node: Node) -> Potential:
+    """Phi of a node and of its parent, where a guard looks at it.
+
+    Phi = (L - depth) + alpha * cost_high, here over the common denominator 10^places * 10^9.
+    """
+    numerator, places = header.alpha
+    parent = node.parent
+    if numerator <= 0 or parent is None:
+        return _NO_POTENTIAL  # Phi falls by 1 at each step, and eta is at most 1
+    unit = NANO * 10**places
+    before = (root_rank - parent.depth) * unit + numerator * parent.cost_high
+    after = (root_rank - node.depth) * unit + numerator * node.cost_high
+    eta, eta_places = header.eta
+    exact = {"phi_before": before, "phi_after": after, "delta_phi": after - before}
+    rounded = {name: divide_nearest(value << 32, unit) for name, value in exact.items()}
+    held = {name: min(max(value, Q32_MIN), Q32_MAX) for name, value in rounded.items()}
+    return Potential(
+        fields={name: format_q32(value) for name, value in held.items()},
+        fails=(after - before) * 10**eta_places > -eta * unit,
+        clamped=held != rounded,
+    )
+
+
+def capped(header: Header, expansions: int) -> bool:
+    """Whether the cap on expansions forbids another one."""
+    return expansions == header.max_expansions
+
+
+# ---- What comes next: it follows from the item on top of the frontier.
+
+
+class Turn(StrEnum):
+    """Each by the kind of the record that it writes, but for CAP: the run ends by its cap."""
+
+    CLOSE = "close"
+    REQUEUE = "requeue"
+    CAP = "close, by CapExceeded"
+    BUDGET = "budget"
+    LEAF = "leaf"
+    EXPAND = "expand"
+    DRAW = "draw"
+
+
+_CODES = {
+    Turn.REQUEUE: Code.REQUEUE,
+    Turn.CAP: Code.GUARD,
+    Turn.BUDGET: Code.ASK,
+}
+
+
+def refuser(expected: Turn, found: Turn) -> Code:
+    """The rule that refuses `found` where `expected` comes next."""
+    return _CODES.get(expected) or _CODES.get(found) or Code.POP_ORDER
+
+
+def next_turn(
+    top: Node | None,
+    best: Best,
+    header: Header,
+    policy: Policy,
+    refinement: Refinement | None,
+    expansions: int,
+) -> Turn:
+    """What is done next, unless the run is ended from outside or by its clock."""
+    if refinement is not None and refinement.asks and refinement.overspent:
+        return Turn.BUDGET
+    if top is None or (best.incumbent is not None and top.key <= best.incumbent):
+        return Turn.CLOSE
+    if refinement is not None and _fell(top, policy, refinement):
+        return Turn.REQUEUE
+    if top.left is not None:
+        return Turn.DRAW
+    if top.states is not None and capped(header, expansions):
+        return Turn.CAP
+    if refinement is not None and refinement.unasked(top) is not None:
+        return Turn.BUDGET
+    return Turn.LEAF if top.states is None else Turn.EXPAND
+
+
+def at_cost(node: Node, refinement: Refinement | None) -> Node:
+    """The node with the least that its calls may cost, as far as is known."""
+    if refinement is None:
+        return node
+    low, _ = refinement.costs(node)
+    return node if low == node.cost_low else replace(node, cost_low=low)
+
+
+def _fell(top: Node, policy: Policy, refinement: Refinement) -> bool:
+    """Whether answers since the push have brought the key of `top` down."""
+    node = at_cost(top, refinement)
+    return node is not top and policy.again(node).key < top.key
 
 
 class Run:
@@ -60,7 +176,7 @@ class Run:
         parent: the node that was popped last; won: which of its children inherits its arrival.
         pushes: the children of it that are expected yet; left: what is left of it, likewise.
         outside: shares of what left the frontier for good: popped leaves, brackets and forbidden
-            children of expanded nodes; a sum of residues (:mod:`tcc_certs.replay.shares`).
+            children of expanded nodes; a sum of residues (:mod:`tcc_certs.replay.tree`).
         tell: gets the diagnostics of each node; None: nobody asked for them.
     """
 
@@ -101,7 +217,7 @@ class Run:
         self.pushes: deque[Slot] = deque()
         self.left: Left | None = None
         self.listing = listing or Listing(language)
-        self._word = None if key is None else uniform_words(key)
+        self.texts = ChildTexts(language, header.started_ms, self.listing.met[1])
 
     @property
     def leaves(self) -> int:
@@ -135,7 +251,7 @@ class Run:
 
     def word(self, record: Record) -> Word:
         """The run's uniforms; those that `record` has in its fields where the seed is unknown."""
-        return self._word or logged_words(record)
+        return self.key or logged_words(record)
 
     def hold(
         self,
@@ -199,3 +315,4 @@ class Run:
     ) -> None:
         """Of what `node` pushes this is expected yet; what was lost of it is counted."""
         self.parent, self.won, self.pushes, self.left = node, won, deque(pushes), left
+        self.texts.expect(node)

@@ -1,23 +1,57 @@
-"""The prefix tree of a run, node by node, read off the artifact: who has which children.
+"""The prefix tree of a run, node by node, and its frontier: who has which children.
 
-Normative text: docs/spec/race.md.  A :class:`Node` is a node or leaf of the frontier; :func:`slots`
-lists a node's children with their masses and whether a residual constraint forbids them, and
-:func:`below` makes the node of one.  Keys and arrivals are for :mod:`tcc_certs.replay.policy`.
-Cost: one digest a node; memory: the nodes that are alive, and their ancestors.
+Normative text: docs/spec/race.md; of shares docs/spec/ledger.md, section 9.  A :class:`Node` is a
+node or leaf of the frontier; :func:`slots` lists a node's children with their masses and whether a
+residual constraint forbids them, and :func:`below` makes the node of one.  Keys and arrivals are
+for :mod:`tcc_certs.replay.races`.
+
+A node's share of the root is omega * n.  That a node's mass is that of what it pushes and of
+what is lost holds in integers wherever a node is popped, and implies coverage by induction from
+the root.  The sum over the whole run, which shows that nothing that was pushed got lost or
+counted twice on the way, is taken modulo 2^127 - 1: written out, omega has F bits for each call
+of a path, and all of them together the square of the run.  A power of two is a rotation there,
+so every product of the definition has its residue.
+
+The frontier holds items by (key descending, digest ascending).
+
+Cost: one digest a node, a push and a pop logarithmic in the frontier's size, one search in k values
+a leaf; memory: the nodes that are alive, and their ancestors.
 """
 
 from __future__ import annotations
 
+import heapq
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
 
 from tcc_certs.race.arrivals import Arrival
 from tcc_certs.race.digest import child_context, leaf_digest
-from tcc_certs.replay.constraints import Constraints, Tally
-from tcc_certs.replay.language import Language, States
-from tcc_certs.replay.left import Children, Left
-from tcc_certs.replay.root import Root
-from tcc_certs.replay.shares import share_of
+from tcc_certs.replay.children import Children, Left
+from tcc_certs.replay.language import Language, Root, States
+from tcc_certs.statements import Constraints, Tally
+
+_EXPONENT: Final = 127
+PRIME: Final = (1 << _EXPONENT) - 1
+
+
+@lru_cache(maxsize=1 << 12)
+def _residue(mass: int, unit: int) -> int:
+    """The residue of mass / 2^unit."""
+    return (mass % PRIME << -unit % _EXPONENT) % PRIME
+
+
+def share_of(weight: int, mass: int, unit: int) -> int:
+    """The residue of omega * mass / 2^unit; of omega itself after a call of weight mass / 2^unit.
+
+    Args:
+        weight: omega, or what has its residue.
+        mass: any integer.
+    """
+    return (weight * (mass % PRIME) << -unit % _EXPONENT) % PRIME
+
 
 STOP = "stop"
 
@@ -27,7 +61,7 @@ class Node:
     """A node of the prefix tree, or a leaf.
 
     There is one a push, so it is neither frozen nor keyword-only, either of which would make it
-    several times as dear; nothing is changed but by :func:`tcc_certs.replay.policy.with_key`,
+    several times as dear; nothing is changed but by :func:`tcc_certs.replay.races.with_key`,
     before a node enters the frontier.
 
     Attributes:
@@ -100,7 +134,7 @@ def slots(children: Children, constraints: Constraints, tally: Tally) -> list[Sl
     """The children of a node in canonical order, forbidden ones too."""
     steps, masses = children.steps, children.masses
     listed = [
-        Slot(i, call, to, masses[i], constraints.after(tally, call))
+        Slot(i, call, to, masses[i], constraints.step(tally, call))
         for i, (call, to) in enumerate(steps)
     ]
     if len(masses) > len(steps):
@@ -166,7 +200,7 @@ def below(
         parent.cost_low + language.cost_low[call],
         parent.cost_high + language.cost_high[call],
         weight,
-        share_of(parent.weight, weight, language.fraction_bits),
+        parent.weight * _residue(weight, language.fraction_bits) % PRIME,
         slot.position,
         won,
         slot.tally or (),
@@ -209,3 +243,130 @@ def rate(language: Language, node: Node) -> tuple[int, int]:
     if node.left is not None:
         return node.left.mass, node.left.children.unit
     return (1, 0) if node.states is None else language.rate(node.states)
+
+
+# ---- The frontier, the leaves found, and the incumbent.
+
+Entry: TypeAlias = "tuple[int, bytes, Node]"  # -key, digest
+
+
+class Frontier:
+    """The nodes and leaves that were pushed and not popped."""
+
+    def __init__(self) -> None:
+        self._heap: list[Entry] = []
+
+    @property
+    def top(self) -> Node | None:
+        """The item that is popped next."""
+        return self._heap[0][2] if self._heap else None
+
+    def digests(self) -> Iterable[bytes]:
+        """Those of all items."""
+        return (entry[1] for entry in self._heap)
+
+    def nodes(self) -> list[Node]:
+        """All items, in no order to rely on."""
+        return [entry[2] for entry in self._heap]
+
+    def kth_greatest(
+        self, k: int, known: list[int], worth: Callable[[Node], int | None]
+    ) -> int | None:
+        """The k-th greatest of `known` and of what items are worth; None: there are not so many.
+
+        Args:
+            known: fewer than k, or k.
+            worth: of an item, no more than its key; None: it has none.  Below an item of the heap
+                no key is greater, so what cannot count is not looked at.
+        """
+        heapq.heapify(known)
+        places = [0]
+        while places:
+            at = places.pop()
+            if at >= len(self._heap):
+                continue
+            key, _, node = self._heap[at]
+            full = len(known) >= k
+            if full and -key <= known[0]:
+                continue
+            found = worth(node)
+            if found is not None:
+                (heapq.heappushpop if full else heapq.heappush)(known, found)
+            places += (2 * at + 1, 2 * at + 2)
+        return known[0] if len(known) >= k else None
+
+    def push(self, node: Node) -> None:
+        """One more item, under its key."""
+        heapq.heappush(self._heap, (-node.key, node.digest, node))
+
+    def pop(self) -> None:
+        """The top leaves; there is one."""
+        heapq.heappop(self._heap)
+
+    def replace(self, nodes: Iterable[Node]) -> None:
+        """These items, each under its key, in place of all others."""
+        self._heap = [(-node.key, node.digest, node) for node in nodes]
+        heapq.heapify(self._heap)
+
+    def rekey(self, keyed: Callable[[Node], Node]) -> None:
+        """Every item gets another key."""
+        self.replace([keyed(node) for node in self.nodes()])
+
+    def covered(self, language: Language) -> int:
+        """omega * n of all items: a residue (:mod:`tcc_certs.replay.tree`), or a sum of some."""
+        total = 0
+        weights: dict[States, int] = {}  # omega of all nodes at the same states
+        for _, _, node in self._heap:
+            if node.states is None or node.left is not None:
+                total += share(language, node)
+            else:
+                weights[node.states] = weights.get(node.states, 0) + node.weight
+        return total + sum([share_of(weights[at], *language.rate(at)) for at in weights])
+
+
+class Best:
+    """The leaves that were popped.
+
+    Attributes:
+        ranked: (-value, digest, leaf) of the best k, best first.
+    """
+
+    def __init__(self, top: int) -> None:
+        self.ranked: list[tuple[int, bytes, Node]] = []
+        self._found: list[Node] = []
+        self._top = top
+
+    @property
+    def number(self) -> int:
+        """How many leaves were found."""
+        return len(self._found)
+
+    @property
+    def incumbent(self) -> int | None:
+        """The k-th best value so far."""
+        return -self.ranked[-1][0] if len(self.ranked) == self._top else None
+
+    def add(self, leaf: Node, value: int) -> None:
+        """One more leaf, of value `value`."""
+        self._found.append(leaf)
+        self._rank(leaf, value)
+
+    def incumbent_with(self, leaf: Node, value: int) -> int | None:
+        """The incumbent that there would be with one more leaf."""
+        ranked, new = self.ranked, (-value, leaf.digest, leaf)
+        last = self._top - 1
+        if len(ranked) < last:
+            return None
+        place = bisect_left(ranked, new)
+        worst = new if place == last else ranked[last if place > last else last - 1]
+        return -worst[0]
+
+    def revalue(self, value: Callable[[Node], int]) -> None:
+        """Every leaf has another value now."""
+        self.ranked = []
+        for leaf in self._found:
+            self._rank(leaf, value(leaf))
+
+    def _rank(self, leaf: Node, value: int) -> None:
+        insort(self.ranked, (-value, leaf.digest, leaf))
+        del self.ranked[self._top :]

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tcc_certs.core.answers import Answers, strict_answers
-from tcc_certs.core.calls import call_text
+from tcc_certs.core.derived import StrictGroups, call_text, strict_groups
 from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.automaton import Automaton
@@ -48,13 +47,13 @@ def check_strict(
         first = last
 
 
-def allowed_answers(manifest: Manifest, core: Core) -> Answers | None:
+def allowed_answers(manifest: Manifest, core: Core) -> StrictGroups | None:
     """The groups that C9 is about; None where no tool is strict.
 
     Raises:
         Rejected: C902.
     """
-    answers = strict_answers(core)
+    answers = strict_groups(core)
     if answers is not None:
         loose = [name for name in manifest.critical if name in (NONDETERMINISTIC, RELAXED)]
         expected = "no strict tool beside these features"

@@ -1,4 +1,4 @@
-"""The open arguments of a recorded call: which there are, what they show, what stands for them.
+"""The values of a recorded call: its open arguments, and what was observed once it was made.
 
 Normative text: docs/spec/session.md, sections 2 and 3.  A value that is shown has its type, and its
 digest is the one of its bytes where the key is known; without the key, digests of shown values are
@@ -14,9 +14,10 @@ from tcc_certs.core.model import Core, Tool
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.ledger import Record
 from tcc_certs.session.header import Header, open_name
-from tcc_certs.session.monitors import Made
-from tcc_certs.session.states import Offer
+from tcc_certs.session.machine import Machine, Observed, Offer
+from tcc_certs.session.monitors import Seen
 from tcc_certs.values.canonical import NUMBER, utf8
 from tcc_certs.values.digest import digest
 from tcc_certs.values.types import OpenParameter, check_text, type_byte
@@ -30,15 +31,16 @@ class Arguments:
         shown: the same, of values that are shown.
     """
 
-    def __init__(self, core: Core, header: Header) -> None:
-        self._core = core
+    def __init__(self, machine: Machine, header: Header) -> None:
+        self._core = machine.core
+        self._monitors = machine.monitors
         self._header = header
         self._digest_of: dict[bytes, str] = {}  # of each shown value, by a hash of it
         self._value_of: dict[str, bytes] = {}
         self.hidden: set[str] = set()
         self.shown: set[str] = set()
 
-    def read(self, offer: Offer, found: Json) -> Made:
+    def read(self, offer: Offer, found: Json) -> tuple[Seen, ...]:
         """The call as monitors see it.
 
         Raises:
@@ -59,7 +61,7 @@ class Arguments:
             value = self._value(offer.tool, parameter, members)
             if value is not None and type_byte(parameter.type) == NUMBER:
                 numbers[parameter.name] = value
-        return Made(tool=offer.tool, values=offer.values, opened=opened, numbers=numbers)
+        return self._monitors.see(offer.tool, offer.values, opened, numbers)
 
     def _value(
         self, tool: int, parameter: OpenParameter, members: Mapping[str, Json]
@@ -105,3 +107,25 @@ def _check_names(tool: Tool, given: Mapping[str, Json]) -> None:
     ensure(
         there, Code.SESSION_OPEN, "open", f"{sorted(needed)} of {sorted(expected)}", sorted(given)
     )
+
+
+def answer_of(core: Core, offer: Offer, outcome: str, record: Record) -> Observed | None:
+    """The observed values of a call that was done, else None.
+
+    Raises:
+        Rejected: S210 they are not those of the tool, or there are some of a call that was not.
+    """
+    if outcome != "done" or not offer.observed:
+        ensure("observed" not in record, Code.SESSION_OBSERVED, "observed", "no field", "one")
+        return () if outcome == "done" else None
+    found = record.get("observed")
+    given: Mapping[str, Json] = found if isinstance(found, dict) else {}
+    params = [core.tools[offer.tool].parameters[at] for at in offer.observed]
+    names = sorted(param.name for param in params)
+    ensure(sorted(given) == names, Code.SESSION_OBSERVED, "observed", names, sorted(given))
+    answer = []
+    for param in params:
+        value, values = given[param.name], param.values
+        ensure(value in values, Code.SESSION_OBSERVED, "observed", " or ".join(values), value)
+        answer.append(values.index(str(value)))
+    return tuple(answer)

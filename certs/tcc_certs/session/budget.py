@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tcc_certs.core.model import Core, Model
-from tcc_certs.core.models import executing
+from tcc_certs.core.model import Core, Model, executing
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats.ledger import Record
-from tcc_certs.replay.adapters import Adapter, read_adapters
-from tcc_certs.replay.budgets import Rule
-from tcc_certs.replay.drawn import Account, read_account
-from tcc_certs.replay.header import caps_of, rule_of, taken_of
+from tcc_certs.replay.account import Account, read_account
+from tcc_certs.replay.controller import Rule
+from tcc_certs.replay.header import Adapter, caps_of, read_adapters, rule_of, taken_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,19 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tcc_certs.core.model import Tool
-from tcc_certs.core.models import executing
+from tcc_certs.core.model import Tool, executing
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import format_decimal
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import text
-from tcc_certs.replay.adapters import adapter_fields
-from tcc_certs.replay.amounts import spent_fields
-from tcc_certs.replay.budgets import Amounts, Caps, Choice, Controller
-from tcc_certs.replay.drawn import Drawn
+from tcc_certs.replay.account import Drawn
+from tcc_certs.replay.controller import Amounts, Caps, Choice, Controller, spent_fields
 from tcc_certs.replay.findings import Findings
-from tcc_certs.replay.header import nano
+from tcc_certs.replay.header import adapter_fields, nano
 from tcc_certs.session.budget import Budget
 from tcc_certs.session.records import MAC
 

@@ -4,16 +4,19 @@ Normative text: docs/spec/core.md, section 5, and docs/spec/session.md, section 
 of calls that agree in values, so what it remembers is one number for each *key*, the values in
 which they agree.  Where an outcome is unknown there is one memory, the worst: an A that is required
 counts when it is known to be done; all else counts as soon as it may have been done.  So what is
-allowed is allowed whatever the outcomes were; and each question is about one number, whose worst is
-that of some resolution of the unknowns: what all of them allow is not refused.
-Cost: constant for each monitor that names the call's tool.
+allowed is allowed whatever the outcomes were, and what all of them allow is not refused
+(Monitors.v: memory_is_the_definition, one_memory_is_as_good_as_all_worlds,
+one_total_is_as_good_as_all_worlds, passed_sessions_meet_monitors).
+A core's monitors are compiled once, to the rules that name each tool and how each reads its keys.
+Cost: a look-up or two for each monitor that names the call's tool.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import cache
+from typing import Protocol, TypeAlias
 
 from tcc_certs.core.model import (
     Core,
@@ -25,179 +28,314 @@ from tcc_certs.core.model import (
     UsesMonitor,
 )
 
+PLACES = 400  # decimal places of a unit of sums; no canonical number has more
+
+Values: TypeAlias = "tuple[int | None, ...]"  # of each listed parameter its index; None: not known
 Key: TypeAlias = "tuple[object, ...]"
-Count: TypeAlias = "Callable[[Key], int]"
-_FIRST, _SECOND, _TOTAL = "first", "second", "total"
-_PLACES = 400  # decimal places of a unit of sums; no canonical number has more
+Counts: TypeAlias = "dict[tuple[int, Key], int]"
+Marks: TypeAlias = "Sequence[tuple[tuple[int, Key], int]]"
+Undo: TypeAlias = "list[tuple[tuple[int, Key], int]]"
+_Read: TypeAlias = "Callable[[Values, Mapping[str, object]], Key | None]"
+# A rule, how it reads the two keys of a call of the tool, and the parameter that it adds up.
+_Row: TypeAlias = "tuple[Rule, _Read | None, _Read | None, str | None]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
-    """A call as monitors see it.
+@dataclass(slots=True, kw_only=True)
+class Seen:
+    """What one rule sees of a call.
 
     Attributes:
-        tool: index into ``Core.tools``.
-        values: for each listed parameter the index of its value; None where it is not known.
-        opened: for each open parameter that is there a text or bytes, the same exactly for the
-            same values.
-        numbers: canonical decimals of the open numbers that are known.
+        a, b: its keys as a call of the first and of the second selection; None where it is none.
+        adds: what it adds to a sum or a number of uses; 0 of a number that is not shown: whoever
+            wrote the record answers for it.
     """
 
-    tool: int
-    values: tuple[int | None, ...]
-    opened: Mapping[str, object]
-    numbers: Mapping[str, str]
+    rule: Rule
+    a: Key | None
+    b: Key | None
+    adds: int
 
 
-Undo: TypeAlias = "tuple[tuple[Key, int], ...]"
+class Rule(Protocol):
+    """One monitor.
+
+    Attributes:
+        number: of the monitor.
+    """
+
+    number: int
+
+    def allows(self, counts: Counts, seen: Seen) -> bool:
+        """Whether the call may be made."""
+
+    def marks(self, counts: Counts, seen: Seen, certain: bool, values: Values) -> Marks:
+        """What counts from now on, once the call was made."""
+
+
+class _Order:
+    """A monitor about two selections; keys of the first count at `first`, the others at `second`.
+
+    Whether a call is of the first selection may hang on observed values.
+    """
+
+    def __init__(self, number: int, monitor: OrderMonitor, tools: Sequence[Tool]) -> None:
+        self.number = number
+        self.first, self.second = 2 * number, 2 * number + 1
+        self._each = monitor.order == "each"
+        parameters = tools[monitor.first.tool].parameters
+        self._observed = [
+            (at, frozenset(some)) for at, some in monitor.first.where if parameters[at].observed
+        ]
+
+    def came(self, values: Values, *, unknown: bool) -> bool:
+        """Whether the observed values are among those bound; of one not known `unknown` says so."""
+        return all(
+            unknown if (found := values[at]) is None else found in some
+            for at, some in self._observed
+        )
+
+
+class _Require(_Order):
+    """A call of `second` needs one of `first` before it, with `each` since the one before it."""
+
+    def allows(self, counts: Counts, seen: Seen) -> bool:
+        """See :class:`Rule`."""
+        return seen.b is None or (self.first, seen.b) in counts
+
+    def marks(self, counts: Counts, seen: Seen, certain: bool, values: Values) -> Marks:
+        """See :class:`Rule`; with `each` a call that is both serves no call behind it."""
+        found = []
+        if seen.a is not None and certain and self.came(values, unknown=False):
+            found.append(((self.first, seen.a), 1))
+        if seen.b is not None and self._each:
+            found.append(((self.first, seen.b), 0))
+        return found
+
+
+class _ForbidBefore(_Order):
+    """No call of `first` before one of `second`."""
+
+    def allows(self, counts: Counts, seen: Seen) -> bool:
+        """See :class:`Rule`."""
+        return seen.b is None or (self.first, seen.b) not in counts
+
+    def marks(self, counts: Counts, seen: Seen, certain: bool, values: Values) -> Marks:
+        """See :class:`Rule`."""
+        if seen.a is None or not self.came(values, unknown=True):
+            return ()
+        return [((self.first, seen.a), 1)]
+
+
+class _ForbidWith(_Order):
+    """Not a call of `first` and one of `second`, in any order; neither binds observed values."""
+
+    def allows(self, counts: Counts, seen: Seen) -> bool:
+        """See :class:`Rule`."""
+        a, b = seen.a, seen.b
+        if a is not None and (a == b or (self.second, a) in counts):
+            return False
+        return b is None or (self.first, b) not in counts
+
+    def marks(self, counts: Counts, seen: Seen, certain: bool, values: Values) -> Marks:
+        """See :class:`Rule`."""
+        pairs = (self.first, seen.a), (self.second, seen.b)
+        return [((of, key), 1) for of, key in pairs if key is not None]
+
+
+class _AtMost:
+    """A sum, whose one key is empty, or the uses of a selection for each value."""
+
+    def __init__(self, number: int, most: int) -> None:
+        self.number = number
+        self.first, self.most = 2 * number, most
+
+    def allows(self, counts: Counts, seen: Seen) -> bool:
+        """See :class:`Rule`."""
+        b = seen.b
+        return b is None or counts.get((self.first, b), 0) + seen.adds <= self.most
+
+    def marks(self, counts: Counts, seen: Seen, certain: bool, values: Values) -> Marks:
+        """See :class:`Rule`."""
+        if seen.b is None:
+            return ()
+        key = self.first, seen.b
+        return [(key, counts.get(key, 0) + seen.adds)]
+
+
+class Monitors:
+    """The monitors of a core, compiled; what a session remembers is a :class:`Memory`.
+
+    Attributes:
+        texts: as a grammar writes them.
+        compared: for each tool that monitors name the open parameters whose values are compared.
+        added: for each tool the open parameters that are added up.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self.texts = tuple([monitor.text for monitor in core.monitors])
+        self.compared: dict[int, set[str]] = {}
+        self.added: dict[int, set[str]] = {}
+        self.sums: list[tuple[str, _AtMost]] = []
+        self._rows: dict[int, list[_Row]] = {}
+        for number, monitor in enumerate(core.monitors):
+            self._compile(number, monitor, core.tools)
+
+    def see(
+        self,
+        tool: int,
+        values: Values,
+        opened: Mapping[str, object],
+        numbers: Mapping[str, str],
+    ) -> tuple[Seen, ...]:
+        """A call as each rule that names its tool sees it, in the order of the monitors.
+
+        Args:
+            values: without observed ones.
+            opened: for each open parameter that is there a text or bytes, the same exactly for the
+                same values.
+            numbers: canonical decimals of the open numbers that are known.
+        """
+        return tuple(
+            [
+                Seen(
+                    rule=rule,
+                    a=a and a(values, opened),
+                    b=b and b(values, opened),
+                    adds=1 if name is None else units(numbers.get(name, "0")),
+                )
+                for rule, a, b, name in self._rows.get(tool, ())
+            ]
+        )
+
+    def _compile(self, number: int, monitor: Monitor, tools: Sequence[Tool]) -> None:
+        match monitor:
+            case OrderMonitor():
+                self._order(number, monitor, tools)
+            case SumMonitor():
+                total = _AtMost(number, units(monitor.value))
+                self.sums.append((monitor.text, total))
+                self.added.setdefault(monitor.tool, set()).add(monitor.parameter)
+                of_all = _reader(tools[monitor.tool], Selection(tool=monitor.tool), ())
+                self._row(monitor.tool, total, None, of_all, (), monitor.parameter)
+            case UsesMonitor():
+                calls, names = monitor.calls, [monitor.per]
+                key = _reader(tools[calls.tool], calls, names)
+                self._row(calls.tool, _AtMost(number, monitor.value), None, key, names)
+
+    def _order(self, number: int, monitor: OrderMonitor, tools: Sequence[Tool]) -> None:
+        ones, others = zip(*monitor.same, strict=True)
+        first, second = monitor.first, monitor.second
+        a = _reader(tools[first.tool], first, ones)
+        b = _reader(tools[second.tool], second, others)
+        kind = _ForbidWith if monitor.order == "with" else _ForbidBefore
+        rule = (_Require if monitor.kind == "require" else kind)(number, monitor, tools)
+        if first.tool == second.tool:
+            self._row(first.tool, rule, a, b, (*ones, *others))
+        else:
+            self._row(first.tool, rule, a, None, ones)
+            self._row(second.tool, rule, None, b, others)
+
+    def _row(
+        self,
+        tool: int,
+        rule: Rule,
+        a: _Read | None,
+        b: _Read | None,
+        compared: Iterable[str],
+        added: str | None = None,
+    ) -> None:
+        self._rows.setdefault(tool, []).append((rule, a, b, added))
+        self.compared.setdefault(tool, set()).update(compared)
 
 
 class Memory:
-    """What all monitors of a core remember of the calls of a session."""
+    """What the monitors of a core remember of the calls of one session."""
 
-    def __init__(self, core: Core) -> None:
-        self._monitors = core.monitors
-        self._tools = core.tools
-        self._of: dict[int, list[int]] = {}
-        for number, monitor in enumerate(core.monitors):
-            for tool in sorted(_tools_of(monitor)):
-                self._of.setdefault(tool, []).append(number)
-        self._counts: dict[Key, int] = {}
+    __slots__ = ("_counts", "_monitors")
 
-    def forbids(self, made: Made) -> int | None:
-        """The number of the first monitor that does not allow the call; None: all do."""
-        for number in self._of.get(made.tool, ()):
-            if not _allows(self._monitors[number], made, self._count_of(number), self._tools):
-                return number
+    def __init__(self, monitors: Monitors) -> None:
+        self._monitors = monitors
+        self._counts: Counts = {}
+
+    def forbids(self, call: Iterable[Seen]) -> str | None:
+        """The text of the first monitor that does not allow the call; None: all do."""
+        for seen in call:
+            if not seen.rule.allows(self._counts, seen):
+                return self._monitors.texts[seen.rule.number]
         return None
 
-    def add(self, made: Made, *, certain: bool) -> Undo:
+    def add(self, call: Iterable[Seen], values: Values, *, certain: bool) -> Undo:
         """Remember a call that was done, or may have been.
 
         Args:
-            certain: whether it is known to be done; its observed values are known then, if any.
+            values: with the observed values, where they are known.
+            certain: whether it is known to be done.
 
         Returns:
             what :meth:`undo` takes.
         """
-        before: list[tuple[Key, int]] = []
-        for number in self._of.get(made.tool, ()):
-            monitor, count = self._monitors[number], self._count_of(number)
-            for key, value in _marks(monitor, made, count, self._tools, certain):
-                whole = (number, *key)
-                before.append((whole, self._counts.get(whole, 0)))
-                self._counts[whole] = value
-        return tuple(before)
+        before: Undo = []
+        counts = self._counts
+        for seen in call:
+            for key, value in seen.rule.marks(counts, seen, certain, values):
+                before.append((key, counts.get(key, 0)))
+                _set(counts, key, value)
+        return before
 
     def undo(self, undo: Undo) -> None:
         """Forget the call that was remembered last."""
         for key, value in reversed(undo):
-            if value:
-                self._counts[key] = value
+            _set(self._counts, key, value)
+
+    def left_of_sums(self) -> list[tuple[str, int]]:
+        """For each sum its text and what may still be added, in units of 10^-400."""
+        counts = self._counts
+        return [
+            (text, rule.most - counts.get((rule.first, ()), 0))
+            for text, rule in self._monitors.sums
+        ]
+
+
+def _set(counts: Counts, key: tuple[int, Key], value: int) -> None:
+    """A count of 0 is not kept."""
+    if value:
+        counts[key] = value
+    else:
+        counts.pop(key, None)
+
+
+def _reader(tool: Tool, selection: Selection, names: Sequence[str]) -> _Read:
+    """Reads the values of `names` from a call of a selection; None from any other call.
+
+    Observed values, which may be bound in a first selection alone, are looked at when they came.
+    """
+    parameters = tool.parameters
+    bound = [(at, frozenset(v)) for at, v in selection.where if not parameters[at].observed]
+    places = {parameter.name: at for at, parameter in enumerate(parameters)}
+    parts = [(name, places.get(name)) for name in names]
+
+    def read(values: Values, opened: Mapping[str, object]) -> Key | None:
+        for place, some in bound:
+            if values[place] not in some:
+                return None
+        found: list[object] = []
+        for name, at in parts:
+            index = None if at is None else values[at]
+            if at is None or index is None:
+                found.append(opened.get(name))
             else:
-                self._counts.pop(key, None)
+                found.append(parameters[at].values[index])
+        return tuple(found)
 
-    def _count_of(self, number: int) -> Count:
-        return lambda key: self._counts.get((number, *key), 0)
-
-
-def _allows(monitor: Monitor, made: Made, count: Count, tools: Sequence[Tool]) -> bool:
-    """Whether a monitor allows a call after what it counted."""
-    match monitor:
-        case OrderMonitor():
-            return _orders(monitor, made, count, tools)
-        case SumMonitor():
-            number = made.numbers.get(monitor.parameter)
-            if number is None:  # not shown: whoever wrote the record answers for it
-                return True
-            return count((_TOTAL,)) + _units(number) <= _units(monitor.value)
-        case UsesMonitor():
-            if not _selects(monitor.calls, made):
-                return True
-            return count((_TOTAL, made.opened[monitor.per])) < monitor.value
+    return read
 
 
-def _orders(monitor: OrderMonitor, made: Made, count: Count, tools: Sequence[Tool]) -> bool:
-    a, b = _keys(monitor, made, tools)
-    if monitor.kind == "require":
-        return b is None or count((_FIRST, *b)) > 0
-    if monitor.order == "before":
-        return b is None or count((_FIRST, *b)) == 0
-    if a is not None and (a == b or count((_SECOND, *a))):
-        return False
-    return b is None or not count((_FIRST, *b))
-
-
-def _marks(
-    monitor: Monitor, made: Made, count: Count, tools: Sequence[Tool], certain: bool
-) -> Iterator[tuple[Key, int]]:
-    """What a monitor counts from now on, once a call was made."""
-    match monitor:
-        case OrderMonitor():
-            yield from _order_marks(monitor, *_keys(monitor, made, tools), certain)
-        case SumMonitor():
-            number = made.numbers.get(monitor.parameter)
-            if number is not None:
-                yield (_TOTAL,), count((_TOTAL,)) + _units(number)
-        case UsesMonitor():
-            if _selects(monitor.calls, made):
-                key = _TOTAL, made.opened[monitor.per]
-                yield key, count(key) + 1
-
-
-def _order_marks(
-    monitor: OrderMonitor, a: Key | None, b: Key | None, certain: bool
-) -> Iterator[tuple[Key, int]]:
-    if a is not None and (certain or monitor.kind == "forbid"):
-        yield (_FIRST, *a), 1
-    if b is not None and monitor.order == "each":
-        yield (_FIRST, *b), 0
-    if b is not None and monitor.order == "with":
-        yield (_SECOND, *b), 1
-
-
-def _keys(
-    monitor: OrderMonitor, made: Made, tools: Sequence[Tool]
-) -> tuple[Key | None, Key | None]:
-    """The values in which the call has to agree, as one of `first` and as one of `second`."""
-    tool = tools[made.tool]
-    a = _key(made, tool, [name for name, _ in monitor.same])
-    b = _key(made, tool, [name for _, name in monitor.same])
-    first = _selects(monitor.first, made, monitor.kind == "forbid")
-    return a if first else None, b if _selects(monitor.second, made) else None
-
-
-def _key(made: Made, tool: Tool, names: Sequence[str]) -> Key:
-    places = {parameter.name: at for at, parameter in enumerate(tool.parameters)}
-    found: list[object] = []
-    for name in names:
-        at = places.get(name)
-        index = None if at is None else made.values[at]
-        if at is not None and index is not None:
-            found.append(tool.parameters[at].values[index])
-        else:
-            found.append(made.opened.get(name))
-    return tuple(found)
-
-
-def _selects(selection: Selection, made: Made, maybe: bool = False) -> bool:
-    """Whether a call is one of the selection's; of a value that is not known `maybe` says so."""
-    told = made.values
-    return selection.tool == made.tool and all(
-        maybe if told[at] is None else told[at] in some for at, some in selection.where
-    )
-
-
-def _tools_of(monitor: Monitor) -> set[int]:
-    match monitor:
-        case OrderMonitor():
-            return {monitor.first.tool, monitor.second.tool}
-        case SumMonitor():
-            return {monitor.tool}
-        case UsesMonitor():
-            return {monitor.calls.tool}
-
-
-def _units(decimal: str) -> int:
+def units(decimal: str) -> int:
+    """A canonical decimal in units of 10^-400."""
     whole, _, part = decimal.partition(".")
-    return int(whole + part.ljust(_PLACES, "0"))
+    return int(whole + part) * _power(PLACES - len(part))
+
+
+@cache
+def _power(exponent: int) -> int:
+    return int(10**exponent)

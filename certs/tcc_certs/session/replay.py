@@ -4,7 +4,7 @@ Normative text: docs/spec/session.md, sections 3 and 4.  A field that has anothe
 that follows is a finding, and the replay goes on; a call or an end that is not allowed ends it, as
 nothing after it can be judged.  What a record says of the world, its outcome and what was answered,
 is taken as it is said.
-Cost: the steps of the history, and one look at each field.
+Cost: the steps of the course, and one look at each field.
 """
 
 from __future__ import annotations
@@ -13,20 +13,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.replay.findings import Findings
-from tcc_certs.session.answers import answer_of
-from tcc_certs.session.arguments import Arguments
+from tcc_certs.session.arguments import Arguments, answer_of
+from tcc_certs.session.course import Course, Outcome
 from tcc_certs.session.header import Header
-from tcc_certs.session.history import History, Outcome, Step
+from tcc_certs.session.machine import Machine, Observed, Offer
 from tcc_certs.session.makers import Makers
-from tcc_certs.session.monitors import Made
 from tcc_certs.session.refusals import RECORDED, UNKNOWN_TOOL
-from tcc_certs.session.states import Answer, Offer, Plans
 from tcc_certs.values.digest import call_key
 
 _REFUSED: Mapping[Code, tuple[Code, str, str]] = {
@@ -60,24 +57,25 @@ class Session:
     """A session between two records.
 
     Attributes:
-        history: the calls that were done or may have been.
+        course: the calls that were made, and where they led.
         arguments: what was seen of open arguments.
         pending: the call whose outcome is due; None where none is.
         ended: whether it ended; abandoned: whether where no plan has to end.
         makers: who makes the calls.
     """
 
-    def __init__(self, plans: Plans, core: Core, header: Header, findings: Findings) -> None:
+    def __init__(self, machine: Machine, header: Header, findings: Findings) -> None:
+        core = machine.core
         self.core = core
+        self.machine = machine
         self.header = header
         self.findings = findings
-        self.history = History(plans, core)
-        self.arguments = Arguments(core, header)
+        self.course = Course(machine)
+        self.arguments = Arguments(machine, header)
         self.tally = Tally()
-        self.pending: tuple[int, Offer, Made] | None = None
+        self.pending: tuple[int, Offer] | None = None
         self.ended = self.abandoned = False
         self.makers = Makers(core, header.name, findings)
-        self._offers = plans.offers
         self._tools = {tool.name for tool in core.tools}
         self._unknown: dict[int, Offer] = {}
         self._keys: set[str] = set()
@@ -86,7 +84,7 @@ class Session:
     @property
     def unforeseen(self) -> bool:
         """Whether an answer came that no plan goes on after."""
-        return self.history.lost
+        return self.course.lost
 
     def step(self, kind: str, record: Record, line: int) -> None:
         """Go on by a record, its fields in their form.
@@ -106,26 +104,27 @@ class Session:
         seq = self.tally.calls + 1
         self._compare(Code.SESSION_SEQ, line, "seq", seq, record["seq"])
         said = text(record, "call")
-        offer = self._offers.get(said)
+        offer = self.machine.offer(said)
         if offer is None:
             raise Rejected(Code.SESSION_CALL, "call", "a call of the artifact", said)
-        made = self.arguments.read(offer, record["open"])
-        expected = self.history.plans.shown(self.history.held)
-        self._compare(Code.SESSION_STATES, line, "states", expected, record["states"])
+        seen = self.arguments.read(offer, record["open"])
+        self._compare(Code.SESSION_STATES, line, "states", self._states(), record["states"])
         self._names(record, seq, line)
-        refused = self.history.refuses(offer, made)
+        refused = self.course.refuses(offer, seen)
         if refused is not None:
-            code, field, expected = _REFUSED[refused]
-            raise Rejected(code, field, expected, self._why(refused, made, said))
+            code, field, expected = _REFUSED[refused[0]]
+            why = f"{said}, which is against: {refused[1]}" if refused[1] else said
+            raise Rejected(code, field, expected, why)
         self.makers.call(offer.tool, record, line)
         self.tally.calls += 1
-        self.pending = seq, offer, made
+        self.pending = seq, offer
+        self.course.begin(seq, offer, seen)
 
     def outcome(self, record: Record, line: int) -> None:
         """What came of the call that was made last."""
         if self.pending is None:
             raise Rejected(Code.LEDGER_ORDER, "kind", "outcome after call", "outcome")
-        seq, offer, made = self.pending
+        seq, offer = self.pending
         self._compare(Code.SESSION_SEQ, line, "seq", seq, record["seq"])
         outcome = cast(Outcome, text(record, "outcome"))
         answer = None
@@ -139,9 +138,8 @@ class Session:
         done = outcome == "done" or "result" not in record
         ensure(done, Code.SESSION_OUTCOME, "result", "no field", outcome)
         self.makers.outcome(record, line)
-        self.pending = None
         self.tally.outcomes += 1
-        self._settle(Step(seq=seq, offer=offer, made=made, certain=False), outcome, answer)
+        self._settle(seq, offer, outcome, answer)
 
     def budget(self, record: Record, line: int) -> None:
         """What models that make calls may take from here on."""
@@ -161,7 +159,7 @@ class Session:
             raise Rejected(Code.SESSION_RESOLVE, "seq", "a call whose outcome is unknown", seq)
         outcome = cast(Outcome, text(record, "outcome"))
         answer = answer_of(self.core, found, outcome, record)
-        self.history.resolve(seq, outcome, answer)
+        self.course.resolve(seq, outcome, answer)
         del self._unknown[seq]
         self.tally.unknown -= 1
         self.tally.resolved += 1
@@ -186,30 +184,26 @@ class Session:
         if not self.abandoned:
             expected = "states that are all the end of a plan"
             # After an answer that was unforeseen it holds nowhere alone, where no plan ends.
-            finishes = self.history.plans.may_finish(self.history.held)
-            shown = self.history.plans.shown(self.history.held)
-            ensure(finishes, Code.SESSION_FINISH, "abandoned", expected, shown)
+            finishes = self.course.may_finish()
+            ensure(finishes, Code.SESSION_FINISH, "abandoned", expected, self._states())
 
     def _give_up(self) -> None:
         """A call without a record of its outcome is one whose outcome is unknown."""
         if self.pending is not None:
-            seq, offer, made = self.pending
-            self.pending = None
             self.makers.give_up()
-            self._settle(Step(seq=seq, offer=offer, made=made, certain=False), "unknown", None)
+            self._settle(*self.pending, "unknown", None)
 
-    def _settle(self, step: Step, outcome: Outcome, answer: Answer | None) -> None:
-        """Take a call up into the history, or leave it out where it failed."""
+    def _settle(self, seq: int, offer: Offer, outcome: Outcome, answer: Observed | None) -> None:
+        self.pending = None
+        self.course.settle(outcome, answer)
         if outcome == "failed":
             self.tally.failed += 1
-            return
-        certain = outcome == "done"
-        self.history.add(
-            Step(seq=step.seq, offer=step.offer, made=step.made, certain=certain, answer=answer)
-        )
-        if not certain:
-            self._unknown[step.seq] = step.offer
+        elif outcome == "unknown":
+            self._unknown[seq] = offer
             self.tally.unknown += 1
+
+    def _states(self) -> Json:
+        return [*self.machine.shown(self.course.held)]
 
     def _names(self, record: Record, seq: int, line: int) -> None:
         """The idempotency key and the caller's reference, each of one call alone."""
@@ -228,13 +222,6 @@ class Session:
     def _compare(self, code: Code, line: int, name: str, expected: Json, found: Json) -> None:
         if found != expected:
             self.findings.add(code, line, name, expected, found)
-
-    def _why(self, refused: Code, made: Made, said: str) -> str:
-        if refused is Code.MONITOR_FORBIDS:
-            number = self.history.memory.forbids(made)
-            if number is not None:
-                return f"{said}, which is against: {self.core.monitors[number].text}"
-        return said
 
 
 _KINDS: Mapping[str, Callable[[Session, Record, int], None]] = {

@@ -30,9 +30,9 @@ from tcc_certs.formats.ledger_schema import text
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay.findings import Findings
 from tcc_certs.session.header import has_macs, read_header
+from tcc_certs.session.machine import Machine
 from tcc_certs.session.records import MAC, check_record
 from tcc_certs.session.replay import Session
-from tcc_certs.session.states import Plans
 from tcc_certs.session.verdict import SessionValidation, conclude
 from tcc_certs.values.digest import record_key, record_mac
 
@@ -63,7 +63,7 @@ def validate(
     except Rejected as refusal:
         findings.refuse(refusal, 0)
         return conclude(findings, None, reader)
-    replay = Replay(checked, Plans(checked), key)
+    replay = Replay(checked, machine_of(checked), key)
     try:
         _read(replay, reader)
     except Rejected as refusal:
@@ -101,11 +101,11 @@ class Replay:
         line: of the last record.
     """
 
-    def __init__(self, artifact: CheckedArtifact, plans: Plans, key: bytes | None) -> None:
+    def __init__(self, artifact: CheckedArtifact, machine: Machine, key: bytes | None) -> None:
         self.findings = Findings()
         self.session: Session | None = None
         self.line = 0
-        self._artifact, self._plans, self._key = artifact, plans, key
+        self._artifact, self._machine, self._key = artifact, machine, key
         self._record_key = None if key is None else record_key(key)
         self._macs = False
 
@@ -131,7 +131,7 @@ class Replay:
         if session is None:
             header = read_header(record, self._artifact, self._key, self.findings)
             self._check_mac(record, previous)
-            self.session = Session(self._plans, self._artifact.core, header, self.findings)
+            self.session = Session(self._machine, header, self.findings)
         else:
             self._check_mac(record, previous)
             session.step(kind, record, self.line)
@@ -147,6 +147,12 @@ class Replay:
         found = text(record, MAC)
         same = compare_digest(expected, bytes.fromhex(found))
         ensure(same, Code.SESSION_DIGEST, MAC, "the MAC of this record under the key", found)
+
+
+def machine_of(artifact: CheckedArtifact) -> Machine:
+    """The session machine of an artifact."""
+    relaxed = artifact.file.manifest.relaxed
+    return Machine(artifact.core, artifact.automaton, artifact.core_calls, relaxed)
 
 
 def _checked(artifact: bytes | CheckedArtifact, pin: str | None) -> CheckedArtifact:

@@ -1,8 +1,9 @@
-"""The folder of a batch in shards: what it is the batch of, who writes it, what stands in it.
+"""The folder of a batch in shards: which batch it holds, who writes it, which parts it has.
 
-Text: docs/batch.md.  ``batch.json`` is written once, before the first part, and says all that the
-bytes of a part follow from; so who comes later goes on with the same batch, or is refused.  One
-process at a time holds the folder's lock.  Cost: a few system calls.
+``batch.json`` is written once, before the first part, and states everything that determines the
+bytes of a part; a later process therefore continues the same batch, or is refused.  One process at
+a time holds the folder's lock.  Errors of all batch modules are defined here.
+Format: docs/batch.md.  Cost: a few system calls.
 """
 
 from __future__ import annotations
@@ -17,12 +18,38 @@ from typing import Literal, TypeAlias
 
 from blake3 import blake3
 
-from tcc.batches.errors import BatchError
 from tcc.files import is_regular
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode, encode
-from tcc_runtime.ledger.locks import locked
-from tcc_runtime.ledger.outputs import write_whole
+from tcc_runtime.ledger.outputs import locked, write_whole
+
+
+class BatchError(Exception):
+    """A batch cannot be made, or cannot go on.  What was finished before stays as it is.
+
+    Args:
+        code: of the catalogue of diagnostics, TCC80x or TCC90x.
+        where: the file, folder or address.
+        what: what is the matter, and the mend.
+    """
+
+    def __init__(self, code: str, where: str, what: str) -> None:
+        self.code = code
+        self.where = where
+        self.what = what
+        super().__init__(f"{where}: {code}: {what}")
+
+    def __reduce__(self) -> tuple[type[BatchError], tuple[str, str, str]]:
+        return BatchError, (self.code, self.where, self.what)
+
+
+class PartDamaged(ValueError):
+    """A part that is cut off, altered, or none at all.
+
+    Args:
+        what: where it differs.
+    """
+
 
 PartFormat: TypeAlias = Literal["ndjson", "parquet"]
 FORMATS: tuple[PartFormat, ...] = ("ndjson", "parquet")

@@ -19,14 +19,12 @@ from typing import TypeAlias
 
 from tcc.batches import folder as folders
 from tcc.batches.engines import Engine, engine_of
-from tcc.batches.errors import BatchError
-from tcc.batches.folder import Batch, PartFormat
-from tcc.batches.parts import Done, format_of, make_part
-from tcc.batches.shards import Shard, shards, survey
+from tcc.batches.folder import Batch, BatchError, PartFormat
+from tcc.batches.parts import Done, Shard, format_of, make_part, shards, survey
+from tcc.compilation import Given, artifact_of
 from tcc.requests import RequestError, read_requests
-from tcc.written import Given, artifact_of
 from tcc_runtime.pool import Opening, opening_of
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 SHARD_SIZE = 1000
 Requests: TypeAlias = "str | Path | Sequence[Settings]"
@@ -121,7 +119,7 @@ def engine_for(
     """The engine that was asked for."""
     if dask is None:
         return engine_of(executor, processes)
-    from tcc.batches.cluster import connected
+    from tcc.batches.engines import connected
 
     return connected(dask, processes)
 
@@ -165,7 +163,7 @@ def read_file(path: Path) -> Iterable[Settings]:
     with path.open("rb") as file:
         try:
             if path.suffix == ".parquet":
-                from tcc.batches.tables import read_table
+                from tcc.batches.parquet import read_table
 
                 yield from read_table(file, str(path))
             else:

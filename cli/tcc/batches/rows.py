@@ -1,17 +1,24 @@
-"""What a part holds: a row for each run, and a seal that says what all of it was made from.
+"""The content of a part: one row per run, a seal at the end, and both as lines of JSON.
 
 A row is a run's number, its result as JSON, and its ledger.  The seal has a digest of the shard
-(:mod:`tcc.batches.shards`) and one of the rows: a part counts as finished where both are due.
+(:mod:`tcc.batches.parts`) and one of the rows: a part is finished when both are the expected ones.
+:func:`write` and :func:`read` are the NDJSON format of a part, :mod:`tcc.batches.parquet` the
+other.
+Format: docs/batch.md.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, fields
-from typing import Any, Final
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, BinaryIO, Final
 
-from tcc.batches.errors import PartDamaged
+from blake3 import blake3
+
+from tcc.batches.folder import PartDamaged
 from tcc.outcome import run_fields
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode, encode
@@ -115,3 +122,70 @@ def read_seal(text: bytes) -> Seal:
 
 def _is_digest(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
+
+
+# NDJSON: a line per run, the ledger as a string, the seal as the last line; the content digest
+# covers all bytes before the seal.  Cost: linear; one line is held at a time.
+
+_MOST_LINE = 1 << 30
+
+
+def write(file: BinaryIO, rows: Iterable[Row], batch: str, inputs: str) -> Seal:
+    """Writes a part, and gives its seal."""
+    hasher, number, certified = blake3(), 0, 0
+    for row in rows:
+        number += 1
+        line = _line(row)
+        hasher.update(line)
+        file.write(line)
+        certified += row.fields["claim_type"] != NO_CERT
+    content = hasher.hexdigest()
+    seal = Seal(batch=batch, inputs=inputs, rows=number, certified=certified, content=content)
+    file.write(seal.text() + b"\n")
+    return seal
+
+
+def read(path: Path) -> Generator[Row, None, Seal]:
+    """The rows of a part; its seal is the generator's value.
+
+    Raises:
+        PartDamaged: the part is not as it was written; at that place, or at the end.
+        OSError: it cannot be read.
+    """
+    hasher, number, certified = blake3(), 0, 0
+    with path.open("rb") as file:
+        line = file.readline(_MOST_LINE)
+        while following := file.readline(_MOST_LINE):
+            hasher.update(line)
+            number += 1
+            row = _row(line, number)
+            certified += row.fields.get("claim_type") != NO_CERT
+            yield row
+            line = following
+    seal = read_seal(line.removesuffix(b"\n"))
+    found = replace(seal, rows=number, certified=certified, content=hasher.hexdigest())
+    if found != seal or not line.endswith(b"\n"):
+        raise PartDamaged("its rows are not those of its seal")
+    return seal
+
+
+def _line(row: Row) -> bytes:
+    members = [f'"number": {row.number}', row.run[1:-1]]
+    if row.ledger is not None:
+        text = json.dumps(row.ledger.decode("utf-8"), ensure_ascii=False)
+        members.append(f'"ledger": {escaped_json(text)}')
+    return f"{{{', '.join(members)}}}\n".encode()
+
+
+def _row(line: bytes, at: int) -> Row:
+    value = read_object(line)
+    number, ledger = value.pop("number", None), value.pop("ledger", None)
+    try:
+        data = None if ledger is None else str(ledger).encode("utf-8")
+        run = json.dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        what = f"row {at}: its texts are no Unicode, or it is nested too deep"
+        raise PartDamaged(what) from None
+    if type(number) is not int:
+        raise PartDamaged(f"row {at}: it has no number")
+    return Row(number=number, run=run, ledger=data)

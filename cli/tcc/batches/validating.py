@@ -16,15 +16,13 @@ from typing import BinaryIO
 
 from tcc.batches import folder as folders
 from tcc.batches.engines import Engine
-from tcc.batches.errors import BatchError
-from tcc.batches.folder import HEAD, PLAIN, Batch
+from tcc.batches.folder import HEAD, PLAIN, Batch, BatchError
 from tcc.batches.making import engine_for
 from tcc.batches.parts import format_of
 from tcc.batches.verifying import (
     MOST_FINDINGS,
     BatchFinding,
     FilesPiece,
-    Kernel,
     PartPiece,
     Verified,
     merged,
@@ -73,7 +71,6 @@ def validate_batch(
     artifact: Artifact | str | Path,
     *,
     pin: str | None = None,
-    kernel: Kernel = "pure",
     executor: Executor | None = None,
     dask: str | None = None,
     processes: int | None = None,
@@ -84,7 +81,6 @@ def validate_batch(
         out: the folder of the batch, in shards or without.
         artifact: the file of the artifact that was run, or the artifact; every worker checks it.
         pin: the artifact digest that it must have, hex.
-        kernel: ``pure`` trusts `tcc_certs` alone; ``fast`` passes lines by a faster reader.
         executor, dask, processes: as of :func:`tcc.batch`.
 
     Raises:
@@ -101,9 +97,9 @@ def validate_batch(
         opening = Opening(digest=digest, verified=True, path=str(file))
         engine = held.enter_context(engine_for(executor, dask, processes))
         if (folder / PLAIN).is_file() and not (folder / HEAD).exists():
-            found = merged(_of_files(engine, opening, folder, kernel))
+            found = merged(_of_files(engine, opening, folder))
         else:
-            found = merged(_of_parts(engine, opening, folder, kernel))
+            found = merged(_of_parts(engine, opening, folder))
     return _validation(found)
 
 
@@ -127,7 +123,7 @@ def _validation(found: Verified) -> BatchValidation:
     )
 
 
-def _of_parts(engine: Engine, opening: Opening, folder: Path, kernel: Kernel) -> Iterator[Verified]:
+def _of_parts(engine: Engine, opening: Opening, folder: Path) -> Iterator[Verified]:
     batch = folders.read(folder)
     if batch.artifact != opening.digest:
         what = f"it is a batch of the artifact {batch.artifact}, not of {opening.digest}"
@@ -139,7 +135,7 @@ def _of_parts(engine: Engine, opening: Opening, folder: Path, kernel: Kernel) ->
     bare, data = engine.brought(opening)
 
     def submit(executor: Executor, piece: PartPiece) -> Future[Verified]:
-        return executor.submit(verify_part, bare, batch, folder, kernel, piece, data)  # type: ignore[arg-type] # bytes, once they are there
+        return executor.submit(verify_part, bare, batch, folder, piece, data)  # type: ignore[arg-type] # bytes, once they are there
 
     there = folders.parts_in(folder, batch)
     yield from engine.done(submit, (_piece(batch, number) for number in there))
@@ -161,11 +157,11 @@ def _missing(batch: Batch, there: Sequence[int]) -> Verified:
     return missing_parts(files, runs, batch.parts - len(there))
 
 
-def _of_files(engine: Engine, opening: Opening, folder: Path, kernel: Kernel) -> Iterator[Verified]:
+def _of_files(engine: Engine, opening: Opening, folder: Path) -> Iterator[Verified]:
     bare, data = engine.brought(opening)
 
     def submit(executor: Executor, piece: FilesPiece) -> Future[Verified]:
-        return executor.submit(verify_files, bare, folder, kernel, piece, data)  # type: ignore[arg-type] # bytes, once they are there
+        return executor.submit(verify_files, bare, folder, piece, data)  # type: ignore[arg-type] # bytes, once they are there
 
     with (folder / PLAIN).open("rb") as lines:
         yield from engine.done(submit, _pieces(lines))

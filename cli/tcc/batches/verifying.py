@@ -14,19 +14,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from tcc.batches.errors import BatchError, PartDamaged
-from tcc.batches.folder import Batch
+from tcc.batches.folder import Batch, BatchError, PartDamaged
 from tcc.batches.parts import format_of
 from tcc.batches.rows import Row, read_object
 from tcc.files import is_regular
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import Validation, validate
-from tcc_runtime.collection import collection_put_off
 from tcc_runtime.pool import Opening
+from tcc_runtime.process import collection_put_off
 
-Kernel: TypeAlias = Literal["pure", "fast"]
 MOST_FINDINGS = 100
 DAMAGED = "TCC811"
 DIFFERS = "TCC812"
@@ -125,7 +123,6 @@ def verify_part(
     opening: Opening,
     batch: Batch,
     folder: Path,
-    kernel: Kernel,
     piece: PartPiece,
     data: bytes | None = None,
 ) -> Verified:
@@ -148,7 +145,6 @@ def verify_part(
             tally.take(
                 Claimed(number=number, told=row.fields, ledger=row.ledger, file=name),
                 artifact,
-                kernel,
             )
             number += 1
         if number != last:
@@ -170,7 +166,7 @@ def _sealed_rows(batch: Batch, path: Path) -> Iterator[Row]:
 
 
 def verify_files(
-    opening: Opening, folder: Path, kernel: Kernel, piece: FilesPiece, data: bytes | None = None
+    opening: Opening, folder: Path, piece: FilesPiece, data: bytes | None = None
 ) -> Verified:
     """What comes of ledgers that are files; in a worker.
 
@@ -189,7 +185,7 @@ def verify_files(
             tally.damaged("runs.ndjson", str(error), 1)
             continue
         ledger = folder / name if (folder / name).is_file() else None
-        tally.take(Claimed(number=number, told=told, ledger=ledger, file=name), artifact, kernel)
+        tally.take(Claimed(number=number, told=told, ledger=ledger, file=name), artifact)
     return tally.verified()
 
 
@@ -202,13 +198,13 @@ class _Tally:
         self._findings: list[BatchFinding] = []
         self._more = 0
 
-    def take(self, claimed: Claimed, artifact: CheckedArtifact, kernel: Kernel) -> None:
+    def take(self, claimed: Claimed, artifact: CheckedArtifact) -> None:
         if claimed.ledger is None:
             self._verdicts["INCOMPLETE"] += 1
             self._find(claimed.number, claimed.file, "ledger", "a ledger", "none")
             return
         try:
-            found, last = _validated(claimed.ledger, artifact, kernel)
+            found, last = _validated(claimed.ledger, artifact)
         except OSError as error:
             self._verdicts["INVALID"] += 1
             self._find(claimed.number, claimed.file, "ledger", "a ledger", str(error.strerror))
@@ -262,18 +258,11 @@ class _Tally:
         )
 
 
-def _validated(
-    ledger: bytes | Path, artifact: CheckedArtifact, kernel: Kernel
-) -> tuple[Validation, bytes]:
+def _validated(ledger: bytes | Path, artifact: CheckedArtifact) -> tuple[Validation, bytes]:
     """What a ledger shows, and its last line."""
-    shortcut = None
-    if kernel == "fast":
-        from tcc_runtime.fastreplay.shortcut import FastReplay
-
-        shortcut = FastReplay()
     data = ledger if isinstance(ledger, bytes) else ledger.read_bytes()
     with collection_put_off(True):
-        found = validate(data, artifact, shortcut=shortcut)
+        found = validate(data, artifact)
     return found, data[data.rfind(b"\n", 0, -1) + 1 :]
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcc import screen
-from tcc.opening import json_option, refuse
-from tcc_certs.errors import Rejected
+from tcc.opening import account_in, refusing
+from tcc.options import json_option
 from tcc_certs.formats.decimals import format_decimal
 
 if TYPE_CHECKING:
-    from tcc_runtime.account.account import Account, Statement
+    from tcc_runtime.account.account import AccountStatement
 
 _PLACES = {"price": 0, "latency_ms": 0, "epsilon": 9}
 
@@ -42,11 +42,8 @@ def create(file: Path, as_json: bool, **caps: Any) -> None:
 
     if file.exists() or file.is_symlink():
         raise click.ClickException(f"{file}: File exists; an account is never replaced")
-    try:
-        with Account(file, **caps) as account:
-            _print(account.statement(), as_json)
-    except Rejected as refusal:
-        refuse(file, refusal)
+    with refusing(file), Account(file, **caps) as account:
+        _print(account.statement(), as_json)
 
 
 @command.command("show")
@@ -57,25 +54,11 @@ def show(file: Path, as_json: bool) -> None:
 
     Reservations whose lease is over are ended by that, as by any draw on the account.
     """
-    account = account_in(file)
-    try:
-        with account:
-            _print(account.statement(), as_json)
-    except Rejected as refusal:
-        refuse(file, refusal)
+    with account_in(file) as account, refusing(file):
+        _print(account.statement(), as_json)
 
 
-def account_in(path: Path) -> Account:
-    """The account in a file; what is wrong with it ends the command."""
-    from tcc_runtime.account.account import Account
-
-    try:
-        return Account(path, must_exist=True)
-    except Rejected as refusal:
-        refuse(path, refusal)
-
-
-def _print(found: Statement, as_json: bool) -> None:
+def _print(found: AccountStatement, as_json: bool) -> None:
     sums = found.sums
     left = {name: _text(name, number) for name, number in sums.left.capped()}
     amounts = {
@@ -86,8 +69,17 @@ def _print(found: Statement, as_json: bool) -> None:
         caps = {
             name: _text(name, cap) for name, cap in sums.caps._asdict().items() if cap is not None
         }
-        fields = {"id": sums.id, "lease_ms": sums.lease_ms, "caps": caps, **amounts, "left": left}
-        screen.print_json("account", {**fields, "reservations": dict(found.numbers)})
+        from tcc.outputs.verdicts import AccountOutput
+
+        output = AccountOutput(
+            id=sums.id,
+            lease_ms=sums.lease_ms,
+            caps=caps,
+            **amounts,
+            left=left,
+            reservations=dict(found.numbers),
+        )
+        screen.print_output(output)
         return
     rows = [("account", sums.id)]
     for name, cap in sums.caps._asdict().items():

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from tcc import screen
-from tcc.opening import json_option, refuse
-from tcc_certs.errors import Rejected
+from tcc.opening import adapters_in, refusing
+from tcc.options import json_option
 
 if TYPE_CHECKING:
-    from tcc_runtime.adapters.adapter import Adapter
+    pass
 
 
 @click.group("adapters")
@@ -25,16 +25,14 @@ def command() -> None:
 @json_option
 def identify(folder: Path, as_json: bool) -> None:
     """Print the identity of the adapter in FOLDER: of its configuration and its tensors."""
-    from tcc_runtime.adapters.folder import ReaderMissing, folder_id
+    from tcc_runtime.adapters.registry import folder_id
 
-    try:
+    with refusing(folder):
         found = folder_id(folder)
-    except Rejected as refusal:
-        refuse(folder, refusal)
-    except ReaderMissing:
-        raise extra_missing() from None
     if as_json:
-        screen.print_json("adapters", {"folder": str(folder), "adapter_id": found})
+        from tcc.outputs.verdicts import AdapterIdOutput
+
+        screen.print_output(AdapterIdOutput(folder=str(folder), adapter_id=found))
     else:
         screen.say(found)
 
@@ -46,7 +44,9 @@ def check(registry: Path, as_json: bool) -> None:
     """Hold each entry of REGISTRY to its folder."""
     known = adapters_in(registry)
     if as_json:
-        screen.print_json("adapters", {"adapters": [dict(item.listed) for item in known]})
+        from tcc.outputs.verdicts import AdaptersOutput
+
+        screen.print_output(AdaptersOutput(adapters=[dict(item.listed) for item in known]))
         return
     for item in known:
         screen.say(f"{item.name} ({item.tier}): {item.adapter_id}")
@@ -54,24 +54,3 @@ def check(registry: Path, as_json: bool) -> None:
             f"  certificate {item.dp_cert_id}: epsilon {item.eps_train}, delta {item.delta_train}"
         )
     screen.good(f"VALID: {len(known)} adapters are as the registry says")
-
-
-def adapters_in(registry: Path) -> tuple[Adapter, ...]:
-    """The adapters of a registry; what is wrong with it ends the command."""
-    from tcc_runtime.adapters.folder import ReaderMissing
-    from tcc_runtime.adapters.registry import read_registry
-
-    try:
-        return read_registry(registry)
-    except Rejected as refusal:
-        refuse(registry, refusal)
-    except ReaderMissing:
-        raise extra_missing() from None
-
-
-def extra_missing() -> click.ClickException:
-    """What to do where safetensors is not installed."""
-    return click.ClickException(
-        "adapters are read by safetensors, which is not installed: "
-        "install the extra: pip install '.[adapters]' from a checkout"
-    )

@@ -1,36 +1,51 @@
-"""``tcc batch``: many runs over one artifact, on all processors or a cluster."""
+"""``tcc batch``: many runs over one artifact, on all processors or a cluster.
+
+A plain batch writes one file of results in the order of the requests, flushed line by line, and a
+ledger file for each run; a batch in shards is that of :mod:`tcc.batches`.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from tcc.batch_reports import endings, print_done, print_runs, print_validation
-from tcc.batches.folder import FORMATS, PLAIN
-from tcc.batches.making import SHARD_SIZE, batch, read_file
-from tcc.batches.validating import validate_batch
-from tcc.files import same_file
-from tcc.forecast import warn_of_relaxed
-from tcc.opening import (
+from tcc import screen
+from tcc.batches.folder import FORMATS, HEAD, PLAIN, BatchError
+from tcc.batches.making import SHARD_SIZE, BatchDone, batch, read_file
+from tcc.batches.validating import BatchValidation, validate_batch
+from tcc.files import ledger_name, same_file
+from tcc.opening import open_artifact, options_of, refuse, require_artifact
+from tcc.options import (
     artifact_argument,
+    compile_options,
+    digest_option,
     input_option,
     json_option,
-    open_artifact,
-    options_of,
-    require_artifact,
+    overwrite_option,
     trust_options,
 )
-from tcc.options import compile_options, digest_option
-from tcc.plain_batch import outputs, plain_batch
+from tcc.outcome import run_fields, warn_of_relaxed
+from tcc.screen import CLEAN, DECLINED
+from tcc_certs.errors import Rejected
+from tcc_certs.plain import escaped_json
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.errors import LedgerError, SettingsError, WorkerLost
+from tcc_runtime.ledger.outputs import create
+from tcc_runtime.pool import RunRequest, runs
+from tcc_runtime.settings.settings import Settings
 
 _SHARDED = ("shard_size", "part_format", "dask", "started_ms")
 _RUNNING = ("requests", "no_ledgers", "overwrite", "shard_size", "part_format", "started_ms")
-_VALIDATING = ("kernel", "pin")
+_VALIDATING = ("pin",)
 
 
 @click.command("batch")
@@ -44,7 +59,7 @@ _VALIDATING = ("kernel", "pin")
 )
 @click.option("--processes", type=click.IntRange(1, 1024), help="by default one a processor")
 @click.option("--no-ledgers", is_flag=True, help="keep the results alone")
-@click.option("--overwrite", is_flag=True, help="replace what is there")
+@overwrite_option
 @click.option(
     "--shard-size",
     type=click.IntRange(1, 1_000_000),
@@ -62,13 +77,6 @@ _VALIDATING = ("kernel", "pin")
     help="in shards: UTC milliseconds of all ledgers, by default those of the beginning",
 )
 @click.option("--validate", "validating", is_flag=True, help="verify every ledger of the folder")
-@click.option(
-    "--kernel",
-    type=click.Choice(["pure", "fast"]),
-    default="pure",
-    show_default=True,
-    help="with --validate: as of tcc validate",
-)
 @digest_option("--pin", "with --validate: the artifact digest that is trusted")
 @trust_options
 @compile_options
@@ -104,7 +112,6 @@ def _validate(
             out,
             artifact,
             pin=None if pin is None else pin.hex(),
-            kernel=given["kernel"],
             dask=given["dask"],
             processes=given["processes"],
         )
@@ -117,7 +124,7 @@ def _run(
     requests: Path = given.pop("requests")
     told = {name: given.pop(name) for name in (*_SHARDED, "processes", "no_ledgers", "overwrite")}
     trust = {name: given.pop(name) for name in ("checked", "no_verify")}
-    del given["kernel"], given["pin"]
+    del given["pin"]
     inputs = [requests]
     options = options_of(given)
     opened = open_artifact(artifact, command="batch", options=options, read=inputs, **trust)
@@ -175,3 +182,154 @@ def _refuse(ctx: click.Context, names: tuple[str, ...], why: str) -> None:
         source = ctx.get_parameter_source(parameter.name or "")
         if parameter.name in names and source not in (None, ParameterSource.DEFAULT):
             raise click.UsageError(f"{parameter.opts[0]} {why}", ctx)
+
+
+@contextmanager
+def endings(artifact: Path) -> Iterator[None]:
+    """Inside, what a batch raises becomes what a command says."""
+    try:
+        yield
+    except WorkerLost as error:
+        what = "parts that are finished stay, and the same command goes on from there"
+        raise click.ClickException(f"{error}; {what}") from None
+    except Rejected as refusal:
+        refuse(artifact, refusal)
+
+
+def print_runs(runs: int, certified: int, out: Path, as_json: bool) -> int:
+    """A batch without shards; gives the exit code."""
+    if as_json:
+        from tcc.outputs.plans import BatchOutput
+
+        screen.print_output(BatchOutput(runs=runs, certified=certified, out=str(out)))
+    else:
+        screen.print_fields([("runs", runs), ("certified", certified), ("out", out)])
+    return CLEAN if certified == runs else DECLINED
+
+
+def print_done(done: BatchDone, out: Path, as_json: bool) -> int:
+    """A batch in shards; gives the exit code."""
+    fields: dict[str, Any] = {
+        "runs": done.batch.runs,
+        "certified": done.certified,
+        "out": str(out),
+        "parts": done.batch.parts,
+        "made": done.made,
+        "kept": done.kept,
+        "redone": done.redone,
+        "started_ms": done.batch.started_ms,
+    }
+    if as_json:
+        from tcc.outputs.plans import ShardedBatchOutput
+
+        screen.print_output(ShardedBatchOutput(**fields))
+    else:
+        screen.print_fields(fields.items())
+    if done.redone:
+        screen.warn(
+            f"warning: {done.redone} of the parts that were there had been cut off or altered, "
+            "or were of other requests, and were made again"
+        )
+    return CLEAN if done.certified == done.batch.runs else DECLINED
+
+
+def print_validation(found: BatchValidation, out: Path, as_json: bool) -> int:
+    """What a batch shows; gives the exit code."""
+    if as_json:
+        from tcc.outputs.plans import BatchFindingJson, BatchValidationOutput
+
+        output = BatchValidationOutput(
+            verdict=found.word,
+            out=str(out),
+            runs=found.runs,
+            verdicts=found.verdicts,
+            claims=found.claims,
+            findings=[BatchFindingJson(**asdict(item)) for item in found.findings],
+            more_findings=found.more,
+        )
+        screen.print_output(output)
+        return found.verdict
+    for item in found.findings:
+        where = f"{out / item.file}: run {item.run}, line {item.line}"
+        place = where if item.run else str(out / item.file)
+        screen.say(
+            f"{place}: {item.code} {item.field}: expected {item.expected}, found {item.found}"
+        )
+    if found.more:
+        screen.say(f"and {found.more} more findings")
+    screen.print_fields([("runs", found.runs), *_counts(found)])
+    say = screen.good if found.verdict == CLEAN else screen.bad
+    say(f"{found.word}: {_summary(found)}")
+    return found.verdict
+
+
+def _counts(found: BatchValidation) -> list[tuple[str, object]]:
+    rows: list[tuple[str, object]] = [(word.lower(), n) for word, n in found.verdicts.items()]
+    return rows + [(f"claim {claim}", number) for claim, number in found.claims.items()]
+
+
+def _summary(found: BatchValidation) -> str:
+    valid = found.verdicts.get("VALID", 0)
+    if found.verdict == CLEAN:
+        return f"{valid} ledgers hold, and say what the results say"
+    return f"{valid} of {found.runs} ledgers hold"
+
+
+def plain_batch(
+    artifact: Artifact,
+    requests: Path,
+    out: Path,
+    *,
+    processes: int | None,
+    no_ledgers: bool,
+    overwrite: bool,
+) -> tuple[int, int]:
+    """Makes the runs; gives how many they are, and how many of them are certified.
+
+    Raises:
+        BatchError: TCC802, the folder has a batch in shards.
+        click.ClickException: what `runs` raises, with the place.
+        Rejected: the artifact's file was changed.
+    """
+    if (out / HEAD).exists():
+        what = "the folder has a batch in shards; name another folder"
+        raise BatchError("TCC802", str(out), what)
+    started = time.time_ns() // 1_000_000
+
+    def asked() -> Iterator[RunRequest]:
+        for number, settings in enumerate(read_file(requests), 1):
+            yield RunRequest(
+                settings=settings,
+                ledger=None if no_ledgers else ledger_name(out, number),
+                started_ms=started,
+                overwrite=overwrite,
+            )
+
+    out.mkdir(parents=True, exist_ok=True)
+    made = certified = 0
+    try:
+        handle = create(out / PLAIN, overwrite=overwrite)
+        with os.fdopen(handle, "w", encoding="utf-8") as results:
+            for run in runs(artifact, asked(), processes=processes or os.cpu_count() or 1):
+                made += 1
+                certified += run.claim_type != "NoCert"
+                line = json.dumps({"number": made} | run_fields(run), ensure_ascii=False)
+                results.write(escaped_json(line) + "\n")
+                results.flush()
+            os.fsync(results.fileno())
+    except SettingsError as error:
+        raise click.ClickException(f"{requests}: request {made + 1} or later: {error}") from None
+    except LedgerError as error:
+        raise click.ClickException(f"{error.path}: {error.cause.strerror}") from None
+    except WorkerLost as error:
+        raise click.ClickException(f"request {made + 1}: {error}") from None
+    return made, certified
+
+
+def outputs(out: Path, ledgers: int) -> Iterator[Path]:
+    """What is there by the names that a batch with so many ledgers writes."""
+    for path in out.iterdir() if out.is_dir() else ():
+        digits = path.stem if path.stem.isascii() and path.stem.isdigit() else "0"
+        numbered = 0 < int(digits) <= ledgers and path.name == ledger_name(out, int(digits)).name
+        if path.name in (PLAIN, HEAD) or path.name.startswith("part-") or numbered:
+            yield path

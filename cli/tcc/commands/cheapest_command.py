@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from tcc import screen
-from tcc.opening import artifact_argument, json_option, open_artifact, options_of, refuse
-from tcc.options import compile_options
-from tcc.picking import cheapest, plan_fields
-from tcc_certs.errors import Rejected
+from tcc.opening import open_artifact, options_of, refusing
+from tcc.options import artifact_argument, compile_options, json_option
+from tcc.questions import cheapest, plan_json
 
 
 @click.command("cheapest")
@@ -28,12 +27,12 @@ def command(artifact: Path, count: int, as_json: bool, **given: Any) -> None:
     plans than that, all of them.
     """
     opened = open_artifact(artifact, command="cheapest", options=options_of(given))
-    try:
+    with refusing(artifact):
         found = cheapest(opened, count)
-    except Rejected as refusal:
-        refuse(artifact, refusal)
     if as_json:
-        screen.print_json("cheapest", {"plans": [plan_fields(plan) for plan in found]})
+        from tcc.outputs.plans import CheapestOutput
+
+        screen.print_output(CheapestOutput(plans=[plan_json(plan) for plan in found]))
         return
     for plan in found:
         screen.say(plan.cost, " ".join(plan.calls) or "()")

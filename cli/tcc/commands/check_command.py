@@ -1,27 +1,43 @@
-"""``tcc check``: are an artifact's certificates true, and is it the automaton of its grammar?"""
+"""``tcc check``: verifies certificates of artifacts, and holds artifacts to their pins.
+
+An artifact is read once: the bytes that are compared with the pin are those that were checked.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import click
 
 from tcc import screen
-from tcc.checking import Checked, check_each, check_locked, checked_fields
 from tcc.compilation import CompileError
 from tcc.documents import to_json
-from tcc.exits import CLEAN, FINDINGS
-from tcc.findings import print_diagnostics, print_found
-from tcc.found import of_check
-from tcc.given import GIVEN
-from tcc.opening import input_option, is_regular_file, json_option, require_artifact
-from tcc.options import digest_option
-from tcc.output_formats import chosen, format_option
-from tcc.pins import NAME
+from tcc.files import is_regular
+from tcc.findings import Found, as_object, of_check, print_diagnostics, print_found
+from tcc.opening import require_artifact
+from tcc.options import (
+    GIVEN,
+    chosen,
+    format_option,
+    input_option,
+    is_regular_file,
+    json_option,
+    kernel_option,
+    lock_option,
+    pin_option,
+)
+from tcc.pins import LockError, Pin, check_pin, check_source, missing, name_in, read_pins
+from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc.verification import check
-from tcc_certs.report import Report
+from tcc_certs.formats.artifact import read_artifact
+from tcc_certs.report import VERDICTS, Report
+
+if TYPE_CHECKING:
+    from tcc.outputs.verdicts import CheckedFolderOutput
 
 
 def _are_regular(
@@ -37,24 +53,12 @@ def _are_regular(
 @click.option("--core", is_flag=True, help="prove the automaton against its core, by residuals")
 @input_option("--source", "the grammar file (- reads it) that it has to be made from", type=GIVEN)
 @click.option("--exact", is_flag=True, help="refuse what is relaxed, or has counts that are bounds")
-@digest_option("--pin", "the artifact digest that is trusted")
+@pin_option
 @click.option(
     "--locked", is_flag=True, help="refuse what is not as it is pinned; alone: check every pin"
 )
-@click.option(
-    "--lock",
-    type=click.Path(path_type=Path),
-    default=Path(NAME),
-    show_default=True,
-    help="the pins, for --locked",
-)
-@click.option(
-    "--kernel",
-    type=click.Choice(("pure", "fast")),
-    default="pure",
-    show_default=True,
-    help="fast: the same equations with numpy, for large artifacts",
-)
+@lock_option("the pins, for --locked")
+@kernel_option("fast: the same equations with numpy, for large artifacts")
 @format_option
 @json_option
 @click.pass_context
@@ -115,7 +119,7 @@ def _show(report: Report, artifact: Path, shown: str) -> None:
 
 def _show_all(checked: Checked, shown: str) -> None:
     if shown == "json":
-        screen.print_json("check", checked_fields(checked))
+        screen.print_output(folder_output(checked))
         return
     if shown != "text":
         print_found(checked.found, shown)
@@ -143,3 +147,95 @@ def _show_source(error: CompileError, source: str, shown: str) -> None:
     screen.say(f"{source} has errors, so nothing can be made from it: {error}", err=True)
     if shown != "text":
         print_diagnostics("check", error.diagnostics, {}, shown)
+
+
+Check: TypeAlias = "Callable[[bytes], Report]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What was found about artifacts.
+
+    Attributes:
+        reports: of each artifact that could be read, its path and the report of its check.
+        pins: what does not agree with the lock.
+    """
+
+    reports: Sequence[tuple[Path, Report]]
+    pins: Sequence[Found]
+
+    @property
+    def verdict(self) -> int:
+        """1 where anything is invalid or not pinned, else 2 where anything is declined, else 0."""
+        verdicts = {report.verdict for _, report in self.reports}
+        if self.pins or FINDINGS in verdicts:
+            return FINDINGS
+        return DECLINED if DECLINED in verdicts else CLEAN
+
+    @property
+    def found(self) -> list[Found]:
+        """Everything as findings, artifact by artifact, then the pins."""
+        by_check = [one for path, report in self.reports for one in of_check(report.findings, path)]
+        return [*by_check, *self.pins]
+
+
+def check_each(paths: Iterable[Path], check: Check) -> Checked:
+    """Check artifacts.
+
+    Raises:
+        OSError: one cannot be read.
+    """
+    return Checked(reports=[(path, check(path.read_bytes())) for path in paths], pins=())
+
+
+def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> Checked:
+    """Check artifacts and hold them to their pins; all pinned ones where none is named.
+
+    Raises:
+        OSError: one that is there cannot be read.
+    """
+    try:
+        pins = read_pins(lock)
+        named = {name_in(lock, path): path for path in paths}
+    except LockError as error:
+        return Checked(reports=(), pins=(error.found,))
+    wanted = named if paths else {name: lock.parent / name for name in sorted(pins)}
+    reports: list[tuple[Path, Report]] = []
+    found: list[Found] = []
+    for name, path in wanted.items():
+        if not is_regular(path):
+            found.append(missing(path))
+            continue
+        data = path.read_bytes()
+        report = check(data)
+        reports.append((path, report))
+        if report.verdict == CLEAN:
+            found += check_pin(name, path, pins, _pin(data))
+            core = bytes(read_artifact(data, digests=False).columns["core"].data)
+            found += check_source(lock, pins.get(name), path, core)
+        elif name not in pins:
+            found += check_pin(name, path, pins, Pin(digest="", grammar="", version=""))
+    return Checked(reports=reports, pins=found)
+
+
+def _pin(data: bytes) -> Pin:
+    """The pin of bytes that were checked."""
+    file = read_artifact(data, digests=False)
+    manifest = file.manifest
+    return Pin(digest=file.digest.hex(), grammar=manifest.grammar, version=manifest.version)
+
+
+def folder_output(checked: Checked) -> CheckedFolderOutput:
+    """The document of ``check`` over several artifacts."""
+    from tcc.outputs.verdicts import CheckedFolderOutput
+
+    artifacts = []
+    for path, report in checked.reports:
+        fields = to_json(report)
+        del fields["format"], fields["format_version"]
+        artifacts.append({"artifact": str(path), **fields})
+    return CheckedFolderOutput(
+        verdict=VERDICTS[checked.verdict],
+        artifacts=artifacts,
+        findings=[as_object(one) for one in checked.pins],
+    )

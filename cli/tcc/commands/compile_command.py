@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tcc import screen
-from tcc.configured import config_of, config_options, fill
+from tcc.configuration import config_options, fill
 from tcc.describe import describe, print_description
-from tcc.exits import CLEAN
-from tcc.files import same_file
-from tcc.given import STDIN, GivenPath, compile_given
-from tcc.loading import load as load_module
-from tcc.loading import without_threads
-from tcc.opening import json_option, options_of, show_or_exit
-from tcc.options import compile_options
-from tcc.output_formats import chosen, format_option
-from tcc.progress import compile_line
+from tcc.files import STDIN, compile_given, same_file
+from tcc.main import load_module as load_module
+from tcc.main import without_threads
+from tcc.opening import config_of, options_of, show_or_exit, writing
+from tcc.options import OUTPUT, GivenPath, chosen, compile_options, format_option, json_option
+from tcc.screen import CLEAN, compile_line
 from tcc.watching import See, require_watchable, watch, watch_option
+from tcc_compiler.frozen import frozen
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.outputs import write_whole
 
@@ -32,12 +30,7 @@ if TYPE_CHECKING:
 
 @click.command("compile")
 @click.argument("grammar", type=GivenPath(dir_okay=False, path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="the artifact; by default beside the grammar",
-)
+@click.option("-o", "--output", type=OUTPUT, help="the artifact; by default beside the grammar")
 @config_options
 @compile_options
 @format_option
@@ -81,7 +74,7 @@ def command(
     ctx.exit(watch([grammar], job.run))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Job:
     """What is compiled, and where to; `shown` is the format of the diagnostics.
 
@@ -120,13 +113,20 @@ class _Job:
         artifact = load(compiled.artifact or b"", verify=False)
         fields = describe(artifact)
         if self.shown == "json":
-            if self.config is not None:
-                fields["config"] = str(self.config)
-            if compiled.diagnostics:
-                from tcc.findings import as_json as as_object
+            from tcc.outputs.grammars import CompileOutput
+            from tcc.outputs.parts import optional
 
-                fields["diagnostics"] = [as_object(said) for said in compiled.diagnostics]
-            screen.print_json("compile", fields)
+            told = None
+            if compiled.diagnostics:
+                from tcc.findings import as_json
+
+                told = [as_json(said) for said in compiled.diagnostics]
+            output = CompileOutput(
+                **fields,
+                config=optional(None if self.config is None else str(self.config)),
+                diagnostics=optional(told),
+            )
+            screen.print_output(output)
             return CLEAN
         fields.pop("plans_by_depth", None)
         screen.good(said)
@@ -138,8 +138,5 @@ class _Job:
         inputs = [source.path for source in sources if source.path is not None]
         if same_file(self.output, [self.grammar, *inputs]):
             raise click.BadParameter(f"{str(self.output)!r} is what is compiled", param_hint="-o")
-        try:
+        with writing(self.output):
             write_whole(self.output, compiled.artifact or b"")
-        except OSError as error:
-            said = f"cannot write {self.output}: {error.strerror or error}"
-            raise click.ClickException(said) from None

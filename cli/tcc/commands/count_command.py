@@ -9,13 +9,8 @@ import click
 
 from tcc import screen
 from tcc.describe import bounds_plans, left_to_run
-from tcc.opening import (
-    artifact_argument,
-    json_option,
-    open_artifact,
-    options_of,
-)
-from tcc.options import compile_options
+from tcc.opening import open_artifact, options_of
+from tcc.options import artifact_argument, compile_options, json_option
 from tcc_runtime.artifact.plans import plans_by_depth
 
 
@@ -30,11 +25,16 @@ def command(artifact: Path, by_depth: bool, as_json: bool, **given: Any) -> None
     plans = screen.decimal(opened.plans(opened.root))
     depths = [screen.decimal(n) for n in plans_by_depth(opened)] if by_depth else None
     if as_json:
-        left = left_to_run(opened)
-        fields = {"plans": plans, "counts": opened.manifest.counts, "left_to_run": left}
-        screen.print_json(
-            "count", fields if depths is None else {**fields, "plans_by_depth": depths}
+        from tcc.outputs.grammars import CountOutput
+        from tcc.outputs.parts import optional
+
+        output = CountOutput(
+            plans=plans,
+            counts=opened.manifest.counts,
+            left_to_run=left_to_run(opened),
+            plans_by_depth=optional(depths),
         )
+        screen.print_output(output)
         return
     least = "at most " if bounds_plans(opened) else ""
     for calls, count in enumerate(depths or []):

@@ -10,8 +10,8 @@ import click
 
 from tcc import screen
 from tcc.commands.experiments_command import bars
-from tcc.exits import CLEAN, FINDINGS
-from tcc.opening import input_option, json_option
+from tcc.options import input_option, json_option
+from tcc.screen import CLEAN, FINDINGS
 
 _SHOWN = (
     ("expansions_q", "exp/q"),
@@ -62,11 +62,10 @@ def pipeline(
     Every search and every session is recorded in OUT/ledgers and validated. Beside them the same
     tools in LangGraph's own loop, scripted, without a plan. Exit code 1: a ledger is not VALID.
     """
-    from tcc_experiments.pipeline.campaign import campaign, chosen
-    from tcc_experiments.pipeline.errors import MissingExtra, PipelineError, require_extra
+    from tcc_experiments.pipeline.campaign import campaign, chosen, read_record
+    from tcc_experiments.pipeline.comparison import by_mode
+    from tcc_experiments.pipeline.errors import require_extra
     from tcc_experiments.pipeline.modes import MODES
-    from tcc_experiments.pipeline.noise import read_record
-    from tcc_experiments.pipeline.table import by_mode
 
     known = {mode.slug: mode for mode in MODES}
     unknown = [slug for slug in slugs if slug not in known]
@@ -74,25 +73,22 @@ def pipeline(
         said = f"there is no mode {unknown[0]!r}; there are: {', '.join(known)}"
         raise click.BadParameter(said, param_hint="--mode")
     modes = [mode for mode in MODES if not slugs or mode.slug in slugs]
-    try:
-        require_extra()
-        noisy = None if categories is None else read_record(categories)
-        _empty(out)
-        with bars(quiet=as_json) as on_part:
-            rows = campaign(
-                out,
-                chosen(questions),
-                modes,
-                noisy,
-                lambda done, total: on_part("questions", done, total),
-            )
-    except MissingExtra as missing:
-        raise click.UsageError(str(missing)) from None
-    except PipelineError as error:
-        raise click.ClickException(str(error)) from None
+    require_extra()
+    noisy = None if categories is None else read_record(categories)
+    _empty(out)
+    with bars(quiet=as_json) as on_part:
+        rows = campaign(
+            out,
+            chosen(questions),
+            modes,
+            noisy,
+            lambda done, total: on_part("questions", done, total),
+        )
     valid = all(row.get("replay", True) and row.get("session", True) for row in rows)
     if as_json:
-        screen.print_json("demo", {"modes": by_mode(rows), "queries": rows, "valid": valid})
+        from tcc.outputs.plans import DemoOutput
+
+        screen.print_output(DemoOutput(modes=by_mode(rows), queries=rows, valid=valid))
     else:
         _print(by_mode(rows), out)
     ctx.exit(CLEAN if valid else FINDINGS)
@@ -107,15 +103,9 @@ def desk(corpus: Path, digest: str | None) -> None:
     A corpus is made by `tcc demo pipeline`: corpus.db in its folder.
     """
     from tcc_experiments.pipeline.corpus import Corpus
-    from tcc_experiments.pipeline.errors import MissingExtra, PipelineError
-    from tcc_experiments.pipeline.server import serve
+    from tcc_experiments.pipeline.desk import serve
 
-    try:
-        serve(Corpus(corpus, digest))
-    except MissingExtra as missing:
-        raise click.UsageError(str(missing)) from None
-    except PipelineError as error:
-        raise click.ClickException(str(error)) from None
+    serve(Corpus(corpus, digest))
 
 
 def _empty(folder: Path) -> None:

@@ -10,24 +10,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from tcc import screen
-from tcc.change_report import broken_findings, print_github, print_markdown, print_text
-from tcc.differing import compare_written, comparison_fields
-from tcc.exits import CLEAN, DECLINED, FINDINGS
-from tcc.findings import print_found
-from tcc.given import GIVEN
-from tcc.opening import (
-    OutOfTime,
-    at_most,
-    is_regular_file,
-    json_option,
-    open_artifact,
-    options_of,
-    refuse,
+from tcc.differing import (
+    broken_findings,
+    compare_written,
+    diff_output,
+    print_github,
+    print_markdown,
+    print_text,
 )
-from tcc.options import compile_options
-from tcc.output_formats import FORMATS, chosen
+from tcc.findings import print_found
+from tcc.opening import OutOfTime, at_most, open_artifact, options_of, refuse
+from tcc.options import FORMATS, GIVEN, chosen, compile_options, is_regular_file, json_option
+from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.errors import Code, Rejected
-from tcc_runtime.questions.comparison import Comparison
+from tcc_runtime.analysis.comparison import Comparison
 
 if TYPE_CHECKING:
     from tcc_compiler.options import Options
@@ -84,7 +80,7 @@ def command(
         refuse(new, Rejected(Code.LIMIT, "diff", "an answer within --timeout", "more seconds"))
     broken = found.breaks(breaking)
     if shown == "json":
-        screen.print_json("diff", comparison_fields(found) | {"breaking": broken})
+        screen.print_output(diff_output(found, broken))
     elif shown == "github":
         print_github(found, broken, new)
     elif shown == "sarif":

@@ -10,14 +10,9 @@ import click
 
 from tcc import screen
 from tcc.describe import bounds_plans, left_to_run
-from tcc.exits import DECLINED
-from tcc.opening import (
-    artifact_argument,
-    json_option,
-    open_artifact,
-    options_of,
-)
-from tcc.options import compile_options
+from tcc.opening import open_artifact, options_of
+from tcc.options import artifact_argument, compile_options, json_option
+from tcc.screen import DECLINED
 from tcc_runtime.artifact.plans import enumerate_plans
 
 _DEFAULT = 1000
@@ -56,12 +51,16 @@ def command(
     # A bound does not say whether there are more: only looking for one more does.
     more = total > wanted and (not bound or next(found, None) is not None)
     if as_json:
-        counted = {
-            "counts": opened.manifest.counts,
-            "total": screen.decimal(total),
-            "left_to_run": left_to_run(opened),
-        }
-        screen.print_json("enumerate", {"plans": plans, **counted, "complete": not more})
+        from tcc.outputs.grammars import EnumerateOutput
+
+        output = EnumerateOutput(
+            plans=plans,
+            counts=opened.manifest.counts,
+            total=screen.decimal(total),
+            left_to_run=left_to_run(opened),
+            complete=not more,
+        )
+        screen.print_output(output)
     if limit is None and more:
         most = f"{'at most ' if bound else ''}{screen.big(total)}"
         screen.say(f"the first {wanted} of {most} plans; see --limit", err=True)

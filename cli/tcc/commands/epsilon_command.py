@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tcc import screen
-from tcc.atoms import atoms_in, delta_of
-from tcc.opening import json_option, refuse
+from tcc.opening import atoms_in, refusing
+from tcc.options import delta_of, json_option
 from tcc_certs.core.atoms import Atom, Points, atom_document
-from tcc_certs.errors import Rejected
 from tcc_certs.privacy.accountant import (
     GDP,
     PLD,
@@ -24,7 +23,10 @@ from tcc_certs.privacy.accountant import (
     total_of,
 )
 from tcc_certs.privacy.spending import exact_delta
-from tcc_runtime.terms.settings import DEFAULT_DELTA
+from tcc_runtime.settings.settings import DEFAULT_DELTA
+
+if TYPE_CHECKING:
+    from tcc.outputs.plans import EpsilonOutput
 
 _SHOWN = 20
 _METHODS = {
@@ -51,26 +53,26 @@ def command(atoms: Path, delta: str, as_json: bool) -> None:
     The epsilon is rounded up, at every step: it is never below the true one.
     """
     listed = atoms_in(atoms)
-    try:
+    with refusing(atoms):
         total = total_of(listed)
-    except Rejected as refusal:
-        refuse(atoms, refusal)
     found = stated(total, exact_delta(delta))
     if as_json:
-        screen.print_json("epsilon", _fields(total, found, delta))
+        screen.print_output(_output(total, found, delta))
     else:
         _print(listed, found, delta)
 
 
-def _fields(total: Total, found: Statement, delta: str) -> dict[str, Any]:
-    return {
-        "epsilon": epsilon_text(found.epsilon),
-        "delta": delta,
-        "alpha": found.alpha,
-        "rdp": epsilon_text(found.rdp),
-        "atoms": total.atoms,
-        "orders": [list(point) for point in points_of(total)],
-    }
+def _output(total: Total, found: Statement, delta: str) -> EpsilonOutput:
+    from tcc.outputs.plans import EpsilonOutput
+
+    return EpsilonOutput(
+        epsilon=epsilon_text(found.epsilon),
+        delta=delta,
+        alpha=found.alpha,
+        rdp=epsilon_text(found.rdp),
+        atoms=total.atoms,
+        orders=[list(point) for point in points_of(total)],
+    )
 
 
 def _print(listed: tuple[Atom, ...], found: Statement, delta: str) -> None:

@@ -1,57 +1,71 @@
-"""``tcc exec``: the best plan, done call by call through a gate."""
+"""``tcc exec``: executes the best plan, call by call, through a gate.
+
+The Python file of tools is its owner's code: an exception of it is reported and ends the command.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import inspect
 import json
 import shlex
-from collections.abc import Mapping
+from asyncio import CancelledError
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tcc import screen
-from tcc.atoms import atoms_in, plain_delta
-from tcc.books import quotes_in
-from tcc.commands.account_command import account_in
-from tcc.commands.adapters_command import adapters_in
-from tcc.exits import CLEAN, DECLINED
 from tcc.files import same_file
 from tcc.opening import (
-    artifact_argument,
-    input_option,
-    json_option,
+    account_in,
+    adapters_in,
+    atoms_in,
     open_artifact,
     options_of,
+    quotes_in,
     refuse,
+)
+from tcc.options import (
+    OUTPUT,
+    Sectioned,
+    all_options,
+    artifact_argument,
+    asking_options,
+    compile_options,
+    executing,
+    input_option,
+    json_option,
+    plain_delta,
+    setting_error,
+    taken,
     trust_options,
 )
-from tcc.options import compile_options, flag, taken
-from tcc.run_options import DOING, doing_options
-from tcc.tool_files import tools_in
+from tcc.screen import CLEAN, DECLINED
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.decimals import format_decimal
-from tcc_runtime.asking.controller import Spending
-from tcc_runtime.errors import (
-    AnswerError,
-    BindingError,
-    LedgerError,
-    ResumeError,
-    SettingsError,
-)
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.executor.execute import Execution, execute
 from tcc_runtime.gate.gate import Gate
-from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.ledger.asks import spent_fields
-from tcc_runtime.terms.settings import DEFAULT_DELTA
+from tcc_runtime.ledger.lines import spent_fields
+from tcc_runtime.pricing.controller import Spending
+from tcc_runtime.settings.settings import DEFAULT_DELTA
+
+if TYPE_CHECKING:
+    from tcc.outputs.plans import ExecOutput
+
+_EXECUTING = executing()
 
 
-@click.command("exec")
+@click.command("exec", cls=Sectioned)
 @artifact_argument
 @input_option("--tools", "a Python file: functions with the names of tools, or a mapping TOOLS")
 @click.option(
     "--ledger",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT,
     help="the session's; one that is there is taken up. Without it the session is in memory alone",
 )
 @input_option("--arguments", "a JSON object: of each tool the open arguments, by name")
@@ -74,11 +88,8 @@ from tcc_runtime.terms.settings import DEFAULT_DELTA
     help="an MCP server over stdio, as the grammar names it; repeatable",
 )
 @click.option("--show", multiple=True, metavar="TOOL.PARAMETER", help="in the ledger; repeatable")
-@input_option("--quotes", "a book of quotes: what calls cost whose cost is a range")
-@input_option("--adapters", "the registry of adapters that models run with")
-@input_option("--account", "that asks and calls draw on, as others do: of `tcc account create`")
-@input_option("--atoms", "a list of atoms: what privatised the input before")
-@doing_options
+@asking_options
+@all_options(_EXECUTING)
 @trust_options
 @compile_options
 @json_option
@@ -110,7 +121,7 @@ def command(
     leave. A session that was stopped goes on where it was. Exit code 0: the plan was done to its
     end. 2: it was not, and the last line says why.
     """
-    settings = taken(DOING, given)
+    settings = taken(_EXECUTING, given)
     if settings["delta"] is not None:
         settings["delta"] = plain_delta(settings["delta"])
     files = (tools, arguments, quotes, adapters, account, atoms)
@@ -153,23 +164,14 @@ def command(
                 gate.withdraw()
                 raise
             head = gate.head
-    except Refused as refusal:
-        raise click.ClickException(str(refusal)) from None
     except SettingsError as error:
-        said = f"expected {error.expected}, found {error.found}"
-        named_as = {option.name: flag(option) for option in DOING}
-        hint = named_as.get(error.field, f"--{error.field.replace('_', '-')}")
-        raise click.BadParameter(said, param_hint=hint) from None
-    except (AnswerError, BindingError) as error:
-        raise click.ClickException(str(error)) from None
+        raise setting_error(error) from None
     except ResumeError as error:
         said = f"{ledger}: this ledger cannot be taken up: {error}"
         raise click.ClickException(said) from None
     except Rejected as refusal:
         about = {"K": account, "A": adapters}.get(refusal.code.value[0])
         refuse(about or ledger or artifact, refusal)
-    except LedgerError as error:
-        raise click.ClickException(f"{error.path}: {error.cause.strerror}") from None
     _print(found, ledger, head, as_json)
     ctx.exit(CLEAN if found.finished else DECLINED)
 
@@ -199,23 +201,8 @@ def _servers(given: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def _print(found: Execution, ledger: Path | None, head: str, as_json: bool) -> None:
-    calls = [
-        {
-            "seq": made.seq,
-            "call": made.call,
-            "outcome": made.outcome,
-            **({"observed": dict(made.observed)} if made.observed else {}),
-            **({"model": made.model} if made.model else {}),
-        }
-        for made in found.calls
-    ]
     if as_json:
-        fields = {"stop": found.stop, "reason": found.reason, "calls": calls, "ledger_head": head}
-        claims = [
-            {"claim_type": str(run.claim_type), "after": list(run.after)} for run in found.runs
-        ]
-        budget = {} if found.spent is None else {"budget": _sums(found.spent, found.left)}
-        screen.print_json("exec", {**fields, "searches": claims, **budget})
+        screen.print_output(_output(found, head))
         return
     for made in found.calls:
         told = ", ".join(f"{name}={value}" for name, value in made.observed.items())
@@ -231,6 +218,31 @@ def _print(found: Execution, ledger: Path | None, head: str, as_json: bool) -> N
         screen.doubtful(f"{found.stop}: {found.reason}")
 
 
+def _output(found: Execution, head: str) -> ExecOutput:
+    from tcc.outputs.parts import optional
+    from tcc.outputs.plans import ExecOutput, MadeCallJson, SearchClaimJson
+
+    return ExecOutput(
+        stop=found.stop,
+        reason=found.reason,
+        calls=[
+            MadeCallJson(
+                seq=made.seq,
+                call=made.call,
+                outcome=made.outcome,
+                observed=optional(dict(made.observed) or None),
+                model=optional(made.model or None),
+            )
+            for made in found.calls
+        ],
+        ledger_head=head,
+        searches=[
+            SearchClaimJson(claim_type=run.claim_type, after=list(run.after)) for run in found.runs
+        ],
+        budget=optional(None if found.spent is None else _sums(found.spent, found.left)),
+    )
+
+
 def _sums(spent: Spending, left: Mapping[str, str]) -> dict[str, Any]:
     return {**spent_fields(spent), "left": dict(left)}
 
@@ -244,3 +256,56 @@ def _spent_text(spent: Spending, left: Mapping[str, str]) -> str:
     return ", ".join(
         [f"{text} ({left[name]} left)" if name in left else text for name, text in amounts]
     )
+
+
+def tools_in(path: Path | None, artifact: Artifact) -> tuple[dict[str, Any] | None, Any, Any]:
+    """Tools, open arguments and `resolve` of a Python file; what is wrong ends the command."""
+    if path is None:
+        return None, None, None
+    spec = importlib.util.spec_from_file_location("tcc_exec_tools", path)
+    if spec is None or spec.loader is None:
+        raise click.BadParameter(f"{str(path)!r} is no Python file", param_hint="--tools")
+    module = importlib.util.module_from_spec(spec)
+    with _owners(str(path)):
+        spec.loader.exec_module(module)
+    found = getattr(module, "TOOLS", None)
+    if found is None:
+        names = [tool.name for tool in artifact.core.tools]
+        found = {name: getattr(module, name) for name in names if hasattr(module, name)}
+    if not isinstance(found, Mapping):
+        raise click.BadParameter("TOOLS is no mapping", param_hint="--tools")
+    source, resolve = getattr(module, "arguments", None), getattr(module, "resolve", None)
+    if callable(source):
+        source = _asked(source, f"{path}: arguments")
+    if resolve is not None and not callable(resolve):
+        raise click.BadParameter("`resolve` is nothing to call", param_hint="--tools")
+    return dict(found), source, None if resolve is None else _told(resolve, f"{path}: resolve")
+
+
+@contextmanager
+def _owners(where: str) -> Iterator[None]:
+    """The code of the file's owner, which may raise anything, and exit too."""
+    try:
+        yield
+    except (KeyboardInterrupt, GeneratorExit, CancelledError):
+        raise
+    except BaseException as error:  # noqa: BLE001 - see above
+        said = f"{where}: {type(error).__name__}: {error}"
+        raise click.ClickException(said) from None
+
+
+def _asked(source: Callable[[Any], Any], where: str) -> Callable[[Any], Any]:
+    async def ask(step: Any) -> Any:
+        with _owners(where):
+            found = source(step)
+            return await found if inspect.isawaitable(found) else found
+
+    return ask
+
+
+def _told(resolve: Callable[[Any], Any], where: str) -> Callable[[Any], Any]:
+    def tell(made: Any) -> Any:
+        with _owners(where):
+            return resolve(made)
+
+    return tell

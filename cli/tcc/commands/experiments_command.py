@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tcc import screen
-from tcc.exits import CLEAN, FINDINGS
-from tcc.opening import json_option
+from tcc.options import json_option
+from tcc.screen import CLEAN, FINDINGS
 
 if TYPE_CHECKING:
     from tcc_experiments.model import Experiment
@@ -78,14 +78,12 @@ def command(
     fig:baselinesA. What is finished is kept in OUT/.parts and not run again; a run that was cut
     off goes on.
     """
-    from tcc_experiments.catalogue import EXPERIMENTS
-    from tcc_experiments.figures import MissingExtra, pyplot
+    from tcc_experiments.figures import MissingMatplotlib, pyplot
     from tcc_experiments.model import Size
-    from tcc_experiments.pipeline.errors import MissingExtra as MissingPipeline
-    from tcc_experiments.pipeline.errors import require_extra
+    from tcc_experiments.pipeline.errors import MissingPackage, require_extra
     from tcc_experiments.pipeline.experiment import drawing
     from tcc_experiments.results import RESULTS, differing, publish
-    from tcc_experiments.runner import Store, run
+    from tcc_experiments.runner import EXPERIMENTS, Store, run
 
     known = [word for e in EXPERIMENTS.values() for word in (e.name, *e.paper)]
     unknown = [name for name in names if name not in known and name != "all"]
@@ -102,12 +100,12 @@ def command(
     try:
         if not no_figures:
             pyplot()
-    except MissingExtra as missing:
+    except MissingMatplotlib as missing:
         raise click.UsageError(f"{missing}; or give --no-figures") from None
     try:
         if any(experiment.name == "pipeline" for experiment in wanted):
             require_extra()
-    except MissingPipeline as missing:
+    except MissingPackage as missing:
         raise click.UsageError(f"{missing}; or name the experiments without it") from None
     size = Size.QUICK if quick else Size.FULL
     concluded = {}
@@ -121,22 +119,24 @@ def command(
         publish(out, experiment, conclusion, size, not no_figures)
         concluded[experiment.name] = conclusion.findings
     if as_json:
-        found = {
-            name: [
-                {
-                    "claim": f.claim,
-                    "found": f.found,
-                    "verdict": str(f.verdict),
-                    "because": f.because,
-                }
-                for f in findings
-            ]
-            for name, findings in concluded.items()
-        }
-        document: dict[str, object] = {"size": str(size), "findings": found}
-        if against is not None:
-            document["differing"] = [asdict(cell) for cell in found_otherwise]
-        screen.print_json("experiments", document)
+        from tcc.outputs.parts import optional
+        from tcc.outputs.plans import DifferingCellJson, ExperimentsOutput, PaperClaimJson
+
+        cells = [DifferingCellJson(**asdict(cell)) for cell in found_otherwise]
+        output = ExperimentsOutput(
+            size=size,
+            findings={
+                name: [
+                    PaperClaimJson(
+                        claim=f.claim, found=f.found, verdict=f.verdict, because=f.because
+                    )
+                    for f in findings
+                ]
+                for name, findings in concluded.items()
+            },
+            differing=optional(None if against is None else cells),
+        )
+        screen.print_output(output)
         ctx.exit(FINDINGS if found_otherwise else CLEAN)
     for name, findings in concluded.items():
         for finding in findings:
@@ -150,16 +150,18 @@ def command(
 def print_list(wanted: Sequence[Experiment], as_json: bool) -> None:
     """The experiments, with the paper's labels and what they take."""
     if as_json:
+        from tcc.outputs.plans import ExperimentJson, ExperimentListOutput, SecondsJson
+
         listed = [
-            {
-                "name": e.name,
-                "title": e.title,
-                "paper": list(e.paper),
-                "seconds": {str(size): seconds for size, seconds in e.seconds.items()},
-            }
+            ExperimentJson(
+                name=e.name,
+                title=e.title,
+                paper=list(e.paper),
+                seconds=SecondsJson(**{str(size): taken for size, taken in e.seconds.items()}),
+            )
             for e in wanted
         ]
-        screen.print_json("experiments", {"experiments": listed})
+        screen.print_output(ExperimentListOutput(experiments=listed))
         return
     for e in wanted:
         labels = f" ({', '.join(e.paper)})" if e.paper else ""

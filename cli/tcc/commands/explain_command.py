@@ -8,8 +8,8 @@ import re
 import click
 
 from tcc import screen
-from tcc.code_pages import text_of, titles
-from tcc.opening import json_option
+from tcc.codes import text_of, titles
+from tcc.options import json_option
 
 
 @click.command("explain")
@@ -31,7 +31,9 @@ def command(ctx: click.Context, /, code: str | None, listing: bool, as_json: boo
         hint = f" Did you mean {near[0]}?" if near else ""
         raise click.BadParameter(f"there is no code {code!r}.{hint}", ctx, param_hint="CODE")
     if as_json:
-        screen.print_json("explain", {"code": wanted, "text": text})
+        from tcc.outputs.verdicts import ExplainOutput
+
+        screen.print_output(ExplainOutput(code=wanted, text=text))
     else:
         screen.say_lines(text)
 
@@ -39,7 +41,9 @@ def command(ctx: click.Context, /, code: str | None, listing: bool, as_json: boo
 def _list(as_json: bool) -> None:
     known = titles()
     if as_json:
-        codes = [{"code": code, "title": text} for code, text in known.items()]
-        screen.print_json("explain", {"codes": codes})
+        from tcc.outputs.verdicts import CodeListOutput, CodeTitleJson
+
+        codes = [CodeTitleJson(code=code, title=text) for code, text in known.items()]
+        screen.print_output(CodeListOutput(codes=codes))
     else:
         screen.print_fields(known.items())

@@ -1,18 +1,31 @@
-"""``tcc fmt``: grammars in their canonical layout."""
+"""``tcc fmt``: grammars in their canonical layout.
+
+A layout differs from its file in white space alone, so the unified difference needs no search: the
+text before two lines says which of them correspond.  Cost: linear in the texts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from tcc import screen
-from tcc.exits import CLEAN, FINDINGS
-from tcc.findings import print_diagnostics
-from tcc.given import STDIN, GivenPath
-from tcc.layouts import Layout, files_of, laid_out, written
-from tcc.opening import json_option
+from tcc.compilation import GUARDS
+from tcc.files import STDIN, files_of, read_stdin
+from tcc.findings import as_json, print_diagnostics
+from tcc.options import GivenPath, json_option
+from tcc.screen import CLEAN, DECLINED, FINDINGS
+from tcc_certs.plain import escaped
+from tcc_compiler.format.text import Formatted, format_bytes
+from tcc_compiler.language.source import read_bytes
+from tcc_runtime.ledger.outputs import write_whole
+
+if TYPE_CHECKING:
+    from tcc.outputs.grammars import FmtOutput
 
 
 @click.command("fmt")
@@ -45,7 +58,7 @@ def command(
         if not as_json:
             _tell(layout, checking=checking, differing=differing)
     if as_json:
-        screen.print_json("fmt", _fields(layouts, differing))
+        screen.print_output(_output(layouts, differing))
     elif not quiet:
         _summary(layouts, checking)
     found = FINDINGS if checking or differing else CLEAN
@@ -82,7 +95,9 @@ def _summary(layouts: Iterable[Layout], checking: bool) -> None:
     screen.say(f"{changed} {verb}, {len(fine) - changed} as they should be", err=True)
 
 
-def _fields(layouts: Iterable[Layout], differing: bool) -> dict[str, object]:
+def _output(layouts: Iterable[Layout], differing: bool) -> FmtOutput:
+    from tcc.outputs.grammars import FmtOutput
+
     files = []
     for layout in layouts:
         fields = layout.fields()
@@ -91,4 +106,159 @@ def _fields(layouts: Iterable[Layout], differing: bool) -> dict[str, object]:
         if layout.path is STDIN:
             fields["text"] = layout.made.text
         files.append(fields)
-    return {"changed": sum(bool(fields["changed"]) for fields in files), "files": files}
+    return FmtOutput(changed=sum(bool(fields["changed"]) for fields in files), files=files)
+
+
+Line: TypeAlias = tuple[str, str]  # ' ', '-' or '+', and the text with its end
+_CONTEXT = 3
+
+
+def unified(old: str, new: str, name: str) -> str:
+    """The difference from `old` to `new`; empty where they are the same.
+
+    Args:
+        old, new: texts with the same characters in the same order, but for white space.
+        name: of the file that `old` is in.
+    """
+    hunks = "".join(_hunks(_ordered(_compared(_lines(old), _lines(new)))))
+    return f"--- {name}\n+++ {name}\n{hunks}" if hunks else ""
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their ends; only LF ends one."""
+    *whole, last = text.split("\n")
+    return [f"{line}\n" for line in whole] + ([last] if last else [])
+
+
+def _compared(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
+    i = j = before_old = before_new = 0  # lines, and characters before them
+    while i < len(old) or j < len(new):
+        if i < len(old) and j < len(new) and before_old == before_new and old[i] == new[j]:
+            yield " ", old[i]
+            before_old += _size(old[i])
+            before_new = before_old
+            i, j = i + 1, j + 1
+        elif j == len(new) or (i < len(old) and _first(old[i], new[j], before_old - before_new)):
+            yield "-", old[i]
+            before_old += _size(old[i])
+            i += 1
+        else:
+            yield "+", new[j]
+            before_new += _size(new[j])
+            j += 1
+
+
+def _first(old: str, new: str, ahead: int) -> bool:
+    """Whether the old line goes before the new one comes; `ahead` is how much more was read."""
+    if ahead:
+        return ahead < 0
+    return not old.strip() or bool(new.strip())
+
+
+def _size(line: str) -> int:
+    return sum(len(part) for part in line.split())
+
+
+def _ordered(lines: Iterator[Line]) -> Iterator[Line]:
+    """What goes before what comes, between two lines that stay."""
+    coming: list[Line] = []
+    for sign, text in lines:
+        if sign == "+":
+            coming.append((sign, text))
+            continue
+        if sign == " ":
+            yield from coming
+            coming.clear()
+        yield sign, text
+    yield from coming
+
+
+def _hunks(lines: Iterator[Line]) -> Iterator[str]:
+    """The changed lines with three lines around them, each run under its numbers."""
+    hunk: list[Line] = []
+    start = [1, 1]
+    at = [1, 1]
+    same = 0  # lines at the end of the hunk that stay
+    for sign, text in lines:
+        hunk.append((sign, text))
+        same = same + 1 if sign == " " else 0
+        changed = same < len(hunk)
+        if not changed and same > _CONTEXT:
+            del hunk[0]
+            start = [start[0] + 1, start[1] + 1]
+        elif changed and same > 2 * _CONTEXT:
+            yield _hunk(hunk[: -same + _CONTEXT], start)
+            kept = hunk[-_CONTEXT:]
+            hunk = kept
+            same = _CONTEXT
+            start = [at[0] - _CONTEXT + 1, at[1] - _CONTEXT + 1]
+        at = [at[0] + (sign != "+"), at[1] + (sign != "-")]
+    if same < len(hunk):
+        yield _hunk(hunk[: len(hunk) - max(0, same - _CONTEXT)], start)
+
+
+def _hunk(lines: Sequence[Line], start: Sequence[int]) -> str:
+    sizes = [sum(sign != other for sign, _ in lines) for other in "+-"]
+    # A part without lines is numbered by the line before it.
+    places = [f"{at - (size == 0)},{size}" for at, size in zip(start, sizes, strict=True)]
+    body = "".join(
+        f"{sign}{text}" if text.endswith("\n") else f"{sign}{text}\n\\ No newline at end of file\n"
+        for sign, text in lines
+    )
+    return f"@@ -{places[0]} +{places[1]} @@\n{body}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """A file and its layout.
+
+    Attributes:
+        refused: why it could not be written; None where it could, or had not to be.
+    """
+
+    path: Path
+    made: Formatted
+    refused: str | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the layout is not what the file holds."""
+        return self.made.text is not None and self.made.text != self.made.source.text
+
+    @property
+    def failed(self) -> int:
+        """The exit code that errors ask for: 0 where there are none."""
+        if self.refused is not None:
+            return DECLINED
+        codes = {diagnostic.code for diagnostic in self.made.diagnostics}
+        return CLEAN if not codes else DECLINED if codes <= GUARDS else FINDINGS
+
+    def difference(self) -> str:
+        """A unified difference from the file to its layout; empty where there is none."""
+        if not self.changed or self.made.text is None:
+            return ""
+        return unified(self.made.source.text, self.made.text, escaped(str(self.path)))
+
+    def fields(self) -> dict[str, Any]:
+        """The JSON fields of a file."""
+        found = [as_json(diagnostic) for diagnostic in self.made.diagnostics]
+        fields = {"file": str(self.path), "changed": self.changed, "diagnostics": found}
+        return fields | ({} if self.refused is None else {"error": self.refused})
+
+
+def laid_out(path: Path) -> Layout:
+    """Read a file, or standard input, and lay it out."""
+    data = read_stdin() if path is STDIN else read_bytes(path)
+    return Layout(path=path, made=format_bytes(data, str(path)))
+
+
+def written(layout: Layout) -> Layout:
+    """Write the layout into the file, where it is another; the old bytes are there or the new."""
+    if not layout.changed or layout.made.text is None:
+        return layout
+    try:
+        write_whole(layout.path, layout.made.text.encode())
+    except OSError as error:
+        said = f"cannot write {layout.path}: {error.strerror or error}"
+        return Layout(path=layout.path, made=layout.made, refused=said)
+    return layout

@@ -10,19 +10,25 @@ import click
 
 import tcc
 from tcc import screen
-from tcc.exits import CLEAN, DECLINED, FINDINGS
 from tcc.files import same_file
-from tcc.opening import input_option, open_artifact, refuse, served_argument
-from tcc.options import Either, digest_option
-from tcc.servers import WithServer, required
+from tcc.opening import open_artifact, refuse
+from tcc.options import (
+    Either,
+    WithServer,
+    digest_option,
+    input_option,
+    protocol_option,
+    required,
+    served_argument,
+)
+from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import LedgerError, ResumeError, ServerDrift, ServerError, SettingsError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.mcp.guarding import Guarded, guard
-from tcc_runtime.mcp.lock import read_lock
 from tcc_runtime.mcp.relay import STOPPED
-from tcc_runtime.mcp.upstream import Protocol
+from tcc_runtime.mcp.upstream import Protocol, read_lock
 
 _MOST_NOTES = 100
 
@@ -46,13 +52,7 @@ _MOST_NOTES = 100
     show_default=True,
     help="seconds that a call may take before its outcome is unknown",
 )
-@click.option(
-    "--protocol",
-    type=click.Choice(("auto", "handshake", "2026-07-28")),
-    default="auto",
-    show_default=True,
-    help="how the server is spoken to",
-)
+@protocol_option
 @click.option("--show", metavar="NAMES", help="tool.parameter,.. whose values the ledger shows")
 @click.option(
     "--durable/--no-durable",
@@ -89,10 +89,7 @@ def command(
     opened = open_artifact(artifact, command="gate", checked=checked, read=read)
     if same_file(ledger, [*read, *([lock] if lock else [])]):
         raise click.BadParameter(f"{str(ledger)!r} is what is read", param_hint="--ledger")
-    try:
-        locked = None if lock is None else read_lock(lock)
-    except ServerError as error:
-        raise click.ClickException(str(error)) from None
+    locked = None if lock is None else read_lock(lock)
     how = Guarded(
         command=command_of,
         locked=locked,

@@ -2,22 +2,103 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeGuard
 
 import click
 
 from tcc import screen
-from tcc.drawing import chosen_format, deliver, drawing_options, is_graph, is_picture
-from tcc.graphs.formats import graph_text
-from tcc.graphs.shared import shared_graph
-from tcc.opening import artifact_argument, open_artifact, options_of, refuse
-from tcc.options import compile_options
-from tcc.pictures.drawn import drawn
-from tcc.pictures.of_artifact import picture_of
-from tcc_certs.errors import Rejected
+from tcc.files import same_file
+from tcc.graphs.graph import FORMATS as GRAPHS
+from tcc.graphs.graph import Format as GraphFormat
+from tcc.graphs.graph import graph_text, shared_graph
+from tcc.opening import open_artifact, options_of, refusing, writing
+from tcc.options import artifact_argument, compile_options
+from tcc.pictures.formats import FORMATS as PICTURES
+from tcc.pictures.formats import Format as PictureFormat
+from tcc.pictures.formats import drawn
+from tcc.pictures.picture import picture_of
+from tcc_runtime.ledger.outputs import write_whole
 
 _MOST_ITEMS = 1 << 18
+
+
+_ENDINGS: Final = {
+    ".dot": "dot",
+    ".gv": "dot",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+    ".svg": "svg",
+    ".html": "html",
+    ".htm": "html",
+    ".graphml": "graphml",
+    ".json": "node-link",
+}
+
+
+def drawing_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a format and of an output."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="short for --format json"),
+        click.option(
+            "-o",
+            "--output",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="a file; by default it is printed",
+        ),
+        click.option(
+            "--format",
+            "output_format",
+            type=click.Choice((*PICTURES, *GRAPHS)),
+            help="a picture (dot, mermaid, svg, html), or all of it for programs (json, node-link, "
+            "graphml); by default what the ending of -o says",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def chosen_format(output_format: str | None, as_json: bool, output: Path | None, bare: str) -> str:
+    """The format that was asked for, that of the output's ending, or else `bare`.
+
+    Raises:
+        click.UsageError: two were asked for.
+    """
+    if as_json and output_format not in (None, "json"):
+        raise click.UsageError(f"--json and --format {output_format} exclude each other")
+    if as_json or output_format is not None:
+        return output_format or "json"
+    return bare if output is None else _ENDINGS.get(output.suffix.lower(), bare)
+
+
+def is_graph(form: str) -> TypeGuard[GraphFormat]:
+    """Whether a format is one for programs."""
+    return form in GRAPHS
+
+
+def is_picture(form: str) -> TypeGuard[PictureFormat]:
+    """Whether a format is one of pictures."""
+    return form in PICTURES
+
+
+def deliver(text: str, output: Path | None, output_format: str, read: Iterable[Path]) -> None:
+    """Print a text that ends in a line feed, or write it to a file.
+
+    Raises:
+        click.ClickException: it cannot be written, or is one of the files that were `read`.
+    """
+    if output is None:
+        if output_format in GRAPHS and output_format != "graphml":
+            screen.say_json(text.removesuffix("\n"))
+        else:
+            screen.say_lines(text.removesuffix("\n"))
+        return
+    if same_file(output, read):
+        raise click.BadParameter(f"{str(output)!r} is what is drawn", param_hint="-o")
+    with writing(output):
+        write_whole(output, text.encode("utf-8"))
+    screen.good(f"wrote {output} ({output_format})")
 
 
 @click.command("graph")
@@ -50,10 +131,8 @@ def command(
     read: list[Path] = []
     opened = open_artifact(artifact, command="graph", options=options_of(given), read=read)
     if is_graph(form):
-        try:
+        with refusing(artifact):
             graph = shared_graph(opened, _MOST_ITEMS)
-        except Rejected as refusal:
-            refuse(artifact, refusal)
         deliver(graph_text(graph, form, "graph"), output, form, read)
     elif is_picture(form):
         picture = picture_of(opened, max_shown)

@@ -11,19 +11,22 @@ import click
 
 import tcc
 from tcc import screen
-from tcc.exits import CLEAN, DECLINED
 from tcc.files import is_regular, same_file
-from tcc.servers import WithServer
+from tcc.opening import writing
+from tcc.options import OUTPUT, WithServer, json_option, overwrite_option, protocol_option
+from tcc.screen import CLEAN
 from tcc_compiler.imports.mcp_grammar import Skeleton, skeleton_of
 from tcc_compiler.language.syntax.words import RESERVED
 from tcc_runtime.errors import ServerError
 from tcc_runtime.ledger.outputs import write_whole
-from tcc_runtime.mcp.lock import lock_text
-from tcc_runtime.mcp.upstream import DEEPEST_TOOL, Protocol, Upstream
-from tcc_runtime.mcp.wire import Unreadable, is_deeper, read_json
+from tcc_runtime.mcp.upstream import DEEPEST_TOOL, Protocol, Upstream, lock_text
+from tcc_runtime.mcp.wire import MalformedMessage, is_deeper, read_json
 
-_OUTPUT = click.Path(dir_okay=False, path_type=Path)
 _MOST_BYTES = 64 << 20
+
+
+class NotListed(Exception):
+    """A list of tools cannot be had."""
 
 
 @click.group("import")
@@ -33,10 +36,10 @@ def command() -> None:
 
 @command.command("mcp", cls=WithServer)
 @click.argument("file", required=False, type=click.Path(exists=True, path_type=Path))
-@click.option("-o", "--output", type=_OUTPUT, help="the grammar; by default it is printed")
-@click.option("--lock", type=_OUTPUT, help="also lock the tools as they are, for `tcc gate --lock`")
+@click.option("-o", "--output", type=OUTPUT, help="the grammar; by default it is printed")
+@click.option("--lock", type=OUTPUT, help="also lock the tools as they are, for `tcc gate --lock`")
 @click.option("--name", help="the grammar's name; by default the server's, or the file's")
-@click.option("--overwrite", is_flag=True, help="replace files that are there")
+@overwrite_option
 @click.option(
     "--deadline",
     type=click.FloatRange(0.01, 3600),
@@ -44,14 +47,8 @@ def command() -> None:
     show_default=True,
     help="seconds that the server may take for an answer",
 )
-@click.option(
-    "--protocol",
-    type=click.Choice(("auto", "handshake", "2026-07-28")),
-    default="auto",
-    show_default=True,
-    help="how the server is spoken to",
-)
-@click.option("--json", "as_json", is_flag=True, help="one JSON document")
+@protocol_option
+@json_option
 @click.pass_context
 def mcp(
     ctx: click.Context,
@@ -80,10 +77,7 @@ def mcp(
             tools, known = _tools_of(server, deadline, cast(Protocol, protocol))
         locked = lock_text(tools)
     except ServerError as error:
-        screen.say(f"TCC611: {error}", err=True)
-        if as_json:
-            screen.print_json("error", {"error": f"TCC611: {error}"})
-        ctx.exit(DECLINED)
+        raise NotListed(f"TCC611: {error}") from None
     skeleton = skeleton_of(tools, _identifier(name or known))
     _write(output, skeleton.text, overwrite, file)
     _write(lock, locked, overwrite, file)
@@ -109,7 +103,7 @@ def _tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
         raise ServerError(f"{path} is no file of tools")
     try:
         found = read_json(path.read_bytes())
-    except Unreadable as error:
+    except MalformedMessage as error:
         raise ServerError(f"{path} is no JSON: {error}") from None
     for member in ("result", "tools"):
         if isinstance(found, dict) and member in found:
@@ -142,22 +136,22 @@ def _write(path: Path | None, text: str, overwrite: bool, read: Path | None) -> 
         raise click.ClickException(f"{path} is what is read")
     if not overwrite and (path.exists() or path.is_symlink()):
         raise click.ClickException(f"{path} is there; give --overwrite to replace it")
-    try:
+    with writing(path):
         write_whole(path, text.encode())
-    except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def _report(
     skeleton: Skeleton, tools: Sequence[Mapping[str, Any]], output: Path | None, as_json: bool
 ) -> None:
-    warnings = [
-        {"code": item.code, "place": item.place, "message": item.message}
-        for item in skeleton.warnings
-    ]
     if as_json:
-        document = {"tools": len(tools), "diagnostics": warnings, "grammar": skeleton.text}
-        screen.print_json("import", document)
+        from tcc.outputs.grammars import ImportOutput, SkeletonWarningJson
+
+        warnings = [
+            SkeletonWarningJson(code=item.code, place=item.place, message=item.message)
+            for item in skeleton.warnings
+        ]
+        output_json = ImportOutput(tools=len(tools), diagnostics=warnings, grammar=skeleton.text)
+        screen.print_output(output_json)
         return
     for item in skeleton.warnings:
         screen.warn(f"{item.code} warning: {item.place}: {item.message}")

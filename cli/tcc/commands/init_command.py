@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 
 from tcc import screen
-from tcc.opening import json_option
+from tcc.opening import writing
+from tcc.options import json_option
 from tcc_certs.formats.names import MAX_NAME, RESERVED
 from tcc_runtime.ledger.outputs import create, write_whole
 
@@ -40,8 +41,10 @@ def command(folder: Path, name: str | None, no_ci: bool, force: bool, as_json: b
     _write(texts, force)
     steps = _steps(folder, chosen, ci=not no_ci)
     if as_json:
+        from tcc.outputs.grammars import InitOutput
+
         written = [str(path) for path in texts]
-        screen.print_json("init", {"grammar": chosen, "written": written, "next": steps})
+        screen.print_output(InitOutput(grammar=chosen, written=written, next=list(steps)))
         return
     for path in texts:
         screen.good(f"wrote {path}")
@@ -84,15 +87,12 @@ def _write(texts: Mapping[Path, str], force: bool) -> None:
         said = f"{' and '.join(there)} would be replaced: --force does, --name writes another"
         raise click.ClickException(said)
     for path, text in texts.items():
-        try:
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             if force:
                 write_whole(path, text.encode())
             else:
                 _write_new(path, text.encode())
-        except OSError as error:
-            said = f"cannot write {path}: {error.strerror or error}"
-            raise click.ClickException(said) from None
 
 
 def _write_new(path: Path, data: bytes) -> None:

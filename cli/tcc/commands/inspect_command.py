@@ -9,13 +9,8 @@ import click
 
 from tcc import screen
 from tcc.describe import describe, print_description
-from tcc.opening import (
-    artifact_argument,
-    json_option,
-    open_artifact,
-    options_of,
-)
-from tcc.options import compile_options
+from tcc.opening import open_artifact, options_of
+from tcc.options import artifact_argument, compile_options, json_option
 
 
 @click.command("inspect")
@@ -32,6 +27,8 @@ def command(artifact: Path, core: bool, by_depth: bool, as_json: bool, **given: 
         return
     fields = describe(opened, by_depth=by_depth)
     if as_json:
-        screen.print_json("inspect", fields)
+        from tcc.outputs.grammars import InspectOutput
+
+        screen.print_output(InspectOutput(**fields))
     else:
         print_description(opened, fields)

@@ -9,17 +9,13 @@ from typing import Any
 import click
 
 from tcc import screen
-from tcc.configuration import Config
-from tcc.configured import config_of, config_options, fill
-from tcc.exits import CLEAN, DECLINED, FINDINGS
-from tcc.findings import print_diagnostics, print_found
-from tcc.found import of_diagnostics
-from tcc.given import STDIN, GivenPath
-from tcc.layouts import files_of
-from tcc.linting import Linted, diagnostic_fields, finding_fields, keeps_plans, lint_file
-from tcc.opening import OutOfTime, at_most, json_option, options_of
-from tcc.options import compile_options
-from tcc.output_formats import chosen, format_option
+from tcc.configuration import Config, config_options, fill
+from tcc.files import STDIN, files_of
+from tcc.findings import of_diagnostics, print_diagnostics, print_found
+from tcc.linting import Linted, diagnostic_json, finding_json, keeps_plans, lint_file
+from tcc.opening import OutOfTime, at_most, config_of, options_of
+from tcc.options import GivenPath, chosen, compile_options, format_option, json_option
+from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options
 from tcc_runtime.ledger.outputs import write_whole
@@ -83,7 +79,7 @@ def command(
 def _linted(path: Path, options: Options, config: Config) -> Linted:
     """The lints of a file, within the time: what has no clock of its own is ended, too."""
     from tcc_compiler.messages import refusal_diagnostic
-    from tcc_compiler.resources.guard import out_of_time
+    from tcc_compiler.resources import out_of_time
 
     try:
         with at_most(options.timeout):
@@ -142,25 +138,24 @@ def _print(path: Path, linted: Linted, changed: bool) -> None:
 
 
 def _print_json(results: list[tuple[Path, Linted, bool]]) -> None:
-    grammars = [
-        {
-            "grammar": str(path),
-            "clean": linted.clean,
-            "config": None if linted.config is None else str(linted.config),
-            "mended": changed,
-            "skipped": [{"code": code, "why": why} for code, why in linted.skipped],
-        }
-        for path, linted, changed in results
-    ]
-    fields = {
-        "findings": [
-            finding_fields(finding, linted.sources)
+    from tcc.outputs.grammars import LintedJson, LintOutput, SkippedJson
+
+    output = LintOutput(
+        findings=[
+            finding_json(finding, linted.sources)
             for _, linted, _ in results
             for finding in linted.findings
         ],
-        "undecided": [
-            diagnostic_fields(item) for _, linted, _ in results for item in linted.undecided
+        undecided=[diagnostic_json(item) for _, linted, _ in results for item in linted.undecided],
+        grammars=[
+            LintedJson(
+                grammar=str(path),
+                clean=linted.clean,
+                config=None if linted.config is None else str(linted.config),
+                mended=changed,
+                skipped=[SkippedJson(code=code, why=why) for code, why in linted.skipped],
+            )
+            for path, linted, changed in results
         ],
-        "grammars": grammars,
-    }
-    screen.print_json("lint", fields)
+    )
+    screen.print_output(output)

@@ -19,7 +19,7 @@ def command(ctx: click.Context, /, stdio: bool) -> None:
         if error.name is None or error.name.partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
         raise click.ClickException(
-            "`tcc lsp` needs pygls; install the extra: pip install '.[lsp]' from a checkout"
+            "`tcc lsp` needs pygls; install the extra: pip install 'tcc[lsp]'"
         ) from None
     make_server().start_io()
     ctx.exit(0)

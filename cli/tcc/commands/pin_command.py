@@ -5,17 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from blake3 import blake3
 
 from tcc import screen
-from tcc.exits import FINDINGS
 from tcc.files import is_regular
-from tcc.findings import print_found
-from tcc.found import Found, Place, as_object
-from tcc.opening import input_option, json_option, refuse, require_artifact
-from tcc.output_formats import chosen, format_option
-from tcc.pins import NAME, LockError, Pin, SourceError, lock_text, name_in, pin_of, read_pins
-from tcc_certs.errors import Rejected
+from tcc.findings import Found, Place, as_object, print_found
+from tcc.opening import refusing, require_artifact, writing
+from tcc.options import chosen, format_option, input_option, json_option, lock_option
+from tcc.pins import LockError, Pin, SourceError, lock_text, name_in, pin_of, read_pins
+from tcc.screen import FINDINGS
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.outputs import write_whole
 
@@ -28,13 +25,7 @@ from tcc_runtime.ledger.outputs import write_whole
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="ARTIFACT...",
 )
-@click.option(
-    "--lock",
-    type=click.Path(path_type=Path),
-    default=Path(NAME),
-    show_default=True,
-    help="the file of pins",
-)
+@lock_option("the file of pins")
 @click.option("--remove", is_flag=True, help="take the pins of these paths away")
 @input_option("--source", "the grammar that ARTIFACT is held to (default: as pinned, or beside it)")
 @click.option("--no-source", is_flag=True, help="hold ARTIFACT to no grammar")
@@ -54,8 +45,9 @@ def command(
     """Pin each ARTIFACT: write its path, digest, grammar, version and source to a lock.
 
     Every certificate is checked first. The source is the grammar of that name beside it (A.tcg of
-    A.tcca), where there is one. Other pins of the lock stay. `tcc check --locked` then refuses what
-    is not as it was pinned, and an artifact that is not made from its source as it is.
+    A.tcca), where there is one. An artifact that was made from another source is TCC845, and
+    nothing is written: compile it anew, or pin it with --no-source. Other pins of the lock stay.
+    `tcc check --locked` then refuses what is not as it was pinned.
     """
     shown = chosen(output_format, as_json)
     if (source is not None) + no_source + remove > 1:
@@ -87,17 +79,15 @@ def command(
                     f"TCC845: {where.file}: {said}; {hint}", shown,
                 )  # fmt: skip
                 ctx.exit(FINDINGS)
-    try:
+    with writing(lock):
         write_whole(lock, lock_text(pins).encode())
-    except OSError as error:
-        raise click.ClickException(f"cannot write {lock}: {error.strerror or error}") from None
     _show(lock, changed, pins, shown)
 
 
 def _source_of(name: str, path: Path, lock: Path, before: Pin | None) -> str | None:
-    """The grammar that an artifact is held to where none is named: as before, or the one beside.
+    """Source of an artifact where none is named: the pinned one, or the grammar beside it.
 
-    One that is beside a link, or cannot be named in the lock, is none.
+    A grammar that is beside a link, or that the lock cannot name, does not count.
     """
     if before is not None and before.source is not None:
         return before.source
@@ -107,16 +97,9 @@ def _source_of(name: str, path: Path, lock: Path, before: Pin | None) -> str | N
 
 def _pinned(path: Path, lock: Path, source: str | None) -> Pin:
     try:
-        require_artifact(path)
-        artifact = load(path)
-        pin = pin_of(artifact, lock, source)
-        core = blake3(bytes(artifact.file.columns["core"].data)).hexdigest()
-        if pin.source_core not in (None, core):
-            said = f"TCC845: {path} is not made from {source} as it is: check --locked refuses it"
-            screen.warn(f"{said}; compile it anew")
-        return pin
-    except Rejected as refusal:
-        refuse(path, refusal)
+        with refusing(path):
+            require_artifact(path)
+            return pin_of(load(path), lock, source)
     except OSError as error:
         raise click.ClickException(f"cannot read {path}: {error.strerror or error}") from None
 
@@ -124,7 +107,9 @@ def _pinned(path: Path, lock: Path, source: str | None) -> Pin:
 def _refuse(found: Found, said: str, shown: str) -> None:
     screen.say(said, err=True)
     if shown == "json":
-        screen.print_json("error", {"error": said, "diagnostics": [as_object(found)]})
+        from tcc.outputs.verdicts import ErrorOutput
+
+        screen.print_output(ErrorOutput(error=said, diagnostics=[as_object(found)]))
     elif shown != "text":
         print_found([found], shown)
 
@@ -132,7 +117,9 @@ def _refuse(found: Found, said: str, shown: str) -> None:
 def _show(lock: Path, changed: list[str], pins: dict[str, Pin], shown: str) -> None:
     if shown == "json":
         fields = {name: pin.fields for name, pin in sorted(pins.items())}
-        screen.print_json("pin", {"lock": str(lock), "artifacts": fields})
+        from tcc.outputs.verdicts import PinOutput
+
+        screen.print_output(PinOutput(lock=str(lock), artifacts=fields))
     elif shown != "text":
         print_found((), shown)
     else:

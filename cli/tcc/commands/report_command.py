@@ -8,24 +8,21 @@ from typing import Any
 import click
 
 from tcc import screen
-from tcc.exits import CLEAN
 from tcc.files import GRAMMAR_ENDINGS, looks_like_artifact, same_file
-from tcc.opening import (
+from tcc.opening import open_artifact, options_of, refuse_compile_options, require_artifact, writing
+from tcc.options import (
     INPUT,
+    OUTPUT,
     audit_options,
+    compile_options,
     input_option,
     is_regular_file,
     json_option,
-    open_artifact,
-    options_of,
-    refuse_compile_options,
-    require_artifact,
+    pin_option,
 )
-from tcc.options import compile_options, digest_option
 from tcc.pages.build import Built, of_artifact, of_ledger
-from tcc.pages.frame import page_bytes
-from tcc.pages.reading import Changed
-from tcc_runtime.errors import SettingsError
+from tcc.pages.markup import page_bytes
+from tcc.screen import CLEAN
 from tcc_runtime.ledger.outputs import write_whole
 
 _OF_LEDGERS = ("seed", "opening_salt", "opening", "beacon", "nonce", "counts", "key")
@@ -36,15 +33,9 @@ _OF_LEDGERS = ("seed", "opening_salt", "opening", "beacon", "nonce", "counts", "
 @input_option(
     "--artifact", "of a ledger: the artifact that was run, or that the session is held to"
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    help="the page, a file",
-)
+@click.option("-o", "--output", type=OUTPUT, required=True, help="the page, a file")
 @input_option("--since", "of an artifact: an older artifact or grammar; what changed since then")
-@digest_option("--pin", "the artifact digest that is trusted")
+@pin_option
 @audit_options
 @compile_options
 @json_option
@@ -74,10 +65,8 @@ def command(
         built = _of_ledger(source, artifact, since, pinned, given)
     if same_file(output, read):
         raise click.BadParameter(f"{str(output)!r} is what is reported on", param_hint="-o")
-    try:
+    with writing(output):
         write_whole(output, page_bytes(built.page))
-    except OSError as error:
-        raise click.ClickException(f"cannot write {output}: {error.strerror or error}") from None
     _print(built, output, as_json)
     ctx.exit(built.code)
 
@@ -90,7 +79,6 @@ def _of_artifact(
             raise click.UsageError(
                 f"--{name.replace('_', '-')} is for ledgers: name --artifact too"
             )
-    given.pop("kernel")
     options = options_of(given)
     old = None
     if since is not None:
@@ -119,23 +107,17 @@ def _of_ledger(
     with ledger.open("rb") as file:
         if looks_like_artifact(file.read(16)):
             raise click.UsageError(f"{ledger} is an artifact; --artifact is for its ledgers")
-    try:
-        return of_ledger(ledger, artifact.read_bytes(), {**given, "pin": pin})
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from None
-    except Changed as error:
-        raise click.ClickException(str(error)) from None
+    return of_ledger(ledger, artifact.read_bytes(), {**given, "pin": pin})
 
 
 def _print(built: Built, output: Path, as_json: bool) -> None:
     if as_json:
-        fields = {
-            "kind": built.kind,
-            "verdict": built.verdict,
-            "summary": built.summary,
-            "output": str(output),
-        }
-        screen.print_json("report", fields)
+        from tcc.outputs.verdicts import ReportOutput
+
+        told = ReportOutput(
+            kind=built.kind, verdict=built.verdict, summary=built.summary, output=str(output)
+        )
+        screen.print_output(told)
         return
     screen.say(f"wrote {output}, about {'an' if built.kind == 'artifact' else 'a'} {built.kind}")
     say = screen.good if built.code == CLEAN else screen.bad

@@ -12,48 +12,55 @@ import click
 from click.core import ParameterSource
 
 from tcc import screen
-from tcc.atoms import atoms_in, plain_delta
-from tcc.books import quotes_in
-from tcc.commands.account_command import account_in
-from tcc.commands.adapters_command import adapters_in
-from tcc.configured import config_of, config_options, fill
-from tcc.exits import CLEAN, DECLINED
-from tcc.files import same_file
-from tcc.forecast import announce, forecast, warn_of_relaxed
-from tcc.given import is_grammar
+from tcc.configuration import config_options, fill
+from tcc.files import is_grammar, same_file
 from tcc.opening import (
-    artifact_argument,
-    input_option,
-    json_option,
+    account_in,
+    adapters_in,
+    atoms_in,
+    config_of,
     open_artifact,
     options_of,
+    quotes_in,
     refuse,
+)
+from tcc.options import (
+    OUTPUT,
+    Either,
+    Sectioned,
+    all_options,
+    artifact_argument,
+    asking_options,
+    compile_options,
+    json_option,
+    overwrite_option,
+    plain_delta,
+    running,
+    setting_error,
+    taken,
     trust_options,
 )
-from tcc.options import Either, compile_options, flag, taken
-from tcc.outcome import print_run, run_fields
-from tcc.progress import OnExpand, live_line
-from tcc.run_options import RUNNING, run_options
+from tcc.outcome import announce, forecast, print_run, run_output, warn_of_relaxed
+from tcc.screen import CLEAN, DECLINED, OnExpand, live_line
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.errors import AnswerError, LedgerError, ResumeError, SettingsError
+from tcc_runtime.errors import LedgerError, SettingsError
 from tcc_runtime.ledger.recorder import Recorder
 from tcc_runtime.ledger.sinks import HashOnly, LedgerFile
 from tcc_runtime.outcome import Run
 from tcc_runtime.resume import resume
 from tcc_runtime.search import search
-from tcc_runtime.terms.opening import opening_digest
-from tcc_runtime.terms.settings import DEFAULT_DELTA, TABLE, Settings
+from tcc_runtime.settings.modes import opening_digest
+from tcc_runtime.settings.settings import DEFAULT_DELTA, Settings
+
+_RUNNING = running()
 
 
-@click.command("run")
+@click.command("run", cls=Sectioned)
 @artifact_argument
-@run_options
-@input_option("--quotes", "a book of quotes: what calls cost whose cost is a range")
-@input_option("--adapters", "the registry of adapters that models run with")
-@input_option("--account", "that asking draws on, as other runs do: a file of `tcc account create`")
-@input_option("--atoms", "a list of atoms: what privatised the input before the run")
+@all_options(_RUNNING)
+@asking_options
 @click.option(
     "--predict/--no-predict",
     "asked",
@@ -64,8 +71,8 @@ from tcc_runtime.terms.settings import DEFAULT_DELTA, TABLE, Settings
 @click.option("--opening-only", is_flag=True, help="print the opening of this run, and do not run")
 @click.option("--withhold-seed", is_flag=True, help="leave the seed out of the ledger")
 @click.option("--pam", is_flag=True, help="also a PaM value of each plan, for ranking: NoCert")
-@click.option("--ledger", type=click.Path(dir_okay=False, path_type=Path), help="a new file")
-@click.option("--overwrite", is_flag=True, help="replace a ledger that is there")
+@click.option("--ledger", type=OUTPUT, help="a new file")
+@overwrite_option
 @click.option("--resume", "resumes", is_flag=True, help="go on where the ledger was cut off")
 @trust_options
 @config_options
@@ -118,7 +125,9 @@ def command(
         if opening_only:
             opening = opening_digest(opened, settings).hex()
             if as_json:
-                screen.print_json("run", {"opening": opening})
+                from tcc.outputs.plans import OpeningOutput
+
+                screen.print_output(OpeningOutput(opening=opening))
             else:
                 screen.say(opening)
             ctx.exit(CLEAN)
@@ -146,19 +155,18 @@ def command(
                     pam=pam,
                 )
     except SettingsError as error:
-        raise _bad_setting(error) from None
-    except (AnswerError, ResumeError) as error:
-        raise click.ClickException(str(error)) from None
+        raise setting_error(error) from None
     except Rejected as refusal:
         if refusal.code.value[0] == "K" and account is not None:
             refuse(account, refusal)
         refuse(ledger if resumes and ledger else artifact, refusal)
     except LedgerError as error:
-        there = isinstance(error.cause, FileExistsError)
-        hint = "; give --overwrite to replace it, --resume to go on with it" if there else ""
-        raise click.ClickException(f"{error.path}: {error.cause.strerror}{hint}") from None
+        if not isinstance(error.cause, FileExistsError):
+            raise
+        hint = "give --overwrite to replace it, --resume to go on with it"
+        raise click.ClickException(f"{error.path}: {error.cause.strerror}; {hint}") from None
     if as_json:
-        screen.print_json("run", run_fields(run, predicted, estimated))
+        screen.print_output(run_output(run, predicted, estimated))
     else:
         print_run(run, ledger, None if resumes else settings.top, predicted)
     ctx.exit(DECLINED if run.claim_type == "NoCert" else CLEAN)
@@ -166,7 +174,7 @@ def command(
 
 def _settings(given: dict[str, Any], atoms: tuple[Atom, ...]) -> Settings:
     """The settings among the options; what is left in `given` is for the compiler."""
-    chosen = taken(RUNNING, given)
+    chosen = taken(_RUNNING, given)
     # One option for both: what a run does with a count that is too wide is to go without it.
     bits, given["count_bits"] = given["count_bits"], None
     chosen["seed"] = chosen["seed"] or os.urandom(32)
@@ -175,12 +183,7 @@ def _settings(given: dict[str, Any], atoms: tuple[Atom, ...]) -> Settings:
     try:
         return Settings(count_bits=bits or 0, atoms=atoms, **chosen)
     except SettingsError as error:
-        raise _bad_setting(error) from None
-
-
-def _bad_setting(error: SettingsError) -> click.BadParameter:
-    named = next((flag(option) for option in TABLE if option.name == error.field), error.field)
-    return click.BadParameter(f"expected {error.expected}, found {error.found}", param_hint=named)
+        raise setting_error(error) from None
 
 
 def _resume(

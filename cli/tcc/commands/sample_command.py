@@ -9,10 +9,9 @@ from typing import Any
 import click
 
 from tcc import screen
-from tcc.opening import artifact_argument, json_option, open_artifact, options_of, refuse
-from tcc.options import Either, bytes_option, compile_options
-from tcc.picking import plan_fields, sample
-from tcc_certs.errors import Rejected
+from tcc.opening import open_artifact, options_of, refusing
+from tcc.options import Either, artifact_argument, bytes_option, compile_options, json_option
+from tcc.questions import plan_json, sample
 from tcc_certs.formats.decimals import format_decimal
 
 
@@ -46,14 +45,17 @@ def command(
     opened = open_artifact(artifact, command="sample", options=options_of(given))
     seed = secrets.token_bytes(32) if seed is None else seed
     law = "uniform" if uniform else "softmax"
-    try:
+    with refusing(artifact):
         found = sample(opened, count, law="uniform" if uniform else "softmax", seed=seed)
-    except Rejected as refusal:
-        refuse(artifact, refusal)
     if as_json:
-        beta = {} if uniform else {"beta": format_decimal(*opened.manifest.beta)}
-        fields = {"law": law, **beta, "seed": seed.hex()}
-        screen.print_json("sample", {**fields, "plans": [plan_fields(plan) for plan in found]})
+        from tcc.outputs.parts import optional
+        from tcc.outputs.plans import SampleOutput
+
+        beta = None if uniform else format_decimal(*opened.manifest.beta)
+        plans = [plan_json(plan) for plan in found]
+        screen.print_output(
+            SampleOutput(law=law, beta=optional(beta), seed=seed.hex(), plans=plans)
+        )
         return
     for plan in found:
         screen.say(plan.cost, " ".join(plan.calls) or "()")

@@ -7,8 +7,8 @@ import difflib
 import click
 
 from tcc import screen
-from tcc.opening import json_option
-from tcc.schemas import DOCUMENTS, schema_of
+from tcc.options import json_option
+from tcc.outputs import DOCUMENTS, schema_of
 
 
 @click.command("schema")
@@ -27,7 +27,9 @@ def command(ctx: click.Context, /, name: str | None, as_json: bool) -> None:
         raise click.BadParameter(f"{name!r} prints no document.{hint}", ctx, param_hint="COMMAND")
     wanted = list(DOCUMENTS) if name is None else [name]
     if as_json:
-        screen.print_json("schema", {"schemas": {one: schema_of(one) for one in wanted}})
+        from tcc.outputs.verdicts import SchemaOutput
+
+        screen.print_output(SchemaOutput(schemas={one: schema_of(one) for one in wanted}))
     elif name is None:
         for one in wanted:
             screen.say(one)

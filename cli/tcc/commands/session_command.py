@@ -11,16 +11,16 @@ from typing import Any
 import click
 
 from tcc import screen
-from tcc.exits import CLEAN
-from tcc.opening import input_option, json_option, ledger_argument, require_artifact, require_ledger
-from tcc.options import digest_option
+from tcc.opening import require_artifact, require_ledger
+from tcc.options import digest_option, input_option, json_option, ledger_argument, pin_option
+from tcc.screen import CLEAN
 from tcc.verification import validate
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.ledger import LedgerReader, Record
 from tcc_certs.session import SessionValidation
 from tcc_certs.verbs.validate import session_document
 from tcc_runtime.artifact.load import load
-from tcc_runtime.gate.retold import Event, Retold, retell
+from tcc_runtime.gate.transcript import Event, Transcript, transcript_of
 
 _INCOMPLETE = 2
 _MOST_NEXT = 12
@@ -34,7 +34,7 @@ def command() -> None:
 @command.command("show")
 @ledger_argument
 @input_option("--artifact", "the artifact that the session is held to", required=True)
-@digest_option("--pin", "the artifact digest that is trusted")
+@pin_option
 @digest_option("--key", "of the session's digests")
 @json_option
 @click.pass_context
@@ -60,13 +60,15 @@ def show(
     if found.word not in ("VALID", "INCOMPLETE") or not found.checked or not _lines(ledger):
         said = f"{found.word}: {found.summary}"
         if as_json:
-            findings = session_document(found)["findings"]
-            screen.print_json("error", {"error": said, "findings": findings})
+            from tcc.outputs.verdicts import ErrorOutput
+
+            findings: Any = session_document(found)["findings"]
+            screen.print_output(ErrorOutput(error=said, findings=list(findings)))
         else:
             screen.bad(said)
         ctx.exit(found.verdict)
     try:
-        told = retell(load(artifact, verify=False), _records(ledger))
+        told = transcript_of(load(artifact, verify=False), _records(ledger))
     except Rejected as refusal:
         raise click.ClickException(f"{artifact}: {refusal}") from None
     if as_json:
@@ -87,31 +89,33 @@ def _records(ledger: Path) -> Iterator[Record]:
         yield from LedgerReader(iter(lambda: file.read(1 << 16), b""))
 
 
-def _print_document(told: Retold, found: SessionValidation) -> None:
+def _print_document(told: Transcript, found: SessionValidation) -> None:
+    from tcc.outputs.verdicts import SessionOutput
+
     events = [
         {name: value for name, value in _members(event).items() if value not in (None, "", {})}
         for event in told.events
     ]
     header = {name: value for name, value in told.header.items() if name != "kind"}
-    fields = {
-        "session": header,
-        "events": events,
-        "states": list(told.states),
-        "may_finish": told.may_finish,
-        "ended": told.ended,
-        "allowed_next": list(told.allowed_next),
-        "claim_type": found.claim_type,
-        "ledger_head": found.head,
-        "summary": found.summary,
-    }
-    screen.print_json("session", fields)
+    output = SessionOutput(
+        session=header,
+        events=events,
+        states=list(told.states),
+        may_finish=told.may_finish,
+        ended=told.ended,
+        allowed_next=list(told.allowed_next),
+        claim_type=found.claim_type,
+        ledger_head=found.head,
+        summary=found.summary,
+    )
+    screen.print_output(output)
 
 
 def _members(event: Event) -> dict[str, Any]:
     return {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
 
 
-def _print(told: Retold, found: SessionValidation) -> None:
+def _print(told: Transcript, found: SessionValidation) -> None:
     header = told.header
     started = datetime.fromtimestamp(int(str(header["started_ms"])) / 1000, UTC)
     screen.say(f"session {header['session_id']} of {header['grammar']} {header['grammar_version']}")

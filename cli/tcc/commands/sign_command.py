@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
 from tcc import screen
-from tcc.exits import CLEAN, FINDINGS
-from tcc.files import same_file
-from tcc.given import is_grammar
-from tcc.opening import INPUT, input_option, is_regular_file, json_option, require_artifact
-from tcc.options import digest_option
-from tcc.signing.envelope import PAYLOAD_TYPE, SigningError, write_envelope
-from tcc.signing.keys import MissingExtra, keyid_of, make_key, private_key, signed
-from tcc.signing.making import NotValid, statement_of
+from tcc.files import is_grammar, same_file
+from tcc.opening import require_artifact
+from tcc.options import INPUT, digest_option, input_option, is_regular_file, json_option
+from tcc.screen import CLEAN
+from tcc.signing.envelope import (
+    PAYLOAD_TYPE,
+    keyid_of,
+    make_key,
+    private_key,
+    signed,
+    write_envelope,
+)
+from tcc.signing.making import statement_of
 from tcc.signing.statement import Statement, document, payload
-from tcc_runtime.errors import SettingsError
 from tcc_runtime.ledger.outputs import write_whole
 
 _OUTPUT = click.Path(dir_okay=False, path_type=Path)
@@ -53,33 +56,22 @@ def command(
     validated where --artifact is given; what is not valid is not signed. --new-key KEY.pem makes a
     private key there and its public one in KEY.pub.pem.
     """
-    try:
-        if new_key is not None:
-            _make(new_key, file or key, as_json)
-            ctx.exit(CLEAN)
-        if file is None or key is None:
-            raise click.UsageError("FILE and --key are needed, or --new-key alone", ctx)
-        if is_grammar(file):
-            require_artifact(file)
-        private = private_key(key)
-        statement = statement_of(
-            file, artifact=artifact, core=core, seed=seed, session_key=session_key
-        )
-        envelope = signed(payload(statement), PAYLOAD_TYPE, private)
-        path = output or file.with_name(f"{file.name}.dsse.json")
-        inputs = [file, key, *([artifact] if artifact else [])]
-        if same_file(path, inputs):
-            raise click.BadParameter(f"{str(path)!r} is what is read", param_hint="-o")
-        write_whole(path, write_envelope(envelope))
-        _show(statement, path, keyid_of(private.public_key()), as_json)
-    except MissingExtra as error:
-        raise click.ClickException(str(error)) from None
-    except SettingsError as error:
-        raise click.UsageError(str(error), ctx) from None
-    except NotValid as error:
-        _refuse(error, as_json, error.verdict)
-    except SigningError as error:
-        _refuse(error, as_json, FINDINGS)
+    if new_key is not None:
+        _make(new_key, file or key, as_json)
+        ctx.exit(CLEAN)
+    if file is None or key is None:
+        raise click.UsageError("FILE and --key are needed, or --new-key alone", ctx)
+    if is_grammar(file):
+        require_artifact(file)
+    private = private_key(key)
+    statement = statement_of(file, artifact=artifact, core=core, seed=seed, session_key=session_key)
+    envelope = signed(payload(statement), PAYLOAD_TYPE, private)
+    path = output or file.with_name(f"{file.name}.dsse.json")
+    inputs = [file, key, *([artifact] if artifact else [])]
+    if same_file(path, inputs):
+        raise click.BadParameter(f"{str(path)!r} is what is read", param_hint="-o")
+    write_whole(path, write_envelope(envelope))
+    _show(statement, path, keyid_of(private.public_key()), as_json)
 
 
 def _make(path: Path, other: Path | None, as_json: bool) -> None:
@@ -90,7 +82,9 @@ def _make(path: Path, other: Path | None, as_json: bool) -> None:
     except FileExistsError as error:
         raise click.ClickException(f"{error.filename} is there: a key is not replaced") from None
     if as_json:
-        screen.print_json("sign", {"private": str(path), "public": str(public), "keyid": keyid})
+        from tcc.outputs.verdicts import NewKeyOutput
+
+        screen.print_output(NewKeyOutput(private=str(path), public=str(public), keyid=keyid))
         return
     screen.good(f"wrote {path} (keep it) and {public} (hand it out)")
     screen.print_fields([("key", keyid)])
@@ -98,8 +92,10 @@ def _make(path: Path, other: Path | None, as_json: bool) -> None:
 
 def _show(statement: Statement, path: Path, keyid: str, as_json: bool) -> None:
     if as_json:
-        fields = {"envelope": str(path), "keyid": keyid, "statement": document(statement)}
-        screen.print_json("sign", fields)
+        from tcc.outputs.verdicts import SignOutput
+
+        signed_as = document(statement)
+        screen.print_output(SignOutput(envelope=str(path), keyid=keyid, statement=signed_as))
         return
     screen.good(f"signed {statement.name}: {path}")
     screen.print_fields([*said(statement), ("key", keyid)])
@@ -116,10 +112,3 @@ def said(statement: Statement) -> list[tuple[str, object]]:
     if isinstance(told.get("artifact"), dict):
         rows.append(("artifact", str(told["artifact"].get("digest"))))
     return list(rows)
-
-
-def _refuse(error: SigningError, as_json: bool, code: int) -> NoReturn:
-    screen.say(str(error), err=True)
-    if as_json:
-        screen.print_json("error", {"error": str(error)})
-    raise click.exceptions.Exit(code)

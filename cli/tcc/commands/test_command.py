@@ -11,17 +11,16 @@ import click
 
 from tcc import screen
 from tcc.compilation import only_guards
-from tcc.configured import config_of, config_options, fill
-from tcc.exits import CLEAN, DECLINED, FINDINGS
-from tcc.findings import print_diagnostics, print_found
-from tcc.found import Found, as_object, of_diagnostics
-from tcc.given import GivenPath, compile_given
-from tcc.opening import json_option, options_of
-from tcc.options import compile_options
-from tcc.output_formats import chosen, format_option
+from tcc.configuration import config_options, fill
+from tcc.files import compile_given
+from tcc.findings import Found, as_object, of_diagnostics, print_diagnostics, print_found
+from tcc.opening import config_of, options_of
+from tcc.options import GivenPath, chosen, compile_options, format_option, json_option
+from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc.watching import See, require_watchable, watch, watch_option
 
 if TYPE_CHECKING:
+    from tcc.outputs.grammars import GrammarTestJson
     from tcc_compiler.language.source import Source
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
@@ -69,7 +68,7 @@ def _test(
     grammars: Sequence[Path], options: Callable[[Path], Options], shown: str, see: See
 ) -> int:
     """Compile each and tell; in every format but text at the end, as one."""
-    results: list[dict[str, Any]] = []
+    results: list[GrammarTestJson] = []
     found: list[Found] = []
     sources: dict[str, Source] = {}
     worst = CLEAN
@@ -77,20 +76,23 @@ def _test(
         compiled = compile_given(path, options(path))
         see(compiled)
         if compiled.unmet:
-            from tcc.reasons import with_reasons
+            from tcc.questions import with_reasons
 
             compiled = replace(compiled, diagnostics=with_reasons(compiled))
         worst = max(worst, _exit(compiled))
-        results.append(_fields(path, compiled))
+        if shown == "json":
+            results.append(_tested(path, compiled))
         if compiled.diagnostics:
             found += of_diagnostics(compiled.diagnostics)
             sources |= compiled.sources
         if shown == "text":
             _say(path, compiled)
     if shown == "json":
+        from tcc.outputs.grammars import TestOutput
+
         every = [as_object(one) for one in found]
-        fields = {"passed": worst == CLEAN, "grammars": results, "diagnostics": every}
-        screen.print_json("test", fields)
+        output = TestOutput(passed=worst == CLEAN, grammars=results, diagnostics=every)
+        screen.print_output(output)
     elif shown != "text":
         print_found(found, shown, sources)
     return worst
@@ -109,11 +111,13 @@ def _say(path: Path, compiled: Compiled) -> None:
         screen.good(f"{path}: {hold}")
 
 
-def _fields(path: Path, compiled: Compiled) -> dict[str, Any]:
-    return {
-        "grammar": str(path),
-        "passed": compiled.artifact is not None,
-        "examples": compiled.examples,
-        "expectations": compiled.expectations,
-        "diagnostics": [as_object(one) for one in of_diagnostics(compiled.diagnostics)],
-    }
+def _tested(path: Path, compiled: Compiled) -> GrammarTestJson:
+    from tcc.outputs.grammars import GrammarTestJson
+
+    return GrammarTestJson(
+        grammar=str(path),
+        passed=compiled.artifact is not None,
+        examples=compiled.examples,
+        expectations=compiled.expectations,
+        diagnostics=[as_object(one) for one in of_diagnostics(compiled.diagnostics)],
+    )

@@ -7,15 +7,13 @@ from typing import Any
 
 import click
 
-from tcc.drawing import chosen_format, deliver, drawing_options, is_graph, is_picture
-from tcc.graphs.formats import graph_text
-from tcc.graphs.prefix_graph import prefix_graph
+from tcc.commands.graph_command import chosen_format, deliver, drawing_options, is_graph, is_picture
+from tcc.graphs.graph import graph_text, prefix_graph
 from tcc.graphs.unrolling import unroll
-from tcc.opening import artifact_argument, open_artifact, options_of, refuse
-from tcc.options import compile_options
-from tcc.pictures.drawn import drawn
-from tcc.pictures.of_prefixes import picture_of_prefixes
-from tcc_certs.errors import Rejected
+from tcc.opening import open_artifact, options_of, refusing
+from tcc.options import artifact_argument, compile_options
+from tcc.pictures.formats import drawn
+from tcc.pictures.picture import picture_of_prefixes
 
 
 @click.command("unroll")
@@ -49,12 +47,10 @@ def command(
     form = chosen_format(output_format, as_json, output, "json")
     read: list[Path] = []
     opened = open_artifact(artifact, command="unroll", options=options_of(given), read=read)
-    try:
+    with refusing(artifact):
         if is_graph(form):
             graph = prefix_graph(opened, depth, max_nodes)
             deliver(graph_text(graph, form, "unroll"), output, form, read)
         elif is_picture(form):
             picture = picture_of_prefixes(opened, unroll(opened, depth, max_nodes), depth)
             deliver(drawn(picture, form), output, form, read)
-    except Rejected as refusal:
-        refuse(artifact, refusal)

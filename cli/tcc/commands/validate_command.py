@@ -10,31 +10,26 @@ from typing import Any, BinaryIO, TypeAlias
 import click
 
 from tcc import screen
-from tcc.commands.account_command import account_in
-from tcc.commands.adapters_command import extra_missing
 from tcc.documents import to_json
-from tcc.exits import CLEAN
 from tcc.files import same_file
-from tcc.findings import print_found
-from tcc.found import of_validation
-from tcc.opening import (
+from tcc.findings import of_validation, print_found
+from tcc.opening import account_in, refuse, require_artifact, require_ledger
+from tcc.options import (
     audit_options,
+    chosen,
+    format_option,
     input_option,
     json_option,
     ledger_argument,
-    refuse,
-    require_artifact,
-    require_ledger,
+    pin_option,
 )
-from tcc.options import digest_option
-from tcc.output_formats import chosen, format_option
+from tcc.screen import CLEAN
 from tcc.verification import validate
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.replay import Validation
 from tcc_certs.session import SessionValidation
-from tcc_runtime.adapters.folder import ReaderMissing
-from tcc_runtime.errors import OutputRefused, SettingsError
+from tcc_runtime.errors import OutputRefused
 from tcc_runtime.ledger.outputs import target_of
 
 _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
@@ -43,7 +38,7 @@ _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
 @click.command("validate")
 @ledger_argument
 @input_option("--artifact", "the artifact that was run", required=True)
-@digest_option("--pin", "the artifact digest that is trusted")
+@pin_option
 @audit_options
 @input_option("--adapters", "the registry that the adapters of a run have to stand in")
 @input_option("--account", "that the run drew on: its reservations have to stand there")
@@ -76,15 +71,9 @@ def command(
     try:
         with _nodes_file(nodes, [ledger, artifact, given["counts"]]) as tell:
             found = validate(ledger, artifact, pin=pinned, nodes=tell, account=drawn_on, **given)
-    except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
     except Rejected as refusal:
         of_account = refusal.code.value[0] == "K"
         refuse((account if of_account else given["adapters"]) or ledger, refusal)
-    except ReaderMissing:
-        raise extra_missing() from None
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from None
     if shown == "json":
         screen.print_document(to_json(found))
     elif shown == "text":

@@ -8,15 +8,11 @@ import click
 
 from tcc import screen
 from tcc.commands.sign_command import said
-from tcc.exits import CLEAN, FINDINGS
-from tcc.findings import print_found
-from tcc.found import Found, Place, as_object
-from tcc.opening import INPUT, is_regular_file, json_option
-from tcc.output_formats import chosen, format_option
-from tcc.signing.envelope import SigningError
-from tcc.signing.keys import MissingExtra, keyid_of, public_key
-from tcc.signing.statement import document
-from tcc.signing.verifying import Verified, verify
+from tcc.findings import Found, Place, as_object, print_found
+from tcc.options import INPUT, chosen, format_option, is_regular_file, json_option
+from tcc.screen import CLEAN, FINDINGS
+from tcc.signing.envelope import SigningError, keyid_of, public_key
+from tcc.signing.statement import Verified, document, verify
 
 
 @click.command("verify")
@@ -44,8 +40,6 @@ def command(
     try:
         public = public_key(key)
         found, keyid = verify(envelope, public, file), keyid_of(public)
-    except MissingExtra as error:
-        raise click.ClickException(str(error)) from None
     except SigningError as error:
         one = Found(code=error.code, message=error.what, place=Place(file=str(key)))
         found, keyid = Verified(statement=None, found=(one,)), None
@@ -56,14 +50,16 @@ def command(
 def _show(verified: Verified, keyid: str | None, file: Path | None, shown: str) -> None:
     statement = verified.statement
     if shown == "json":
-        fields = {
-            "verdict": "INVALID" if verified.found else "VALID",
-            "findings": [as_object(one) for one in verified.found],
-            "keyid": keyid,
-            "file": None if file is None else str(file),
-            "statement": None if statement is None else document(statement),
-        }
-        screen.print_json("verify", fields)
+        from tcc.outputs.verdicts import VerifyOutput
+
+        output = VerifyOutput(
+            verdict="INVALID" if verified.found else "VALID",
+            findings=[as_object(one) for one in verified.found],
+            keyid=keyid,
+            file=None if file is None else str(file),
+            statement=None if statement is None else document(statement),
+        )
+        screen.print_output(output)
         return
     if shown != "text":
         print_found(verified.found, shown)

@@ -9,14 +9,12 @@ from typing import Any
 import click
 
 from tcc import screen
-from tcc.exits import CLEAN, FINDINGS
-from tcc.explaining import Why, why, why_fields
-from tcc.opening import artifact_argument, json_option, open_artifact, options_of, refuse
-from tcc.options import compile_options
-from tcc.written import statement_line
+from tcc.opening import open_artifact, options_of, refusing
+from tcc.options import artifact_argument, compile_options, json_option
+from tcc.questions import Why, statement_line, why, why_output
+from tcc.screen import CLEAN, FINDINGS
 from tcc_certs.core.enforced import shortened
-from tcc_certs.errors import Rejected
-from tcc_runtime.artifact.typed import CallTextError
+from tcc_runtime.artifact.root import CallTextError
 
 
 @click.command("why")
@@ -46,13 +44,12 @@ def command(
     """
     opened = open_artifact(artifact, command="why", options=options_of(given))
     try:
-        found = why(opened, plan, prefix=prefix, every=every)
+        with refusing(artifact):
+            found = why(opened, plan, prefix=prefix, every=every)
     except CallTextError as error:
         raise click.BadParameter(str(error), param_hint="PLAN") from None
-    except Rejected as refusal:
-        refuse(artifact, refusal)
     if as_json:
-        screen.print_json("why", why_fields(found))
+        screen.print_output(why_output(found))
     else:
         _print(found, prefix)
     ctx.exit(CLEAN if found.allowed else FINDINGS)

@@ -12,8 +12,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,20 +27,20 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 import tcc
-from tcc.editor.actions import changed_part, code_actions
-from tcc.editor.diagnosing import Diagnosed, diagnose, syntax_of
-from tcc.editor.grammars import Budget, OutOfTime, Rooted, grammar_of
-from tcc.editor.hovering import hover_text
-from tcc.editor.naming import definitions, references, rename
-from tcc.editor.outline import outline
-from tcc.editor.texts import Document, Texts, document_of
+from tcc.editor.diagnosing import Diagnosed, changed_part, code_actions, diagnose, syntax_of
+from tcc.editor.documents import Budget, Document, OutOfTime, Rooted, Texts, document_of, grammar_of
+from tcc.editor.symbols import definitions, hover_text, outline, references, rename
 from tcc_compiler.editing.completion import Offer, completion
-from tcc_compiler.editing.occurrences import Occurrence
+from tcc_compiler.editing.project import Occurrence
 from tcc_compiler.editing.renaming import NotRenamed
 from tcc_compiler.format.text import format_text
 
 DEBOUNCE = 0.25  # seconds
-_PATIENCE = 0.02  # seconds that completion waits for the names of the text as it is
+_PATIENCE = 0.01  # seconds that completion waits for the names of the text as it is
+_WRITTEN = (
+    0.02  # seconds in which the loop begins to write an answer; it is not left before the end
+)
+_MOST_HELD = 0.5  # seconds for which readers stand still at most
 _SWITCH = 0.0005  # seconds until the loop has its turn beside a thread that computes
 # What a text alone shows: docs/errors.md, TCC10x and TCC11x.
 SYNTAX = frozenset({f"TCC{number}" for number in range(101, 115)} - {"TCC108", "TCC109", "TCC110"})
@@ -68,6 +71,7 @@ class Editor:
         self.edition = 0
         self.reading: dict[str, asyncio.Future[Rooted | None]] = {}
         self.read: dict[str, Rooted] = {}
+        self.slow: set[str] = set()  # read too slowly for completion to wait
         self.syntax: dict[str, tuple[types.Diagnostic, ...]] = {}
         self.good: dict[str, frozenset[str]] = {}
         self.serial: dict[str, int] = {}
@@ -75,6 +79,22 @@ class Editor:
         self.waiting: dict[str, asyncio.Task[None]] = {}
         self.worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lints")
         self.reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reads")
+        self.unhurried = threading.Event()
+        self.unhurried.set()
+
+    @contextmanager
+    def hurry(self) -> Iterator[None]:
+        """Readers stand still until an answer is made and written: they share one interpreter."""
+        self.unhurried.clear()
+        try:
+            yield
+        finally:
+            asyncio.get_running_loop().call_later(_WRITTEN, self.unhurried.set)
+
+    def has_changed(self, edition: int) -> bool:
+        """Whether texts are others than in this edition; asked by readers, it holds them back."""
+        self.unhurried.wait(_MOST_HELD)
+        return self.edition != edition
 
     @property
     def texts(self) -> Texts:
@@ -127,6 +147,8 @@ class Editor:
 
     async def _diagnose(self, uri: str, serial: int) -> None:
         def stale() -> bool:
+            if threading.current_thread() is not threading.main_thread():
+                self.unhurried.wait(_MOST_HELD)
             return self.serial.get(uri) != serial
 
         await self._check_syntax(uri, stale)
@@ -197,9 +219,11 @@ class Editor:
     async def _grammar(self, document: Document, edition: int) -> Rooted | None:
         texts = self.texts
 
+        begun = time.monotonic()
+
         def read() -> Rooted | None:
             try:
-                budget = Budget(stale=lambda: self.edition != edition)
+                budget = Budget(stale=lambda: self.has_changed(edition))
                 return grammar_of(document, texts, budget)
             except OutOfTime:
                 return None
@@ -207,6 +231,7 @@ class Editor:
         rooted = await self._reading(read)
         if rooted is not None and document.uri in self.documents:
             self.read[document.uri] = rooted
+            (self.slow.discard, self.slow.add)[time.monotonic() - begun > _PATIENCE](document.uri)
         return rooted
 
     async def names(self, uri: str) -> Rooted | None:
@@ -215,6 +240,8 @@ class Editor:
         last = self.read.get(uri)
         if last is None:
             return await task
+        if uri in self.slow:  # it will not be read in time
+            return last
         done, _ = await asyncio.wait([task], timeout=_PATIENCE)
         return (task.result() or last) if done else last
 
@@ -353,15 +380,16 @@ def _answer_texts(server: LanguageServer, editor: Editor) -> None:
         document = editor.documents.get(params.text_document.uri)
         if rooted is None or document is None:
             return []
-        text = document.text
-        places = editor.texts.places(text)
-        offset = places.offset(params.position)
-        try:
-            start, offers = completion(text, offset, rooted.project, Budget().check)
-        except OutOfTime:
-            return []
-        where = places.range(start, offset)
-        return [_item(number, offer, where) for number, offer in enumerate(offers)]
+        with editor.hurry():
+            text = document.text
+            places = editor.texts.places(text)
+            offset = places.offset(params.position)
+            try:
+                start, offers = completion(text, offset, rooted.project, Budget().check)
+            except OutOfTime:
+                return []
+            where = places.range(start, offset)
+            return [_item(number, offer, where) for number, offer in enumerate(offers)]
 
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
     async def laid_out(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
@@ -389,7 +417,6 @@ def _item(number: int, offer: Offer, where: types.Range) -> types.CompletionItem
         kind=_SORTS[offer.sort],
         detail=offer.sort,
         sort_text=f"{number:05d}",
-        filter_text=offer.text,
         text_edit=types.TextEdit(range=where, new_text=offer.text),
     )
 

@@ -13,8 +13,8 @@ from typing import Final, Literal, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.race.digest import child_context, leaf_digest
+from tcc_runtime.analysis.graph import PlanGraph, graph_of
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.questions.graph import PlanGraph, graph_of
 
 Kind: TypeAlias = Literal["node", "leaf", "cut"]
 

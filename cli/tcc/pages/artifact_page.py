@@ -1,30 +1,150 @@
-"""The page of an artifact: what it allows, what it forbids, and what shows that.
+"""Page of an artifact: what it allows, what it forbids, and how that was shown.
 
-Everything comes from the artifact, whose certificates were checked before; plans and reasons from
-the same rooms as `tcc cheapest`, `tcc sample`, `tcc why` and `tcc diff`.
+Everything comes from the artifact, whose certificates were checked before; plans and reasons come
+from the code of `tcc cheapest`, `tcc sample`, `tcc why` and `tcc diff`.
+Cost: that of these questions, and of a picture of at most `_STATES` states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from tcc import screen
-from tcc.change_report import headline, rows
 from tcc.describe import bounds_plans, describe
-from tcc.differing import compare_written
-from tcc.pages.blocks import badge, calls, code, grouped, note, numbered, table, under
+from tcc.differing import compare_written, headline, rows
 from tcc.pages.charts import bar_chart
-from tcc.pages.diagram import diagram_section
-from tcc.pages.frame import Page, Section, Verdict
-from tcc.pages.markup import Html, element, joined
-from tcc.pages.near_misses import near_miss_section, near_misses
-from tcc.pages.sentences import statements_section
-from tcc.pages.tools import tools_section
-from tcc.picking import Picked, cheapest, sample
+from tcc.pages.markup import (
+    Html,
+    Page,
+    Section,
+    Verdict,
+    badge,
+    calls,
+    code,
+    element,
+    grouped,
+    joined,
+    left_out,
+    note,
+    numbered,
+    scrolled,
+    table,
+    under,
+)
+from tcc.pages.sentences import near_miss_section, near_misses, statements_section
+from tcc.pictures.picture import picture_of
+from tcc.pictures.svg import svg_text
+from tcc.questions import Picked, cheapest, sample
+from tcc_certs.core.enforced import type_text
+from tcc_certs.core.model import Call, Core, Tool
 from tcc_certs.errors import Rejected, clip
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.names import written
 from tcc_runtime.artifact.load import Artifact
+
+# The state diagram: the picture of `tcc graph` as an image, which runs no script and fetches
+# nothing whatever its texts are, and follows light and dark by itself.
+
+_STATES: Final = 14
+
+
+def diagram_section(artifact: Artifact) -> Section:
+    """The first states, nearest to the root first."""
+    picture = picture_of(artifact, _STATES)
+    drawn = base64.b64encode(svg_text(picture).encode("utf-8")).decode("ascii")
+    label = f"State diagram of {picture.title}"
+    image = element("img", src=f"data:image/svg+xml;base64,{drawn}", alt=label, class_="picture")
+    left_out = f"Shown: {picture.left_out}." if picture.left_out is not None else ""
+    more = "tcc graph A --format html is a page to look around in."
+    return Section(
+        name="states",
+        title="State diagram",
+        lead="A state is everything that may still follow; an arrow has the calls that lead on.",
+        body=joined([scrolled(image, label), note(f"{left_out} {more}".strip())]),
+    )
+
+
+# The table of tools: parameters, what a call costs, signatures.
+
+MOST: Final = 100
+_MOST_VALUES: Final = 12
+
+
+def tools_section(core: Core) -> Section:
+    """The tools, in the order of the grammar."""
+    by_tool: dict[int, list[Call]] = {}
+    for call in core.calls:
+        by_tool.setdefault(call.tool, []).append(call)
+    rows = [_row(tool, by_tool.get(at, [])) for at, tool in enumerate(core.tools[:MOST])]
+    names = ("tool", "parameters", "calls", "cost", "price", "latency")
+    lead = (
+        "A call is a tool with one value for each listed parameter. Cost is what a search makes "
+        "small; price is in the grammar's unit, latency in milliseconds."
+    )
+    return Section(
+        name="tools",
+        title="Tools",
+        lead=lead,
+        body=joined(
+            [
+                table(names, rows, label="Tools", numbers="calls cost price latency"),
+                left_out(len(rows), len(core.tools), "tools"),
+            ]
+        ),
+    )
+
+
+def _row(tool: Tool, made: Sequence[Call]) -> tuple[object, ...]:
+    marks = [badge("strict")] if tool.strict else []
+    if tool.takes is not None or tool.gives is not None:
+        marks.append(
+            element("span", f"{tool.takes or ''} \u2192 {tool.gives or ''}", class_="note")
+        )
+    name = joined([element("b", code(written(tool.name))), *marks], " ")
+    parameters = [element("div", part) for part in _parameters(tool)]
+    low = min((call.cost_low for call in made), default=0)
+    high = max((call.cost_high for call in made), default=0)
+    return (
+        name,
+        joined(parameters) if parameters else element("em", "none"),
+        len(made),
+        _span(format_decimal(low, 9), format_decimal(high, 9)),
+        _span(*_ends([call.price for call in made])),
+        _span(*_ends([call.latency for call in made])),
+    )
+
+
+def _parameters(tool: Tool) -> Iterator[Html]:
+    for parameter in tool.parameters:
+        shown = [clip(value, 60) or "(absent)" for value in parameter.values[:_MOST_VALUES]]
+        more = len(parameter.values) - len(shown)
+        values = " | ".join(shown) + (f" | and {more} more" if more else "")
+        said = " answered by the tool" if parameter.observed else ""
+        yield joined(
+            [code(written(parameter.name)), ": ", element("span", values), element("i", said)]
+        )
+    for opened in tool.opened:
+        optional = "?" if opened.optional else ""
+        yield joined(
+            [
+                code(written(opened.name) + optional),
+                ": ",
+                code(type_text(opened.type)),
+                element("i", " any value of the type"),
+            ]
+        )
+
+
+def _ends(amounts: Sequence[int]) -> tuple[str, str]:
+    return (str(min(amounts, default=0)), str(max(amounts, default=0)))
+
+
+def _span(low: str, high: str) -> str:
+    return low if low == high else f"{low} \u2013 {high}"
+
 
 _PLANS: Final = 5
 

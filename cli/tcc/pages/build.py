@@ -1,33 +1,43 @@
-"""From files to a page: what is validated first, and how much is told then.
+"""From files to a page: validate first, then tell as much as the verdict allows.
 
 A page says VALID only by the verdict of a validation made here, of the bytes that it tells of: an
-artifact is read once, and a ledger's records have to end in the head that was validated.
+artifact is read once, and a ledger's records must end in the head that was validated.  No other
+module writes the word VALID on a page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tcc.pages import verdicts
 from tcc.pages.artifact_page import Known, artifact_page
-from tcc.pages.blocks import code
-from tcc.pages.frame import Page
-from tcc.pages.reading import lines_named, records
-from tcc.pages.records import kept_of
+from tcc.pages.markup import (
+    Mood,
+    Page,
+    Section,
+    Verdict,
+    code,
+    element,
+    joined,
+    left_out,
+    note,
+    table,
+)
+from tcc.pages.records import kept_of, lines_named, records
 from tcc.pages.run_page import run_page
 from tcc.pages.session_page import session_page
+from tcc.screen import CLEAN
 from tcc.verification import validate
 from tcc_certs.errors import Code
 from tcc_certs.formats.container import write_container
 from tcc_certs.formats.ledger import Record
 from tcc_certs.replay import Validation
-from tcc_certs.report import VALID, Report, check_artifact
+from tcc_certs.report import VALID, VERDICTS, Report, check_artifact
 from tcc_certs.session import SessionValidation
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.gate.retold import retell
+from tcc_runtime.gate.transcript import transcript_of
 
 # From so many bytes on the certificates alone are checked, by the fast kernel.
 _LARGE = 1 << 24
@@ -61,14 +71,14 @@ def of_artifact(given: Artifact | bytes, since: Artifact | None, pin: str | None
     """The page of an artifact: of its bytes, or of one that was compiled in this process."""
     whole = write_container(given.file.columns) if isinstance(given, Artifact) else given
     report, by = _checked(whole, pin)
-    verdict = verdicts.of_artifact(report, by)
+    verdict = artifact_verdict(report, by)
     if report.verdict != VALID:
         page = Page(
             kind="artifact",
             title=_UNTOLD[verdict.word].format("artifact"),
             verdict=verdict,
             facts=(),
-            sections=[verdicts.artifact_findings(report)],
+            sections=[artifact_findings(report)],
         )
     else:
         artifact = given if isinstance(given, Artifact) else load(whole, checked=report.digest)
@@ -104,23 +114,19 @@ def of_ledger(ledger: Path, artifact: bytes, given: dict[str, Any]) -> Built:
         given: keyword arguments of :func:`tcc.verification.validate`.
 
     Raises:
-        tcc.pages.reading.Changed: the ledger was changed between the two times it was read.
+        tcc.pages.records.Changed: the ledger was changed between the two times it was read.
         SettingsError: what was given is for the other kind of ledger.
         OSError: a file cannot be read.
     """
     found = validate(ledger, artifact, **given)
     kind = "session" if isinstance(found, SessionValidation) else "run"
-    page = _told(ledger, artifact, found, given["kernel"]) or _untold(
-        ledger, found, kind, given["kernel"]
-    )
+    page = _told(ledger, artifact, found) or _untold(ledger, found, kind)
     return Built(
         page=page, kind=kind, verdict=found.word, summary=found.summary, code=found.verdict
     )
 
 
-def _told(
-    ledger: Path, data: bytes, found: Validation | SessionValidation, kernel: str
-) -> Page | None:
+def _told(ledger: Path, data: bytes, found: Validation | SessionValidation) -> Page | None:
     """The page of a ledger that holds as far as it goes; None of any other."""
     if not {finding.code for finding in found.findings} <= _TOLD or not any(found.checked.values()):
         return None
@@ -129,23 +135,102 @@ def _told(
         return records(ledger, found.head)
 
     artifact = load(data, verify=False)
-    verdict = verdicts.of_ledger(found, kernel)
+    verdict = ledger_verdict(found)
     if isinstance(found, SessionValidation):
-        told = retell(artifact, read())
+        told = transcript_of(artifact, read())
         page = session_page(artifact, told, kept_of(read()), found, verdict)
     else:
         page = run_page(artifact, read, verdict)
     if found.findings:
-        page = replace(page, sections=[verdicts.findings(found, ()), *page.sections])
+        page = replace(page, sections=[ledger_findings(found, ()), *page.sections])
     return page
 
 
-def _untold(ledger: Path, found: Validation | SessionValidation, kind: str, kernel: str) -> Page:
+def _untold(ledger: Path, found: Validation | SessionValidation, kind: str) -> Page:
     named = lines_named(ledger, [finding.line for finding in found.findings])
     return Page(
         kind=kind,
         title=_UNTOLD[found.word].format(f"{kind}'s ledger"),
-        verdict=verdicts.of_ledger(found, kernel),
+        verdict=ledger_verdict(found),
         facts=[("ledger", "nothing that it says is taken over"), ("head", code(found.head))],
-        sections=[verdicts.findings(found, named)],
+        sections=[ledger_findings(found, named)],
+    )
+
+
+# The verdict at the top of a page, and the findings.
+
+_MOST_FINDINGS = 100
+
+
+def ledger_verdict(found: Validation | SessionValidation) -> Verdict:
+    """The verdict on a ledger."""
+    upheld = found.verdict == CLEAN and found.claim_upheld
+    mood: Mood = "good" if upheld else "bad" if found.word == "INVALID" else "doubtful"
+    checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
+    # A ledger that does not hold claims nothing here, whatever it says.
+    read = found.word in ("VALID", "INCOMPLETE")
+    claim = f" Claim: {found.claim_type}." if read and found.claim_type else ""
+    by = f"Validated by the kernel alone when this page was written: {checked}.{claim}"
+    return Verdict(word=found.word, summary=_sentence(found.summary), mood=mood, by=by)
+
+
+def artifact_verdict(report: Report, by: str) -> Verdict:
+    """The verdict on an artifact."""
+    word = VERDICTS[report.verdict]
+    mood: Mood = ("good", "bad", "doubtful")[report.verdict]
+    first = report.lines[0].removeprefix(f"{word}: ")
+    more = [line.strip() for line in report.lines[1:] if "automaton of its core" in line]
+    return Verdict(word=word, summary="; ".join([first, *more]) + ".", mood=mood, by=by)
+
+
+def _sentence(summary: str) -> str:
+    return f"{summary[:1].upper()}{summary[1:]}."
+
+
+def ledger_findings(
+    found: Validation | SessionValidation, lines: Sequence[tuple[int, str]]
+) -> Section:
+    """What does not hold, and what stands in those lines.
+
+    Args:
+        lines: numbers and texts of lines that are named.
+    """
+    shown = found.findings[:_MOST_FINDINGS]
+    rows = [
+        (code(f.code.value), f.line or "-", code(f.field), code(f.expected), code(f.found))
+        for f in shown
+    ]
+    names = ("code", "line", "field", "expected", "found")
+    quoted = [
+        element("p", element("b", f"line {number}"), " ", code(text)) for number, text in lines
+    ]
+    return Section(
+        name="findings",
+        title="What does not hold",
+        lead="Each thing that the validation found. tcc explain CODE says more about a code.",
+        body=joined(
+            [
+                table(names, rows, label="Findings", numbers="line"),
+                left_out(len(shown), len(found.findings), "findings"),
+                element("h3", "The lines named, as they stand") if quoted else "",
+                *quoted,
+            ]
+        ),
+    )
+
+
+def artifact_findings(report: Report) -> Section:
+    """What does not hold of an artifact."""
+    rows = [(code(f.code.value), code(f.path), code(f.expected), code(f.found))
+            for f in report.findings]  # fmt: skip
+    names = ("code", "place", "expected", "found")
+    return Section(
+        name="findings",
+        title="What does not hold",
+        body=joined(
+            [
+                table(names, rows, label="Findings"),
+                note("Nothing else is told of an artifact that does not hold."),
+            ]
+        ),
     )

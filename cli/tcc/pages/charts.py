@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from tcc.pages.blocks import scrolled
-from tcc.pages.markup import Html, element, joined
+from tcc.pages.markup import Html, element, joined, scrolled
 
 _WIDE, _HIGH = 760, 280
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 14, 12, 40

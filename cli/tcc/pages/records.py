@@ -1,24 +1,96 @@
-"""The table of a ledger's records: groups of rows that open; the middle of a long one is left out.
+"""Validated records of a ledger, and their table on a page.
 
-Memory: the rows that are shown.
+A validation states where the chain of what it read ends.  Records read again here must end there,
+or the file changed in between and no page is made.  Values are untyped: a missing member, or one of
+another type, reads as empty.  Of a long group of rows the middle is left out.
+Cost: one JSON parse and one hash per line; memory: the rows that are shown.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Final
 
 from tcc import screen
-from tcc.pages.blocks import left_out, note
-from tcc.pages.frame import Section
-from tcc.pages.markup import Html, element, joined
-from tcc.pages.reading import field
-from tcc_certs.errors import clip
+from tcc.pages.markup import Html, Section, element, joined, left_out, note
+from tcc_certs.errors import Rejected, clip
 from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.ledger import Record
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record
+from tcc_certs.limits import MAX_LINE_BYTES
+from tcc_certs.verbs.validate import LedgerFile
+
+# Reading.
+
+
+class Changed(Exception):
+    """A file is not the one that was validated a moment before."""
+
+
+def records(ledger: Path, head: str) -> Iterator[Record]:
+    """The records of the verified prefix that ends with `head`, hex.
+
+    Raises:
+        Changed: the file has no such prefix any more; raised at the end.
+        OSError: it cannot be read.
+    """
+    if head == FIRST_HEAD.hex():
+        return
+    reader = LedgerReader(LedgerFile(ledger))
+    try:
+        for record in reader:
+            yield record
+            if reader.head.hex() == head:
+                return
+    except Rejected:
+        pass
+    raise Changed(f"{ledger} was changed while it was read; run the command again")
+
+
+def lines_named(ledger: Path, numbers: Sequence[int], most: int = 20) -> list[tuple[int, str]]:
+    """Some lines as they stand, clipped; whatever they are.
+
+    Args:
+        numbers: of lines, from 1; the first `most` different ones count.
+    """
+    wanted = sorted({number for number in numbers if number > 0})[:most]
+    found: list[tuple[int, str]] = []
+    with ledger.open("rb") as file:
+        for number in range(1, max(wanted, default=0) + 1):
+            line = file.readline(MAX_LINE_BYTES)
+            if not line:
+                break
+            if number in wanted:
+                text = line[:2000].decode("utf-8", "backslashreplace").removesuffix("\n")
+                found.append((number, clip(text, 600)))
+    return found
+
+
+def field(record: Record, name: str) -> str:
+    """A member of a record as text; the empty text where it has none."""
+    value = record.get(name)
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
+
+
+def whole(record: Record, name: str) -> int | None:
+    """A member that is an integer; None where it is none."""
+    value = record.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def number(text: str) -> float | None:
+    """A decimal text as a place on a picture; None where it is none."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if abs(found) < 1e300 else None
+
 
 FIRST: Final = 400
 LAST: Final = 100

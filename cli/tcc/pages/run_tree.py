@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from dataclasses import field as member
 from typing import Final
 
-from tcc.pages.blocks import badge, call, note, scrolled
-from tcc.pages.frame import Section
-from tcc.pages.markup import Html, element, joined
-from tcc.pages.reading import field
+from tcc.pages.markup import Html, Section, badge, call, element, joined, note, scrolled
+from tcc.pages.records import field
 from tcc_certs.formats.ledger import Record
 from tcc_certs.race.digest import child_context, leaf_digest
 

@@ -1,6 +1,6 @@
 """The page of a session: what the agent did, what was refused and why, and where it stands.
 
-The session is told by :mod:`tcc_runtime.gate.retold` from records that the same command validated.
+The session is a :mod:`tcc_runtime.gate.transcript` of records that the same command validated.
 Size: bounded by `_FIRST` and `_LAST` events.
 """
 
@@ -10,15 +10,27 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from tcc.pages.blocks import badge, call, code, left_out, moment, note, table
-from tcc.pages.frame import Mood, Page, Section, Verdict
-from tcc.pages.markup import Html, element, joined
-from tcc.pages.reading import field, whole
-from tcc.pages.records import Kept, records_section
+from tcc.pages.markup import (
+    Html,
+    Mood,
+    Page,
+    Section,
+    Verdict,
+    badge,
+    call,
+    code,
+    element,
+    joined,
+    left_out,
+    moment,
+    note,
+    table,
+)
+from tcc.pages.records import Kept, field, records_section, whole
 from tcc_certs.errors import clip
 from tcc_certs.session import SessionValidation
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.gate.retold import Event, Retold
+from tcc_runtime.gate.transcript import Event, Transcript
 
 _FIRST: Final = 300
 _LAST: Final = 100
@@ -32,7 +44,7 @@ _MOODS: dict[str, Mood] = {
 
 
 def session_page(
-    artifact: Artifact, told: Retold, kept: Kept, found: SessionValidation, verdict: Verdict
+    artifact: Artifact, told: Transcript, kept: Kept, found: SessionValidation, verdict: Verdict
 ) -> Page:
     """The whole page.
 
@@ -56,7 +68,7 @@ def session_page(
     )
 
 
-def _facts(told: Retold, events: Sequence[Event]) -> list[tuple[str, object]]:
+def _facts(told: Transcript, events: Sequence[Event]) -> list[tuple[str, object]]:
     made = [event for event in events if event.kind == "call"]
     outcomes = Counter(event.outcome for event in made)
     shown = ", ".join(f"{number} {name}" for name, number in sorted(outcomes.items()))
@@ -166,7 +178,7 @@ def _refusals(events: Sequence[Event]) -> Section:
     )
 
 
-def _stands(told: Retold) -> Section:
+def _stands(told: Transcript) -> Section:
     follow = [call(text) for text in told.allowed_next[:_NEXT]]
     more = len(told.allowed_next) - len(follow)
     may = (

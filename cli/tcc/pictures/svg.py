@@ -1,20 +1,23 @@
-"""A picture as SVG, laid out here: no other program is needed, and its bytes are always the same.
+"""Pictures as SVG, and as an HTML page around the SVG with details and a search of calls.
 
-Layers from left to right (:mod:`tcc.pictures.layers`), few crossings (`ordering`), places
-(`placing`).  Texts are escaped for XML; a title of each box and arrow says everything of it.
+The layout is our own (:mod:`tcc.pictures.layout` says why): no other program is needed, and the
+bytes are always the same.  Texts are escaped for XML; the title of a box or an arrow states
+everything about it.  The page loads nothing, and its policy allows no script but its own; without
+that script the drawing and its titles are complete.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from typing import Final
 from xml.sax.saxutils import escape
 
-from tcc.pictures.layers import Layered, Size, layered
-from tcc.pictures.ordering import ordered
+from tcc.pictures.layout import Layered, Placed, Size, layered, ordered, placed
 from tcc.pictures.picture import Arrow, Box, Picture, cells
-from tcc.pictures.placing import Placed, placed
 
 CELL, LINE = 7, 16  # of a character of the font, in pixels
 MARGIN: Final = 24
@@ -128,3 +131,80 @@ def _told(facts: Sequence[tuple[str, str]]) -> str:
 def xml(text: str) -> str:
     """A text that was escaped for people as one for XML, in an element or in double quotes."""
     return escape(text, {'"': "&quot;", "'": "&#39;"})
+
+
+# The page.
+
+
+def page_text(picture: Picture) -> str:
+    """The HTML document."""
+    script = _resource("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    about = "".join(
+        f"<div><dt>{xml(name)}</dt><dd>{xml(value)}</dd></div>" for name, value in picture.about
+    )
+    left_out = f'<p id="left-out">{xml(picture.left_out)}</p>' if picture.left_out else ""
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{xml(picture.title)}</title>
+<style>{_resource("drawing.css")}{_resource("page.css")}</style>
+</head>
+<body>
+<header>
+<h1>{xml(picture.title)}</h1>
+<dl>{about}</dl>
+{left_out}
+</header>
+<div id="tools">
+<label>Find a call <input id="search" type="search" autocomplete="off" spellcheck="false"></label>
+<output id="found"></output>
+<span id="buttons">
+<button id="nearer" type="button" aria-label="Nearer">+</button>
+<button id="farther" type="button" aria-label="Farther">&minus;</button>
+<button id="whole" type="button">All of it</button>
+</span>
+<span id="keys">drag, wheel, arrows, + and &minus;, 0 for all of it, / to find, Tab for the
+next box</span>
+</div>
+<main>
+<div id="picture" tabindex="0">
+{drawing(picture, style=False)}
+</div>
+<aside id="details" aria-live="polite"><p>Point at a box or an arrow.</p></aside>
+</main>
+<script type="application/json" id="data">{_data(picture)}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _data(picture: Picture) -> str:
+    """What the script shows, as JSON in which nothing can end the element."""
+    said = {box.name: _box_details(box) for box in picture.boxes}
+    said |= {
+        f"a{number}": _arrow_details(arrow, picture.boxes)
+        for number, arrow in enumerate(picture.arrows)
+    }
+    text = json.dumps(said, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _box_details(box: Box) -> dict[str, object]:
+    return {"title": ", ".join(box.lines), "facts": box.facts}
+
+
+def _arrow_details(arrow: Arrow, boxes: tuple[Box, ...]) -> dict[str, object]:
+    source, target = boxes[arrow.source].lines[0], boxes[arrow.target].lines[0]
+    title = f"from {source} to {target}"
+    return {"title": title, "calls": arrow.calls or arrow.lines, "more": arrow.more}
+
+
+def _resource(name: str) -> str:
+    return files("tcc.pictures").joinpath(name).read_text("utf-8")

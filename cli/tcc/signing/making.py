@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tcc.release import version
+from tcc.screen import version
 from tcc.signing.envelope import SigningError
 from tcc.signing.statement import Digests, Hashing, Statement, digests_of
 from tcc.verification import check, validate

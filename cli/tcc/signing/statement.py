@@ -1,8 +1,9 @@
-"""What is signed: an in-toto Statement v1 about one file, with what tcc found of it.
+"""Signed statements: an in-toto Statement v1 about one file, written, read, and verified.
 
-Source: in-toto attestation framework, Statement v1.  The subject is named by sha256 and blake3 of
-its bytes; the predicate says what the command that signed had found: docs/signing.md.
-Cost: linear in the statement, and in the file.
+The subject is named by SHA-256 and BLAKE3 of its bytes; the predicate states what the signing
+command found (docs/signing.md).  Verification reports every mismatch as a finding, and shows the
+statement only when its signature is good.
+Source: in-toto attestation framework, Statement v1.  Cost: linear in the statement and the file.
 """
 
 from __future__ import annotations
@@ -17,8 +18,16 @@ from typing import Any, Final
 
 from blake3 import blake3
 
-from tcc.signing.envelope import SigningError
-from tcc_runtime.mcp.wire import Unreadable, is_deeper, read_json
+from tcc.findings import Found, Place
+from tcc.signing.envelope import (
+    MOST_BYTES,
+    PAYLOAD_TYPE,
+    PublicKey,
+    SigningError,
+    check_signature,
+    read_envelope,
+)
+from tcc_runtime.mcp.wire import MalformedMessage, is_deeper, read_json
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:tcc:predicate:1.0"
@@ -112,7 +121,7 @@ def read_statement(data: bytes) -> Statement:
     """
     try:
         found = read_json(data)
-    except Unreadable as error:
+    except MalformedMessage as error:
         raise SigningError("TCC855", f"the payload is no JSON: {error}") from None
     if is_deeper(found, _MOST_DEEP) or not _is_whole(found):
         raise SigningError("TCC855", "nested too deeply, or with a number that is no whole one")
@@ -153,3 +162,64 @@ def _closed(value: object, what: str, *names: str) -> dict[str, Any]:
     if not isinstance(value, dict) or value.keys() != set(names):
         raise SigningError("TCC855", f"{what}: an object of {', '.join(names)} is needed")
     return value
+
+
+# Verification: is a statement signed by this key, and about this file?
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What was found of an envelope.
+
+    Attributes:
+        statement: what was signed; None where the signature does not hold.
+        found: what is wrong; nothing where the statement holds.
+    """
+
+    statement: Statement | None
+    found: tuple[Found, ...]
+
+
+def verify(envelope: Path, key: PublicKey, file: Path | None = None) -> Verified:
+    """Verify a signed statement.
+
+    Args:
+        envelope: the file of the envelope.
+        key: of whoever is to have signed it.
+        file: what it is to be about; None looks at the signature alone.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    with envelope.open("rb") as handle:
+        data = handle.read(MOST_BYTES + 1)
+    try:
+        statement = _statement(data, key)
+    except SigningError as error:
+        return Verified(statement=None, found=(_finding(error, envelope),))
+    try:
+        if file is not None:
+            _check_file(statement, file)
+    except SigningError as error:
+        return Verified(statement=statement, found=(_finding(error, file or envelope),))
+    return Verified(statement=statement, found=())
+
+
+def _statement(data: bytes, key: PublicKey) -> Statement:
+    envelope = read_envelope(data)
+    if envelope.payload_type != PAYLOAD_TYPE:
+        raise SigningError("TCC852", f"payloadType: expected {PAYLOAD_TYPE}")
+    check_signature(envelope, key)
+    return read_statement(envelope.payload)
+
+
+def _check_file(statement: Statement, file: Path) -> None:
+    there = digests_of_file(file)
+    for name in ("sha256", "blake3"):
+        expected, found = getattr(statement.digests, name), getattr(there, name)
+        if expected != found:
+            raise SigningError("TCC856", f"{name}: expected {expected[:80]}, found {found}")
+
+
+def _finding(error: SigningError, file: Path) -> Found:
+    return Found(code=error.code, message=error.what, place=Place(file=str(file)))

@@ -1,51 +1,278 @@
-"""Which calls are answers to one question: they differ in nothing but their observed values.
+"""Answers to calls with observed values: which a plan continues, and what strict tools keep.
 
-A tool with observed parameters is asked with its other values, and the world answers with one value
-for each observed parameter.  The calls that stand for these answers are a group.
-Specification: docs/spec/core.md, sections 2 and 5.  Cost: linear in the calls of such tools.
+A caller of a tool with observed parameters does not choose its answer. Three questions follow:
+after which calls some answer has no continuation (`unanswered`), which calls have more successor
+states than a session may hold (`many_answers`), and what remains of a language where every answer
+of a strict tool needs a continuation (`keep_strict`).
+Specification: docs/spec/core.md, section 5; docs/spec/session.md, section 6.
+Cost: linear in the table; for each distinct row of letters linear in the calls with answers.
 """
 
 from __future__ import annotations
 
-from tcc_certs.core.model import Call, Core, Tool
-from tcc_certs.limits import MAX_CALLS
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from tcc_certs.core.model import Core
+from tcc_compiler.automata.letters import Letters, answers_of, possible_answers
+from tcc_compiler.automata.machine import Edges, Machine, trim
+from tcc_compiler.automata.minimise import minimise
+from tcc_compiler.automata.table import Table
+from tcc_compiler.frozen import frozen
+from tcc_compiler.resources import Guard, Refused
+
+_MOST_CALLS = 12
 
 
-def is_observed(tool: Tool) -> bool:
-    """Whether the world chooses some value of a call of `tool`."""
-    return any(parameter.observed for parameter in tool.parameters)
+@frozen
+class Unanswered:
+    """A state, and a question that it allows although some answer has no continuation.
+
+    Attributes:
+        way: calls that lead there from the start; no other way has fewer.
+        answered: the calls of the question with a continuation, at least one.
+        missing: those without; calls are indices into the calls of the core.
+        others: how many more answers there are that no call of the core stands for.
+    """
+
+    way: tuple[int, ...]
+    answered: tuple[int, ...]
+    missing: tuple[int, ...]
+    others: int
 
 
-def possible_answers(tool: Tool) -> int:
-    """How many answers a call of `tool` may get; past MAX_CALLS only that there are too many."""
-    found = 1
-    for parameter in tool.parameters:
-        if parameter.observed and found <= MAX_CALLS:
-            found *= len(parameter.values)
-    return found
-
-
-def question(tool: Tool, call: Call) -> tuple[int, ...]:
-    """The values of `call` that are not observed."""
-    pairs = zip(tool.parameters, call.values, strict=True)
-    return tuple([value for parameter, value in pairs if not parameter.observed])
-
-
-def answers_of(core: Core, *, strict: bool) -> dict[int, list[list[int]]]:
-    """For each tool with observed parameters its groups of calls, by first calls; calls increase.
+def unanswered(
+    core: Core, letters: Letters, table: Table, *, strict: bool = False
+) -> Iterator[Unanswered]:
+    """Every such state and question of a deterministic table.
 
     Args:
-        strict: True leaves out the tools that are not strict.
+        strict: True selects strict tools alone.
     """
-    asked = {
-        at
-        for at, tool in enumerate(core.tools)
-        if is_observed(tool) and (tool.strict or not strict)
-    }
-    groups: dict[int, dict[tuple[int, ...], list[int]]] = {}
-    if asked:
-        for number, call in enumerate(core.calls):
-            if call.tool in asked:
-                key = question(core.tools[call.tool], call)
-                groups.setdefault(call.tool, {}).setdefault(key, []).append(number)
-    return {tool: list(found.values()) for tool, found in groups.items()}
+    asked = [
+        (calls, possible_answers(core.tools[tool]) - len(calls))
+        for tool, groups in answers_of(core, strict=strict).items()
+        for calls in groups
+    ]
+    if not asked:
+        return
+    known: dict[tuple[int, ...], list[Unanswered]] = {}
+    for q, trace in ways(table):
+        row = tuple([letter for letter, _ in table.row(q)])
+        if row not in known:
+            known[row] = list(_open_questions(asked, letters, frozenset(row)))
+        if known[row]:
+            way = calls_on(letters, trace, q)
+            for at in known[row]:
+                yield Unanswered(
+                    way=way, answered=at.answered, missing=at.missing, others=at.others
+                )
+
+
+def unanswered_text(core: Core, item: Unanswered) -> str:
+    """A message: the way, an answer with a continuation, and one without."""
+    shown = " ".join([core.calls[call].text for call in item.way[:_MOST_CALLS]])
+    rest = len(item.way) - _MOST_CALLS
+    more = f" (and {rest} more calls)" if rest > 0 else ""
+    lead = f"after `{shown}`{more}" if item.way else "at the start"
+    missing = f"`{core.calls[item.missing[0]].text}`" if item.missing else "another answer"
+    return f"{lead}, `{core.calls[item.answered[0]].text}` leads on and {missing} does not"
+
+
+def _open_questions(
+    asked: Sequence[tuple[Sequence[int], int]], letters: Letters, row: frozenset[int]
+) -> Iterator[Unanswered]:
+    for calls, others in asked:
+        answered = tuple([call for call in calls if letters.letter[call] in row])
+        missing = tuple([call for call in calls if letters.letter[call] not in row])
+        if answered and (missing or others):
+            yield Unanswered(way=(), answered=answered, missing=missing, others=others)
+
+
+# For each state but the start the letter and the state before it on a shortest way.
+_Trace = dict[int, tuple[int, int]]
+
+
+def ways(table: Table) -> Iterator[tuple[int, _Trace]]:
+    """The states by the fewest calls to them, each with the trace of the ways so far."""
+    trace: _Trace = {}
+    todo = [table.start]
+    for q in todo:
+        yield q, trace
+        for letter, target in table.row(q):
+            if target not in trace:
+                trace[target] = (letter, q)
+                todo.append(target)
+
+
+def calls_on(letters: Letters, trace: _Trace, q: int) -> tuple[int, ...]:
+    """The first call of each letter on the way to `q`."""
+    way = []
+    while q in trace:
+        letter, q = trace[q]
+        way.append(letters.calls[letter][0])
+    return tuple(reversed(way))
+
+
+# While the outcome of a call is unknown, a session holds the state before it, the target of each
+# answer, and nowhere for answers without a continuation: at most 64 states (R301). Beyond that no
+# gate permits the call. The diagnostic is a warning: a run may plan such a call, an execution may
+# not make it.
+
+MOST_PLACES: Final = 64
+_MOST_STEPS: Final = 1 << 22
+
+
+@frozen
+class ManyAnswers:
+    """A call that no gate permits after `way`.
+
+    Attributes:
+        tool: its index.
+        call: one of the calls that are its answers.
+        way: calls that lead there from the start; no other way has fewer.
+        places: how many states a session would have while its outcome is unknown.
+    """
+
+    tool: int
+    call: int
+    way: tuple[int, ...]
+    places: int
+
+
+def many_answers(core: Core, letters: Letters, table: Table) -> Iterator[ManyAnswers]:
+    """The first such call of each tool, on a shortest way; of a deterministic table."""
+    asked = [
+        (tool, calls, possible_answers(core.tools[tool]) - len(calls))
+        for tool, groups in answers_of(core, strict=False).items()
+        for calls in groups
+        if len(calls) >= MOST_PLACES - 1
+    ]
+    if not asked or table.nondeterministic:
+        return
+    left, found = _MOST_STEPS, set[int]()
+    for q, trace in ways(table):
+        left -= 1
+        if table.degree_of(q) < MOST_PLACES - 1:
+            continue
+        row = dict(table.row(q))
+        for tool, calls, others in asked:
+            left -= len(calls)
+            if tool in found or left < 0:
+                continue
+            places = _places(q, row, [letters.letter[call] for call in calls], others)
+            if places > MOST_PLACES:
+                found.add(tool)
+                way = calls_on(letters, trace, q)
+                yield ManyAnswers(tool=tool, call=calls[0], way=way, places=places)
+        if left < 0:
+            return
+
+
+def _places(q: int, row: dict[int, int], asked: Sequence[int], others: int) -> int:
+    """How many states a session has after the call with an unknown outcome; 0 without the call."""
+    targets = [row[letter] for letter in asked if letter in row]
+    nowhere = others > 0 or len(targets) < len(asked)
+    return len({q, *targets}) + nowhere if targets else 0
+
+
+# Strict tools: the largest sublanguage in which every call of a strict tool has all its siblings
+# wherever it may be made, the calls that differ from it in observed values alone. One pass over the
+# states, targets first: an edge of such a call stays where the edges of all its siblings do, and a
+# state stays where it accepts or has an edge left.
+# Source: Ramadge and Wonham, Supervisory control of a class of discrete event processes, 1987: the
+# supremal controllable sublanguage; without cycles one pass reaches its fixpoint.
+
+_NEVER = 1 << 31
+
+
+@frozen
+class Siblings:
+    """The letters of strict tools in groups: those of one group stay or go together.
+
+    Attributes:
+        group: [letters], the group of each, -1 where its calls are of no strict tool.
+        size: [groups], how many letters each has; unreachably many where an answer has no call.
+    """
+
+    group: Sequence[int]
+    size: Sequence[int]
+
+
+def siblings_of(core: Core, letters: Letters) -> Siblings:
+    """The groups of letters; the partition into letters keeps siblings together."""
+    group = [-1] * len(letters.calls)
+    size: list[int] = []
+    for tool, groups in answers_of(core, strict=True).items():
+        whole = possible_answers(core.tools[tool])
+        for calls in groups:
+            found = {letters.letter[call] for call in calls}
+            if group[min(found)] < 0:
+                for letter in found:
+                    group[letter] = len(size)
+                size.append(len(found) if len(calls) == whole else _NEVER)
+    return Siblings(group=group, size=size)
+
+
+def keep_strict(core: Core, letters: Letters, table: Table, guard: Guard) -> Machine | Table:
+    """The smallest table of the largest such sublanguage; `table` itself where it is one.
+
+    Args:
+        table: deterministic.
+
+    Raises:
+        Refused: TCC414 nothing is left; TCC403, TCC404 from the guard.
+    """
+    first = next((tool for tool in core.tools if tool.strict), None)
+    if first is None:
+        return table
+    guard.enter("`strict`", f"tool {first.name}")
+    siblings = siblings_of(core, letters)
+    if not siblings.size or _all_answered(table, siblings):
+        return table
+    trimmed = trim(_cut(table, siblings, guard))
+    if trimmed is None:
+        raise _nothing_left(core, letters, table)
+    return minimise(trimmed, guard)
+
+
+def _all_answered(table: Table, siblings: Siblings) -> bool:
+    """Whether in every state each group is there with all its letters, or not at all."""
+    group = np.array(siblings.group, dtype=np.int64).take(table.letter)
+    some = np.flatnonzero(group >= 0)
+    row = np.repeat(np.arange(table.states), table.degree).take(some)
+    keys, there = np.unique(row * len(siblings.size) + group.take(some), return_counts=True)
+    expected = np.array(siblings.size, dtype=np.int64).take(keys % len(siblings.size))
+    return bool(np.array_equal(there, expected))
+
+
+def _cut(table: Table, siblings: Siblings, guard: Guard) -> Machine:
+    """The states of `table` with the edges that stay."""
+    accept = table.accept.tolist()
+    group, size = siblings.group, siblings.size
+    stays: list[bool] = []
+    edges: list[Edges] = []
+    for q, accepting in enumerate(accept):
+        row = [(letter, target) for letter, target in table.row(q) if stays[target]]
+        there = Counter([group[letter] for letter, _ in row])
+        kept = tuple([e for e in row if group[e[0]] < 0 or there[group[e[0]]] == size[group[e[0]]]])
+        edges.append(kept)
+        stays.append(accepting or bool(kept))
+        guard.tick(1 + len(row))
+    return Machine(start=table.start, accept=accept, edges=edges)
+
+
+def _nothing_left(core: Core, letters: Letters, table: Table) -> Refused:
+    """The refusal, with the nearest state in which an answer has no continuation."""
+    nearest = next(unanswered(core, letters, table, strict=True))
+    tool = core.tools[core.calls[nearest.answered[0]].tool]
+    return Refused(
+        "TCC414",
+        "there is no plan that goes on after every answer of a strict tool: "
+        f"{unanswered_text(core, nearest)}",
+        hint="say what follows each answer, or take `strict` away",
+        place=f"tool {tool.name}",
+    )

@@ -1,20 +1,38 @@
 """Letters: the coarsest classes of calls that no statement of the core distinguishes.
 
-The automata are over letters; calls return when the artifact is written.  Two calls have the same
-letter if they belong to the same patterns (of those that are used) and the same `uses` limits, have
-the same signature, and have equal amounts of each sum that a limit bounds.  Of a strict tool, they
-have to have the same letters among their answers, too: what is kept of one is then kept of both.
-Cost: linear in the calls and in the members of the patterns.
+Automata read letters; calls return when the artifact is written. Two calls have the same letter if
+they belong to the same patterns (of those in use) and the same `uses` limits, have the same
+signature, and add equal amounts to each sum that a limit bounds. Calls of a strict tool also need
+answers of the same letters: then both stay or both go.
+Specification: docs/spec/core.md, sections 2, 4 and 5.
+Cost: linear in the calls, the expressions and the members of the patterns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 
-from tcc_certs.core.expressions import walk
-from tcc_certs.core.model import CallSet, Core, ForbidNext, Limit, OneCall, members
-from tcc_compiler.automata.amounts import call_amounts
-from tcc_compiler.automata.answers import answers_of, possible_answers
+from tcc_certs.core.expressions import parts, walk
+from tcc_certs.core.model import (
+    Alt,
+    Both,
+    Call,
+    CallSet,
+    Core,
+    Diff,
+    Expr,
+    ForbidNext,
+    Limit,
+    OneCall,
+    Parameter,
+    Repeat,
+    Seq,
+    Tool,
+    members,
+)
+from tcc_certs.formats.decimals import nano_of
+from tcc_certs.limits import MAX_CALLS
 from tcc_compiler.frozen import frozen
 
 
@@ -126,3 +144,159 @@ def letter_amounts(core: Core, letters: Letters, limit: Limit) -> list[int]:
         counted = letters.of(limit.calls)
         return [1 if letter in counted else 0 for letter in range(len(letters.calls))]
     return call_amounts(core, limit, [group[0] for group in letters.calls])
+
+
+# Amounts that calls add to the sum of a limit, in the limit's unit.
+
+
+def call_amounts(core: Core, limit: Limit, chosen: Iterable[int]) -> list[int]:
+    """What each of the `chosen` calls adds to the sum of `limit`; 1 for depth and uses."""
+    calls = [core.calls[index] for index in chosen]
+    match limit.kind:
+        case "price":
+            return [call.price for call in calls]
+        case "latency":
+            return [call.latency for call in calls]
+        case "epsilon":
+            return [call.epsilon for call in calls]
+        case "cost":
+            return [call.cost_high for call in calls]
+        case "sum" if limit.parameter is not None:
+            tool, place = limit.parameter
+            values = value_amounts(core.tools[tool].parameters[place]) or []
+            return [values[call.values[place]] if call.tool == tool else 0 for call in calls]
+        case _:
+            return [1] * len(calls)
+
+
+def value_amounts(parameter: Parameter) -> list[int] | None:
+    """The number that each value of a parameter is, in nano-units; absent is 0.
+
+    Returns:
+        None where some value is no number, is below 0, or has more than nine decimal places: then
+        nothing is added up.
+    """
+    amounts = [0 if text == "" else nano_of(text) for text in parameter.values]
+    known = [amount for amount in amounts if amount is not None]
+    return known if len(known) == len(amounts) else None
+
+
+# Answer groups. A tool with observed parameters is called with its other values, and the world
+# answers with one value for each observed parameter. The calls that stand for the answers to one
+# question form a group.
+
+
+def is_observed(tool: Tool) -> bool:
+    """Whether the world chooses some value of a call of `tool`."""
+    return any(parameter.observed for parameter in tool.parameters)
+
+
+def possible_answers(tool: Tool) -> int:
+    """How many answers a call of `tool` may get; past MAX_CALLS only that there are too many."""
+    found = 1
+    for parameter in tool.parameters:
+        if parameter.observed and found <= MAX_CALLS:
+            found *= len(parameter.values)
+    return found
+
+
+def unobserved_values(tool: Tool, call: Call) -> tuple[int, ...]:
+    """The values of `call` that are not observed."""
+    pairs = zip(tool.parameters, call.values, strict=True)
+    return tuple([value for parameter, value in pairs if not parameter.observed])
+
+
+def answers_of(core: Core, *, strict: bool) -> dict[int, list[list[int]]]:
+    """For each tool with observed parameters its groups of calls, by first calls; calls increase.
+
+    Args:
+        strict: True leaves out the tools that are not strict.
+    """
+    asked = {
+        at
+        for at, tool in enumerate(core.tools)
+        if is_observed(tool) and (tool.strict or not strict)
+    }
+    groups: dict[int, dict[tuple[int, ...], list[int]]] = {}
+    if asked:
+        for number, call in enumerate(core.calls):
+            if call.tool in asked:
+                key = unobserved_values(core.tools[call.tool], call)
+                groups.setdefault(call.tool, {}).setdefault(key, []).append(number)
+    return {tool: list(found.values()) for tool, found in groups.items()}
+
+
+# Joint patterns: alternatives that are single calls, `a | b | c`, become one call of one pattern.
+# Words and derivations stay the same, and calls that are always named as alternatives of each other
+# share a letter: three hundred tools may have a dozen letters.
+
+
+def join_calls(core: Core) -> Core:
+    """`core` with joint patterns; they follow its own patterns, which keep their numbers."""
+    sets = _Sets(core.patterns)
+    rules = {name: _join(expr, sets) for name, expr in core.rules.items()}
+    plan = _join(core.plan, sets)
+    return replace(core, patterns=tuple(sets.number), rules=rules, plan=plan)
+
+
+class _Sets:
+    """Call sets by number."""
+
+    def __init__(self, patterns: Sequence[CallSet]) -> None:
+        self.number = {pattern: at for at, pattern in enumerate(patterns)}
+        self._patterns = list(patterns)
+
+    def join(self, patterns: Sequence[int]) -> int:
+        """The number of the union."""
+        pairs = sorted(pair for pattern in patterns for pair in self._patterns[pattern])
+        joint: list[tuple[int, int]] = []
+        for low, high in pairs:
+            if joint and low <= joint[-1][1]:
+                joint[-1] = (joint[-1][0], max(high, joint[-1][1]))
+            else:
+                joint.append((low, high))
+        union = tuple(joint)
+        if union not in self.number:
+            self.number[union] = len(self._patterns)
+            self._patterns.append(union)
+        return self.number[union]
+
+
+def _join(expr: Expr, sets: _Sets) -> Expr:
+    """`expr`, its parts first, with a stack of our own."""
+    done: list[Expr] = []
+    todo: list[tuple[Expr, bool]] = [(expr, False)]
+    while todo:
+        item, ready = todo.pop()
+        inner = parts(item)
+        if inner and not ready:
+            todo.append((item, True))
+            todo.extend((part, False) for part in reversed(inner))
+            continue
+        first = len(done) - len(inner)
+        done[first:] = [_with_parts(item, tuple(done[first:]), sets)]
+    return done[0]
+
+
+def _with_parts(expr: Expr, inner: tuple[Expr, ...], sets: _Sets) -> Expr:
+    match expr:
+        case Alt():
+            return _joined(inner, sets)
+        case Seq() | Both():
+            return replace(expr, items=inner)
+        case Diff():
+            return replace(expr, base=inner[0], minus=inner[1:])
+        case Repeat():
+            return replace(expr, body=inner[0])
+        case _:
+            return expr
+
+
+def _joined(items: tuple[Expr, ...], sets: _Sets) -> Expr:
+    """The alternatives, with one call in place of all single calls."""
+    calls = [item.pattern for item in items if isinstance(item, OneCall)]
+    if len(calls) < 2:
+        return Alt(items)
+    others = tuple(item for item in items if not isinstance(item, OneCall))
+    joint = OneCall(sets.join(calls))
+    return Alt((joint, *others)) if others else joint

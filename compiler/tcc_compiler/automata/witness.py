@@ -9,10 +9,9 @@ from collections.abc import Sequence
 
 from tcc_certs.core.model import Call, Core, OneCall, Repeat
 from tcc_certs.formats.names import written
-from tcc_compiler.automata.amounts import value_amounts
-from tcc_compiler.automata.letters import Letters
+from tcc_compiler.automata.letters import Letters, value_amounts
 from tcc_compiler.automata.machine import Machine, components
-from tcc_compiler.resources.refusal import Refused
+from tcc_compiler.resources import Refused
 
 _MOST_CALLS = 12
 

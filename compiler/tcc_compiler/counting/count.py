@@ -1,26 +1,24 @@
-"""The number of plans and the race count of every state: suffix counts, exact, of any size.
+"""Suffix counts and bounds of every state: plans, race counts, least cost and best residual to go.
 
-The paper's SuffixCountDP.  Specification: docs/spec/artifact.md, C3 and C4; the weights,
-docs/spec/race.md, section 3.
-Cost: one logarithm and one exponential for each distinct cost; then that of
-:mod:`tcc_compiler.counting.sums`.
+The paper's SuffixCountDP, exact and of any size. Specification: docs/spec/artifact.md, C3 to C5;
+the weights, docs/spec/race.md, section 3.
+Cost: one logarithm and one exponential for each distinct cost; the weighted sums of
+:mod:`tcc_compiler.counting.sums`; one pass over the edges for each bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from tcc_certs.core.model import Core
 from tcc_certs.race.weights import Beta, call_residual, call_weight, fraction_bits
 from tcc_compiler.automata.letters import Letters
-from tcc_compiler.automata.table import Table
-from tcc_compiler.counting.digits import Limbs
-from tcc_compiler.counting.sums import integer, rounded_sums, weighted_sums
+from tcc_compiler.automata.table import Ints, Table, best_to_go, exact_array
+from tcc_compiler.counting.sums import Limbs, integer, rounded_sums, weighted_sums
 from tcc_compiler.frozen import frozen
-from tcc_compiler.resources.guard import Guard
-from tcc_compiler.resources.refusal import Refused
+from tcc_compiler.resources import Guard, Refused
 
 
 @frozen
@@ -39,7 +37,7 @@ class Weights:
 
 
 @frozen(eq=False)
-class Counts:
+class SuffixCounts:
     """Per state: the number of plans N, the race count m.
 
     Attributes:
@@ -82,7 +80,7 @@ def used_calls(table: Table, letters: Letters) -> list[int]:
 
 def count(
     table: Table, letters: Letters, weights: Weights, guard: Guard, round_bits: int | None
-) -> Counts:
+) -> SuffixCounts:
     """Number of plans and race count of every state; `table` is ranked.
 
     Args:
@@ -100,7 +98,7 @@ def count(
         race = weighted_sums(table, totals, bits, guard)
     else:
         rounded = rounded_sums(table, totals, bits, round_bits, guard)
-    return Counts(
+    return SuffixCounts(
         plans=plans,
         race=race,
         rounded=rounded,
@@ -109,7 +107,7 @@ def count(
     )
 
 
-def check_bits(counts: Counts, limit: int | None) -> None:
+def check_bits(counts: SuffixCounts, limit: int | None) -> None:
     """Refuse a number of plans of more than `limit` bits.
 
     Raises:
@@ -121,4 +119,62 @@ def check_bits(counts: Counts, limit: int | None) -> None:
             "TCC407",
             f"the number of plans takes {bits} bits, more than {limit}",
             hint="raise --count-bits, or add a limit",
+        )
+
+
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
+
+@frozen(eq=False)
+class Bounds:
+    """Per state: h in nano-units and g in Q31.32; `cost_max` is the greatest cost_high."""
+
+    cost_to_go: Ints
+    residual_to_go: Ints
+    cost_max: int
+
+
+def bound(core: Core, table: Table, letters: Letters, weights: Weights, guard: Guard) -> Bounds:
+    """The bounds of every state.
+
+    Raises:
+        Refused: TCC405 where a bound leaves 64 bits.
+    """
+    low, best = [0] * len(letters.calls), [0] * len(letters.calls)
+    for letter, group in enumerate(letters.calls):
+        if group[0] in weights.weight:
+            low[letter] = min(core.calls[call].cost_low for call in group)
+            best[letter] = max(weights.residual[call] for call in group)
+    steps = len(table.levels)
+    cost = best_to_go(table, exact_array(low, steps)[table.letter], np.minimum, guard)
+    residual = best_to_go(table, exact_array(best, steps)[table.letter], np.maximum, guard)
+    # The error names the tool of the call with the largest amount of that kind.
+    costs = {call: core.calls[call].cost_low for call in weights.weight}
+    _check_range("the least cost to go", (cost.min(), cost.max()), _tool(core, costs))
+    place = _tool(core, weights.residual)
+    _check_range("the best residual to go", (residual.min(), residual.max()), place)
+    _check_range("the residual of a call", weights.residual.values(), place)
+    return Bounds(
+        cost_to_go=cost.astype(np.int64),
+        residual_to_go=residual.astype(np.int64),
+        cost_max=max((core.calls[call].cost_high for call in weights.weight), default=0),
+    )
+
+
+def _tool(core: Core, amounts: Mapping[int, int]) -> str | None:
+    """The place of the tool with the call of the largest amount."""
+    if not amounts:
+        return None
+    worst = max(sorted(amounts), key=lambda call: abs(amounts[call]))
+    return f"tool {core.tools[core.calls[worst].tool].name}"
+
+
+def _check_range(what: str, values: Iterable[int], place: str | None) -> None:
+    worst = max(map(int, values), key=abs, default=0)
+    if not _LEAST <= worst <= _MOST:
+        raise Refused(
+            "TCC405",
+            f"{what} leaves 64 bits: {worst}",
+            hint="make the costs or --beta smaller",
+            place=place,
         )

@@ -1,24 +1,277 @@
 """Weighted sums over all words from each state, exact integers of any size.
 
-The value of a state is 1 where it accepts, and for each edge its letter's weight times the value of
-its target, all over 2^F, read off at the scale 2^(F d) for a state of rank d.  They
-are computed a level at a time in digits (:mod:`tcc_compiler.counting.digits`); where a weight is
-too large for digits, or values are rounded, edge by edge with Python's integers.
+The value of a state is 1 where it accepts, plus for each edge the letter's weight times the value
+of the target, all over 2^F; for a state of rank d it is read at the scale 2^(F d), where it is an
+integer. Values are computed a level at a time in digits held in 64 bits; where a weight is too
+large for digits, or values are rounded, edge by edge with Python's integers.
 Specification: docs/spec/artifact.md, C3 and C4.
-Cost: a multiplication for each edge and digit; or a product of long integers for each edge.
+Cost: a multiplication and an addition for each edge and digit; or a product of long integers for
+each edge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tcc_compiler.automata.table import Table
-from tcc_compiler.counting.digits import Limbs, digit_bits, level_sums
-from tcc_compiler.resources.guard import Guard
-from tcc_compiler.resources.refusal import Refused
+from tcc_compiler.automata.table import Ints, Table, summed
+from tcc_compiler.resources import Guard, Refused
+
+# Digits. A value is a column of digits, the highest on top, so that one look-up, one multiplication
+# and one cumulative sum serve the edges of a level and all their digits. Digits are redundant: a
+# digit may exceed its base as long as no sum leaves 63 bits, and its carry moves once for each
+# level, or later where that is safe. Finally all carries are made.
+
+# [width, states], least first.
+Limbs: TypeAlias = NDArray[np.uint64]
+Words: TypeAlias = NDArray[np.uint64]
+
+# Digits of so many bits let a dozen levels of small weights pass before one is carried.
+_SHORT = 44
+# So many numbers are processed at a time.
+_PORTION = 1 << 20
+
+
+def level_sums(
+    table: Table,
+    weights: Sequence[int],
+    bits: int,
+    fraction_bits: int,
+    guard: Guard,
+    check_room: Callable[[int], None],
+    most_rows: int,
+) -> Limbs:
+    """[limbs, states], the value of every state at the scale 2^(F rank); the width is minimal.
+
+    Args:
+        table: ranked.
+        weights: [letters], at least 0.
+        bits: those of a digit, as :func:`digit_bits` has them, or fewer; at least 20.
+        check_room: called with the bits in use after each level; refuses those of `most_rows` rows.
+    """
+    if not fraction_bits and all(_adjacent(table)):
+        bits = min(bits, _SHORT)
+    digits = _Digits(table, weights, bits, fraction_bits, most_rows)
+    rows = 0
+    for rank, (states, edges) in enumerate(table.bands(), 1):
+        guard.tick(edges.stop - edges.start)
+        digits.add_level(rank, states, edges)
+        if digits.rows > rows:
+            rows = digits.rows
+            check_room(rows * bits * table.states)
+    return digits.limbs()
+
+
+def digit_bits(table: Table, weights: Sequence[int]) -> int:
+    """How many bits a digit may have; 0 or less where the weights are too large for digits."""
+    return 61 - max(_level_totals(table, weights)).bit_length()
+
+
+def _level_totals(table: Table, weights: Sequence[int]) -> list[int]:
+    """[levels], a bound on the weights of a state's edges together; 0 for the first level."""
+    degrees = np.maximum.reduceat(table.degree, table.levels[:-1]).tolist()
+    heaviest = sorted(weights, reverse=True)
+    if table.nondeterministic:
+        return [degree * heaviest[0] for degree in degrees]
+    # Every letter stands on one edge of a state at most.
+    most = list(accumulate(heaviest, initial=0))
+    return [most[degree] for degree in degrees]
+
+
+class _Digits:
+    """The digits of all states; levels are set from the lowest up.
+
+    Attributes:
+        held: [rows, states]; row `unit` counts units, each other 2^bits of the row below.
+        top, bottom: the rows in use, the lowest excluded.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        weights: Sequence[int],
+        bits: int,
+        fraction_bits: int,
+        most_rows: int,
+    ) -> None:
+        self._table, self._bits, self._fraction = table, bits, fraction_bits
+        alike = min(weights) == max(weights) == 1
+        self._weights = None if alike else np.array(weights, dtype=np.int64)
+        self._whole, self._part = divmod(fraction_bits, bits)
+        # After so many passes no digit is more than twice what its place holds, and one.
+        self._passes = max(1, -(-63 // bits) - 1)
+        most = _level_totals(table, weights)
+        waits = [False] * len(most)
+        if not fraction_bits:
+            waits = _waiting(_adjacent(table), most, (2 << bits) + 1)
+        spare = self._whole + self._passes + 2
+        above = min(_bits_above(most, fraction_bits) // bits + 1, most_rows) + spare
+        below = min(-(-fraction_bits * len(most) // bits), most_rows + self._whole) + 2
+        self._unit, self.top, self.bottom = above, above - self._whole, above + 1
+        # Rows that nothing is written to take no memory.
+        self.held = np.zeros((above + 1 + below, table.states), dtype=np.int64)
+        self.held[above] = table.accept
+        accepts = np.logical_or.reduceat(table.accept, table.levels[:-1]).tolist()
+        self._ways = list(zip(waits, accepts, strict=True))
+        # Where the edges of a state begin among those of its level.
+        bottoms = table.edge_start.take(table.levels[:-1])
+        self._first = table.edge_start[:-1] - np.repeat(bottoms, np.diff(table.levels))
+
+    @property
+    def rows(self) -> int:
+        """How many rows are in use."""
+        return self.bottom - self.top
+
+    def add_level(self, rank: int, states: slice, edges: slice) -> None:
+        """Set the digits of the states of a level, a portion at a time."""
+        waits, accepts = self._ways[rank]
+        top, first = self.top, self._first[states]
+        if waits and not accepts:
+            rows = slice(top, self.bottom)
+            summed(self._products(rows, edges), first, self.held[rows, states])
+            return
+        count = edges.stop - edges.start
+        parts = min(count * self.rows // _PORTION, len(first) - 1) + 1
+        marks = [len(first) * part // parts for part in range(parts)]
+        ends = [*first.take(marks).tolist(), count]
+        places = zip(pairwise([*marks, len(first)]), pairwise(ends), strict=True)
+        for (low, high), (begin, end) in places:
+            some = slice(states.start + low, states.start + high)
+            values = self._products(
+                slice(top, self.bottom), slice(edges.start + begin, edges.start + end)
+            )
+            self._add(some, top, values, first[low:high] - begin, accepts, waits)
+        # A value of rank d has F * d bits below units, and not one more.
+        self.bottom = self._unit + 1 - (-self._fraction * rank // self._bits)
+
+    def _products(self, rows: slice, edges: slice) -> Ints:
+        """[rows, edges], the digits of the targets times the weights."""
+        values = self.held[rows].take(self._table.target[edges], axis=1, mode="clip")
+        if self._weights is not None:
+            values *= self._weights.take(self._table.letter[edges])
+        return values
+
+    def _add(
+        self, states: slice, top: int, values: Ints, first: Ints, accepts: bool, waits: bool
+    ) -> None:
+        """Set the digits of some states of a level; the rows below it begin at `top`."""
+        passes = self._passes
+        # Above are rows that carries may need.
+        sums = np.zeros((passes + len(values), len(first)), dtype=np.int64)
+        summed(values, first, sums[passes:])
+        if accepts:
+            # Until it is set a value is that of acceptance; here it comes before sums go over 2^F.
+            accepting = self.held[self._unit, states] << self._part
+            sums[passes + self._unit - self._whole - top] += accepting
+        if waits:
+            self.held[top : self.bottom, states] = sums[passes:]
+            return
+        for _ in range(passes):
+            carry = sums >> self._bits
+            sums &= (1 << self._bits) - 1
+            sums[:-1] += carry[1:]
+        self._set(states, top, sums)
+
+    def _set(self, states: slice, top: int, sums: Ints) -> None:
+        """Set digits to `sums` over 2^F; the rows of `sums` begin above `top`."""
+        first = top - self._passes + self._whole
+        while first < top and not sums[0].any():
+            sums = sums[1:]
+            first += 1
+        self.top = min(self.top, first)
+        held, last, part = self.held, first + len(sums), self._part
+        held[first:last, states] = sums >> part
+        if part:
+            low = (sums & ((1 << part) - 1)) << (self._bits - part)
+            held[first + 1 : last + 1, states] += low
+
+    def limbs(self) -> Limbs:
+        """The values at their scales."""
+        self._carry()
+        table, bits = self._table, self._bits
+        held = self.held.view(np.uint64)
+        size = ((self.bottom - self.top) * bits >> 6) + 1
+        if self._fraction:
+            limbs = np.zeros((size, table.states), dtype=np.uint64)
+            for rank, (first, last) in enumerate(pairwise(table.levels.tolist())):
+                # The lowest bits are below the units of this rank.
+                below = (self.bottom - 1 - self._unit) * bits - self._fraction * rank
+                width = min(size, ((self.bottom - self.top) * bits - below + 63) // 64)
+                place, shift = np.divmod(np.arange(width) * 64 + below, bits)
+                row = self.bottom - 1 - place
+                limbs[:width, first:last] = _joined(held[:, first:last], row, shift, bits)
+        else:
+            place, shift = np.divmod(np.arange(size) * 64, bits)
+            limbs = _joined(held, self.bottom - 1 - place, shift, bits)
+        while size > 1 and not limbs[size - 1].any():
+            size -= 1
+        return limbs[:size]
+
+    def _carry(self) -> None:
+        """Bring every digit below 2^bits; the row above the top is zero, for :func:`_joined`."""
+        mask = (1 << self._bits) - 1
+        for row in range(self.bottom - 1, self.top - 1, -1):
+            carry = self.held[row] >> self._bits
+            if carry.any():
+                self.held[row] &= mask
+                self.held[row - 1] += carry
+        self.top -= bool(self.held[self.top - 1].any())
+
+
+def _adjacent(table: Table) -> list[bool]:
+    """[levels], whether all edges of a level lead to the level just below; False for the first."""
+    firsts = table.edge_start.take(table.levels[1:-1])
+    least = np.minimum.reduceat(table.target, firsts) if len(firsts) else firsts
+    return [False, *(least >= table.levels[:-2]).tolist()]
+
+
+def _waiting(adjacent: list[bool], totals: list[int], carried: int) -> list[bool]:
+    """[levels], whether carries can wait, because sums of the uncarried digits still fit.
+
+    Args:
+        totals: [levels], the greatest factor of a digit in a sum.
+        carried: the greatest digit after carrying.
+    """
+    limit = ((1 << 63) - 1) // max(*totals, 1) - 1
+    most = worst = 1
+    waits = [True]
+    for is_adjacent, total in zip(adjacent[1:], totals[1:], strict=True):
+        most = (most if is_adjacent else worst) * total + 1
+        waits.append(most <= limit)
+        if most > limit:
+            most = carried
+        worst = max(worst, most)
+    return waits
+
+
+def _bits_above(totals: list[int], fraction_bits: int) -> int:
+    """An upper bound of the bits of a value above units; rows that are never written are free."""
+    most = 1
+    for total in totals[1:]:
+        # At most 1 for acceptance, and so many times the greatest value below, over 2^F.
+        most = max(most, max(0, most + total.bit_length() - fraction_bits) + 1)
+    return most
+
+
+def _joined(digits: Words, row: Ints, shift: Ints, bits: int) -> Words:
+    """[words, states], 64 bits each from bit `shift` of `row` on, further rows on top of it."""
+    moved = shift.astype(np.uint64)[:, None]
+    joined: Words = digits[row] >> moved
+    held = bits - shift
+    while bool(np.any(held < 64)):
+        row = row - 1
+        # Where a word is complete its last row is one that has nothing.
+        moved = np.minimum(held, 63).astype(np.uint64)[:, None]
+        higher = digits[np.maximum(row, 0)] << moved
+        higher[held >= 64] = 0
+        joined |= higher
+        held = held + bits
+    return joined
+
 
 _MOST_BITS = 1 << 33
 _LEAST_DIGIT = 20

@@ -16,10 +16,9 @@ from tcc_compiler.editing.project import Project
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report
 from tcc_compiler.language.source import source_of
-from tcc_compiler.language.syntax.automaton import Parser, Unexpected
-from tcc_compiler.language.syntax.lexemes import Lexeme, lexeme
-from tcc_compiler.language.syntax.nesting import TooDeep
-from tcc_compiler.language.syntax.tokens import split
+from tcc_compiler.language.syntax.actions import TooDeep
+from tcc_compiler.language.syntax.parser import Parser, UnexpectedToken
+from tcc_compiler.language.syntax.tokens import Lexeme, lexeme, split
 from tcc_compiler.language.syntax.words import OPENERS, PUNCTUATION, TYPES, UNITS
 
 Sort: TypeAlias = Literal["word", "tool", "rule", "parameter", "value", "state"]
@@ -98,7 +97,7 @@ def _offers(tokens: Sequence[Lexeme], project: Project) -> Iterator[Offer]:
     try:
         for token in tokens:
             parser.feed(token)
-    except (Unexpected, TooDeep):
+    except (UnexpectedToken, TooDeep):
         return
     expected = parser.expected()
     if expected & {"NAME", "STRING", "NUMBER"} and tokens:

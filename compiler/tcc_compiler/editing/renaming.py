@@ -1,21 +1,23 @@
-"""A tool or a rule gets another name, in every file that has the old one; or it is said why not.
+"""Changes of texts: another name for a tool or a rule in every file, and a lint that is allowed.
 
-What comes out is read again, and has to have the same names in the same places but for the new
-one.  Cost: that of parsing the files twice.
+What a renaming gives is read again, and has to have the same names in the same places but for the
+new one; else it is said why not.  Cost: that of parsing the files twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tcc_certs.formats.names import MAX_NAME, RESERVED, is_identifier, written
 from tcc_certs.plain import hidden_in
-from tcc_compiler.editing.occurrences import Kind, Occurrence
-from tcc_compiler.editing.project import Project, changed
+from tcc_compiler.editing.project import Kind, Occurrence, Project, changed
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.diagnostics import quote
-from tcc_compiler.language.source import Source
+from tcc_compiler.language.diagnostics import Diagnostic, quote
+from tcc_compiler.language.source import Source, source_of
+from tcc_compiler.lint.allowances import Allowances
+from tcc_compiler.lint.finding import Edit
 
 
 class NotRenamed(Exception):
@@ -70,7 +72,7 @@ def _check_name(kind: Kind, name: str) -> None:
 def _check_project(project: Project, kind: Kind, old: str, name: str) -> None:
     file = project.sources[0].name
     if not project.whole:
-        raise NotRenamed(f"{file} has errors of syntax, or uses a file that is not there: mend it")
+        raise NotRenamed(f"{file} has syntax errors, or uses a file that is not there: correct it")
     for other in ("tool", "rule"):
         if (name,) in project.defined("tool" if other == "tool" else "rule") and name != old:
             raise NotRenamed(f"{file} has a {other} {quote(name)} already; choose another name")
@@ -145,3 +147,47 @@ def _told(found: Occurrence, kind: Kind, old: str, name: str) -> tuple[Kind, tup
     if (found.kind == kind or owned) and key[0] == old:
         key = (name, *key[1:])
     return found.kind, key, found.defines
+
+
+# ``# lint: allow CODE``, put beside the comment that stands there (docs/lint.md).
+
+_MARK = re.compile(r'"(?:[^"\\\n]++|\\[^\n])*+"?|#[^\n]*+')
+_ALLOWING = re.compile(
+    r"#\s*lint\s*:\s*allow[ \t]+[A-Za-z]+[0-9]+(?:[ \t]*,?[ \t]*[A-Za-z]+[0-9]+)*"
+)
+
+
+def allowance(source: Source, diagnostic: Diagnostic, known: Collection[str]) -> Edit | None:
+    """The edit after which a comment allows a lint of `source`; None where there is none.
+
+    Args:
+        known: the codes that may be allowed.
+    """
+    if diagnostic.code not in known:
+        return None
+    made = _edit(source, diagnostic)
+    text = source.text[: made.start] + made.text + source.text[made.end :]
+    after = Allowances((source_of(text, source.name),), _head(diagnostic, made), known)
+    return made if after.allows(diagnostic) else None
+
+
+def _head(diagnostic: Diagnostic, made: Edit) -> int:
+    """Where the first statement begins, as far as this comment is concerned."""
+    return -1 if diagnostic.span is not None else made.start + len(made.text)
+
+
+def _edit(source: Source, diagnostic: Diagnostic) -> Edit:
+    span, code = diagnostic.span, diagnostic.code
+    if span is None:
+        return Edit(start=0, end=0, text=f"# lint: allow {code}\n")
+    start = source.starts[span.end_line - 1]
+    line = source.line(span.end_line)
+    comment = next((m.start() for m in _MARK.finditer(line) if m[0].startswith("#")), None)
+    if comment is None:
+        end = start + len(line.rstrip())
+        return Edit(start=end, end=end, text=f"  # lint: allow {code}")
+    allowing = _ALLOWING.match(line, comment)
+    if allowing is not None:
+        end = start + allowing.end()
+        return Edit(start=end, end=end, text=f", {code}")
+    return Edit(start=start + comment, end=start + comment + 1, text=f"# lint: allow {code}")

@@ -16,8 +16,7 @@ from typing import Any
 
 from tcc_certs.plain import escaped, is_plain
 from tcc_compiler.frozen import frozen
-from tcc_compiler.imports.mcp_domains import Domain, quoted
-from tcc_compiler.imports.mcp_schema import domain_of
+from tcc_compiler.imports.mcp_schema import ArgumentDomain, domain_of, quoted
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, RESERVED
 
 MAX_CALLS = 1024
@@ -42,7 +41,7 @@ _HEADER = """\
 
 @frozen
 class Warned:
-    """What the skeleton does not hold.
+    """A part of a schema that the skeleton does not hold.
 
     Attributes:
         code: TCC612 or TCC613.
@@ -57,7 +56,7 @@ class Warned:
 
 @frozen
 class Skeleton:
-    """The text of a grammar, and what it does not hold of the schemas."""
+    """The text of a grammar, and the parts of the schemas that it does not hold."""
 
     text: str
     warnings: tuple[Warned, ...]
@@ -66,7 +65,7 @@ class Skeleton:
 @frozen
 class _Parameter:
     name: str
-    domain: Domain
+    domain: ArgumentDomain
     optional: bool
 
     @property
@@ -106,7 +105,7 @@ def skeleton_of(tools: Iterable[Mapping[str, Any]], name: str) -> Skeleton:
 
 
 def _tool(tool: Mapping[str, Any], warnings: list[Warned]) -> _Tool | None:
-    """A tool as it is read; None where it cannot be said, which is a warning."""
+    """A tool as it is read; None, with a warning, where the language cannot express it."""
     name, schema = str(tool["name"]), tool.get("inputSchema")
     reason = _no_name(name)
     if not isinstance(schema, Mapping) or "$ref" in schema:
@@ -164,7 +163,7 @@ def _around(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _bounded(tools: Sequence[_Tool]) -> list[_Tool]:
-    """The tools, with as many arguments open as their calls and all calls together ask for."""
+    """The tools, with so many arguments open that the numbers of calls are within the limits."""
     most = MAX_CALLS
     kept = [_narrowed(tool, most) for tool in tools]
     while sum(tool.calls for tool in kept) > MAX_ALL_CALLS and most > 1:

@@ -46,7 +46,7 @@ _HEX = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}"
 
 
 class _Other(Exception):
-    """The expression says something that the dialect does not."""
+    """Raised for an expression that the dialect cannot express."""
 
 
 @frozen(kw_only=False)
@@ -62,7 +62,7 @@ _Alternatives: TypeAlias = "list[list[_Piece]]"
 
 
 def dialect_of(pattern: str) -> str | None:
-    """The same pattern for whole values, in the dialect; None where it cannot be said there."""
+    """The same pattern for whole values, in the dialect; None where it has no counterpart."""
     if len(pattern) > MAX_PATTERN:
         return None
     try:

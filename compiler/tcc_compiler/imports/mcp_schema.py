@@ -1,9 +1,10 @@
-"""The schema of one argument of a tool as a domain of the grammar language.
+"""The JSON Schema of an argument as a domain of the language, and what the domain does not hold.
 
-What a grammar can list is listed: enum, const, boolean, integers between bounds that are close.
-Other texts and numbers are open, with their limits; the rest is JSON of any shape.  Nothing is made
-wider without a word: what a schema says and the domain does not is named as lost.
-Normative text: docs/spec/language.md, section 12.  Cost: linear in the schema.
+What a grammar can list is listed: enum, const, boolean, integers between close bounds. Other texts
+and numbers are open, with their limits; the rest is JSON of any shape. Whatever a schema says and
+its domain does not hold is reported as lost. A bound that a schema does not give beside its other
+one is 2^53 - 1 from zero.
+Specification: docs/spec/language.md, sections 3 and 12. Cost: linear in the schema.
 """
 
 from __future__ import annotations
@@ -11,26 +12,247 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from tcc_certs.errors import Rejected
+from tcc_certs.values.numbers import canonical_number
 from tcc_certs.values.text_source import MAX_STEPS, ensure_quick, read_tree, size_of
-from tcc_compiler.imports.mcp_domains import Domain, Losses, quoted, unheld
-from tcc_compiler.imports.mcp_listed import listed_domain
-from tcc_compiler.imports.mcp_numbers import integer_domain, number_domain, numbers_of
+from tcc_certs.values.text_syntax import MAX_PATTERN
+from tcc_compiler.frozen import frozen
 from tcc_compiler.imports.mcp_pattern import dialect_of
+
+_ANNOTATIONS = frozenset(
+    (
+        "$comment", "$schema", "$id", "default", "deprecated", "description", "examples",
+        "readOnly", "title", "writeOnly", "type", "x-mcp-header",
+    )
+)  # fmt: skip
+
+
+@frozen
+class ArgumentDomain:
+    """The domain of an argument.
+
+    Attributes:
+        text: its text behind the colon of the parameter.
+        values: how many are listed; 0 where it is open.
+        opened: the open domain in its place, for a tool with too many calls.
+        lost: constraints of the schema that it does not hold, a sentence each.
+    """
+
+    text: str
+    values: int = 0
+    opened: ArgumentDomain | None = None
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Losses:
+    """Constraints of a schema that its domain does not hold, as they are found."""
+
+    said: list[str] = field(default_factory=list)
+
+    def other(self, schema: Mapping[str, Any], used: frozenset[str]) -> tuple[str, ...]:
+        """The losses so far, and the keywords of the schema that were not used."""
+        left = [name for name in unheld(schema) if name not in used]
+        return (*self.said, *([f"not held: {', '.join(left)}"] if left else []))
+
+
+def unheld(schema: Mapping[str, Any]) -> list[str]:
+    """The keywords of a schema that constrain values, except its type, sorted."""
+    return sorted(set(schema) - _ANNOTATIONS)
+
+
+def has_type(value: object, kind: object) -> bool:
+    """Whether a value has one of the schema's types; without any it has."""
+    kinds = kind if isinstance(kind, list) else [kind] if isinstance(kind, str) else []
+    if not kinds:
+        return True
+    if value is None:
+        return "null" in kinds
+    if isinstance(value, bool):
+        return "boolean" in kinds
+    if isinstance(value, str):
+        return "string" in kinds
+    if not is_number(value):
+        return False
+    exact = Decimal(str(value))
+    return "number" in kinds or ("integer" in kinds and exact == exact.to_integral_value())
+
+
+def value_text(value: object) -> str | None:
+    """A JSON scalar as a grammar writes it; None where programs read it differently."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "true" if value else "false"
+    if isinstance(value, str):
+        return quoted(value) if _encodes(value) else None
+    return canonical_text(value)
+
+
+def canonical_text(value: object) -> str | None:
+    """A number as a grammar writes it; None where its nearest double is another one."""
+    try:
+        return canonical_number(value)
+    except Rejected:
+        return None
+
+
+def quoted(text: str) -> str:
+    """A string of the grammar language, whose strings are JSON's; in ASCII."""
+    return json.dumps(text)
+
+
+def _encodes(text: str) -> bool:
+    return not any(0xD800 <= ord(char) < 0xE000 for char in text)
+
+
+def is_number(value: object) -> bool:
+    """Whether a JSON value is a number."""
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+_ESCAPED = frozenset("\\.+*?()[]{}^$|")
+
+
+def listed_domain(
+    schema: Mapping[str, Any], values: Sequence[Any], used: frozenset[str]
+) -> ArgumentDomain | None:
+    """The domain that lists these values.
+
+    Args:
+        used: the keywords of the schema that say so.
+
+    Returns:
+        None where no value has the schema's type.
+    """
+    if any(isinstance(value, Mapping | list) for value in values):
+        return ArgumentDomain(text="json", lost=("its shape is not held: enum",))
+    losses = _Losses()
+    texts: dict[str, Any] = {}
+    for value in values:
+        text = value_text(value) if has_type(value, schema.get("type")) else None
+        if text is not None:
+            texts[text] = value
+        elif has_type(value, schema.get("type")):
+            losses.said.append(f"the value {json.dumps(str(value)[:40])} is refused everywhere")
+    if not texts:
+        return None
+    lost = losses.other(schema, used)
+    opened = _opened(list(texts.values()), lost)
+    return ArgumentDomain(text=" | ".join(texts), values=len(texts), opened=opened, lost=lost)
+
+
+def _opened(values: Sequence[Any], lost: tuple[str, ...]) -> ArgumentDomain:
+    """The same values, open: a pattern lists texts, bounds enclose numbers."""
+    if all(isinstance(value, str) for value in values):
+        pattern = dialect_of("^(?:" + "|".join(map(_literal, values)) + ")$")
+        if pattern is not None and len(pattern) <= MAX_PATTERN:
+            return ArgumentDomain(text=f"text ~ {quoted(pattern)}", lost=lost)
+        return ArgumentDomain(
+            text="text", lost=(*lost, "its values are not held: there are too many")
+        )
+    if all(isinstance(value, bool) for value in values):
+        whole = () if len(values) == 2 else ("one of two values is let through, too",)
+        return ArgumentDomain(text="flag", lost=(*lost, *whole))
+    if all(is_number(value) for value in values):
+        texts = [canonical_number(value) for value in values]
+        low, high = min(texts, key=Decimal), max(texts, key=Decimal)
+        kind = "number" if any("." in text for text in texts) else "integer"
+        said = f"any {kind} between its values is let through"
+        return ArgumentDomain(text=f"{kind} {low} .. {high}", lost=(*lost, said))
+    return ArgumentDomain(text="json", lost=(*lost, "its values are not held"))
+
+
+def _literal(text: str) -> str:
+    return "".join(f"\\{char}" if char in _ESCAPED else char for char in text)
+
+
+_RANGE = 64
+_DIGITS = 400
+_SAFE = (1 << 53) - 1
+_BOUNDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
+
+
+def integer_domain(schema: Mapping[str, Any]) -> ArgumentDomain | None:
+    """The domain of a whole number; None where no value is one."""
+    losses = _Losses()
+    low, high = _whole_bounds(schema)
+    if low is not None and high is not None and low > high:
+        return None
+    lost = losses.other(schema, _BOUNDS)
+    if low is None and high is None:
+        return ArgumentDomain(text="integer", lost=lost)
+    first, last = _surviving(low, high)
+    if first > last:
+        return ArgumentDomain(
+            text="integer", lost=(*lost, "its bounds are not held: no double has them")
+        )
+    opened = ArgumentDomain(text=f"integer {first} .. {last}", lost=lost)
+    if last - first < _RANGE:
+        return ArgumentDomain(
+            text=f"{first}..{last}", values=last - first + 1, opened=opened, lost=lost
+        )
+    return opened
+
+
+def _surviving(low: int | None, high: int | None) -> tuple[int, int]:
+    """The bounds, each made up where there is none, within the whole numbers of a double."""
+    return max(-_SAFE, -_SAFE if low is None else low), min(_SAFE, _SAFE if high is None else high)
+
+
+def _whole_bounds(schema: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    lows = [math.ceil(value) for value in numbers_of(schema, "minimum")]
+    lows += [math.floor(value) + 1 for value in numbers_of(schema, "exclusiveMinimum")]
+    highs = [math.floor(value) for value in numbers_of(schema, "maximum")]
+    highs += [math.ceil(value) - 1 for value in numbers_of(schema, "exclusiveMaximum")]
+    return max(lows, default=None), min(highs, default=None)
+
+
+def number_domain(schema: Mapping[str, Any]) -> ArgumentDomain | None:
+    """The domain of a number; None where no value is one."""
+    losses = _Losses()
+    lows = numbers_of(schema, "minimum") + numbers_of(schema, "exclusiveMinimum")
+    highs = numbers_of(schema, "maximum") + numbers_of(schema, "exclusiveMaximum")
+    low, high = max(lows, default=None), min(highs, default=None)
+    if low is not None and high is not None and low > high:
+        return None
+    _exclusive(schema, losses)
+    if low is None and high is None:
+        return ArgumentDomain(text="number", lost=losses.other(schema, _BOUNDS))
+    first = canonical_text(-_SAFE if low is None else low)
+    last = canonical_text(_SAFE if high is None else high)
+    if first is None or last is None or Decimal(first) > Decimal(last):
+        losses.said.append("its bounds are not held: no double has them")
+        return ArgumentDomain(text="number", lost=losses.other(schema, _BOUNDS))
+    lost = losses.other(schema, _BOUNDS)
+    return ArgumentDomain(text=f"number {first} .. {last}", lost=lost)
+
+
+def _exclusive(schema: Mapping[str, Any], losses: _Losses) -> None:
+    if "exclusiveMinimum" in schema or "exclusiveMaximum" in schema:
+        losses.said.append("a bound that is exclusive is let through")
+
+
+def numbers_of(schema: Mapping[str, Any], name: str) -> list[Decimal]:
+    """The value of a bound, if it is a number; one that no double comes near bounds nothing."""
+    value = schema.get(name)
+    exact = Decimal(str(value)) if is_number(value) else Decimal("NaN")
+    return [exact] if exact.is_finite() and abs(exact.adjusted()) <= _DIGITS else []
+
 
 _LONGEST = 1 << 20
 _USUAL = 65536
 _SHAPES = ("$ref", "$dynamicRef", "oneOf", "anyOf", "allOf", "not", "if")
 
 
-def domain_of(schema: object) -> Domain | None:
+def domain_of(schema: object) -> ArgumentDomain | None:
     """The domain of an argument with that schema; None where no value is one."""
     if schema is False:
         return None
     if not isinstance(schema, Mapping):
-        return Domain(text="json")
+        return ArgumentDomain(text="json")
     if "const" in schema:
         return listed_domain(schema, [schema["const"]], frozenset(("const", "enum")))
     if isinstance(schema.get("enum"), Sequence) and not isinstance(schema["enum"], str):
@@ -42,14 +264,14 @@ def domain_of(schema: object) -> Domain | None:
     return _by_type(schema)
 
 
-def _by_type(schema: Mapping[str, Any]) -> Domain | None:
+def _by_type(schema: Mapping[str, Any]) -> ArgumentDomain | None:
     kind = schema.get("type")
     if any(word in schema for word in _SHAPES) or not isinstance(kind, str):
         return _any_json(schema)
     if kind == "boolean":
-        lost = Losses().other(schema, frozenset())
-        opened = Domain(text="flag", lost=lost)
-        return Domain(text="true | false", values=2, opened=opened, lost=lost)
+        lost = _Losses().other(schema, frozenset())
+        opened = ArgumentDomain(text="flag", lost=lost)
+        return ArgumentDomain(text="true | false", values=2, opened=opened, lost=lost)
     if kind == "integer":
         return integer_domain(schema)
     if kind == "number":
@@ -61,11 +283,11 @@ def _by_type(schema: Mapping[str, Any]) -> Domain | None:
     return _any_json(schema)
 
 
-def _any_json(schema: Mapping[str, Any]) -> Domain:
+def _any_json(schema: Mapping[str, Any]) -> ArgumentDomain:
     left = unheld(schema)
     kind = schema.get("type")
     said = ", ".join([*([json.dumps(kind)] if kind is not None else []), *left])
-    return Domain(text="json", lost=(f"its shape is not held: {said}",) if said else ())
+    return ArgumentDomain(text="json", lost=(f"its shape is not held: {said}",) if said else ())
 
 
 def _not_null(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -86,13 +308,15 @@ def _is_null(schema: object) -> bool:
     return isinstance(schema, Mapping) and schema.get("type") == "null"
 
 
-def _with(domain: Domain, said: str) -> Domain:
+def _with(domain: ArgumentDomain, said: str) -> ArgumentDomain:
     opened = None if domain.opened is None else _with(domain.opened, said)
-    return Domain(text=domain.text, values=domain.values, opened=opened, lost=(*domain.lost, said))
+    return ArgumentDomain(
+        text=domain.text, values=domain.values, opened=opened, lost=(*domain.lost, said)
+    )
 
 
-def _text(schema: Mapping[str, Any]) -> Domain | None:
-    losses = Losses()
+def _text(schema: Mapping[str, Any]) -> ArgumentDomain | None:
+    losses = _Losses()
     least = _length(schema, "minLength", 0)
     most = _length(schema, "maxLength", _USUAL if least <= _USUAL else _LONGEST)
     pattern = schema.get("pattern")
@@ -112,7 +336,7 @@ def _text(schema: Mapping[str, Any]) -> Domain | None:
     elif isinstance(pattern, str):
         losses.said.append(f"the pattern {quoted(pattern)} is not held")
     used = frozenset(("minLength", "maxLength", "pattern"))
-    return Domain(text=" ".join(parts), lost=losses.other(schema, used))
+    return ArgumentDomain(text=" ".join(parts), lost=losses.other(schema, used))
 
 
 def _checked_at_once(pattern: str, most: int) -> int:

@@ -15,8 +15,7 @@ from typing import Literal, TypeAlias
 
 from tcc_certs.plain import escaped, is_plain
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.source import Source
-from tcc_compiler.language.spans import Region, Span
+from tcc_compiler.language.source import Region, Source, Span
 
 Severity: TypeAlias = 'Literal["error", "warning"]'
 MAX_DIAGNOSTICS = 200

@@ -1,8 +1,9 @@
 """Source texts: from bytes to characters, and from character offsets to lines and columns.
 
 Which files are accepted is decided here: regular files in UTF-8 without byte order mark and NUL, of
-at most 8 MiB together (docs/spec/language.md, section 1).
-Cost: linear in the bytes; a bisection for each look-up.
+at most 8 MiB together (docs/spec/language.md, section 1).  A region is cheap (three integers) and
+stands on every token and tree node; a span is what a diagnostic shows: lines and columns count from
+1, columns in characters, ends are exclusive.  Cost: linear in the bytes; a bisection a look-up.
 """
 
 from __future__ import annotations
@@ -12,9 +13,39 @@ import stat
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.spans import Region, Span
+
+
+class Region(NamedTuple):
+    """Characters `start` to `end` of the source with number `source` (0 is the root file)."""
+
+    source: int
+    start: int
+    end: int
+
+    def to(self, other: Region) -> Region:
+        """From the start of this region to the end of `other`, in the same source."""
+        return Region(self.source, self.start, other.end)
+
+
+@frozen
+class Span:
+    """A range of a file in lines and columns.
+
+    Attributes:
+        file: the name that the file was read under.
+        line, column: the first character, from 1; columns in characters.
+        end_line, end_column: just past the last character.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
 
 MAX_SOURCE_BYTES = 8 * 1024 * 1024
 _WHAT_IS_READ = "a grammar is a text file; an artifact is opened by `tcc inspect`"

@@ -1,4 +1,4 @@
-"""A smallest set of statements that leave no plan together.
+"""Lint rule TCC707: a smallest set of statements that leave no plan together.
 
 `plan`, and `start` with `goal`, are statements here like the others: without `plan` any sequence of
 calls is one.  Specification: docs/lint.md.
@@ -8,62 +8,103 @@ each smaller set, within a bound.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
-from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast.statements import GoalStatement, PlanStatement
-from tcc_compiler.lint.plans import Kept, Plans
-from tcc_compiler.lint.statements import Stated
-from tcc_compiler.lint.subsets import smallest
-from tcc_compiler.resources.refusal import Refused
+from tcc_compiler.language.ast import GoalStatement, PlanStatement
+from tcc_compiler.language.diagnostics import Diagnostic, Note
+from tcc_compiler.language.source import Source, Span
+from tcc_compiler.lint.finding import LintFinding, statement_text
+from tcc_compiler.lint.plans import PlanAutomata, SourceStatement, Subset
+from tcc_compiler.relax.contradiction import smallest
+from tcc_compiler.resolve.program import Program
+from tcc_compiler.resources import Refused
 
 _MOST_QUESTIONS = 2000
 
+_Member: TypeAlias = SourceStatement | PlanStatement | GoalStatement
 
-@frozen
-class Contradiction:
-    """Statements that leave no plan, in the order of the text.
 
-    Attributes:
-        smallest: whether it is known that no set of fewer statements leaves none either.
+def contradictory(
+    plans: PlanAutomata,
+    stated: Sequence[SourceStatement],
+    program: Program,
+    sources: Sequence[Source],
+) -> Iterator[LintFinding]:
+    """TCC707: a smallest set of statements that leave no plan, at the last of them.
+
+    Raises:
+        Refused: the question exceeds the limits.
     """
-
-    members: tuple[Stated | PlanStatement | GoalStatement, ...]
-    smallest: bool
+    found, _ = contradiction(plans, stated, program.plan, program.goal)
+    if not found:
+        return
+    *others, last = found
+    texts = [statement_text(sources, member.region) for member in found]
+    if not others:
+        message = f"{texts[-1]} leaves no plan by itself"
+    elif len(others) == 1:
+        message = f"{texts[-1]} and {texts[0]} leave no plan together"
+    else:
+        message = f"{texts[-1]} and {len(others)} other statements leave no plan together"
+    yield LintFinding(
+        diagnostic=Diagnostic(
+            code="TCC707",
+            message=message,
+            span=_span(sources, last),
+            hint="change one of them; without any one of them the others leave plans",
+            notes=tuple(
+                Note(message="it cannot stand with this", span=_span(sources, other))
+                for other in others
+            ),
+        )
+    )
 
 
 def contradiction(
-    plans: Plans,
-    stated: Sequence[Stated],
+    plans: PlanAutomata,
+    stated: Sequence[SourceStatement],
     plan: PlanStatement | None,
     goal: GoalStatement | None,
-) -> Contradiction | None:
-    """The set for a grammar; None where there are plans before strict tools are looked at.
+) -> tuple[tuple[_Member, ...], bool]:
+    """The statements that leave no plan, in the order of the text, and whether no fewer do.
+
+    Returns:
+        no statements where there are plans before strict tools are considered.
 
     Raises:
-        Refused: TCC403, TCC404, TCC406: it takes too much to tell.
+        Refused: TCC403, TCC404, TCC406: the question exceeds the limits.
     """
-    heads = [head for head in (plan, goal) if head is not None]
-    items: list[Stated | PlanStatement | GoalStatement] = [
-        *heads, *(item for item in stated if item.parts)
-    ]  # fmt: skip
+    items: list[_Member] = [
+        *(head for head in (plan, goal) if head is not None),
+        *(item for item in stated if item.parts),
+    ]
     items.sort(key=lambda item: item.region)
 
-    def impossible(chosen: Sequence[Stated | PlanStatement | GoalStatement]) -> bool:
-        parts = {id(part): part for one in chosen if isinstance(one, Stated) for part in one.parts}
-        kept = Kept(
+    def impossible(chosen: Sequence[_Member]) -> bool:
+        parts = {
+            id(part): part
+            for one in chosen
+            if isinstance(one, SourceStatement)
+            for part in one.parts
+        }
+        kept = Subset(
             parts=tuple(parts.values()),
             planned=any(one is plan for one in chosen if plan is not None),
             signed=any(one is goal for one in chosen if goal is not None),
         )
         try:
-            return plans.left(kept) is None
+            return plans.remaining(kept) is None
         except Refused as refusal:
             if refusal.code == "TCC401":
                 return False  # infinitely many are not none
             raise
 
     if not impossible(items):
-        return None
+        return (), False
     found, known = smallest(items, impossible, _MOST_QUESTIONS)
-    return Contradiction(members=tuple(found), smallest=known)
+    return tuple(found), known
+
+
+def _span(sources: Sequence[Source], member: _Member) -> Span:
+    return sources[member.region.source].span(member.region)

@@ -1,24 +1,28 @@
-"""What a lint finds: a diagnostic of the compiler, and perhaps a mend that changes no plan.
+"""Findings: a diagnostic with the edits that fix it, and the text of a grammar after such edits.
 
-Specification: docs/lint.md.  Cost: that of the diagnostics.
+A fix changes no plan. Comments stay, and so does every other statement: a statement that is removed
+takes its line along where nothing else stands on it, and a comment behind it keeps a line of its
+own.
+Specification: docs/lint.md. Cost: linear in the text and the findings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from tcc_certs.core.model import Limit
+from tcc_certs.formats.decimals import format_decimal
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
-from tcc_compiler.language.source import Source
-from tcc_compiler.language.spans import Region
+from tcc_compiler.language.source import Region, Source
 
 
 @frozen
 class Edit:
-    """Characters `start` to `end` of the root file are to be `text`; an empty text takes them out.
+    """Replaces characters `start` to `end` of the root file by `text`; removes them if it is empty.
 
     Attributes:
-        statement: whether they are a whole statement, with which its line may go.
+        statement: whether they are a whole statement, whose line may be removed with it.
     """
 
     start: int
@@ -28,13 +32,13 @@ class Edit:
 
 
 @frozen
-class Finding:
+class LintFinding:
     """One lint.
 
     Attributes:
         diagnostic: code, severity, message, place and notes.
-        fix: edits after which it is gone, and the plans are the same; those of all findings of one
-            grammar may be made together.
+        fix: edits that remove the finding and keep the plans; those of all findings of a grammar
+            may be made together.
     """
 
     diagnostic: Diagnostic
@@ -49,8 +53,8 @@ class Finding:
         return file, line, column, self.diagnostic.code, self.diagnostic.message
 
 
-def removed(region: Region, source: Source) -> tuple[Edit, ...]:
-    """The mend that takes a statement of the root file out; none for another file."""
+def removal(region: Region, source: Source) -> tuple[Edit, ...]:
+    """The edit that removes a statement of the root file; none for another file."""
     if region.source:
         return ()
     # The region of an expression ends before the parentheses that close it.
@@ -58,6 +62,82 @@ def removed(region: Region, source: Source) -> tuple[Edit, ...]:
     return (Edit(start=region.start, end=region.start + len(text), text="", statement=True),)
 
 
-def in_order(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def in_order(findings: Sequence[LintFinding]) -> tuple[LintFinding, ...]:
     """The findings by place."""
     return tuple(sorted(findings, key=lambda finding: finding.order))
+
+
+def fixed_text(text: str, findings: Iterable[LintFinding]) -> str:
+    """The text after the fixes of `findings`; only the first of overlapping edits is made."""
+    made = [edit for found in findings for edit in found.fix]
+    edits = sorted({(edit.start, -edit.end, edit.text): edit for edit in made}.items())
+    parts: list[str] = []
+    at = 0
+    bare = False  # whether nothing is left of the line before `at`
+    for _, edit in edits:
+        if edit.start < at:
+            continue
+        line = text.rfind("\n", 0, edit.start) + 1
+        before = text[max(at, line) : edit.start].strip(" \t")
+        bare = edit.statement and not before and (at <= line or bare)
+        start, end = _reach(text, edit, line, bare=bare)
+        parts += [text[at : max(at, start)], edit.text]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def _reach(text: str, edit: Edit, line: int, *, bare: bool) -> tuple[int, int]:
+    """The range of characters to remove: the whole line, or the statement with spaces before it.
+
+    Args:
+        line: where the line of the edit begins.
+        bare: whether nothing is left of the line before the edit.
+    """
+    if not edit.statement:
+        return edit.start, edit.end
+    end = edit.end
+    while end < len(text) and text[end] in " \t\r":
+        end += 1
+    if bare:
+        whole = text[end : end + 1] in ("\n", "")
+        return (line, min(end + 1, len(text))) if whole else (edit.start, end)
+    # Something stands before it: the spaces between go with it, and what follows keeps its own.
+    start = edit.start
+    while start > line and text[start - 1] in " \t":
+        start -= 1
+    return start, edit.end
+
+
+# Statements, values and sums in messages of lints; long ones are cut.
+
+_MOST = 60
+_MOST_LISTED = 6
+
+
+def statement_text(sources: Sequence[Source], region: Region) -> str:
+    """A statement as it was written, on one line between backquotes."""
+    source = sources[region.source]
+    text = " ".join(source.statement(source.span(region)).split())
+    return f"`{text if len(text) <= _MOST else text[: _MOST - 3] + '...'}`"
+
+
+def sum_text(limit: Limit, amount: int) -> str:
+    """A sum in the unit of a limit."""
+    match limit.kind:
+        case "depth":
+            return f"{amount} call{'' if amount == 1 else 's'}"
+        case "uses":
+            return f"{amount} use{'' if amount == 1 else 's'}"
+        case "price":
+            return f"a price of {amount}"
+        case "latency":
+            return f"{amount} ms"
+        case _:
+            return f"{limit.kind} {format_decimal(amount, 9)}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Quoted names; only the first ones of many."""
+    shown = ", ".join(f"`{name[:_MOST]}`" for name in names[:_MOST_LISTED])
+    rest = len(names) - _MOST_LISTED
+    return f"{shown} and {rest} more" if rest > 0 else shown

@@ -1,31 +1,128 @@
-"""The plans that some of the statements leave, as automata, within one limit on states and time.
+"""Statements as written, and automata of the plans that some of them leave.
 
-The letters are those of the whole grammar, so automata of different statements can be compared.
-The automaton of the plan expression is made once where no limit has to bound it on the way.
-Cost: that of compiling, for each set of statements.
+A statement of the text may make several statements of the core (`same` over listed parameters),
+none (where nothing is forbidden), or one that another statement makes too; a gate enforces some of
+them as monitors. `Plans` makes the automaton of any set of statements within one limit on states
+and time. Its letters are those of the whole grammar, so automata of different sets can be compared.
+The automaton of the plan expression is made once where no limit has to bound it.
+Specification: docs/spec/language.md, section 7. Cost: that of compiling, for each set of
+statements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tcc_certs.core.model import Core, Limit
+from tcc_certs.core.model import Core, Limit, Monitor
+from tcc_compiler.automata.answers import keep_strict
 from tcc_compiler.automata.constraint.apply import apply_limits, constrain
-from tcc_compiler.automata.letters import Letters, partition
+from tcc_compiler.automata.letters import Letters, join_calls, partition
 from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.explore import explore
-from tcc_compiler.automata.regular.joined_calls import join_calls
-from tcc_compiler.automata.strict import keep_strict
 from tcc_compiler.automata.table import Table, as_deterministic, as_machine, ranked
+from tcc_compiler.frontend import Frontend
 from tcc_compiler.frozen import frozen
-from tcc_compiler.lint.statements import statements, with_parts
+from tcc_compiler.language.ast import ForbidStatement, LimitStatement, RequireStatement
+from tcc_compiler.language.source import Region
 from tcc_compiler.options import Options
-from tcc_compiler.resources.guard import Guard
-from tcc_compiler.resources.place import Statement
-from tcc_compiler.resources.refusal import Refused
-from tcc_compiler.resources.timer import Timer
+from tcc_compiler.resources import Guard, Refused, Statement, Timer, place_of
+
+StatementNode: TypeAlias = LimitStatement | RequireStatement | ForbidStatement
+
+
+@frozen(eq=False)
+class SourceStatement:
+    """A `limit`, `require` or `forbid`.
+
+    Attributes:
+        parts: the statements of the core that it makes, in the order of the core.
+        own: those of the parts that no other statement makes.
+        monitors: those that a gate enforces for it.
+        alone: whether no other statement makes one of these monitors.
+    """
+
+    written: StatementNode
+    parts: tuple[Statement, ...]
+    own: tuple[Statement, ...]
+    monitors: tuple[Monitor, ...]
+    alone: bool
+
+    @property
+    def repeats(self) -> bool:
+        """Whether other statements make all that it makes."""
+        made = bool(self.parts or self.monitors)
+        return made and not self.own and not (self.monitors and self.alone)
+
+    @property
+    def region(self) -> Region:
+        """Its place in the text."""
+        return self.written.region
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether it is a `limit`."""
+        return isinstance(self.written, LimitStatement)
+
+
+def source_statements(front: Frontend, core: Core) -> tuple[SourceStatement, ...]:
+    """The statements in the order of the text; a grammar without errors."""
+    program = front.program
+    if program is None:
+        return ()
+    parts = {place_of(part): part for part in statements(core)}
+    monitors = {f"monitor {monitor.text}": monitor for monitor in core.monitors}
+    places: dict[Region, dict[str, bool]] = {}
+    for place, region in front.written:
+        places.setdefault(region, {})[place] = True
+    makers = Counter(place for found in places.values() for place in found)
+    listed: list[StatementNode] = [*program.limits, *program.requires, *program.forbids]
+    listed.sort(key=lambda statement: statement.region)
+    return tuple(
+        _stated(statement, places.get(statement.region, {}), parts, monitors, makers)
+        for statement in listed
+    )
+
+
+def _stated(
+    written: StatementNode,
+    places: Iterable[str],
+    parts: Mapping[str, Statement],
+    monitors: Mapping[str, Monitor],
+    makers: Mapping[str, int],
+) -> SourceStatement:
+    made = [place for place in places if place in parts]
+    return SourceStatement(
+        written=written,
+        parts=tuple(parts[place] for place in made),
+        own=tuple(parts[place] for place in made if makers[place] == 1),
+        monitors=tuple(monitors[place] for place in places if place in monitors),
+        alone=any(makers[place] == 1 for place in places if place in monitors),
+    )
+
+
+def statements(core: Core) -> tuple[Statement, ...]:
+    """Every statement of the core on whole plans, in its order."""
+    return (*core.limits, *core.requires, *core.forbids)
+
+
+def with_parts(core: Core, kept: Iterable[Statement], *, signed: bool = True) -> Core:
+    """The core with these of its statements.
+
+    Args:
+        signed: False leaves `start` and `goal` out.
+    """
+    chosen = frozenset(map(id, kept))
+    left = replace(
+        core,
+        limits=tuple([part for part in core.limits if id(part) in chosen]),
+        requires=tuple([part for part in core.requires if id(part) in chosen]),
+        forbids=tuple([part for part in core.forbids if id(part) in chosen]),
+    )
+    return left if signed else replace(left, start=None, goals=())
+
 
 Automaton: TypeAlias = Machine | Table
 # The plan expression is tried without limits first, and given up early: it may be recursive.
@@ -33,8 +130,8 @@ _FREE_STATES = 20_000
 
 
 @frozen
-class Kept:
-    """What is applied to the plan expression.
+class Subset:
+    """Statements to apply to the plan expression.
 
     Attributes:
         parts: statements of the core.
@@ -46,7 +143,7 @@ class Kept:
     signed: bool = True
 
 
-class Plans:
+class PlanAutomata:
     """A core, its letters, and the automata of its statements."""
 
     def __init__(self, core: Core, options: Options, timer: Timer) -> None:
@@ -80,7 +177,7 @@ class Plans:
                     raise
         return self._free is not None
 
-    def expression(self, kept: Kept) -> Machine:
+    def expression(self, kept: Subset) -> Machine:
         """The plan expression; words that break a limit among `kept` may be missing.
 
         Raises:
@@ -98,10 +195,10 @@ class Plans:
             self._expressions[key] = explore(core, self.letters, self.guard())
         return self._expressions[key]
 
-    def left(self, kept: Kept) -> Automaton | None:
-        """The smallest automaton of the words that meet these; None where there is none.
+    def remaining(self, kept: Subset) -> Automaton | None:
+        """The smallest automaton of the words that meet these statements; None without any.
 
-        What is asked of strict tools is no part of it.
+        Strict tools are not considered.
 
         Raises:
             Refused: TCC401 infinitely many words of ever lower cost; TCC403, TCC404, TCC406.
@@ -112,20 +209,20 @@ class Plans:
             if refusal.code == "TCC402":
                 return None
             raise
-        return self.narrowed(machine, kept.parts, signed=kept.signed)
+        return self.restricted(machine, kept.parts, signed=kept.signed)
 
-    def narrowed(
+    def restricted(
         self, automaton: Automaton, parts: Iterable[Statement], *, signed: bool = False
     ) -> Automaton | None:
-        """`automaton` under more statements, smallest; None where nothing is left.
+        """The smallest automaton of the words that meet more statements; None without any.
 
         Raises:
-            Refused: as :meth:`left`.
+            Refused: as :meth:`remaining`.
         """
         chosen = tuple(parts)
         if not chosen and not signed and isinstance(automaton, Table):
             return automaton
-        core = with_loose(self.core, chosen, signed=signed)
+        core = with_added_limits(self.core, chosen, signed=signed)
         try:
             if isinstance(automaton, Table) and not (core.requires or core.forbids or signed):
                 return apply_limits(core, self.letters, automaton, self.guard())
@@ -136,8 +233,8 @@ class Plans:
                 return None
             raise
 
-    def answered(self, table: Table) -> Table:
-        """What of a table is left where every answer of a strict tool leads on.
+    def with_answers(self, table: Table) -> Table:
+        """The part of a table in which every answer of a strict tool has a continuation.
 
         Raises:
             Refused: TCC414 nothing; TCC403, TCC404.
@@ -150,8 +247,8 @@ class Plans:
         return ranked(kept) if isinstance(kept, Table) else ordered
 
 
-def with_loose(core: Core, parts: Sequence[Statement], *, signed: bool) -> Core:
-    """The core with these statements, among which there may be limits that it has not."""
+def with_added_limits(core: Core, parts: Sequence[Statement], *, signed: bool) -> Core:
+    """The core with these statements, which may include limits that it does not have."""
     known = frozenset(map(id, statements(core)))
     added = tuple([p for p in parts if id(p) not in known and isinstance(p, Limit)])
     left = with_parts(core, parts, signed=signed)

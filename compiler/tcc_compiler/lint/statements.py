@@ -1,112 +1,248 @@
-"""The statements of a grammar as they were written, each with the parts of the core that it makes.
+"""Lint rules TCC704, TCC705 and TCC706: limits and orders without effect, and void statements.
 
-A statement may make several parts (`same` over listed parameters), none (where there is nothing to
-forbid), or one that another statement makes, too; what a gate holds of it is a monitor.
-Language: docs/spec/language.md, section 7.  Cost: linear in the statements and the core.
+A statement that a gate enforces as a monitor has an effect as soon as the monitor may refuse a
+call, whatever the automaton says.
+Specification: docs/lint.md. Cost: that of :mod:`tcc_compiler.lint.redundancy`; one pass over the
+edges for each monitor.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import TypeAlias
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from fractions import Fraction
 
-from tcc_certs.core.model import Core, Monitor
-from tcc_compiler.frontend import Frontend
-from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast.statements import ForbidStatement, LimitStatement, RequireStatement
-from tcc_compiler.language.spans import Region
-from tcc_compiler.resources.place import Statement, place_of
+import numpy as np
 
-Written: TypeAlias = LimitStatement | RequireStatement | ForbidStatement
+from tcc_certs.core.model import (
+    ForbidNext,
+    Limit,
+    Monitor,
+    OrderMonitor,
+    Selection,
+    SumMonitor,
+    UsesMonitor,
+    members,
+)
+from tcc_certs.values.declared import NumberType
+from tcc_compiler.automata.constraint.statements import pattern_text
+from tcc_compiler.automata.table import Table, best_to_go, exact_array
+from tcc_compiler.counting.count import used_calls
+from tcc_compiler.language.diagnostics import Diagnostic, Note
+from tcc_compiler.language.source import Region, Source, Span
+from tcc_compiler.lint.finding import LintFinding, removal, statement_text, sum_text
+from tcc_compiler.lint.plans import PlanAutomata, SourceStatement
+from tcc_compiler.lint.redundancy import (
+    MOST_EXPLAINED,
+    Redundant,
+    find_redundant,
+    implied_by,
+    removable,
+)
+from tcc_compiler.resolve.program import Program
+from tcc_compiler.resources import Statement
 
 
-@frozen(eq=False)
-class Stated:
-    """A `limit`, `require` or `forbid`.
+class StatementRules:
+    """The rules on the statements of a grammar that has plans.
 
     Attributes:
-        parts: what it makes of the core, in the order of the core.
-        own: those of the parts that no other statement makes.
-        monitors: what a gate holds of it; `alone`, whether no other statement makes one of them.
+        undecided: the text of each statement that the limits left undecided, and the reason.
     """
 
-    written: Written
-    parts: tuple[Statement, ...]
-    own: tuple[Statement, ...]
-    monitors: tuple[Monitor, ...]
-    alone: bool
+    def __init__(
+        self,
+        plans: PlanAutomata,
+        statements: Sequence[SourceStatement],
+        program: Program,
+        sources: Sequence[Source],
+    ) -> None:
+        self.undecided: list[tuple[str, str]] = []
+        self._plans = plans
+        self._statements = statements
+        self._sources = sources
+        self._plan = None if program.plan is None else program.plan.region
 
-    @property
-    def repeats(self) -> bool:
-        """Whether other statements make all that it makes."""
-        made = bool(self.parts or self.monitors)
-        return made and not self.own and not (self.monitors and self.alone)
+    def findings(self, full: Table, table: Table) -> Iterator[LintFinding]:
+        """TCC704, TCC705 and TCC706.
 
-    @property
-    def region(self) -> Region:
-        """Where it stands."""
-        return self.written.region
+        Args:
+            full: the plans before strict tools are considered.
+            table: the plans.
+        """
+        found = find_redundant(self._plans, self._statements, full)
+        self.undecided += [(self._text(one.statement), one.why) for one in found.undecided]
+        unknown = {id(one.statement) for one in found.undecided}
+        redundant = {id(one.statement): one for one in found.redundant}
+        used = frozenset(used_calls(table, self._plans.letters))
+        removed = {id(item) for item in removable(self._plans, found.redundant)}
+        explained = 0
+        for item in self._statements:
+            if id(item) in unknown:
+                continue
+            if item.repeats:
+                yield self._repeated(item)
+            elif item.monitors:
+                # A gate enforces it, whatever the automaton says.
+                if not item.own or id(item) in redundant:
+                    yield from self._monitored(item, table)
+            elif not item.parts:
+                yield self._void(item, "it applies to no calls")
+            elif id(item) in redundant:
+                explained += 1
+                with_reason = explained <= MOST_EXPLAINED
+                yield self._redundant(redundant[id(item)], used, with_reason, id(item) in removed)
 
-    @property
-    def is_limit(self) -> bool:
-        """Whether it is a `limit`."""
-        return isinstance(self.written, LimitStatement)
+    def _repeated(self, item: SourceStatement) -> LintFinding:
+        others = [
+            other
+            for other in self._statements
+            if (
+                other is not item
+                and any(part is mine for part in other.parts for mine in item.parts)
+            )
+            or (other is not item and any(m in other.monitors for m in item.monitors))
+        ]
+        first = min((other.region for other in others), default=item.region)
+        exact = next((o for o in others if o.region == first), item)
+        later = first < item.region and exact.parts == item.parts
+        later = later and exact.monitors == item.monitors
+        notes = [("stated here too", other.region) for other in others[:4]]
+        code = "TCC704" if item.is_limit else "TCC705"
+        message = f"{self._text(item)} repeats other statements"
+        return self._finding(code, item, message, notes, fix=later)
+
+    def _monitored(self, item: SourceStatement, table: Table) -> Iterator[LintFinding]:
+        reasons = [never_refuses(self._plans, table, monitor) for monitor in item.monitors]
+        if None in reasons:
+            return
+        if item.is_limit:
+            message = f"{self._text(item)} is redundant: {reasons[0]}"
+            yield self._finding("TCC704", item, message)
+        else:
+            yield self._void(item, reasons[0] or "")
+
+    def _void(self, item: SourceStatement, why: str) -> LintFinding:
+        return self._finding("TCC706", item, f"{self._text(item)} is void: {why}", fix=True)
+
+    def _redundant(
+        self, found: Redundant, used: AbstractSet[int], explained: bool, removable: bool
+    ) -> LintFinding:
+        item = found.statement
+        void = [_void_pattern(self._plans, part, used) for part in item.own]
+        if not item.is_limit and None not in void:
+            message = f"{self._text(item)} is void: no plan calls `{void[0]}`"
+            return self._finding("TCC706", item, message, fix=removable)
+        message = f"{self._text(item)} is redundant"
+        limit = item.own[0]
+        if found.reach is not None and isinstance(limit, Limit) and len(item.own) == 1:
+            side = "less" if limit.least else "more"
+            message += f": no plan has {side} than {sum_text(limit, found.reach)} without it"
+        else:
+            message += ": without it the plans are the same"
+        code = "TCC704" if item.is_limit else "TCC705"
+        notes = self._why(item) if explained else []
+        return self._finding(code, item, message, notes, fix=removable)
+
+    def _why(self, item: SourceStatement) -> list[tuple[str, Region]]:
+        implied = implied_by(self._plans, item, self._statements)
+        if implied is None:
+            return []
+        if not implied:
+            text = "the plan expression implies it"
+            return [] if self._plan is None else [(text, self._plan)]
+        text = "this implies it" if len(implied) == 1 else "these imply it together"
+        return [(text, other.region) for other in implied]
+
+    def _text(self, item: SourceStatement) -> str:
+        return statement_text(self._sources, item.region)
+
+    def _finding(
+        self,
+        code: str,
+        item: SourceStatement,
+        message: str,
+        notes: Sequence[tuple[str, Region]] = (),
+        *,
+        fix: bool = False,
+    ) -> LintFinding:
+        return LintFinding(
+            diagnostic=Diagnostic(
+                code=code,
+                severity="warning",
+                message=message,
+                span=_span(self._sources, item.region),
+                hint="take it out, or say in a comment why it stays",
+                notes=tuple(
+                    Note(message=text, span=_span(self._sources, at)) for text, at in notes
+                ),
+            ),
+            fix=removal(item.region, self._sources[item.region.source]) if fix else (),
+        )
 
 
-def stated_of(front: Frontend, core: Core) -> tuple[Stated, ...]:
-    """The statements in the order of the text; a grammar without errors."""
-    program = front.program
-    if program is None:
-        return ()
-    parts = {place_of(part): part for part in statements(core)}
-    monitors = {f"monitor {monitor.text}": monitor for monitor in core.monitors}
-    places: dict[Region, dict[str, bool]] = {}
-    for place, region in front.written:
-        places.setdefault(region, {})[place] = True
-    makers = Counter(place for found in places.values() for place in found)
-    listed: list[Written] = [*program.limits, *program.requires, *program.forbids]
-    listed.sort(key=lambda statement: statement.region)
-    return tuple(
-        _stated(statement, places.get(statement.region, {}), parts, monitors, makers)
-        for statement in listed
-    )
+def _span(sources: Sequence[Source], region: Region) -> Span:
+    return sources[region.source].span(region)
 
 
-def _stated(
-    written: Written,
-    places: Iterable[str],
-    parts: Mapping[str, Statement],
-    monitors: Mapping[str, Monitor],
-    makers: Mapping[str, int],
-) -> Stated:
-    made = [place for place in places if place in parts]
-    return Stated(
-        written=written,
-        parts=tuple(parts[place] for place in made),
-        own=tuple(parts[place] for place in made if makers[place] == 1),
-        monitors=tuple(monitors[place] for place in places if place in monitors),
-        alone=any(makers[place] == 1 for place in places if place in monitors),
-    )
+def _void_pattern(plans: PlanAutomata, part: Statement, used: AbstractSet[int]) -> str | None:
+    """A pattern of a statement that no plan has a call of, in words."""
+    if isinstance(part, Limit):
+        return None
+    patterns = part.patterns if isinstance(part, ForbidNext) else (part.second, part.first)
+    for pattern in patterns:
+        if not any(call in used for call in members(plans.core.patterns[pattern])):
+            return pattern_text(plans.core, pattern)
+    return None
 
 
-def statements(core: Core) -> tuple[Statement, ...]:
-    """Every statement of the core that speaks of a whole plan, in its order."""
-    return (*core.limits, *core.requires, *core.forbids)
+def selected(plans: PlanAutomata, chosen: Selection) -> list[int]:
+    """The calls of a selection."""
+    where = dict(chosen.where)
+    return [
+        number
+        for number, call in enumerate(plans.core.calls)
+        if call.tool == chosen.tool
+        and all(call.values[place] in values for place, values in where.items())
+    ]
 
 
-def with_parts(core: Core, kept: Iterable[Statement], *, signed: bool = True) -> Core:
-    """The core with these of its statements.
+def most_used(plans: PlanAutomata, table: Table, chosen: Selection) -> int:
+    """The most calls of a selection in a plan.
 
-    Args:
-        signed: False leaves `start` and `goal` out.
+    A letter may have calls of the selection and others: where it may stand, one of the first may.
     """
-    chosen = frozenset(map(id, kept))
-    left = replace(
-        core,
-        limits=tuple([part for part in core.limits if id(part) in chosen]),
-        requires=tuple([part for part in core.requires if id(part) in chosen]),
-        forbids=tuple([part for part in core.forbids if id(part) in chosen]),
-    )
-    return left if signed else replace(left, start=None, goals=())
+    weights = [0] * len(plans.letters.calls)
+    for call in selected(plans, chosen):
+        weights[plans.letters.letter[call]] = 1
+    weight = exact_array(weights, len(table.levels) + 1).take(table.letter)
+    return int(best_to_go(table, weight, np.maximum, plans.guard())[table.start])
+
+
+def never_refuses(plans: PlanAutomata, table: Table, monitor: Monitor) -> str | None:
+    """Why a monitor refuses no call of any session, in words; None where it may refuse one."""
+    match monitor:
+        case OrderMonitor(kind=kind, first=first, second=second):
+            for side in (second,) if kind == "require" else (first, second):
+                if not most_used(plans, table, side):
+                    return f"no plan has such a call of `{plans.core.tools[side.tool].name}`"
+        case UsesMonitor(calls=calls, value=value):
+            most = most_used(plans, table, calls)
+            if most <= value:
+                return f"no plan has more than {most} such calls"
+        case SumMonitor():
+            return _sum_never_reached(plans, table, monitor)
+    return None
+
+
+def _sum_never_reached(plans: PlanAutomata, table: Table, monitor: SumMonitor) -> str | None:
+    tool = plans.core.tools[monitor.tool]
+    most = most_used(plans, table, Selection(tool=monitor.tool))
+    if most == 0:
+        return f"no plan calls `{tool.name}`"
+    kind = next(item.type for item in tool.opened if item.name == monitor.parameter)
+    if not isinstance(kind, NumberType) or kind.high is None:
+        return None
+    if most * Fraction(kind.high) > Fraction(monitor.value):
+        return None
+    return f"no plan has more than {most} such calls, of at most {kind.high} each"

@@ -1,24 +1,25 @@
-"""The next attempt after one that reached a limit: fewer statements, or bounds for exact counts.
+"""The next attempt after one that reached a limit, and what would fit, for the error message.
 
-A statement costs as many states as it adds when it is applied
+A statement costs the states that it adds when it is applied
 (:mod:`tcc_compiler.automata.constraint.apply`); for the statement at which the limit was reached,
-the states made so far count.  Each attempt relaxes one statement more, the costliest; limits on
-depth come last, since without them the sums of other limits grow.  Never relaxed is a statement
-that a run cannot enforce, that adds no states, or without which there may be infinitely many plans;
-and none at all where a tool is strict: whether an answer leads on is then known of no automaton
-that has other plans too, or several states for one prefix.
-Where the plan expression itself is too large, it becomes a nondeterministic automaton of partial
-derivatives; where that is too large too, it is determinised up to the limit on states.  Where
-counts are too large, race counts are rounded.
-This is done where the caller asked for it (``auto``); otherwise the error says what it would give
-(:mod:`tcc_compiler.relax.alternatives`).
-The clock decides nothing here but whether a rule is named: the same guard gives the same next
-attempt.
-Specification: docs/spec/artifact.md, section 7.
+the states made so far count. Each attempt relaxes one more statement, the costliest; limits on
+depth come last, since without them the sums of other limits grow. Never relaxed is a statement that
+a run cannot enforce, that adds no states, or without which there may be infinitely many plans; and
+none at all beside a strict tool, since only the exact automaton shows which answers have a
+continuation.
+A plan expression that is too large becomes a nondeterministic automaton of partial derivatives; if
+that is too large too, it is determinised up to the limit on states. Race counts that are too large
+are rounded.
+With ``--relax auto`` the compilation takes these attempts. Without, nothing is relaxed: the same
+attempts are made under the same limits until one fits or the time is over, and the error says what
+would fit (`with_alternatives`).
+The clock decides only whether a rule is named: the same guard gives the same next attempt.
+Specification: docs/spec/artifact.md, section 7. Cost: that of the attempts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tcc_certs.core.model import Core, Limit, Tool
@@ -27,11 +28,9 @@ from tcc_certs.formats.names import written
 from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.automata.letters import partition
 from tcc_compiler.frozen import frozen
-from tcc_compiler.options import Options
+from tcc_compiler.options import AUTO, Options
 from tcc_compiler.relax.names import may_relax, relaxed_of, relaxed_statements, without
-from tcc_compiler.resources.guard import Guard, Size
-from tcc_compiler.resources.place import Statement, place_of
-from tcc_compiler.resources.refusal import Refused
+from tcc_compiler.resources import Guard, Refused, Statement, StatementSize, Timer, place_of
 
 # Refusals after which an attempt with bounds in place of counts may succeed.
 GUARDED = ("TCC403", "TCC404", "TCC407")
@@ -42,7 +41,7 @@ class Attempt:
     """How one attempt compiles.
 
     Attributes:
-        relaxed: the statements that it leaves to the run, None for none.
+        relaxed: the statements that a run has to enforce, None for none.
         nondeterministic: whether the states are partial derivatives, not sets of them.
         exhaustive: whether it determinises up to the limit on states, however sets multiply.
         round_counts: bits of race counts, None for exact ones.
@@ -59,8 +58,8 @@ class NextAttempt:
     """The attempt after one that reached a limit, and the warning that belongs to it.
 
     Attributes:
-        warning: what is given up; None where this attempt withdraws the last one that was given.
-        place: the statement that the warning is about (:mod:`tcc_compiler.resources.place`).
+        warning: what the attempt gives up; None where it withdraws the last warning.
+        place: the statement that the warning is about, as in :class:`Refused`.
         derivations: whether it counts derivations in place of plans.
     """
 
@@ -78,19 +77,19 @@ def next_attempt(
     options: Options,
     allowed: float | None = None,
 ) -> NextAttempt | None:
-    """The next attempt; None where there is nothing left to try.
+    """The next attempt; None after the last one.
 
     Args:
         refusal: why `attempt` stopped.
         guard: its guard, as it stood then.
-        allowed: seconds for finding out which rule to name, None for no limit.
+        allowed: seconds for finding the rule to name, None for no limit.
     """
     if not options.auto_relax or refusal.code not in GUARDED:
         return None
     guard.stopped()
     if refusal.code == "TCC407":
         return _round(attempt, refusal, options.count_bits)
-    if first_strict(core) is not None:
+    if strict_tool(core) is not None:
         return None
     if guard.in_plan and attempt.nondeterministic:
         return _determinise_fully(attempt)
@@ -112,7 +111,7 @@ def next_attempt(
 
 
 def first_attempt(relaxed: Relaxed | None, options: Options) -> Attempt:
-    """What the options ask for."""
+    """The attempt that the options select."""
     return Attempt(
         relaxed=relaxed,
         nondeterministic=False,
@@ -121,18 +120,18 @@ def first_attempt(relaxed: Relaxed | None, options: Options) -> Attempt:
     )
 
 
-def first_strict(core: Core) -> Tool | None:
+def strict_tool(core: Core) -> Tool | None:
     """A strict tool, None where there is none."""
     return next((tool for tool in core.tools if tool.strict), None)
 
 
 def check_exact(core: Core, attempt: Attempt) -> None:
-    """Refuse an attempt that leaves open what a strict tool asks for.
+    """Refuse an inexact attempt beside a strict tool.
 
     Raises:
         Refused: TCC415.
     """
-    tool = first_strict(core)
+    tool = strict_tool(core)
     if tool is None or (attempt.relaxed is None and not attempt.nondeterministic):
         return
     raise Refused(
@@ -149,7 +148,7 @@ def _figure(refusal: Refused, guard: Guard) -> str:
     return f"{refusal.message}{reached}"
 
 
-def _costliest(core: Core, attempt: Attempt, guard: Guard) -> Size | None:
+def _costliest(core: Core, attempt: Attempt, guard: Guard) -> StatementSize | None:
     """The statement that adds the most states, of those that may be relaxed; depth comes last."""
     # Among equals, the one that was applied later.
     sizes = [size for size in reversed(guard.sizes) if size.after > size.before]
@@ -169,7 +168,7 @@ def _can_be_spared(core: Core, attempt: Attempt, statement: Statement) -> bool:
     left_out = [*relaxed_statements(core, attempt.relaxed), statement]
     kept = without(core, relaxed_of(core, left_out))
     # A guard of its own, since the other has reached its limit; this question takes linear time.
-    from tcc_compiler.relax.finite import stays_finite
+    from tcc_compiler.relax.estimates import stays_finite
 
     return stays_finite(kept, partition(kept), Guard(Options()))
 
@@ -180,7 +179,7 @@ def _go_nondeterministic(
     if attempt.nondeterministic or attempt.exhaustive:
         return None
     kept = without(core, attempt.relaxed)
-    from tcc_compiler.relax.large_rule import find_large_rule
+    from tcc_compiler.relax.estimates import find_large_rule
 
     name = find_large_rule(kept, partition(kept), options, allowed)
     behind = "" if name is None else f"; rule `{name}` does so by itself"
@@ -208,3 +207,91 @@ def _round(attempt: Attempt, refusal: Refused, limit: int | None) -> NextAttempt
         warning=f"{refusal.message}; race counts are rounded up to {bits} bits: they are upper "
         "bounds",
     )
+
+
+# Makes an attempt, and returns the number of states of its artifact.
+Take = Callable[[Attempt, Guard], int]
+_Note = tuple[str, "str | None"]
+
+
+def with_alternatives(
+    core: Core,
+    attempt: Attempt,
+    refusal: Refused,
+    guard: Guard,
+    options: Options,
+    timer: Timer,
+    take: Take,
+) -> Refused:
+    """The refusal with alternatives that fit, as notes and hint; unchanged without a limit reached.
+
+    Args:
+        attempt, guard: the attempt that reached a limit, and its guard.
+        take: makes an attempt; raises Refused.
+    """
+    if refusal.code not in GUARDED:
+        return refusal
+    fits, notes = _tried(core, attempt, refusal, guard, options, timer, take)
+    if fits is not None:
+        on = f"or `--relax auto`: {fits}"
+    elif strict_tool(core) is not None and refusal.code != "TCC407":
+        on = "a strict tool leaves nothing to relax (TCC415)"
+    elif timer.is_over():
+        on = "or `--relax auto`; what that takes was not found out in the time there was"
+    else:
+        on = "no way of relaxing it fits these limits"
+    hint = f"{refusal.hint}; {on}" if refusal.hint else on
+    return Refused(refusal.code, refusal.message, hint, refusal.place, notes)
+
+
+def _tried(
+    core: Core,
+    attempt: Attempt,
+    refusal: Refused,
+    guard: Guard,
+    options: Options,
+    timer: Timer,
+    take: Take,
+) -> tuple[str | None, list[_Note]]:
+    """The first attempt that fits, in words, None if none does; and a note on each attempt."""
+    asking = replace(options, relax=(*options.relax, AUTO))
+    # The exact attempt has reached the limit on states; those that follow need not.
+    at = replace(attempt, exhaustive=False)
+    notes: list[_Note] = []
+    while True:
+        following = next_attempt(core, at, refusal, guard, asking, timer.half())
+        if following is None or following.warning is None:
+            return None, notes
+        at = following.attempt
+        given_up = _given_up(core, attempt, at)
+        if timer.is_over():
+            notes.append((f"not tried for want of time: {given_up}", following.place))
+            return None, notes
+        guard = Guard(options, timer.half(), at.exhaustive)
+        try:
+            fits = f"{given_up}; it takes {take(at, guard)} states"
+        except Refused as again:
+            notes.append((f"too large as well: {given_up}: {again.message}", following.place))
+            refusal = again
+            continue
+        notes.append((f"this fits: {fits}", following.place))
+        return fits, notes
+
+
+def _given_up(core: Core, before: Attempt, attempt: Attempt) -> str:
+    """What `attempt` gives up, in words, with the `--relax` options that ask for the same."""
+    held = relaxed_statements(core, before.relaxed)
+    left = [s for s in relaxed_statements(core, attempt.relaxed) if s not in held]
+    parts = []
+    if left:
+        texts = " and ".join(f"`{statement_text(core, statement)}`" for statement in left)
+        limits = [statement.text for statement in left if isinstance(statement, Limit)]
+        names = "".join(f" --relax '{text}'" for text in limits)
+        by_name = f" (also by{names})" if len(limits) == len(left) else ""
+        parts.append(f"{texts} left to the run{by_name}, counts are upper bounds")
+    if attempt.nondeterministic:
+        parts.append("state sets kept apart, derivations are counted in place of plans")
+    if attempt.round_counts is not None and before.round_counts is None:
+        bits = attempt.round_counts
+        parts.append(f"race counts rounded up to {bits} bits (also by --round-counts {bits})")
+    return "; ".join(parts)

@@ -1,29 +1,33 @@
-"""Which statements leave no plan together: a set of them in which each is needed.
+"""Contradictions: statements of which each is needed to leave no plan, by QuickXplain.
 
-Found by taking statements away in halves (QuickXplain: Junker, AAAI 2004), so that a few dozen
-trials are enough however many statements there are.  A trial makes the automaton of what is left,
-within a bound on its states; what is not known to be empty counts as not empty, so that the set
-that is found leaves no plan for certain, and may have a statement too many.
-Cost: at most _MOST_TRIALS automata of at most _MOST_STATES states.
+The question is monotone: what holds of a set of statements holds of every larger set. `irreducible`
+and `smallest` search for a set that is enough, whatever the question; the lints ask them too
+(:mod:`tcc_compiler.lint.contradiction`).
+`with_contradiction` explains a refusal. A trial makes the automaton of some of the statements
+within a bound on its states; what is not known to be empty counts as not empty, so the set that is
+found certainly leaves no plan, and may have a statement too many.
+Cost: about k log(n/k) questions for an irreducible set of k among n; for a smallest one as many as
+there are smaller sets, within a bound. At most _MOST_TRIALS automata of at most _MOST_STATES states
+for a refusal.
+Source: Junker, QUICKXPLAIN: preferred explanations and relaxations, AAAI 2004.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb
+from typing import TypeAlias, TypeVar
 
 from tcc_certs.core.model import Core, OneCall, Repeat
 from tcc_compiler.automata.constraint.apply import constrain
 from tcc_compiler.automata.constraint.statements import statement_text
-from tcc_compiler.automata.letters import partition
+from tcc_compiler.automata.letters import join_calls, partition
 from tcc_compiler.automata.regular.explore import explore
-from tcc_compiler.automata.regular.joined_calls import join_calls
 from tcc_compiler.options import Options
 from tcc_compiler.relax.names import statements
-from tcc_compiler.resources.guard import Guard
-from tcc_compiler.resources.place import Statement, place_of
-from tcc_compiler.resources.refusal import Refused
-from tcc_compiler.resources.timer import Timer
+from tcc_compiler.resources import Guard, Refused, Statement, Timer, place_of
 
 _MOST_STATES = 4096
 _MOST_TRIALS = 48
@@ -33,22 +37,74 @@ _MOST_NOTES = 6
 _MOST_NAMED = 4
 _PLAN, _SIGNATURE = "plan", "start"
 _Part = Statement | str  # a statement, or the place of the plan or of `start` and `goal`
+_NONE = "give each part of it a way to be made: an operand of `&` or `-` may leave nothing over"
+
+T = TypeVar("T")
+Test: TypeAlias = Callable[[Sequence[T]], bool]
+
+
+def quick_explain(items: Sequence[T], enough: Test[T]) -> list[T]:
+    """Items that are enough, none of which can be left out, in their order.
+
+    Args:
+        items: enough all together.  Whether no items at all are enough is not asked.
+    """
+    return _needed([], items, enough, grown=False)
+
+
+def irreducible(items: Sequence[T], enough: Test[T]) -> list[T]:
+    """As :func:`quick_explain`, where no items at all may be enough."""
+    return [] if enough([]) else quick_explain(items, enough)
+
+
+def _needed(kept: Sequence[T], items: Sequence[T], enough: Test[T], *, grown: bool) -> list[T]:
+    """The needed ones of `items` beside `kept`; `grown`: whether `kept` has grown since a test."""
+    if grown and enough(kept):
+        return []
+    if len(items) == 1:
+        return list(items)
+    first, second = items[: len(items) // 2], items[len(items) // 2 :]
+    late = _needed([*kept, *first], second, enough, grown=True)
+    return [*_needed([*kept, *late], first, enough, grown=bool(late)), *late]
+
+
+def smallest(items: Sequence[T], enough: Test[T], most: int) -> tuple[list[T], bool]:
+    """The first of the smallest sets that are enough, and whether it is known to be smallest.
+
+    Args:
+        items: all of them are enough.
+        most: questions that may be asked beyond those for an irreducible set.
+    """
+    found = irreducible(items, enough)
+    asked = 0
+    for size in range(1, len(found) + 1):
+        asked += comb(len(items), size)
+        if asked > most:
+            return found, size == len(found)
+        better = next(_enough(items, size, enough), None)
+        if better is not None:
+            return better, True
+    return found, True
+
+
+def _enough(items: Sequence[T], size: int, enough: Test[T]) -> Iterator[list[T]]:
+    return (list(chosen) for chosen in combinations(items, size) if enough(chosen))
 
 
 @dataclass(slots=True)
 class _Trials:
-    """The trials that are left, and what each is made with."""
+    """Remaining trials, and what each of them compiles with."""
 
     core: Core
     options: Options
     timer: Timer
-    left: int
+    remaining: int
 
     def is_empty(self, parts: Sequence[_Part]) -> bool:
-        """Whether these statements by themselves are known to leave no plan."""
-        if self.left == 0 or self.timer.is_over():
+        """Whether these statements alone are known to leave no plan."""
+        if self.remaining == 0 or self.timer.is_over():
             return False
-        self.left -= 1
+        self.remaining -= 1
         kept = join_calls(_only(self.core, parts))
         letters = partition(kept)
         guard = Guard(self.options, self.timer.half())
@@ -60,7 +116,7 @@ class _Trials:
 
 
 def with_contradiction(core: Core, refusal: Refused, options: Options, timer: Timer) -> Refused:
-    """`refusal`; if it is that of no plan, with the statements that leave none together."""
+    """The refusal; one for lack of a plan (TCC402) names the statements that contradict."""
     if refusal.code != "TCC402":
         return refusal
     signature = [] if core.start is None else [_SIGNATURE]
@@ -68,28 +124,11 @@ def with_contradiction(core: Core, refusal: Refused, options: Options, timer: Ti
     bounded = replace(options, max_states=min(_MOST_STATES, options.max_states), progress=None)
     size = len(parts) + len(core.calls) // 16
     trials = _Trials(
-        core, bounded, timer, left=max(_LEAST_TRIALS, min(_MOST_TRIALS, _WORK // size))
+        core, bounded, timer, remaining=max(_LEAST_TRIALS, min(_MOST_TRIALS, _WORK // size))
     )
     if not trials.is_empty(parts):
         return refusal
-    return _told(core, _needed([], False, parts, trials.is_empty))
-
-
-def _needed(
-    kept: list[_Part],
-    more: bool,
-    parts: list[_Part],
-    is_empty: Callable[[Sequence[_Part]], bool],
-) -> list[_Part]:
-    """Those of `parts` that are needed for no plan, beside `kept`; `more`: some were kept last."""
-    if more and is_empty(kept):
-        return []
-    if len(parts) == 1:
-        return parts
-    half = len(parts) // 2
-    second = _needed([*kept, *parts[:half]], True, parts[half:], is_empty)
-    first = _needed([*kept, *second], bool(second), parts[:half], is_empty)
-    return first + second
+    return _explained(core, quick_explain(parts, trials.is_empty))
 
 
 def _only(core: Core, parts: Sequence[_Part]) -> Core:
@@ -113,7 +152,7 @@ def _only(core: Core, parts: Sequence[_Part]) -> Core:
     return replace(core, patterns=patterns, rules={}, plan=any_calls)
 
 
-def _told(core: Core, parts: Sequence[_Part]) -> Refused:
+def _explained(core: Core, parts: Sequence[_Part]) -> Refused:
     named = [part for part in parts if not isinstance(part, str)]
     texts = [_text(core, part) for part in parts]
     places = [part if isinstance(part, str) else place_of(part) for part in parts]
@@ -144,9 +183,6 @@ def _told(core: Core, parts: Sequence[_Part]) -> Refused:
     return Refused(
         "TCC402", f"there is no plan: {message}", hint, places[main], [*notes[:_MOST_NOTES], *more]
     )
-
-
-_NONE = "give each part of it a way to be made: an operand of `&` or `-` may leave nothing over"
 
 
 def _text(core: Core, part: _Part) -> str:

@@ -13,17 +13,16 @@ from dataclasses import replace
 from tcc_certs.core.model import Core, ForbidBefore, ForbidNext, ForbidWith, Limit, Require
 from tcc_certs.formats.manifest import Relaxed
 from tcc_compiler.automata.constraint.statements import statement_text
-from tcc_compiler.resources.place import Statement
-from tcc_compiler.resources.refusal import Refused
+from tcc_compiler.resources import Refused, Statement
 
 KINDS = ("price", "latency", "cost", "epsilon", "uses", "sum", "depth", "require", "forbid")
 
 
-def named(core: Core, names: Sequence[str]) -> Relaxed | None:
-    """The statements of `core` that `names` stand for; None where there are no names.
+def statements_named(core: Core, names: Sequence[str]) -> Relaxed | None:
+    """The statements of `core` that `names` select; None without names.
 
     Raises:
-        Refused: TCC412 a name that stands for nothing, or for what may not be relaxed.
+        Refused: TCC412 a name that selects nothing, or a statement that may not be relaxed.
     """
     chosen_statements: list[Statement] = []
     for name in names:
@@ -37,7 +36,7 @@ def named(core: Core, names: Sequence[str]) -> Relaxed | None:
 
 
 def statements(core: Core) -> Iterable[Statement]:
-    """Every statement of `core` that a run could enforce in the automaton's place."""
+    """Every statement of `core` that a run could enforce in place of the automaton."""
     yield from core.limits
     yield from core.requires
     yield from core.forbids
@@ -50,7 +49,7 @@ def may_relax(core: Core, statement: Statement) -> bool:
 
 
 def relaxed_of(core: Core, chosen: Iterable[Statement]) -> Relaxed | None:
-    """`chosen` as the manifest has it; None where there are none."""
+    """`chosen` in the form of the manifest; None without any."""
     marked = list(chosen)
     if not marked:
         return None
@@ -102,8 +101,8 @@ def only(core: Core, relaxed: Relaxed) -> Core:
     )
 
 
-def explain(refusal: Refused, core: Core, asked: Relaxed | None) -> Refused:
-    """`refusal`; if it is that of infinitely many plans, with the statements that were relaxed."""
+def explained(refusal: Refused, core: Core, asked: Relaxed | None) -> Refused:
+    """The refusal; one for infinitely many plans names the relaxed statements."""
     if asked is None or refusal.code not in ("TCC401", "TCC406"):
         return refusal
     texts = " and ".join(f"`{statement_text(core, s)}`" for s in relaxed_statements(core, asked))

@@ -1,4 +1,4 @@
-"""The canonical JSON of a resolved grammar.
+"""A resolved grammar, every name replaced by what it stands for, and its canonical JSON.
 
 Normative text: docs/spec/core.md.  Whatever has an order there is sorted here, so that statements
 in another order give the same bytes.  Cost: linear in the core, and its sorts.
@@ -6,17 +6,48 @@ in another order give the same bytes.  Cost: linear in the core, and its sorts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 
+from tcc_certs.core.model import CallSet
 from tcc_certs.formats.codec import Json, encode, large
 from tcc_certs.formats.names import is_bare
-from tcc_compiler.resolve.calls import Call
-from tcc_compiler.resolve.domains import Parameter
-from tcc_compiler.resolve.limits import limit_json, limit_text
-from tcc_compiler.resolve.monitors import monitor_json
-from tcc_compiler.resolve.opened import opened_json
-from tcc_compiler.resolve.resolved import Resolved
+from tcc_compiler.frozen import frozen
+from tcc_compiler.language.source import Region
+from tcc_compiler.resolve.calls import Call, CallList
+from tcc_compiler.resolve.limits import Monitor, ResolvedLimit, limit_json, limit_text, monitor_json
+from tcc_compiler.resolve.parameters import Parameter, opened_json
 from tcc_compiler.resolve.tools import Tool
+
+
+@frozen
+class Resolved:
+    """A grammar in which every name is replaced by what it stands for.
+
+    Attributes:
+        patterns: the call sets in use, strictly increasing; other members name them by number.
+        rules: those that the plan reaches, by name.
+        requires: order (``after``, ``before``, ``each``) and two patterns.
+        forbids: kind (``before``, ``next``, ``with``) and the patterns.
+        places: the region of each statement, by its place (:mod:`tcc_compiler.resources`).
+        written: the same for every statement, where two of them say one thing, too.
+    """
+
+    name: str
+    version: str
+    call_list: CallList
+    patterns: Sequence[CallSet]
+    rules: Mapping[str, Json]
+    plan: Json
+    start: str | None
+    goals: Sequence[str]
+    limits: Sequence[ResolvedLimit]
+    requires: Sequence[tuple[str, int, int]]
+    forbids: Sequence[tuple[str, tuple[int, ...]]]
+    monitors: Sequence[Monitor] = ()
+    places: Mapping[str, Region] = field(default_factory=dict)
+    written: Sequence[tuple[str, Region]] = ()
+
 
 _NEW_EXTRAS = frozenset(("strict", "errors"))
 _NEW_PARTS = frozenset(("atom", "execute", "quality"))  # of a model

@@ -1,25 +1,158 @@
-"""Limits: their values in whole units, their canonical texts, their core JSON.
+"""Limits and monitors: values in whole units, sums, canonical texts, core JSON.
 
-Normative text: docs/spec/language.md, section 7; docs/spec/core.md, section 4.
-Cost: constant each.
+A monitor is a statement over open parameters, which a gate holds.  A sum never comes back below its
+limit, so that whoever holds it can refuse the call that passes it.
+Normative text: docs/spec/language.md, section 7; docs/spec/core.md, sections 1 and 4.
+Cost: constant each; of a sum linear in the values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import TypeAlias
 
 from tcc_certs.formats.codec import Json, large
+from tcc_certs.formats.decimals import is_decimal
 from tcc_certs.formats.names import written
+from tcc_certs.values.types import NumberType
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast.leaves import Number
-from tcc_compiler.language.ast.statements import LimitStatement
-from tcc_compiler.language.decimals import NANO, decimal_text
-from tcc_compiler.language.diagnostics import Report
+from tcc_compiler.language.ast import LimitStatement, Number, Word
+from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.values import NANO, decimal_text, scaled
 from tcc_compiler.resolve.amounts import MILLISECONDS, in_unit
 from tcc_compiler.resolve.calls import Selection, selection_text
-from tcc_compiler.resolve.monitors import selection_json
+from tcc_compiler.resolve.parameters import Parameter
+from tcc_compiler.resolve.same import Side, present
 from tcc_compiler.resolve.tools import Tool
+
+
+@frozen
+class OrderMonitor:
+    """``require`` or ``forbid`` between calls that agree in some parameters.
+
+    Attributes:
+        kind: ``require`` with the order ``before`` or ``each``; ``forbid`` with ``before`` or
+            ``with``.
+        same: names of a parameter of `first` and one of `second`, strictly increasing.
+    """
+
+    kind: str
+    order: str
+    first: Selection
+    second: Selection
+    same: tuple[tuple[str, str], ...]
+
+
+@frozen
+class SumMonitor:
+    """``limit sum(tool.parameter) <= value``, a canonical decimal."""
+
+    tool: str
+    parameter: str
+    value: str
+
+
+@frozen
+class UsesMonitor:
+    """``limit uses(of) per parameter <= value``."""
+
+    of: Selection
+    per: str
+    value: int
+
+
+Monitor: TypeAlias = OrderMonitor | SumMonitor | UsesMonitor
+
+
+def monitor_json(monitor: Monitor, tool_numbers: Mapping[str, int]) -> Json:
+    """The monitor object of the core."""
+    match monitor:
+        case OrderMonitor():
+            return {
+                "kind": monitor.kind,
+                "order": monitor.order,
+                "first": selection_json(monitor.first, tool_numbers),
+                "second": selection_json(monitor.second, tool_numbers),
+                "same": [list(pair) for pair in monitor.same],
+            }
+        case SumMonitor(tool=tool, parameter=parameter, value=value):
+            number = tool_numbers[tool]
+            return {"kind": "sum", "tool": number, "param": parameter, "value": value}
+        case UsesMonitor(of=of, per=per, value=count):
+            selection = selection_json(of, tool_numbers)
+            return {"kind": "uses", "of": selection, "per": per, "value": large(count)}
+
+
+def selection_json(selection: Selection, tool_numbers: Mapping[str, int]) -> Json:
+    """A pattern as the core has it where it names calls by their tool and values."""
+    where: Json = [[place, list(values)] for place, values in selection.where]
+    return {"tool": tool_numbers[selection.tool], "where": where}
+
+
+def monitor_text(monitor: Monitor, tools: Mapping[str, Tool]) -> str:
+    """The monitor as a grammar writes it."""
+    match monitor:
+        case OrderMonitor():
+            first = selection_text(tools[monitor.first.tool], monitor.first)
+            second = selection_text(tools[monitor.second.tool], monitor.second)
+            order = "before each" if monitor.order == "each" else monitor.order
+            same = ", ".join(_pair_text(*pair) for pair in monitor.same)
+            return f"{monitor.kind} {first} {order} {second} same {same}"
+        case SumMonitor(tool=tool, parameter=parameter, value=value):
+            return f"limit sum({written(tool)}.{written(parameter)}) <= {value}"
+        case UsesMonitor(of=of, per=per, value=count):
+            pattern = selection_text(tools[of.tool], of)
+            return f"limit uses({pattern}) per {written(per)} <= {count}"
+
+
+def _pair_text(first: str, second: str) -> str:
+    return written(first) if first == second else f"{written(first)} = {written(second)}"
+
+
+# Limits on the sum of a parameter: which values may be added up.
+
+
+def sum_of_open(
+    statement: LimitStatement, tool: Tool, side: Side, name: Word, report: Report
+) -> SumMonitor | None:
+    """The monitor of a sum of an open parameter, None after an error."""
+    kind, number = side.type, statement.number
+    if not isinstance(kind, NumberType) or kind.low is None or kind.low.startswith("-"):
+        message = f"{quote(side.name)} is no number from 0 up, so its sum may go down again"
+        hint = "declare it `number 0 .. HIGH` or `integer 0 .. HIGH`"
+        report.error("TCC321", name.region, message, hint)
+        return None
+    if number.value < 0:
+        report.error("TCC308", number.region, "this sum is negative", "write 0 or more")
+        return None
+    if not present(side, name, report):
+        return None
+    text = decimal_text(number.value)
+    if not is_decimal(text):
+        message = "this limit has more digits than a number may have"
+        report.error("TCC307", number.region, message, "write a shorter number")
+        return None
+    return SumMonitor(tool=tool.name, parameter=side.name, value=text)
+
+
+def adds_up(parameter: Parameter, name: Word, report: Report) -> bool:
+    """Whether the values of a listed parameter are amounts from 0 up; else reported."""
+    numbers = [number for number in parameter.numbers if number is not None]
+    message = None
+    if not parameter.numeric:
+        message = f"the values of {quote(name.text)} are not all numbers"
+    elif min(numbers) < 0:
+        message = f"a value of {quote(name.text)} is negative, so the sum may go down again"
+    else:
+        units = [scaled(number, NANO) for number in numbers]
+        if any(unit is None or unit >= 1 << 64 for unit in units):
+            message = f"a value of {quote(name.text)} is not whole in nano-units of 64 bits"
+    if message is not None:
+        hint = "every value of it has to be a number from 0 up, with at most 9 fractional digits"
+        report.error("TCC321", name.region, message, hint)
+    return message is None
+
 
 MAX_LIMIT = (1 << 63) - 1
 _SMALL = "write a smaller number, or leave the limit out if it is never reached"

@@ -1,16 +1,21 @@
-"""The statements sorted by kind, each name with the one statement that defines it.
+"""The statements of a grammar and of the files that it uses, each name with its one definition.
 
-Normative text: docs/spec/language.md, section 4.  Cost: linear in the statements.
+Normative text: docs/spec/language.md, section 4.  A used file lies, with symbolic links resolved,
+in the folder of the root file or below it; it is read once, however many use it.
+Cost: that of parsing the files, and linear in the statements; no recursion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias, TypeVar
 
+from tcc_certs.limits import MAX_VERSION_BYTES
 from tcc_certs.plain import hidden_in
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast.statements import (
+from tcc_compiler.language.ast import (
     Broken,
     CurrencyStatement,
     ExampleStatement,
@@ -25,12 +30,21 @@ from tcc_compiler.language.ast.statements import (
     StartStatement,
     Statement,
     ToolStatement,
+    UseStatement,
 )
 from tcc_compiler.language.diagnostics import Report, quote
-from tcc_compiler.language.spans import Region
+from tcc_compiler.language.source import (
+    MAX_SOURCE_BYTES,
+    Region,
+    Source,
+    Unreadable,
+    decode,
+    read_bytes,
+    source_of,
+    too_large,
+)
+from tcc_compiler.language.syntax.parse import parse
 from tcc_compiler.language.syntax.words import OPENERS
-from tcc_compiler.resolve.files import Gathered
-from tcc_compiler.resolve.versions import version_fault
 
 _ONE = {
     "goal": "write one 'goal' statement: goal A | B",
@@ -173,3 +187,203 @@ def _check_head(root: Sequence[Statement], program: Program, report: Report) -> 
             message = "this grammar is empty: it has no statement"
             hint += ", then its tools and a plan; `tcc explain TCC213` has one to start from"
         report.error("TCC213", Region(0, 0, 0), message, hint)
+
+
+# `use` statements: which files are read, and in what order.
+
+MAX_FILES = 256
+_MOST_CIRCLE = 8
+# A path and the most bytes that are taken: an editor has texts that no file holds yet.
+Read: TypeAlias = Callable[[Path, int], bytes | Unreadable]
+_SEEK = "the path is relative to the file with this `use`"
+
+
+@frozen
+class Gathered:
+    """The statements of a grammar with those of the files that it uses.
+
+    Attributes:
+        root: the statements of the root file.
+        used: the statements of the other files, in the order of their reading.
+        incomplete: a file could not be read, so unknown names may be defined there.
+    """
+
+    root: tuple[Statement, ...]
+    used: tuple[Statement, ...]
+    incomplete: bool
+
+
+def gather(sources: list[Source], report: Report, read: Read = read_bytes) -> Gathered:
+    """Parse ``sources[0]`` and whatever it uses; the sources read are appended to `sources`.
+
+    Args:
+        read: gives the bytes of a used file.
+    """
+    loader = _Loader(sources, report, read)
+    root = parse(sources[0], 0, report)
+    loader.follow(root)
+    return Gathered(root=root, used=tuple(loader.used), incomplete=loader.incomplete)
+
+
+def _uses(statements: tuple[Statement, ...]) -> Iterator[UseStatement]:
+    return (statement for statement in statements if isinstance(statement, UseStatement))
+
+
+def asked_for(source: Source) -> tuple[Path, ...]:
+    """The files that a source names, whether they are there or not, and whether they may be read.
+
+    For who wants to know when one of them has changed.
+    """
+    folder = source.folder if source.path is None else source.path.parent
+    if folder is None:
+        return ()
+    statements = parse(source, 0, Report([source]))
+    return tuple(folder / use.path.value for use in _uses(statements))
+
+
+class _Loader:
+    """Reads files depth first.
+
+    Invariant: `path` holds the numbers of the files from the root to the one that is being
+    followed; `numbers` has the number of every file that was opened, by its resolved path, and
+    `entered` the `use` by which each was.
+    """
+
+    def __init__(self, sources: list[Source], report: Report, read: Read) -> None:
+        self.sources = sources
+        self.read = read
+        self.report = report
+        self.used: list[Statement] = []
+        self.incomplete = False
+        root = sources[0]
+        self.left = MAX_SOURCE_BYTES - len(root.text.encode("utf-8", "replace"))
+        self.folder = root.folder if root.path is None else root.path.parent
+        self.numbers: dict[Path, int] = {}
+        self.entered: dict[int, Region] = {}
+        if root.path is not None:
+            self.numbers[Path(os.path.realpath(root.path))] = 0
+
+    def follow(self, root: tuple[Statement, ...]) -> None:
+        """Read everything that the statements of the root use."""
+        stack = [(0, _uses(root))]
+        while stack:
+            number, uses = stack[-1]
+            use = next(uses, None)
+            if use is None:
+                stack.pop()
+                continue
+            target = self._target(number, use)
+            known = self.numbers.get(target) if target is not None else None
+            if target is None or known is not None:
+                self._check_cycle([n for n, _ in stack], known, use)
+                continue
+            opened = self._open(target, use)
+            if opened is not None:
+                stack.append((len(self.sources) - 1, _uses(opened)))
+
+    def _target(self, number: int, use: UseStatement) -> Path | None:
+        """The resolved path of a used file, None where it is refused."""
+        name, region = use.path.value, use.path.region
+        if self.folder is None:
+            message = "a text that comes from no file can use none"
+            self._refuse("TCC222", region, message, "write its tools into the text")
+            return None
+        if Path(name).is_absolute():
+            message = "the path of a used file is relative to the file that uses it"
+            hint = "put it in the folder of the grammar or below, and write its name alone"
+            self._refuse("TCC222", region, message, hint)
+            return None
+        here = self.sources[number].path
+        try:
+            target = Path(os.path.realpath((here.parent if here else self.folder) / name))
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            self._refuse("TCC221", region, f"{quote(name)} cannot be read: {reason}", _SEEK)
+            return None
+        if not target.is_relative_to(self.folder):
+            message = f"{quote(name)} lies outside the folder of the grammar"
+            self._refuse("TCC222", region, message, "put a copy in that folder or below it")
+            return None
+        return target
+
+    def _refuse(
+        self,
+        code: str,
+        region: Region,
+        message: str,
+        hint: str,
+        notes: Sequence[tuple[str, Region]] = (),
+    ) -> None:
+        self.incomplete = True
+        self.report.error(code, region, message, hint, notes)
+
+    def _check_cycle(self, path: list[int], known: int | None, use: UseStatement) -> None:
+        if known is None or known not in path:
+            return
+        around = path[path.index(known) :]
+        circle = [self.sources[n].name for n in (*around, known)]
+        if len(circle) > _MOST_CIRCLE:
+            circle[_MOST_CIRCLE - 2 : -2] = [".."]
+        hint = "take this `use` away, and move what both files need into a file of its own"
+        if len(around) == 1:
+            hint = "take this `use` away: a file has its own tools"
+        notes = [
+            (f"{self.sources[n].name} is used here", self.entered[n])
+            for n in around[1 : _MOST_CIRCLE - 1]
+        ]
+        message = f"files use each other in a circle: {' -> '.join(circle)}"
+        self._refuse("TCC223", use.path.region, message, hint, notes)
+
+    def _open(self, target: Path, use: UseStatement) -> tuple[Statement, ...] | None:
+        region = use.path.region
+        if len(self.sources) >= MAX_FILES:
+            self._refuse("TCC107", region, f"more than {MAX_FILES} files", "join some of them")
+            return None
+        data = self.read(target, self.left)
+        if isinstance(data, Unreadable):
+            problem = too_large() if data.code == "TCC107" else data
+            code = "TCC221" if problem.code == "TCC110" else problem.code
+            message = f"{quote(use.path.value)}: {problem.message}"
+            hint = problem.hint if code != "TCC221" else None
+            self._refuse(code, region, message, hint or _SEEK)
+            return None
+        self.left -= len(data)
+        text = decode(data)
+        if isinstance(text, Unreadable):
+            message = f"{quote(use.path.value)}: {text.message}"
+            self._refuse(text.code, region, message, text.hint or _SEEK)
+            return None
+        name = Path(self.sources[0].name).parent / target.relative_to(self.folder or target)
+        self.sources.append(source_of(text, str(name), target))
+        self.numbers[target] = len(self.sources) - 1
+        self.entered[len(self.sources) - 1] = region
+        statements = parse(self.sources[-1], len(self.sources) - 1, self.report)
+        self._take(statements)
+        return statements
+
+    def _take(self, statements: tuple[Statement, ...]) -> None:
+        for statement in statements:
+            if not isinstance(statement, ToolStatement | UseStatement | Broken):
+                self.report.error(
+                    "TCC224",
+                    statement.region,
+                    "a used file has 'tool' and 'use' statements and no others",
+                    "move it to the grammar, or take it away",
+                )
+            else:
+                self.used.append(statement)
+
+
+# Which texts may be the version of a grammar, or of a graph.
+
+
+def version_fault(text: str) -> tuple[str, str] | None:
+    """What is wrong with the text of a version, and a hint; None where nothing is."""
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_VERSION_BYTES:
+        message = f"the version takes more than {MAX_VERSION_BYTES} bytes"
+        return message, "it stands in the head of every ledger"
+    hidden = hidden_in(text)
+    if hidden is not None:
+        message = f"the version holds U+{ord(hidden):04X}, a control or hidden character"
+        return message, "leave it out: a version is shown on terminals and in logs"
+    return None

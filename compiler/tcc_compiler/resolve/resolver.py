@@ -10,43 +10,43 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tcc_certs.core.model import CallSet
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast.statements import GoalStatement, GrammarStatement, StartStatement
+from tcc_compiler.language.ast import GoalStatement, GrammarStatement, StartStatement
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
-from tcc_compiler.language.spans import Region
+from tcc_compiler.language.source import Region
 from tcc_compiler.resolve.amounts import Steps
 from tcc_compiler.resolve.calls import (
     MAX_TEXT_BYTES,
     CallList,
+    Scope,
     Selection,
     TooManyMembers,
     call_list_of,
     calls_in,
     text_bytes,
 )
-from tcc_compiler.resolve.domains import MAX_CALLS
-from tcc_compiler.resolve.examples import (
-    Example,
-    Expect,
-    example_of,
-    expect_of,
-    selections_of,
-)
+from tcc_compiler.resolve.core import Resolved
 from tcc_compiler.resolve.expressions import (
     call_sets,
     check_expression,
+    check_left_recursion,
     expression_json,
     plan_json,
     reached_rules,
 )
-from tcc_compiler.resolve.limits import limit_text
-from tcc_compiler.resolve.monitors import monitor_text
-from tcc_compiler.resolve.patterns import Scope
+from tcc_compiler.resolve.limits import limit_text, monitor_text
+from tcc_compiler.resolve.parameters import MAX_CALLS
 from tcc_compiler.resolve.program import Program
-from tcc_compiler.resolve.recursion import check_left_recursion
-from tcc_compiler.resolve.resolved import Resolved
-from tcc_compiler.resolve.statements import Stated, stated
+from tcc_compiler.resolve.statements import (
+    Example,
+    Expect,
+    Stated,
+    example_of,
+    expect_of,
+    selections_of,
+    stated,
+)
 from tcc_compiler.resolve.tools import Tool, tool_of
-from tcc_compiler.resources.place import forbid_place, require_place
+from tcc_compiler.resources import forbid_place, require_place
 
 
 @frozen

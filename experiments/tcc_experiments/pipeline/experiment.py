@@ -16,8 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from tcc_experiments.figures import COLOURS, HEIGHT, MARKS, WIDTH
+from tcc_experiments.intervals import mean, merged, spread
 from tcc_experiments.listing import Listing
-from tcc_experiments.model import Conclusion, Experiment, Finding, Part, Row, Size, Table, Verdict
+from tcc_experiments.model import (
+    ClaimFinding,
+    ClaimVerdict,
+    Conclusion,
+    Experiment,
+    Part,
+    ResultTable,
+    Row,
+    Size,
+    random_of,
+)
 from tcc_experiments.paper_trees import (
     BOUNDS,
     arrivals,
@@ -30,15 +41,11 @@ from tcc_experiments.paper_trees import (
     search,
     words,
 )
-from tcc_experiments.pipeline.campaign import campaign, chosen
-from tcc_experiments.pipeline.codes import Code
-from tcc_experiments.pipeline.errors import PipelineError
+from tcc_experiments.pipeline.campaign import campaign, chosen, read_record
+from tcc_experiments.pipeline.comparison import by_mode
+from tcc_experiments.pipeline.errors import PipelineCode, PipelineError
 from tcc_experiments.pipeline.modes import INFLATE, plans
-from tcc_experiments.pipeline.noise import read_record
 from tcc_experiments.pipeline.questions import Question
-from tcc_experiments.pipeline.table import by_mode
-from tcc_experiments.seeds import random_of
-from tcc_experiments.sums import mean, merged, spread
 
 # mode -> expansions a query and half of its interval, as printed.
 PAPER = {"Exact": (6.20, 1.12), "Surrogate": (11.60, 0.81), "Fallback": (16.60, 0.81)}
@@ -111,7 +118,9 @@ def recorded(questions: Sequence[Question]) -> dict[str, str]:
     found = read_record(RECORD)
     for question in questions:
         if question.name not in found:
-            raise PipelineError(Code.RECORD, str(RECORD), f"a category of {question.name}", "none")
+            raise PipelineError(
+                PipelineCode.RECORD, str(RECORD), f"a category of {question.name}", "none"
+            )
     return found
 
 
@@ -131,20 +140,20 @@ def conclude(rows: Sequence[Row]) -> Conclusion:
     table = by_mode(rows)
     return Conclusion(
         tables=(
-            Table(
+            ResultTable(
                 name="pipeline",
                 caption=_CAPTION,
                 rows=table,
                 times=("wall_s", "wall_q_ms", "wall_q_ms_+-"),
             ),
-            Table(
+            ResultTable(
                 name="pipeline_tree",
                 caption="The plans of a first search as a tree of the paper's, whose last nodes "
                 "are its leaves: expansions of each method as the paper writes it, the fallback by "
                 "each of its bounds, +- half of the 95 % interval.",
                 rows=trees,
             ),
-            Table(
+            ResultTable(
                 name="pipeline_queries",
                 caption="Each query.",
                 rows=[_whole(row) for row in rows],
@@ -179,7 +188,7 @@ _COLUMNS = (
 
 def _findings(
     table: dict[str, Row], rows: Sequence[Row], trees: Sequence[Row]
-) -> tuple[Finding, ...]:
+) -> tuple[ClaimFinding, ...]:
     searched = [row for row in rows if row["mode"] != LOOP]
     return (
         _exact_least(table),
@@ -196,19 +205,19 @@ def _expansions(table: dict[str, Row], mode: str) -> float:
     return float(table[mode]["expansions_q"] or 0)
 
 
-def _exact_least(table: dict[str, Row]) -> Finding:
+def _exact_least(table: dict[str, Row]) -> ClaimFinding:
     exact, tilted, coupled, literal = (
         _expansions(table, mode) for mode in (EXACT, TILTED, COUPLED, LITERAL)
     )
-    return Finding(
+    return ClaimFinding(
         claim="Exact expands less than Surrogate (Tab. real-pipeline: 6.20 and 11.60 a query)",
         found=f"Exact {exact}, Surrogate coupled {coupled}, as printed {literal}; Exact with a "
         f"tilt of 8 bits {tilted}",
-        verdict=Verdict.HOLDS if exact < min(coupled, literal) else Verdict.FAILS,
+        verdict=ClaimVerdict.HOLDS if exact < min(coupled, literal) else ClaimVerdict.FAILS,
     )
 
 
-def _fallback_most(table: dict[str, Row], trees: Sequence[Row]) -> Finding:
+def _fallback_most(table: dict[str, Row], trees: Sequence[Row]) -> ClaimFinding:
     fallback = _expansions(table, FALLBACK)
     most = fallback > max(_expansions(table, COUPLED), _expansions(table, LITERAL))
     each = ", ".join(f"{row['method']} {float(row['expansions'] or 0):.1f}" for row in trees)
@@ -218,63 +227,63 @@ def _fallback_most(table: dict[str, Row], trees: Sequence[Row]) -> Finding:
         "over the same plans as a tree of the paper's): costs count four times as much as on the "
         "suites, where by realised LSE it does expand the most. It claims nothing"
     )
-    return Finding(
+    return ClaimFinding(
         claim="Fallback explores the most (16.60 a query)",
         found=f"Fallback {fallback}",
-        verdict=Verdict.HOLDS if most else Verdict.FAILS,
+        verdict=ClaimVerdict.HOLDS if most else ClaimVerdict.FAILS,
         because="" if most else why,
     )
 
 
-def _slack(searched: Sequence[Row]) -> Finding:
+def _slack(searched: Sequence[Row]) -> ClaimFinding:
     slack = max(float(row["slack"] or 0) for row in searched)
-    return Finding(
+    return ClaimFinding(
         claim="stop slack is 0 in every mode",
         found=f"at most {slack:g}",
-        verdict=Verdict.FAILS if slack else Verdict.HOLDS,
+        verdict=ClaimVerdict.FAILS if slack else ClaimVerdict.HOLDS,
         because="" if slack else "the stop rule makes it so, whatever the mode",
     )
 
 
-def _replay(searched: Sequence[Row]) -> Finding:
+def _replay(searched: Sequence[Row]) -> ClaimFinding:
     valid = sum(bool(row["replay"]) and bool(row["session"]) for row in searched)
-    return Finding(
+    return ClaimFinding(
         claim="every ledger replays",
         found=f"{valid} of {len(searched)} queries and modes: the ledgers of all searches and of "
         "the session VALID",
-        verdict=Verdict.HOLDS if valid == len(searched) else Verdict.FAILS,
+        verdict=ClaimVerdict.HOLDS if valid == len(searched) else ClaimVerdict.FAILS,
     )
 
 
-def _kappa(table: dict[str, Row]) -> Finding:
-    return Finding(
+def _kappa(table: dict[str, Row]) -> ClaimFinding:
+    return ClaimFinding(
         claim="kappa tightens every node of Surrogate (232 of 232, mean -0.549)",
         found=f"coupled {table[COUPLED]['kappa']}; as printed {table[LITERAL]['kappa']}",
-        verdict=Verdict.DIFFERS,
+        verdict=ClaimVerdict.DIFFERS,
         because="the bounds here are twice the counts of every node but a leaf, so a node has "
         "kappa = -ln 2 and a leaf 0; the paper does not say what its bounds are",
     )
 
 
-def _accuracy(table: dict[str, Row]) -> Finding:
-    return Finding(
+def _accuracy(table: dict[str, Row]) -> ClaimFinding:
+    return ClaimFinding(
         claim="(are the answers right?)",
         found="; ".join(f"{row['mode']} {row['right']} of {row['queries']}"
                         for row in table.values()),
-        verdict=Verdict.EXTRA,
+        verdict=ClaimVerdict.EXTRA,
         because="a plan is drawn for its cost, not for the question; modes differ by how wide "
         "their plans look",
     )  # fmt: skip
 
 
-def _noise(exact: Sequence[Row]) -> Finding:
+def _noise(exact: Sequence[Row]) -> ClaimFinding:
     told = [row for row in exact if row["category"] == row["noisy"]]
     flipped = [row for row in exact if row["category"] != row["noisy"]]
-    return Finding(
+    return ClaimFinding(
         claim="(what does the noise cost?)",
         found=f"Exact: {_right(told)} right where the noise left the category, {_right(flipped)} "
         "where it changed it",
-        verdict=Verdict.EXTRA,
+        verdict=ClaimVerdict.EXTRA,
     )
 
 

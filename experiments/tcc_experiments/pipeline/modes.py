@@ -17,7 +17,7 @@ from tcc_certs.formats.container import write_container
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file
-from tcc_experiments.graphs import Refused
+from tcc_experiments.graphs import GrammarError
 from tcc_runtime.artifact.load import Artifact, load
 
 GRAMMAR = Path(__file__).with_name("numeric_answers.tcg")
@@ -61,7 +61,7 @@ MODES = (EXACT, TILTED, SURROGATE, PRINTED, FALLBACK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plans:
+class CompiledPlans:
     """An artifact, as a run and as a validator have it."""
 
     artifact: Artifact
@@ -70,7 +70,7 @@ class Plans:
 
 
 @cache
-def plans(tilt: int) -> Plans:
+def plans(tilt: int) -> CompiledPlans:
     """The grammar of the pipeline, compiled and checked.
 
     Raises:
@@ -78,7 +78,7 @@ def plans(tilt: int) -> Plans:
     """
     made = compile_file(GRAMMAR, Options(beta=BETA, tilt=tilt))
     if made.artifact is None:
-        raise Refused(made.diagnostics[0].message)
+        raise GrammarError(made.diagnostics[0].message)
     artifact = load(made.artifact)
     data = write_container(artifact.file.columns)
-    return Plans(artifact=artifact, data=data, checked=check(data))
+    return CompiledPlans(artifact=artifact, data=data, checked=check(data))

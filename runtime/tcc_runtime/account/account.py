@@ -25,20 +25,22 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from tcc_certs.errors import Code, Rejected, require
-from tcc_runtime.account.amounts import NAMES, Amounts, Left, caps_of, whole_cap
-from tcc_runtime.account.file import connect, make, transaction
-from tcc_runtime.account.rows import (
+from tcc_runtime.account.amounts import NAMES, Amounts, Remainder, caps_of, whole_cap
+from tcc_runtime.account.file import (
     OPEN,
     STATES,
     Reservation,
     Sums,
+    connect,
     ended_of,
     insert,
     insert_account,
     last_of,
+    make,
     mark,
     read_sums,
     rows_of,
+    transaction,
     write_sums,
 )
 
@@ -56,11 +58,11 @@ class Granted:
     """
 
     granted: bool
-    left: Left
+    left: Remainder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class AccountStatement:
     """What is in an account.
 
     Attributes:
@@ -185,7 +187,7 @@ class Account:
             row = _of_state(database, reservation, ("held",), "a reservation that is held")
             mark(database, row, "asking", now + read_sums(database).lease_ms)
 
-    def settle(self, reservation: str, took: Amounts) -> Left:
+    def settle(self, reservation: str, took: Amounts) -> Remainder:
         """Puts what a question took in the place of what was reserved for it; what is left.
 
         Raises:
@@ -210,7 +212,7 @@ class Account:
             if last is not None and last.state == "held":
                 _end(database, last)
 
-    def statement(self) -> Statement:
+    def statement(self) -> AccountStatement:
         """What is in the account now; its sums are made again, from all of its reservations.
 
         Raises:
@@ -232,7 +234,7 @@ class Account:
                     spent = spent.plus(counts)
         for name, expected, found in (("spent", spent, sums.spent), ("held", held, sums.held)):
             require(tuple(expected), tuple(found), Code.ACCOUNT_FORM, f"{self.path}: {name}")
-        return Statement(sums=sums, numbers={state: numbers[state] for state in STATES})
+        return AccountStatement(sums=sums, numbers={state: numbers[state] for state in STATES})
 
     def reservations(self, run: str) -> list[Reservation]:
         """Those of one run, every attempt of each."""

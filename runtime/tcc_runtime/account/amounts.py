@@ -45,13 +45,13 @@ class Caps(NamedTuple):
     latency_ms: int | None = None
     epsilon: int | None = None
 
-    def left(self, used: Amounts) -> Left:
+    def left(self, used: Amounts) -> Remainder:
         """What of each cap is left."""
         pairs = zip(self, used, strict=True)
-        return Left(*(None if cap is None else cap - amount for cap, amount in pairs))
+        return Remainder(*(None if cap is None else cap - amount for cap, amount in pairs))
 
 
-class Left(NamedTuple):
+class Remainder(NamedTuple):
     """What of each cap is left, below 0 where it is exceeded; None where there is no cap."""
 
     price: int | None = None

@@ -1,16 +1,156 @@
-"""An adapter as a run and its ledger know it.
+"""Adapters: identity, consistency of a LoRA configuration with its tensors, fields of records.
 
-Text: docs/adapters.md; the fields of records: docs/spec/ledger.md, section 13.
+Text: docs/adapters.md, *Identity* (normative) and *What is refused*; records: docs/spec/ledger.md,
+section 13.  An identity is one digest of configuration and tensors; the order of members and
+tensors in the files, and what a writer adds beside the tensors, are no part of it.  Of methods
+other than LoRA only the name is required.
+Cost: one BLAKE3 of the bytes of the tensors; linear in tensors and target modules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from blake3 import blake3
 
 from tcc_certs.core.model import Core, Model
-from tcc_certs.errors import Code, ensure
+from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
+from tcc_certs.values.canonical import json_text
+
+# Identity.
+
+_CONTEXT: Final = "tcc.adapter/1.0 adapter id"
+_DEPTH, _MOST = 16, 1 << 20
+# Lists whose order says nothing: PEFT keeps them as sets, and writes them in any order.
+_SETS: Final = frozenset(
+    {"exclude_modules", "layers_to_transform", "modules_to_save", "target_modules"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """One tensor of a file.
+
+    Attributes:
+        dtype: as safetensors names it.
+        digest: BLAKE3 of its bytes.
+    """
+
+    name: str
+    dtype: str
+    shape: Sequence[int]
+    digest: bytes
+
+
+def adapter_id(config: Mapping[str, object], tensors: Iterable[Tensor]) -> str:
+    """The identity of an adapter, 64 hexadecimal digits.
+
+    Args:
+        config: the members of its `adapter_config.json`, numbers that are not whole as decimals.
+        tensors: in any order, each name once.
+
+    Raises:
+        Rejected: R105, R106 the configuration is too long, too deep or no JSON.
+    """
+    hasher = blake3(derive_key_context=_CONTEXT)
+    listed = {name: _sorted(name, value) for name, value in config.items()}
+    hasher.update(_sized(json_text(listed, _DEPTH, _MOST)))
+    ordered = sorted(tensors, key=lambda tensor: tensor.name.encode())
+    hasher.update(_number(len(ordered)))
+    for tensor in ordered:
+        hasher.update(_sized(tensor.name.encode()) + _sized(tensor.dtype.encode()))
+        hasher.update(b"".join(map(_number, (len(tensor.shape), *tensor.shape))) + tensor.digest)
+    return hasher.hexdigest()
+
+
+def _sorted(name: str, value: object) -> object:
+    """A list that stands for a set, in the order of its members' canonical texts."""
+    if name not in _SETS or not isinstance(value, list):
+        return value
+    return sorted(value, key=lambda item: json_text(item, _DEPTH, _MOST))
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes(8, "little")
+
+
+def _sized(data: bytes) -> bytes:
+    return _number(len(data)) + data
+
+
+# Rank, target modules and tensors of LoRA.
+
+_DOWN, _UP = ".lora_A", ".lora_B"
+_PARTS: Final = (".weight", ".default.weight")
+
+
+def check_lora(config: Mapping[str, object], tensors: Sequence[Tensor], path: str) -> None:
+    """A method is named; a LoRA adapter's rank and modules are those of its tensors.
+
+    Args:
+        path: of the configuration, for messages.
+
+    Raises:
+        Rejected: A104 a member that every adapter has is missing or of another type; A105 rank,
+            modules and tensors do not go together.
+    """
+    method = config.get("peft_type")
+    if not isinstance(method, str) or not method:
+        raise Rejected(Code.ADAPTER_FORM, f"{path}: peft_type", "the name of a method", method)
+    if method != "LORA":
+        return
+    rank, scale = config.get("r"), config.get("lora_alpha")
+    if type(rank) is not int or rank < 1:
+        raise Rejected(Code.ADAPTER_FORM, f"{path}: r", "a whole number of at least 1", rank)
+    if isinstance(scale, bool) or not isinstance(scale, (int, Decimal)) or not scale > 0:
+        raise Rejected(Code.ADAPTER_FORM, f"{path}: lora_alpha", "a number above 0", scale)
+    shapes = {tensor.name: tensor.shape for tensor in tensors}
+    downs, ups = _side(shapes, _DOWN, path), _side(shapes, _UP, path)
+    ensure(bool(downs), Code.ADAPTER_INCONSISTENT, path, "tensors of LoRA", "none")
+    alone = sorted(downs.keys() ^ ups.keys())
+    ensure(not alone, Code.ADAPTER_INCONSISTENT, path, "lora_A and lora_B of each", alone[:3])
+    if not config.get("rank_pattern"):
+        for module in sorted(downs):
+            found = downs[module][:1], ups[module][1:2]
+            expected = f"rank {rank} in {module}"
+            ensure(found == ((rank,), (rank,)), Code.ADAPTER_INCONSISTENT, path, expected, found)
+    _check_targets(config.get("target_modules"), downs, path)
+
+
+def _side(shapes: Mapping[str, Sequence[int]], mark: str, path: str) -> dict[str, tuple[int, ...]]:
+    """The shapes of one side's matrices, by module, each of which has one."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name, shape in shapes.items():
+        for part in _PARTS:
+            if name.endswith(mark + part):
+                module = name.removesuffix(mark + part)
+                expected = f"one {mark[1:]} in {module}"
+                ensure(module not in found, Code.ADAPTER_INCONSISTENT, path, expected, "two")
+                found[module] = tuple(shape)
+    return found
+
+
+def _check_targets(targets: object, modules: Iterable[str], path: str) -> None:
+    """Each target is a module that has tensors; each module that has some is a target."""
+    if not isinstance(targets, list):
+        return  # a pattern, whose meaning depends on the model
+    known = {target for target in targets if isinstance(target, str)}
+    met = {module: _target_of(module, known) for module in modules}
+    stray = sorted(module for module, target in met.items() if target is None)
+    ensure(not stray, Code.ADAPTER_INCONSISTENT, path, "targets for all tensors", stray[:3])
+    bare = sorted(known - set(met.values()))
+    ensure(not bare, Code.ADAPTER_INCONSISTENT, path, "tensors for all target modules", bare[:3])
+
+
+def _target_of(module: str, targets: set[str]) -> str | None:
+    """The target that names a module: itself, or the end of its path."""
+    parts = module.split(".")
+    ends = (".".join(parts[at:]) for at in range(max(0, len(parts) - 8), len(parts)))
+    return next((end for end in ends if end in targets), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,20 +1,24 @@
-"""The registry of adapters: a file that names them, held to their folders.
+"""Reads the registry of adapters and the PEFT folders that it names, and compares them.
 
-Text: docs/adapters.md, *The registry*.  A run takes the entries of a registry only where each
-folder is what its entry says; so what is altered, missing or unknown is refused before anything is
-asked.
-Cost: one pass over the tensors of every folder.
+Text: docs/adapters.md.  A run takes entries only where each folder is what its entry says; what is
+altered, missing or unknown is rejected before anything is asked.  Of a folder two files count:
+`adapter_config.json`, and `adapter_model.safetensors`, which safetensors' own reader has to accept.
+Nothing in them is run: pickled weights (`adapter_model.bin`) are never opened.
+Cost: one pass over the bytes of the tensors of every folder, a piece at a time.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final, NoReturn
+
+from blake3 import blake3
 
 from tcc_certs.core.atoms import Atom, Codes, read_atom
 from tcc_certs.errors import Code, Rejected, ensure, require
@@ -22,9 +26,160 @@ from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.ledger_forms import AMOUNT, HEX, PROBABILITY, Format
 from tcc_certs.privacy.accountant import PLACES, epsilon_text, stated, total_of
 from tcc_certs.privacy.spending import exact_delta
-from tcc_runtime.adapters.adapter import Adapter
-from tcc_runtime.adapters.folder import folder_id
+from tcc_runtime.adapters.adapter import Adapter, Tensor, adapter_id, check_lora
 from tcc_runtime.toml_text import read_toml
+
+# Folders that PEFT wrote.
+
+CONFIG: Final = "adapter_config.json"
+WEIGHTS: Final = "adapter_model.safetensors"
+_MOST_CONFIG, _MOST_HEADER, _PIECE = 1 << 20, 1 << 25, 1 << 20
+
+
+class ReaderMissing(ImportError):
+    """safetensors is not installed."""
+
+
+def folder_id(folder: Path) -> str:
+    """The identity of the adapter in a folder.
+
+    Raises:
+        Rejected: A103 it, or a file of it, is missing or cannot be read; A104 a file has not its
+            form; A105 the two do not go together.
+        ReaderMissing: safetensors is not installed.
+    """
+    config = _config(folder / CONFIG)
+    tensors = _tensors(folder / WEIGHTS)
+    check_lora(config, tensors, str(folder / CONFIG))
+    try:
+        return adapter_id(config, tensors)
+    except Rejected as refusal:
+        _malformed(folder / CONFIG, refusal.expected, refusal.found)
+
+
+def _config(path: Path) -> Mapping[str, object]:
+    with _regular(path) as handle:
+        data = handle.read(_MOST_CONFIG + 1)
+    if len(data) > _MOST_CONFIG:
+        _malformed(path, f"at most {_MOST_CONFIG} bytes", "more")
+    return _object(data, path)
+
+
+def _tensors(path: Path) -> Sequence[Tensor]:
+    """The tensors of a file, in the order of their names."""
+    with _regular(path) as handle:
+        before = os.fstat(handle.fileno())
+        start = int.from_bytes(handle.read(8), "little")
+        if start > _MOST_HEADER:
+            _malformed(path, f"a header of at most {_MOST_HEADER} bytes", start)
+        known = _known_to_safetensors(path)
+        header = _object(handle.read(start), path)
+        places = {name: item for name, item in header.items() if name != "__metadata__"}
+        if sorted(places) != sorted(known):
+            _malformed(path, "the tensors that safetensors reads", "others")
+        found = [
+            _tensor(handle, path, start + 8, name, places[name], known[name])
+            for name in sorted(places)
+        ]
+        _check_same(handle, path, before)
+        return found
+
+
+def _check_same(handle: IO[bytes], path: Path, before: os.stat_result) -> None:
+    """What was read is the file that safetensors took, as it was then: it is opened twice."""
+    try:
+        seen = [os.fstat(handle.fileno()), path.stat()]
+    except OSError:
+        seen = []
+    marks = {(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns) for s in (before, *seen)}
+    if not seen or len(marks) > 1:
+        _malformed(path, "a file that stays as it is while it is read", "another one")
+
+
+def _tensor(
+    handle: IO[bytes],
+    path: Path,
+    start: int,
+    name: str,
+    place: object,
+    known: tuple[str, list[int]],
+) -> Tensor:
+    item: Mapping[str, Any] = place if isinstance(place, dict) else {}
+    dtype, shape = known
+    offsets = item.get("data_offsets")
+    begin, end = offsets if isinstance(offsets, list) and len(offsets) == 2 else (None, None)
+    if type(begin) is not int or type(end) is not int or not 0 <= begin <= end:
+        _malformed(path, f"the place of {name[:80]}", offsets)
+    handle.seek(start + begin)
+    hasher = blake3()
+    for piece in _pieces(handle, end - begin):
+        hasher.update(piece)
+        begin += len(piece)
+    if begin != end:
+        _malformed(path, f"the bytes of {name[:80]}", f"{end - begin} less")
+    return Tensor(name=name, dtype=dtype, shape=tuple(shape), digest=hasher.digest())
+
+
+def _pieces(handle: IO[bytes], size: int) -> Iterator[bytes]:
+    while size and (piece := handle.read(min(size, _PIECE))):
+        yield piece
+        size -= len(piece)
+
+
+def _known_to_safetensors(path: Path) -> dict[str, tuple[str, list[int]]]:
+    """Type and shape of each tensor, by the reader of the format itself."""
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError as error:
+        raise ReaderMissing(str(error)) from None
+    try:
+        with safe_open(str(path), framework="np") as file:
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            return {name: (part.get_dtype(), part.get_shape()) for name, part in slices.items()}
+    except (SafetensorError, OSError, ValueError, OverflowError) as error:
+        _malformed(path, "a file that safetensors reads", error)
+
+
+def _regular(path: Path) -> IO[bytes]:
+    """A regular file, open; nothing that would be waited for, such as a pipe."""
+    try:
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "no such name"
+        raise Rejected(Code.ADAPTER_MISSING, str(path), "a file that can be read", why) from None
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise Rejected(Code.ADAPTER_MISSING, str(path), "a regular file", "something else")
+    return os.fdopen(number, "rb")
+
+
+def _object(data: bytes, path: Path) -> Mapping[str, object]:
+    """A JSON object, each member once, numbers that are not whole as decimals."""
+    try:
+        value = json.loads(
+            data.decode(), object_pairs_hook=_once, parse_float=Decimal, parse_constant=_refused
+        )
+    except (ValueError, RecursionError, ArithmeticError) as error:
+        _malformed(path, "JSON in UTF-8, each member once", error)
+    if not isinstance(value, dict):
+        _malformed(path, "a JSON object", type(value).__name__)
+    return value
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a member stands twice")
+    return found
+
+
+def _refused(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _malformed(path: Path, expected: object, found: object) -> NoReturn:
+    raise Rejected(Code.ADAPTER_FORM, str(path), expected, str(found)[:200])
+
 
 SCHEMA: Final = "tcc.adapters/1.0"
 _MOST_BYTES, _MOST_TEXT = 1 << 20, 256
@@ -40,7 +195,7 @@ _CODES: Final = Codes(Code.ADAPTER_REGISTRY, Code.ADAPTER_REGISTRY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class RegistryEntry:
     """An entry, the folder that it speaks of, and how it was trained, where it says so."""
 
     adapter: Adapter
@@ -66,7 +221,7 @@ def read_registry(path: Path) -> tuple[Adapter, ...]:
     return tuple(entry.adapter for entry in entries)
 
 
-def read_entries(path: Path) -> tuple[Entry, ...]:
+def read_entries(path: Path) -> tuple[RegistryEntry, ...]:
     """The entries of a registry, as they stand there.
 
     Raises:
@@ -92,7 +247,7 @@ def read_entries(path: Path) -> tuple[Entry, ...]:
     return tuple(_entry(path, name, listed[name]) for name in sorted(listed))
 
 
-def _entry(path: Path, name: str, value: object) -> Entry:
+def _entry(path: Path, name: str, value: object) -> RegistryEntry:
     place = f"{path}: adapters.{name}"
     if not isinstance(value, dict):
         raise Rejected(Code.ADAPTER_REGISTRY, place, "a table", value)
@@ -109,7 +264,7 @@ def _entry(path: Path, name: str, value: object) -> Entry:
         text = value.get(member, name)
         holds_text = isinstance(text, str) and text.isprintable() and 0 < len(text) <= _MOST_TEXT
         ensure(holds_text, Code.ADAPTER_REGISTRY, f"{place}.{member}", "a short text", text)
-    return Entry(
+    return RegistryEntry(
         adapter=Adapter(
             name=name,
             adapter_id=value["id"],

@@ -1,8 +1,10 @@
-"""Race counts of a run: the artifact's own, or made greater bottom-up: by a factor, to stress
-surrogate mode, or by rounding up where they are wider than the run may use.
+"""Race counts and residuals of a run: the artifact's own, or what the settings make of them.
 
-Text: docs/spec/race.md, sections 4 and 10.  Cost: nothing, or one pass over all edges, once for
-each factor and each width.
+Counts may be raised bottom-up: by a factor, to stress surrogate mode, or by rounding where they are
+wider than the run may use (docs/spec/race.md, sections 4 and 10).  The residual part of M(v) =
+-beta C(prefix) + residual is Q31.32 and a function of the state alone (section 8): recipe R2 reads
+a column, R1 takes one logarithm for each distinct cost of a call.
+Cost: nothing, or one pass over all edges, once for each factor, width and artifact.
 """
 
 from __future__ import annotations
@@ -13,7 +15,30 @@ from typing import Final
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.manifest import MAX_ROUND_BITS
+from tcc_certs.race.weights import call_residual
 from tcc_runtime.artifact.load import Artifact
+
+# Residual part of M(v), by recipe.
+
+
+def residual_bound(artifact: Artifact, recipe: str) -> Callable[[int], int]:
+    """The function from a state to the residual part of its M, Q31.32."""
+    if recipe == "r2":
+        return artifact.residual_to_go
+    envelope = step_envelope(artifact)
+
+    def per_step(q: int) -> int:
+        return artifact.rank(q) * envelope
+
+    return per_step
+
+
+def step_envelope(artifact: Artifact) -> int:
+    """max(0, the largest residual of any call), Q31.32."""
+    beta, bits = artifact.manifest.beta, artifact.manifest.fraction_bits
+    distinct = sorted(set(zip(artifact.cost_low, artifact.weight, strict=True)))
+    return max([0, *(call_residual(beta, cost, weight, bits) for cost, weight in distinct)])
+
 
 _FEW_BYTES: Final = 1 << 28  # what need not be told any nearer
 

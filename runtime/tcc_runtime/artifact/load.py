@@ -29,7 +29,7 @@ from tcc_certs.race.digest import root_context
 _LARGE = 1 << 21
 
 
-class Diagnostic(Protocol):
+class CompilerDiagnostic(Protocol):
     """What whoever compiled an artifact said of its grammar."""
 
     @property
@@ -74,7 +74,7 @@ class Artifact:
         self.path = path
         self.verified = verified
         self._given_texts = texts
-        self.diagnostics: tuple[Diagnostic, ...] = ()
+        self.diagnostics: tuple[CompilerDiagnostic, ...] = ()
         self.kept: dict[str, object] = {}
 
     @property

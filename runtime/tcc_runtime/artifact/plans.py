@@ -13,9 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from tcc_runtime.artifact.constraints import Constraints, Held, constraints_of
+from tcc_runtime.artifact.constraints import Held, constraints_of
+
+if TYPE_CHECKING:
+    from tcc_certs.statements import Constraints
+
 from tcc_runtime.artifact.load import Artifact
 
 States: TypeAlias = "tuple[int, ...]"
@@ -29,7 +33,7 @@ _MOST_DEAD = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Walk:
+class PlanWalk:
     """How far a sequence of calls can be followed.
 
     Attributes:
@@ -215,7 +219,7 @@ def enumerate_plans(artifact: Artifact, limit: int | None = None) -> Iterator[tu
         arrived = None
 
 
-def walk(artifact: Artifact, calls: Sequence[str]) -> Walk:
+def walk(artifact: Artifact, calls: Sequence[str]) -> PlanWalk:
     """Follows `calls` from the root as far as they are edges and not forbidden; B a call."""
     statements = _statements(artifact)
     states: States = (artifact.root,)
@@ -225,10 +229,10 @@ def walk(artifact: Artifact, calls: Sequence[str]) -> Walk:
         steps = _steps(artifact, statements, states, held)
         step = next((step for step in steps if step[0] == index), None)
         if step is None:
-            return Walk(position=position, states=states, held=held, allowed=False)
+            return PlanWalk(position=position, states=states, held=held, allowed=False)
         _, states, held = step
     allowed = _may_stop(artifact, statements, states, held)
-    return Walk(position=len(calls), states=states, held=held, allowed=allowed)
+    return PlanWalk(position=len(calls), states=states, held=held, allowed=allowed)
 
 
 def contains(artifact: Artifact, calls: Sequence[str]) -> bool:
@@ -236,14 +240,19 @@ def contains(artifact: Artifact, calls: Sequence[str]) -> bool:
     return walk(artifact, calls).allowed
 
 
-def next_calls(artifact: Artifact, at: Walk) -> list[str]:
+def next_calls(artifact: Artifact, at: PlanWalk) -> list[str]:
     """The calls that may come next where a walk ended, in order."""
     steps = _steps(artifact, _statements(artifact), at.states, at.held)
     return [artifact.texts[call] for call, _, _ in steps]
 
 
 def _statements(artifact: Artifact) -> Constraints:
-    return constraints_of(artifact, None) or Constraints((), 0)
+    found = constraints_of(artifact, None)
+    if found is not None:
+        return found
+    from tcc_certs.statements import Constraints
+
+    return Constraints(items=())
 
 
 def _steps(

@@ -1,20 +1,186 @@
-"""Where a run begins: at the root of the artifact, or where the calls before it have led.
+"""Where a run begins: at the root of the artifact, or at the state its given first calls lead to.
 
-Text: docs/spec/race.md, sections 2 and 23.  Costs, depth, ranks, a cut and its tail begin there; D
-is folded along the calls, and the statements left to the run have seen them.
-Cost: the edges of the states held, for each call.
+Costs, depth, ranks, a cut and its tail begin there; D is folded along the calls, and the statements
+left to the run have seen them (docs/spec/race.md, sections 2 and 23).  Calls as people type them
+are read as a grammar reads its patterns: blanks anywhere between words, parameters in any order,
+names and values in quotes if wanted, a comma after the last parameter allowed.  What is no call of
+the grammar goes on in canonical form to whoever looks it up; what is no call at all is rejected at
+its place.  Forms: docs/spec/language.md, sections 2, 3 and 6; canonical texts: docs/spec/core.md,
+section 2.
+Cost: linear in the text; the edges of the states held, for each call.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from json import loads
+from typing import TYPE_CHECKING, Final
 
+from tcc_certs.core.model import Core
+from tcc_certs.errors import clip
+from tcc_certs.formats.names import written
 from tcc_certs.race.digest import child_context
-from tcc_runtime.artifact.constraints import Constraints, Held, constraints_of
+from tcc_certs.values.declared import text_of
+from tcc_runtime.artifact.constraints import Held, constraints_of
+
+if TYPE_CHECKING:
+    from tcc_certs.statements import Constraints
+
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.artifact.typed import read_calls
-from tcc_runtime.errors import AfterRefused
+from tcc_runtime.errors import AfterRefused, SettingsError
+
+# Calls as people type them.
+
+# A quoted part, in which a backslash takes the next character with it; one that has no end goes on
+# to the end of the text.
+_QUOTED = r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)'
+_CALL = re.compile(rf'(?:[^\s"()]|{_QUOTED})+(?:\s*\((?:[^"()]|{_QUOTED})*\)?)?|\S', re.DOTALL)
+_TOKEN = re.compile(
+    r'(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<number>\d+(?:\.\d+)?)'
+    r'|(?P<string>"(?:[^"\\\x00-\x1f]|\\.)*")|(?P<mark>[(),=+-])'
+)  # fmt: skip
+_BLANK = re.compile(r"\s*")
+_SHOWN: Final = 120
+_MOST_DIGITS: Final = 400
+
+
+class CallTextError(SettingsError):
+    """A text that is no call.
+
+    Args:
+        text: the call as it was typed.
+        at: where it stops being one, from 0.
+        expected: what would go on with it.
+
+    Attributes:
+        code: of the catalogue of diagnostics.
+    """
+
+    code = "TCC904"
+
+    def __init__(self, text: str, at: int, expected: str, field: str = "after") -> None:
+        self.text, self.at, self.wanted = text, at, expected
+        first = max(0, at - _SHOWN // 2)
+        shown = "".join(c if c.isprintable() else "?" for c in text[first : first + _SHOWN])
+        found = clip(text[at : at + 20], 20) if at < len(text) else "the end of the call"
+        super().__init__(field, f"{expected} at character {at + 1} ({self.code})", found)
+        self.args = (f"{self.args[0]}\n  {shown}\n  {' ' * (at - first)}^",)
+
+    def __reduce__(self) -> tuple[type[CallTextError], tuple[str, int, str, str]]:  # type: ignore[override]
+        return CallTextError, (self.text, self.at, self.wanted, self.field)
+
+
+def typed_calls(text: str) -> tuple[str, ...]:
+    """The calls of a text as they were typed, first to last; a space in one does not end it."""
+    return tuple(_CALL.findall(text))
+
+
+def read_calls(core: Core, calls: Sequence[str], field: str = "after") -> tuple[str, ...]:
+    """The canonical texts of calls as they were typed.
+
+    Args:
+        field: what an error names.
+
+    Raises:
+        CallTextError: TCC904, one is no call.
+    """
+    known: dict[str, str] = {}
+    for call in calls:
+        if call not in known:
+            known[call] = _Reader(core, call, field).call()
+    return tuple([known[call] for call in calls])
+
+
+class _Reader:
+    """One call, token by token."""
+
+    def __init__(self, core: Core, text: str, field: str) -> None:
+        self._core = core
+        self._field = field
+        self._text = text
+        self._kind = self._token = ""
+        self._at = self._next = 0
+        self._take()
+
+    def call(self) -> str:
+        """Its canonical text."""
+        name = self._name("the name of a tool")
+        found: dict[str, str] = {}
+        if self._token == "(" and self._kind == "mark":
+            self._take()
+            while self._token != ")":
+                at, parameter = self._at, self._name("a parameter, or `)`")
+                if parameter in found:
+                    raise self._error("each parameter once", at)
+                self._mark("=", "`=` and a value")
+                found[parameter] = self._value()
+                if self._token != ")":
+                    self._mark(",", "`,` or `)`")
+            self._take()
+        if self._kind:
+            raise self._error("one call, and a space before the next")
+        return self._canonical(name, found)
+
+    def _canonical(self, name: str, found: dict[str, str]) -> str:
+        tools = [tool for tool in self._core.tools if tool.name == name]
+        order = [param.name for tool in tools for param in tool.parameters if param.name in found]
+        order += [given for given in found if given not in order]
+        inside = ",".join([f"{written(given)}={found[given]}" for given in order])
+        return f"{written(name)}({inside})" if inside else written(name)
+
+    def _take(self) -> None:
+        blank = _BLANK.match(self._text, self._next)
+        self._at = self._next if blank is None else blank.end()
+        self._kind = self._token = ""
+        if self._at < len(self._text):
+            found = _TOKEN.match(self._text, self._at)
+            if found is None:
+                raise self._error("a name, a number, a text in quotes, or one of ( ) , =")
+            self._kind, self._token = str(found.lastgroup), found.group()
+            self._next = found.end()
+
+    def _name(self, expected: str) -> str:
+        if self._kind not in ("name", "string"):
+            raise self._error(expected)
+        name = self._string() if self._kind == "string" else self._token
+        self._take()
+        return name
+
+    def _mark(self, mark: str, expected: str) -> None:
+        if self._kind != "mark" or self._token != mark:
+            raise self._error(expected)
+        self._take()
+
+    def _value(self) -> str:
+        at, sign = self._at, self._token if self._token in ("+", "-") else ""
+        if sign:
+            self._take()
+        kind, token = self._kind, self._token
+        text = None
+        if kind == "number" and len(token) <= _MOST_DIGITS:
+            text = text_of(Decimal(("-" if sign == "-" else "") + token))
+        elif kind == "string" and not sign:
+            text = text_of(self._string())
+        elif kind == "name" and not sign:
+            text = token
+        if text is None:
+            raise self._error("a value: a name, a number or a text in quotes", at)
+        self._take()
+        return text
+
+    def _string(self) -> str:
+        try:
+            return str(loads(self._token))
+        except ValueError:
+            raise self._error("a text in quotes as JSON has it") from None
+
+    def _error(self, expected: str, at: int | None = None) -> CallTextError:
+        place = self._at if at is None else at
+        return CallTextError(self._text, place, expected, self._field)
+
 
 _NAMED = 5  # calls that a refusal lists
 

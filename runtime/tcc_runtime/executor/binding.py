@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from tcc_certs.core.models import executing
+from tcc_certs.core.model import executing
 from tcc_certs.formats.codec import decode
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import NEEDS_MODEL, OWN_MODEL, BindingError

@@ -15,16 +15,16 @@ from typing import Any
 from blake3 import blake3
 
 from tcc_certs.errors import Code
+from tcc_certs.session.machine import Offer
 from tcc_runtime.adapters.adapter import Adapter
-from tcc_runtime.asking.quotes import Quoter
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Scalar
-from tcc_runtime.gate.tools import Group
 from tcc_runtime.outcome import Found, Run
+from tcc_runtime.pricing.quotes import Quoter
 from tcc_runtime.search import search
-from tcc_runtime.terms.settings import Settings
+from tcc_runtime.settings.settings import Settings
 
 _SEED = b"tcc.execute.v1\0"
 
@@ -52,7 +52,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class ExecutionStop:
     """There is no next call.
 
     Attributes:
@@ -131,11 +131,13 @@ class Course:
         found = [h.seq for h in self._gate.history if h.outcome in ("unknown", "open")]
         return found[0] if found else None
 
-    def next(self) -> Step | Stop:
+    def next(self) -> Step | ExecutionStop:
         """What comes now; every outcome has to be known."""
         history = self._gate.history
         if history and history[-1].unforeseen:
-            return Stop(kind="unforeseen", reason=f"call {history[-1].seq}: {history[-1].call}")
+            return ExecutionStop(
+                kind="unforeseen", reason=f"call {history[-1].seq}: {history[-1].call}"
+            )
         texts = self._gate.word()
         for happened in history[self._seen :]:
             self._seen += 1
@@ -150,7 +152,9 @@ class Course:
                 if self._failures <= self._retries:
                     self._follow(self._search())
         if self._failures > self._retries:
-            return Stop(kind="failed", reason=f"{self._failures} calls in a row have failed")
+            return ExecutionStop(
+                kind="failed", reason=f"{self._failures} calls in a row have failed"
+            )
         return self._step()
 
     def tools(self) -> list[str]:
@@ -160,46 +164,48 @@ class Course:
             for call in plan.calls[len(self._made) - len(self.runs[-1].after) :]:
                 index = self._artifact.call_index(call)
                 if index is not None:
-                    found.append(policy.table(policy.group_of(index).tool).tool.name)
+                    found.append(policy.table(policy.machine.offer_of(index).tool).tool.name)
         return found
 
     def refuse(self, step: Step, code: str) -> None:
         """The gate does not let it through: another plan of the run is taken, if one fits."""
         self._refused[step.call] = code
 
-    def _step(self) -> Step | Stop:
+    def _step(self) -> Step | ExecutionStop:
         fitting = self._fitting()
         if not fitting:
-            return Stop(kind="no_plan", reason=f"the search found no plan ({self.runs[-1].stop})")
+            return ExecutionStop(
+                kind="no_plan", reason=f"the search found no plan ({self.runs[-1].stop})"
+            )
         at = len(self._made) - len(self.runs[-1].after)
         for plan in fitting:
             if len(plan.calls) == at:
-                return Stop(kind="finished")
+                return ExecutionStop(kind="finished")
             if plan.calls[at] not in self._refused:
                 return self._stepped(plan.calls[at])
         refused = " and ".join(sorted(self._refused))
         if Code.NO_MODEL in self._refused.values():
             said = f"{Code.NO_MODEL}: no model that may make it fits what is left: {refused}"
-            return Stop(kind="budget", reason=said)
-        return Stop(kind="refused", reason=f"the gate refuses {refused}")
+            return ExecutionStop(kind="budget", reason=said)
+        return ExecutionStop(kind="refused", reason=f"the gate refuses {refused}")
 
     def _stepped(self, call: str) -> Step:
         policy, index = policy_of(self._artifact), self._artifact.call_index(call)
         if index is None:
             raise ValueError(f"the run is another artifact's: it has no call {call}")
-        return self._of(policy.group_of(index), len(self._gate.history) + 1, call)
+        return self._of(policy.machine.offer_of(index), len(self._gate.history) + 1, call)
 
     def made_step(self, seq: int) -> Step:
         """The step of a call that was made."""
         call = self._gate.history[seq - 1].call
-        group = policy_of(self._artifact).by_text(call)
-        if group is None:
+        offer = policy_of(self._artifact).machine.offer(call)
+        if offer is None:
             raise ValueError(f"call {seq} is no call of the artifact")
-        return self._of(group, seq, call)
+        return self._of(offer, seq, call)
 
-    def _of(self, group: Group, seq: int, call: str) -> Step:
-        table = policy_of(self._artifact).table(group.tool)
-        allowed = table.allowed(group)
+    def _of(self, offer: Offer, seq: int, call: str) -> Step:
+        table = policy_of(self._artifact).table(offer.tool)
+        allowed = table.allowed(offer)
         return Step(
             seq=seq,
             call=call,

@@ -1,36 +1,150 @@
-"""Doing a plan: each of its calls through the gate, one after the other.
+"""Executes a plan: each of its calls through the gate, one after the other.
 
-Text: docs/execute.md.  The record of a call is on disk before the tool is called; where this
-process is killed, the call's outcome is unknown, and is asked for before anything else is done.  A
-call is made again only with its own key, and only to a tool that does nothing twice for one key.
-Cost: that of the gate and of the tools.
+Text: docs/execute.md.  The record of a call is on disk before the tool is called.  If this process
+is killed, the outcome of the call is unknown, and the caller is asked for it before anything else
+happens.  A call is repeated only with its own key, and only for a tool that is idempotent by key.
+The open arguments of a call come from the caller and are copied before the gate decides on them.
+One budget pays for the quotes of the searches and for the calls of models (docs/budgets.md).
+Cost: that of the gate and of the tools; a record of the session ledger for the budget.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from tcc_certs.core.atoms import Atom
+from tcc_certs.core.model import executing
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
-from tcc_runtime.asking.controller import Spending
-from tcc_runtime.asking.quotes import Quoter
+from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import SettingsError
-from tcc_runtime.executor.arguments import Source, arguments_of
 from tcc_runtime.executor.binding import Bindings, Function
-from tcc_runtime.executor.budgeting import Funds, settle_budget
-from tcc_runtime.executor.calling import Ended, called
-from tcc_runtime.executor.course import Course, Step, Stop
-from tcc_runtime.executor.servers import Servers
+from tcc_runtime.executor.calling import CallResult, Servers, called
+from tcc_runtime.executor.course import Course, ExecutionStop, Step
+from tcc_runtime.gate.arguments import snapshot
+from tcc_runtime.gate.budget import adapters_in, atoms_in
 from tcc_runtime.gate.gate import Gate
-from tcc_runtime.gate.handed import adapters_in, atoms_in
-from tcc_runtime.gate.history import Happened
+from tcc_runtime.gate.inspection import Happened
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.outcome import Run
+from tcc_runtime.pricing.controller import Spending
+from tcc_runtime.pricing.quotes import Quoter
+
+# Open arguments of calls.
+
+Opened: TypeAlias = "Mapping[str, Any]"
+Source: TypeAlias = (
+    "Mapping[str, Opened] | Callable[[Step], Opened | Awaitable[Opened | None] | None]"
+)
+
+
+async def arguments_of(step: Step, source: Source | None) -> dict[str, Any]:
+    """All arguments of a call: the plan's, and a copy of those of the caller.
+
+    Raises:
+        TypeError: the caller gave no mapping, or an argument that the plan decides.
+    """
+    opened: Any = None
+    if callable(source):
+        opened = source(step)
+        if inspect.isawaitable(opened):
+            opened = await opened
+    elif source is not None:
+        opened = source.get(step.tool)
+    if opened is None:
+        opened = {}
+    if not isinstance(opened, Mapping):
+        raise TypeError(f"{step.tool}: open arguments are a mapping, not {type(opened).__name__}")
+    listed = [name for name in opened if name not in step.opened]
+    if listed:
+        raise TypeError(f"{step.tool} has no open parameter {str(listed[0])[:80]!r}")
+    return {**step.arguments, **snapshot(dict(opened))}
+
+
+# Budget of an execution: limits, weights and the account that is drawn on.
+
+_WEIGHTS: Final = ("price_weight", "latency_weight", "epsilon_weight")
+_LIMITS: Final = ("price_cap", "sla_ms", "epsilon_cap", "margin", "delta")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Funds:
+    """What an execution is handed beside its settings.
+
+    Attributes:
+        atoms: what privatised the input.
+        adapters: of a registry; None: nothing is said of any.
+        account: that is drawn on.
+    """
+
+    atoms: tuple[Atom, ...] = ()
+    adapters: tuple[Adapter, ...] | None = None
+    account: Account | None = None
+
+
+def settle_budget(
+    gate: Gate, run: Run | None, funds: Funds, quoted: bool, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The settings of searches, once the session has its budget, where there is one.
+
+    Args:
+        run: that goes before; what its asks took counts where the budget is new.
+        quoted: whether there is somebody to ask.
+
+    Raises:
+        SettingsError: a limit of nothing: nobody is asked, and no model makes calls.
+        ResumeError: the session has another budget.
+    """
+    limits = {name: settings[name] for name in _LIMITS if settings.get(name) is not None}
+    artifact = gate.artifact
+    makes = any(executing(tool.models) for tool in artifact.core.tools)
+    needed = bool(makes or limits or funds.atoms or funds.account)
+    if not makes:
+        _require_something(artifact, limits, funds, quoted)
+    if needed and settings.get("raw_input_dependent") and ("delta" in limits or funds.atoms):
+        found = "raw_input_dependent"
+        raise SettingsError("delta", "none, as nothing is stated of raw input", found)
+    if needed:
+        weights = {name: settings[name] for name in _WEIGHTS if name in settings}
+        new = gate.budget(
+            atoms=funds.atoms,
+            adapters=funds.adapters,
+            account=funds.account,
+            **weights,
+            **limits,
+        )
+        if new and run is not None:
+            gate.searched(run, None)
+    return _searching(artifact, gate, funds, settings)
+
+
+def _require_something(
+    artifact: Artifact, limits: Mapping[str, Any], funds: Funds, quoted: bool
+) -> None:
+    """Limits are of asks, where costs are ranges, or of models that make calls."""
+    if artifact.fixed_costs:
+        for name in limits:
+            if name != "delta" or not funds.atoms:
+                due = "none, as no cost is a range and no model makes calls"
+                raise SettingsError(name, due, limits[name])
+    if funds.account is not None and (artifact.fixed_costs or not quoted):
+        due = "none, as nobody is asked and no model makes calls"
+        raise SettingsError("account", due, funds.account.id)
+
+
+def _searching(
+    artifact: Artifact, gate: Gate, funds: Funds, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a search is told: of a budget only where it may ask."""
+    if artifact.fixed_costs:
+        return {name: value for name, value in settings.items() if name not in _LIMITS}
+    return {**settings, "atoms": funds.atoms, **gate.limits}
+
 
 Deadline: TypeAlias = "float | Mapping[str, float] | None"
 # Of a call whose outcome is unknown: done or failed, with the observed values of one that is done.
@@ -44,7 +158,7 @@ class Execution:
     """What came of it.
 
     Attributes:
-        stop: why it ended: see :class:`tcc_runtime.executor.course.Stop`.
+        stop: why it ended: see :class:`tcc_runtime.executor.course.ExecutionStop`.
         reason: the same in words.
         calls: of the session, all of them.
         results: what the calls gave back that this execution made, by their numbers.
@@ -176,7 +290,7 @@ class _Doing:
         self._reason = ""
         self._bound = 0  # runs whose tools were looked up
 
-    async def to_the_end(self, resolve: Resolve | None) -> Stop:
+    async def to_the_end(self, resolve: Resolve | None) -> ExecutionStop:
         """Call by call, until there is no next one."""
         while True:
             seq = self._course.unknown()
@@ -185,9 +299,9 @@ class _Doing:
                     continue
                 happened = self._gate.history[seq - 1]
                 why = f": {self._reason}" if self._reason else ""
-                return Stop(kind="unknown", reason=f"call {seq}, {happened.call}{why}")
+                return ExecutionStop(kind="unknown", reason=f"call {seq}, {happened.call}{why}")
             step = self._course.next()
-            if isinstance(step, Stop):
+            if isinstance(step, ExecutionStop):
                 return step
             if self._bound < len(self._course.runs):
                 # Before the first call of a plan: it is no use to find out half-way.
@@ -243,7 +357,7 @@ class _Doing:
         self._reason = ended.reason
         return self._resolved(seq, ended)
 
-    def _resolved(self, seq: int, ended: Ended) -> bool:
+    def _resolved(self, seq: int, ended: CallResult) -> bool:
         if ended.outcome == "unknown":
             return self._left > 0
         done = ended.outcome == "done"

@@ -1,21 +1,23 @@
-"""The vectorised kernel: bytes in, a checked artifact out; what it does not show is handed over.
+"""Checks an artifact with numpy: bytes in, a checked artifact out; open questions go to the kernel.
 
-The rules are those of :mod:`tcc_certs.kernel`, in docs/spec/artifact.md, section 5.  Everything
-that is not one value a state (manifest, calls, documents) is checked by the kernel's own rules.
-Here columns are shown to be right, rule by rule; that something in them is wrong, or of a size that
-is not decided here, is all that is found, and the kernel says what and where.
+The rules are those of :mod:`tcc_certs.kernel`, docs/spec/artifact.md, section 5.  Everything that
+is not one value a state (manifest, calls, documents) is checked by the kernel's own rules.  Columns
+are shown to be right, rule by rule; if something in them is wrong, or of a size that is not decided
+here, the kernel decides, and names code and place.
 Cost: see ``benchmarks/README.md``; some copies of one column at a time beside the file.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
+from blake3 import blake3
 
 from tcc_certs import kernel
+from tcc_certs.core.derived import StrictGroups
 from tcc_certs.errors import Code, require
 from tcc_certs.formats.artifact import ArtifactFile, read_artifact
 from tcc_certs.formats.automaton import view
@@ -23,15 +25,28 @@ from tcc_certs.kernel import CheckedArtifact, check_documents
 from tcc_certs.rules.calls import CallTable, check_calls
 from tcc_certs.rules.counts import RoundedCounts
 from tcc_certs.rules.strict import allowed_answers
-from tcc_runtime.fastcheck import rows
-from tcc_runtime.fastcheck.answers import answered
-from tcc_runtime.fastcheck.bounds import addable, bounded
-from tcc_runtime.fastcheck.counts import Digits, Rows, digits_of, minimal, raced, summed
-from tcc_runtime.fastcheck.digests import digested, first_digest
-from tcc_runtime.fastcheck.rounded import Rounded
-from tcc_runtime.fastcheck.spans import Array, Span, column, spans
+from tcc_runtime.fastcheck.counts import (
+    DigitColumns,
+    Rounded,
+    Rows,
+    digits_of,
+    minimal,
+    raced,
+    summed,
+)
+from tcc_runtime.fastcheck.spans import (
+    Array,
+    StateSpan,
+    column,
+    levels,
+    numbered,
+    ordered,
+    ranked,
+    spans,
+    well_formed,
+)
 
-Equation: TypeAlias = Callable[[Span, Array], bool]  # of a span, and of `accept`
+Equation: TypeAlias = Callable[[StateSpan, Array], bool]  # of a span, and of `accept`
 
 
 def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifact:
@@ -79,10 +94,10 @@ def holds(file: ArtifactFile, table: CallTable) -> bool:
     manifest = file.manifest
     if sys.byteorder != "little" or manifest.states < 2 or manifest.edges == 0:
         return False
-    if not rows.well_formed(file) or not _first_holds(file):
+    if not well_formed(file) or not _first_holds(file):
         return False
     rank, digests = column(file, "rank"), column(file, "state_digest")
-    if not rows.numbered(rank, digests) or digests[-1].tobytes() != manifest.root:
+    if not numbered(rank, digests) or digests[-1].tobytes() != manifest.root:
         return False
     if not _counts_fit(file):
         return False
@@ -124,7 +139,7 @@ def _spans_hold(file: ArtifactFile, table: CallTable, counts: Sequence[Equation]
     names = ("accept", "rank", "cost_to_go", "residual_to_go")
     accept, rank, cost_to_go, residual_to_go = (column(file, name) for name in names)
     low, residual = np.array(table.cost_low, np.int64), np.array(table.residual, np.int64)
-    begins = rows.levels(rank)
+    begins = levels(rank)
     if begins is None:
         return False
     if not (addable(low, cost_to_go) and addable(residual, residual_to_go)):
@@ -133,8 +148,8 @@ def _spans_hold(file: ArtifactFile, table: CallTable, counts: Sequence[Equation]
     all_used = False
     for span in spans(file):
         shown = (
-            rows.ordered(span, manifest.nondeterministic)
-            and rows.ranked(span, rank, begins)
+            ordered(span, manifest.nondeterministic)
+            and ranked(span, rank, begins)
             and bounded(span, np.less, accept, low, cost_to_go)
             and bounded(span, np.greater, accept, residual, residual_to_go)
             and all(equation(span, accept) for equation in counts)
@@ -194,7 +209,141 @@ def _of_race(file: ArtifactFile, table: CallTable, degree: int) -> Equation | No
     return _by_digits(digits_of(race, rank, weight, bits, degree), rank)
 
 
-def _by_digits(digits: Digits | None, rank: Array) -> Equation | None:
+def _by_digits(digits: DigitColumns | None, rank: Array) -> Equation | None:
     if digits is None:
         return None
     return lambda span, accept: raced(span, accept, digits, int(rank[span.last - 1]))
+
+
+# C9: where a strict call has an edge, each of its possible answers has one.  The calls of a state
+# are distinct (C1), so counting is enough.
+# Cost: a sort of the strict edges of each span.
+
+
+def answered(file: ArtifactFile, answers: StrictGroups, core_calls: Sequence[int]) -> bool:
+    """Whether C9 is shown to hold in every state.
+
+    Args:
+        file: C1 to C6 hold of it, and it is deterministic.
+        core_calls: for each call of the artifact its index in the core.
+    """
+    group = np.array(answers.group, np.int64)[np.array(core_calls, np.intp)]
+    expected = np.array(answers.size, np.int64)
+    for span in spans(file):
+        groups = span.at_calls(group)
+        strict = groups >= 0
+        keys = span.source[strict] * len(expected) + groups[strict]
+        found, edges = np.unique(keys, return_counts=True)
+        if bool((edges != expected[found % len(expected)]).any()):
+            return False
+    return True
+
+
+# C5: the least cost and the best residual to go.
+# Cost: for each a gather, an addition and two comparisons an edge.
+
+_MOST = 1 << 63
+
+
+def addable(call: Array, column: Array) -> bool:
+    """No sum of the two leaves 64 bits."""
+    least = int(call.min()) + int(column.min())
+    greatest = int(call.max()) + int(column.max())
+    return least >= -_MOST and greatest < _MOST
+
+
+def bounded(span: StateSpan, better: np.ufunc, accept: Array, call: Array, column: Array) -> bool:
+    """The column is the best of 0 where a plan may stop, and of call plus target over the edges.
+
+    Nothing is better than the column's value, and something is as good.
+
+    Args:
+        better: ``less`` or ``greater``.
+        accept: [n], 0 or 1.
+        call, column: [c] and [n], 64 bits with sign; :func:`addable`.
+    """
+    through = span.at_targets(column)
+    through += span.at_calls(call)
+    own, stops = span.of(column), span.of(accept).view(np.bool_)
+    held = span.each_edge(own)
+    if better(through, held).any() or (better(0, own) & stops).any():
+        return False
+    return bool((span.some(through == held) | ((own == 0) & stops)).all())
+
+
+# C6: S(q) of every state, the pairs of its edges gathered for a span at a time.  In a pass of its
+# own: the pairs would push out of the cache what the other equations read.
+# Cost: one BLAKE3 a state, and 64 bytes moved an edge.
+
+_HEADS = (b"\x10\x00", b"\x10\x01")
+_DIGEST = "V32"
+_PAIR = 64
+# BLAKE3 takes several kilobytes at once where they begin a message, and else a piece at a time:
+# from here on that costs more than a copy.
+_LONG = 4096
+
+
+def first_digest(digests: Array) -> bool:
+    """S of the state that stops and has no edges."""
+    return bool(digests[0].tobytes() == blake3(_HEADS[1]).digest())
+
+
+def digested(
+    spans: Iterable[StateSpan],
+    accept: Array,
+    call_digest: Array,
+    digests: Array,
+    nondeterministic: bool,
+) -> bool:
+    """S(q) = BLAKE3(0x10 | accept | A(call) | S(target) ..), in all spans.
+
+    Args:
+        accept: [n], 0 or 1.
+        call_digest: [c, 32], A(a).
+        digests: [n, 32], the column.
+        nondeterministic: edges of one call stand in S by the digests of their targets.
+    """
+    calls, states = call_digest.view(_DIGEST)[:, 0], digests.view(_DIGEST)[:, 0]
+    # One hasher that is used again takes two thirds of the time of a new one for each state.
+    hasher = blake3()
+    reset, update, digest = hasher.reset, hasher.update, hasher.digest
+    for span in spans:
+        pairs = _pairs(span, calls, states, nondeterministic)
+        if pairs is None:
+            return False
+        edges = pairs.view(np.uint8).reshape(-1).data
+        starts = (span.starts * _PAIR).tolist()
+        rows = zip(span.of(accept).tolist(), starts, [*starts[1:], len(edges)], strict=True)
+        expected = []
+        for accepts, low, high in rows:
+            reset()
+            if high - low < _LONG:
+                update(_HEADS[accepts])
+                update(edges[low:high])
+            else:
+                update(_HEADS[accepts] + edges[low:high])
+            expected.append(digest())
+        if b"".join(expected) != span.of(digests).tobytes():
+            return False
+    return True
+
+
+def _pairs(span: StateSpan, calls: Array, states: Array, nondeterministic: bool) -> Array | None:
+    """[edges, 2], A(call) and S(target) as they stand in S; None where :func:`_order` is."""
+    pairs = np.empty((len(span.targets), 2), _DIGEST)
+    pairs[:, 0] = span.at_calls(calls)
+    pairs[:, 1] = span.at_targets(states)
+    if not nondeterministic:
+        return pairs
+    order = _order(span, pairs[:, 1])
+    return None if order is None else pairs[order]
+
+
+def _order(span: StateSpan, states: Array) -> Array | None:
+    """Edges of a state by (call, S(target)); None where the first words do not decide it."""
+    keys = span.source.astype(np.uint64) << np.uint64(32) | span.calls.astype(np.uint64)
+    heads = states.copy().view(">u8").reshape(-1, 4)[:, 0].astype(np.uint64)
+    order = np.lexsort((heads, keys))
+    keys, heads = keys[order], heads[order]
+    tied = (keys[1:] == keys[:-1]) & (heads[1:] == heads[:-1])
+    return None if tied.any() else order

@@ -1,28 +1,30 @@
 """The budget of a session: what models that make calls may take, and what they are chosen by.
 
-Text: docs/spec/session.md, section 8.  Cost: nothing to speak of.
+Text: docs/spec/session.md, section 8; docs/privacy.md and docs/adapters.md for what is handed in.
+Cost: linear in atoms and adapters; of a registry its folders.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from tcc_certs.core.atoms import Atom, atom_document, canonical_atom
-from tcc_certs.core.model import Core
-from tcc_certs.core.models import executing
+from tcc_certs.core.model import Core, executing
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.privacy.accountant import RENYI
+from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_certs.privacy.spending import Taken, account, exact_delta
 from tcc_runtime.account.amounts import Amounts, Caps
 from tcc_runtime.adapters.adapter import Adapter, adapters_of
-from tcc_runtime.asking.controller import Spending
 from tcc_runtime.errors import ResumeError, SettingsError
-from tcc_runtime.ledger.asks import account_member, cap_fields, rule_field, weights
-from tcc_runtime.terms.modes import check_neighbours
-from tcc_runtime.terms.settings import DEFAULT_DELTA, Settings
+from tcc_runtime.ledger.lines import account_member, cap_fields, rule_field, weights
+from tcc_runtime.pricing.controller import Spending
+from tcc_runtime.settings.modes import check_neighbours
+from tcc_runtime.settings.settings import DEFAULT_DELTA, Settings
 
 _TOLD: Final = ("price_cap", "sla_ms", "epsilon_cap", "delta")
 
@@ -146,3 +148,28 @@ def budget_in(record: Mapping[str, Any], line: int) -> Budget:
     except Rejected as refusal:
         place = f"line {line}: {refusal.path}"
         raise ResumeError(place, refusal.expected, refusal.found) from None
+
+
+# What callers hand in: as values, or as what says them.
+
+
+def atoms_in(atoms: Sequence[Mapping[str, Any] | Atom]) -> tuple[Atom, ...]:
+    """Atoms, or objects that say them.
+
+    Raises:
+        Rejected: E101 to E104, one is none.
+    """
+    return tuple([atom if isinstance(atom, Atom) else atoms_of([dict(atom)])[0] for atom in atoms])
+
+
+def adapters_in(adapters: str | Path | Iterable[Adapter] | None) -> tuple[Adapter, ...] | None:
+    """The adapters of a registry, or those that are given.
+
+    Raises:
+        Rejected: A101 to A107.
+    """
+    if isinstance(adapters, str | Path):
+        from tcc_runtime.adapters.registry import read_registry
+
+        return read_registry(Path(adapters))
+    return None if adapters is None else tuple(adapters)

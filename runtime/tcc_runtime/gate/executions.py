@@ -12,21 +12,19 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tcc_certs.core.atoms import Atom, atom_document
-from tcc_certs.core.model import Core
-from tcc_certs.core.models import executing
+from tcc_certs.core.model import Core, executing
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.decimals import format_decimal
 from tcc_runtime.account.account import Account
-from tcc_runtime.account.amounts import Left
+from tcc_runtime.account.amounts import Remainder
 from tcc_runtime.adapters.adapter import adapter_of
-from tcc_runtime.asking.answered import answer_of, left_in
-from tcc_runtime.asking.controller import Choice, Controller, Spending
-from tcc_runtime.asking.drawing import Drawing, Drawn, Wish, reservation_name
-from tcc_runtime.asking.quotes import Answer
-from tcc_runtime.asking.refine import drawn_amounts, taken_amounts
 from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.gate.budget import Budget, used
-from tcc_runtime.ledger.asks import left_field, left_texts, spent_fields
+from tcc_runtime.ledger.lines import left_field, left_texts, spent_fields
+from tcc_runtime.pricing.controller import Choice, Controller, Spending
+from tcc_runtime.pricing.drawing import Drawing, Drawn, Wish, answer_of, left_in, reservation_name
+from tcc_runtime.pricing.quotes import Answer
+from tcc_runtime.pricing.refine import drawn_amounts, taken_amounts
 
 WIDTH: Final = 2
 _PLACES: Final = 9
@@ -45,7 +43,7 @@ class Execution:
 
     tool: int
     choice: Choice
-    refused: tuple[tuple[int, str, Left], ...] = ()
+    refused: tuple[tuple[int, str, Remainder], ...] = ()
     wish: Wish | None = None
 
 
@@ -87,7 +85,7 @@ class Executions:
         Raises:
             Rejected: K101, K103, K104, K106 of the account.
         """
-        refused: list[tuple[int, str, Left]] = []
+        refused: list[tuple[int, str, Remainder]] = []
         while (choice := self.choice(tool, [place for place, _, _ in refused])) is not None:
             if self.budget.account is None:
                 return Execution(tool=tool, choice=choice)
@@ -125,7 +123,7 @@ class Executions:
         Raises:
             ResumeError: another model would be chosen here.
         """
-        refused: list[tuple[int, str, Left]] = []
+        refused: list[tuple[int, str, Remainder]] = []
         places = {model.name: place for place, model in enumerate(self._models[tool])}
         for item in record.get("refused", ()):
             name, left = str(item["model_id"]), left_in(item["account_left"], line)
@@ -166,7 +164,7 @@ class Executions:
             raise SettingsError("atom", "none, as the session has no delta", "one")
         return took
 
-    def draw(self, took: Spending) -> Left | None:
+    def draw(self, took: Spending) -> Remainder | None:
         """Puts what the call under way took in the place of what was reserved; what is left.
 
         Raises:
@@ -178,7 +176,7 @@ class Executions:
         amounts = drawn_amounts(self.spent, self.spent + took, took)
         return self.account.settle(wish.name, amounts)
 
-    def took_fields(self, took: Spending, left: Left | None) -> dict[str, Json]:
+    def took_fields(self, took: Spending, left: Remainder | None) -> dict[str, Json]:
         """`took` of an `outcome`."""
         return {
             **_amounts(took),

@@ -1,19 +1,30 @@
-"""Where a session's records go: what every journal does, and one that keeps a hash alone.
+"""Where the records of a session go: a hash chain in memory, or a file that processes share.
 
-Text: docs/spec/session.md, section 1; the chain is that of docs/spec/ledger.md.  On disk it is
-:mod:`tcc_runtime.gate.ledger_file`.  Cost: a hash for each record.
+Text: docs/spec/session.md, section 1; the chain is that of docs/spec/ledger.md.  The file is locked
+for as long as a call takes.  Who takes the lock reads first what others have written since; what
+is left of a line that a crash cut off goes then.  Where others have written, what was written here
+is read as well: all is gone through in one pass, in the order of the file.  After an error of the
+system nothing more is written: what the disk has is not known.
+Cost: a hash and a write for each record, and an fdatasync where it has to be durable.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Final, Protocol
 
-from tcc_certs.formats.ledger import FIRST_HEAD, Record, seal
-from tcc_runtime.errors import LedgerError
+from tcc_certs.errors import clip
+from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record, seal
+from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
+from tcc_runtime.ledger.outputs import sync_folder, target_of
+
+# A journal, and one that keeps a hash alone.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,3 +121,273 @@ class InMemory:
 def now_ms() -> int:
     """UTC, milliseconds since 1970."""
     return time.time_ns() // 1_000_000
+
+
+_CHUNK: Final = 1 << 16
+_FLAGS: Final = os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+_BEGINS: Final = b'{"arguments":{"show":['
+_sync = getattr(os, "fdatasync", os.fsync)
+
+
+class InFile:
+    """A ledger on disk.
+
+    Attributes:
+        path: the file.
+        device, inode: what it is, whatever its name.
+    """
+
+    def __init__(self, path: Path, *, durable: bool = True) -> None:
+        self.path = path
+        self._durable = durable
+        self._read_to = 0, 0, FIRST_HEAD  # bytes, records, head of what was read
+        self.head = FIRST_HEAD
+        self.records = 0
+        self._size = 0
+        self._broken = self._locked = False
+        self._handle = -1
+        self._pid = os.getpid()
+        self._is_ours = not path.exists()
+        self._open()
+        found = os.fstat(self._handle)
+        self.device, self.inode = found.st_dev, found.st_ino
+
+    def _open(self) -> None:
+        try:
+            target = target_of(self.path)
+            new = not target.exists()
+            self._handle = os.open(target, _FLAGS | os.O_CREAT, 0o644)
+            if new and self._durable:
+                sync_folder(target.parent)
+        except OutputRefused:
+            raise
+        except OSError as error:
+            raise LedgerError(str(self.path), error) from error
+
+    def _require_own(self) -> None:
+        """A fork shares the lock of the process that it comes from: it opens the file itself."""
+        if self._handle < 0 or self._broken:
+            raise LedgerError(str(self.path), OSError(0, "an earlier write has failed"))
+        if os.getpid() == self._pid:
+            return
+        with suppress(OSError):
+            os.close(self._handle)
+        self._pid = os.getpid()
+        self._locked = False
+        self._open()
+        found = os.fstat(self._handle)
+        if (found.st_dev, found.st_ino) != (self.device, self.inode):
+            self._broken = True
+            raise LedgerError(str(self.path), OSError(0, "another file has its name"))
+
+    def _require_locked(self) -> None:
+        """A fork that leaves a block which its parent entered has no lock, and writes nothing."""
+        self._require_own()
+        if not self._locked:
+            raise LedgerError(str(self.path), OSError(0, "the lock is another process's"))
+
+    def lock(self, *, wait: bool) -> bool:
+        """See :class:`Journal`.
+
+        Raises:
+            LedgerError: an earlier write has failed; the file is gone, or is another one now.
+        """
+        self._require_own()
+        try:
+            self._locked = _lock(self._handle, wait=wait)
+        except OSError as error:
+            raise self._fail(error) from error
+        return self._locked
+
+    def is_new(self) -> bool:
+        """Whether there is no whole record yet.
+
+        Raises:
+            LedgerError: it cannot be read, or was removed while its lock was waited for.
+            ResumeError: it is no ledger of a session: nothing beside it is looked at or made.
+        """
+        if os.fstat(self._handle).st_nlink == 0:
+            raise self._fail(OSError(0, "the file was removed or cut"))
+        _require_session(self._piece(0), _BEGINS[: _BEGINS.index(b":") + 1])
+        at = 0
+        while piece := self._piece(at):
+            if b"\n" in piece:
+                return False
+            at += len(piece)
+        return True
+
+    def unlock(self) -> None:
+        """See :class:`Journal`."""
+        if self._handle >= 0 and os.getpid() == self._pid:
+            self._locked = False
+            with suppress(OSError):
+                _unlock(self._handle)
+
+    def news(self, *, locked: bool) -> Iterator[News]:
+        """See :class:`Journal`; with the lock an unfinished line at the end is cut off.
+
+        Raises:
+            LedgerError: the file is gone or shorter than it was, or cannot be read or cut.
+            Rejected: L101, L102 or D201: what was written there is no continuation, or what was
+                written here is not there any more.
+        """
+        self._require_own()
+        found = os.fstat(self._handle)
+        if found.st_nlink == 0 or found.st_size < self._size:
+            raise self._fail(OSError(0, "the file was removed or cut"))
+        if found.st_size == self._size:
+            return iter(())
+        return self._read(locked)
+
+    def _read(self, locked: bool) -> Iterator[News]:
+        size, records, previous = self._read_to
+        reader = LedgerReader(self._chunks(size))
+        reader.head, reader.records = previous, records
+        for raw in reader.unverified():
+            record = reader.verified(raw).record
+            size += len(raw) + 1
+            own = reader.records <= self.records
+            if own and reader.records == self.records and reader.head != self.head:
+                raise self._fail(OSError(0, "what was written is not there any more"))
+            if not own:
+                self.head, self.records, self._size = reader.head, reader.records, size
+            self._read_to = size, reader.records, reader.head
+            yield News(record=record, previous=previous, own=own)
+            previous = reader.head
+        if reader.tail and locked:
+            self._cut(reader.tail)
+
+    def had(self, head: bytes) -> bool:
+        """See :class:`Journal`.
+
+        Raises:
+            LedgerError: it cannot be read.
+            Rejected: L101, L102 or D201: it is not what it was.
+        """
+        self._require_own()
+        reader = LedgerReader(self._chunks(0))
+        for raw in reader.unverified():
+            reader.verified(raw)
+            if reader.head == head:
+                return True
+            if reader.records == self.records:
+                break
+        return False
+
+    def _chunks(self, at: int) -> Iterator[bytes]:
+        while chunk := self._piece(at):
+            at += len(chunk)
+            yield chunk
+
+    def _piece(self, at: int) -> bytes:
+        try:
+            os.lseek(self._handle, at, os.SEEK_SET)
+            return os.read(self._handle, _CHUNK)
+        except OSError as error:
+            raise self._fail(error) from error
+
+    def _cut(self, tail: bytes) -> None:
+        # Nothing that is not a session's own is ever cut.
+        if not self.records:
+            _require_session(tail, _BEGINS)
+        try:
+            os.ftruncate(self._handle, self._size)
+            if self._durable:
+                _sync(self._handle)
+        except OSError as error:
+            raise self._fail(error) from error
+
+    def append(self, body: bytes) -> None:
+        """See :class:`Journal`.
+
+        Raises:
+            LedgerError: the system refuses to write.
+        """
+        self._require_locked()
+        line, head = seal(body, self.head)
+        try:
+            left = memoryview(line)
+            while left:
+                left = left[os.write(self._handle, left) :]
+        except OSError as error:
+            raise self._fail(error) from error
+        self.head = head
+        self.records += 1
+        self._size += len(line)
+
+    def sync(self) -> None:
+        """See :class:`Journal`.
+
+        Raises:
+            LedgerError: the system refuses to write.
+        """
+        self._require_locked()
+        try:
+            _sync(self._handle)
+        except OSError as error:
+            raise self._fail(error) from error
+
+    def emptied(self) -> bool:
+        """Takes back all that was written; False where that cannot be, or another has the name."""
+        self._broken = True
+        if not self._locked or os.getpid() != self._pid:
+            return False
+        try:
+            found = target_of(self.path).stat()
+            if (found.st_dev, found.st_ino) != (self.device, self.inode):
+                return False
+            os.ftruncate(self._handle, 0)
+        except (OSError, LedgerError):
+            return False
+        return True
+
+    def remove(self) -> None:
+        """Removes the file where it was made here; after :meth:`emptied`, with the lock."""
+        if self._is_ours:
+            with suppress(OSError, LedgerError):
+                target_of(self.path).unlink()
+
+    def _fail(self, error: OSError) -> LedgerError:
+        # No second try: what the disk has after a failed write or fsync is not known.
+        self._broken = True
+        return LedgerError(str(self.path), error)
+
+    def close(self) -> None:
+        """See :class:`Journal`."""
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            with suppress(OSError):
+                os.close(handle)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _require_session(data: bytes, begins: bytes) -> None:
+    """The first line of a session is known by its start, as far as it is there."""
+    if data[: len(begins)] != begins[: len(data)]:
+        line = data.partition(b"\n")[0]
+        of_run = line[:2] == b'{"' and b'"kind":"open"' in line
+        found = "that of a run" if of_run else clip(line.decode("utf-8", "replace"), 80)
+        raise ResumeError("line 1", "the ledger of a session", found)
+
+
+if sys.platform == "win32":
+
+    def _lock(handle: int, *, wait: bool) -> bool:
+        return True
+
+    def _unlock(handle: int) -> None:
+        return None
+else:
+    import fcntl
+
+    def _lock(handle: int, *, wait: bool) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            return False
+        return True
+
+    def _unlock(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_UN)

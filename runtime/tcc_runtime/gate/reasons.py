@@ -39,12 +39,12 @@ from tcc_certs.corecheck.routes import Routes
 from tcc_certs.corecheck.terms import Term
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.session.machine import Offer, Place
 from tcc_certs.session.refusals import REFUSALS
+from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.refusals import Reason
 from tcc_runtime.gate.session import Made, Session
-from tcc_runtime.gate.tools import Group
-from tcc_runtime.gate.walking import Place
 
 _BUILD: Final = 2_000_000  # units of work for the statements of a core, once
 _STEPS: Final = 60_000  # for one set of statements that is tried
@@ -67,12 +67,12 @@ def reasons(
     made: int,
     code: Code,
     place: str,
-    group: Group | None,
+    offer: Offer | None,
     *,
     resolved: int,
     under_way: bool,
 ) -> list[Reason]:
-    """What forbids a call of `group`, or an end where that is None, after the first `made` calls.
+    """What forbids a call of `offer`, or an end where that is None, after the first `made` calls.
 
     Args:
         code: of the refusal.
@@ -82,12 +82,12 @@ def reasons(
     """
     if code is Code.MONITOR_FORBIDS:
         return [{"kind": "monitor", "text": place}]
-    planned = code in (Code.NOT_PLANNED, Code.STATEMENT_FORBIDS) and group is not None
+    planned = code in (Code.NOT_PLANNED, Code.STATEMENT_FORBIDS) and offer is not None
     if not planned and code is not Code.MAY_NOT_FINISH:
         return [{"kind": "gate", "text": REFUSALS[code]}]
     with _LOCK:
         try:
-            return _asked(session, made, group, resolved, under_way)
+            return _asked(session, made, offer, resolved, under_way)
         except Rejected:
             return [{"kind": "undecided", "text": _UNDECIDED}]
 
@@ -96,30 +96,30 @@ _LOCK: Final = threading.Lock()  # what is kept with an artifact is that of all 
 
 
 def _asked(
-    session: Session, made: int, group: Group | None, resolved: int, under_way: bool
+    session: Session, made: int, offer: Offer | None, resolved: int, under_way: bool
 ) -> list[Reason]:
     statements = _statements_of(session.policy.artifact)
     trail = session.trail
     if not isinstance(trail, _Trail) or trail.statements is not statements:
         trail = session.trail = _Trail(session, statements)
     statements.work.allow(_BUILD)
-    key = made, None if group is None else group.text, resolved, under_way
+    key = made, None if offer is None else offer.text, resolved, under_way
     found = trail.told.get(key)
     if found is None:
         ways = trail.ways(made, resolved, under_way)
-        found = trail.told[key] = _found(session, statements, ways, group)
+        found = trail.told[key] = _found(session, statements, ways, offer)
     return list(found)
 
 
 def _found(
-    session: Session, statements: _Statements, ways: Ways, group: Group | None
+    session: Session, statements: _Statements, ways: Ways, offer: Offer | None
 ) -> list[Reason]:
-    walk = session.policy.walk
+    machine = session.policy.machine
     for place in sorted(ways):
-        if group is None and not walk.accepts(place):
+        if offer is None and not machine.accepts(place):
             chosen: Mask | None = statements.unmet(ways[place])
-        elif group is not None and not session.policy.leads_on(group, place):
-            chosen = statements.blamed(ways[place], statements.letters(group))
+        elif offer is not None and not session.policy.leads_on(place, offer):
+            chosen = statements.blamed(ways[place], statements.letters(offer))
         else:
             continue
         if not chosen:
@@ -156,7 +156,7 @@ class _Trail:
         self.statements = statements
         self.told: dict[object, list[Reason]] = {}
         self._session = session
-        self._ways: Ways = {session.policy.walk.start: statements.start}
+        self._ways: Ways = {session.policy.machine.start[0]: statements.start}
         self._at = 0
         self._marks: list[tuple[int, Ways]] = [(0, self._ways)]
         self._resolved = 0
@@ -198,7 +198,7 @@ class _Trail:
 
     def _then(self, ways: Ways, first: int, last: int, unknown: set[int] | tuple[()]) -> Ways:
         """The places after the calls from `first` to before `last`."""
-        step, stepped = self._session.policy.walk.step, self.statements.step
+        step, stepped = self._session.policy.machine.step, self.statements.step
         self.statements.work.allow(_BUILD)
         for at in range(first, last):
             known = self._session.made[at]
@@ -216,10 +216,10 @@ class _Trail:
 def _may_be(known: Made, unknown: bool) -> Sequence[int | None]:
     """The calls of the artifact that one may have been; None: that it did not happen."""
     if unknown or known.outcome == "unknown":
-        return (None, *known.group.calls)
+        return (None, *known.offer.calls.values())
     if known.outcome == "failed":
         return (None,)
-    call = known.group.by_observed.get(known.observed or ())
+    call = known.offer.calls.get(known.observed or ())
     return () if call is None else (call,)
 
 
@@ -325,7 +325,7 @@ class _Statements:
         """After a call of the artifact."""
         letter = self._letter_of.get(call)
         if letter is None:
-            letter = self.alphabet.letter_of[_core_call(self._artifact, call)]
+            letter = self.alphabet.letter_of[core_calls(self._artifact)[call]]
             self._letter_of[call] = letter
         return self._step(standing, letter)
 
@@ -345,18 +345,19 @@ class _Statements:
         flags = tuple([s if s == BROKEN else flag.step(s, letter) for flag, s in pairs])
         return self._control(after, State(self.routes.move(state.place, letter), flags))
 
-    def letters(self, group: Group) -> tuple[int, ...]:
-        """Those of a group's calls in the core, also of such as no plan of the artifact has."""
-        key = group.tool, group.listed
+    def letters(self, offer: Offer) -> tuple[int, ...]:
+        """Those of an offer's calls in the core, also of such as no plan of the artifact has."""
+        listed = tuple([value for value in offer.values if value is not None])
+        key = offer.tool, listed
         if key not in self._letters:
             found: dict[tuple[int, ...], dict[int, None]] = {}
-            split = len(group.listed)
+            split = len(listed)
             for call, letter in zip(self._core.calls, self.alphabet.letter_of, strict=True):
-                if call.tool == group.tool:
+                if call.tool == offer.tool:
                     found.setdefault(call.values[:split], {})[letter] = None
             self._letters[key] = ()
-            for listed, letters in found.items():
-                self._letters[group.tool, listed] = tuple(letters)
+            for values, letters in found.items():
+                self._letters[offer.tool, values] = tuple(letters)
         return self._letters[key]
 
     # What the statements say.
@@ -513,12 +514,6 @@ def _told_apart(core: Core) -> Core:
             calls[call.tool].append((number, number + 1))
     sets = [tuple(found) for found in calls.values()]
     return replace(core, patterns=(*core.patterns, *sets, ((0, size),)))
-
-
-def _core_call(artifact: Artifact, call: int) -> int:
-    from tcc_runtime.gate.policy import policy_of
-
-    return policy_of(artifact).core_call(call)
 
 
 class _Free:

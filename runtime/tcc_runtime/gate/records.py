@@ -6,6 +6,7 @@ Format: docs/spec/session.md, section 3.  Cost: constant, and the digests of a c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from blake3 import blake3
@@ -13,6 +14,8 @@ from blake3 import blake3
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.hashes import blake
 from tcc_certs.race.digest import uuid7
+from tcc_certs.session.header import open_name
+from tcc_certs.session.machine import Observed
 from tcc_certs.session.records import MAC, SCHEMA
 from tcc_certs.values.digest import (
     call_key,
@@ -22,9 +25,8 @@ from tcc_certs.values.digest import (
     record_mac,
     reference_digest,
 )
-from tcc_runtime.gate.opened import Given, json_bytes
-from tcc_runtime.gate.policy import Policy
-from tcc_runtime.gate.tools import Asked, Indices, ToolTable, written
+from tcc_runtime.gate.arguments import Given, json_bytes
+from tcc_runtime.gate.policy import Asked, Policy, ToolTable
 
 _MOST_RESULT: Final = 1 << 24
 _BEFORE_MAC: Final = ("call", "outcome", "refusal", "resolve", "end")
@@ -44,16 +46,11 @@ def session_record(
         "grammar": manifest.grammar,
         "grammar_version": manifest.version,
         "root_state": manifest.root.hex(),
-        "monitors": list(policy.monitors.texts),
+        "monitors": list(policy.machine.monitors.texts),
         "arguments": {"show": list(shown)},
         "key_commitment": key_commitment(key).hex(),
     }
     return {**record, "session_id": uuid7(started_ms, blake(encode(record)))}
-
-
-def shown_name(tool: str, parameter: str) -> str:
-    """How an open parameter is named among those that are shown."""
-    return f"{written(tool)}.{written(parameter)}"
 
 
 class Writer:
@@ -100,9 +97,9 @@ class Writer:
         """
         return reference_digest(self._key, ref).hex()
 
-    def digest(self, given: Given) -> bytes:
-        """What stands for an open argument."""
-        return digest(self._key, given[1], given[2])
+    def digest(self, given: Given) -> str:
+        """What stands for an open argument, hex."""
+        return digest(self._key, given[1], given[2]).hex()
 
     def call(
         self,
@@ -111,13 +108,17 @@ class Writer:
         states: Sequence[int],
         reference: str | None,
         execute: Mapping[str, Json] | None = None,
+        digests: Mapping[str, str] = MappingProxyType({}),
     ) -> dict[str, Json]:
-        """`call`; `execute` says which model makes it."""
+        """`call`; `execute` says which model makes it, `digests` are those that are known."""
         record: dict[str, Json] = {
             "kind": "call",
             "seq": seq,
-            "call": asked.group.text,
-            "open": {given[0]: self._opened(asked.table, given) for given in asked.opened},
+            "call": asked.offer.text,
+            "open": {
+                given[0]: self._opened(asked.table, given, digests.get(given[0]))
+                for given in asked.opened
+            },
             "states": list(states),
             "key": self.call_key(seq),
         }
@@ -125,10 +126,10 @@ class Writer:
             record["ref"] = reference
         return record if execute is None else {**record, "execute": execute}
 
-    def _opened(self, table: ToolTable, given: Given) -> Mapping[str, Json]:
+    def _opened(self, table: ToolTable, given: Given, known: str | None) -> Mapping[str, Json]:
         name, kind, data = given
-        record: dict[str, Json] = {"digest": self.digest(given).hex()}
-        if self._shown and shown_name(table.tool.name, name) in self._shown:
+        record: dict[str, Json] = {"digest": known or self.digest(given)}
+        if self._shown and open_name(table.tool.name, name) in self._shown:
             return {**record, "type": kind.decode(), "value": data.decode()}
         return record
 
@@ -178,7 +179,7 @@ def end_record(abandoned: bool) -> dict[str, Json]:
     return {"kind": "end", "abandoned": abandoned}
 
 
-def observed_texts(table: ToolTable, observed: Indices | None) -> Mapping[str, Json] | None:
+def observed_texts(table: ToolTable, observed: Observed | None) -> Mapping[str, Json] | None:
     """The observed values by name, as texts."""
     if observed is None or not table.observed:
         return None

@@ -1,28 +1,36 @@
-"""A session: where it may be, what its monitors remember, what was called; no ledger, no locks.
+"""A session of a gate: the course of its calls, and how a ledger of records brings it along.
 
-Text: docs/spec/session.md, sections 4 and 5.  After an unknown outcome a session may be in several
-places, and what follows has to be allowed in all of them.  When an outcome is known late, the calls
-from that one on are taken back and folded again.
+Where it may be and what it allows is the shared machine's (:mod:`tcc_certs.session.course`); here
+are the calls with their arguments and models, and what they took of the limits.  A record is held
+to what follows by the validator's own steps (:mod:`tcc_certs.session.validation`), with the key:
+what is taken up is exactly what has no finding, so a ledger of another artifact, another key or
+another course, or with a record of somebody without the key, is never gone on with.
+Text: docs/gate.md; docs/spec/session.md, sections 3 to 5.
 Cost: a decision a few look-ups, whatever was called before and whether or not a call is under way;
-resolving is linear in the calls behind the one that is resolved.
+resolving is linear in the calls behind the one that is resolved, taking up in the records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import add
-from typing import Final, Literal, TypeAlias
+from operator import add, sub
 
-from tcc_certs.errors import Code
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
-from tcc_runtime.gate.monitors import Memory, Seen, Undo
+from tcc_certs.formats.ledger import Record
+from tcc_certs.formats.ledger_schema import size, text
+from tcc_certs.session.course import Course, Outcome
+from tcc_certs.session.machine import Held, Observed, Offer
+from tcc_certs.session.monitors import Seen
+from tcc_certs.session.records import SCHEMA
+from tcc_certs.session.validation import Replay
+from tcc_runtime.errors import ResumeError
+from tcc_runtime.gate.budget import Budget, budget_in
+from tcc_runtime.gate.executions import Executions, asked_in
+from tcc_runtime.gate.journal import News
 from tcc_runtime.gate.policy import Policy
-from tcc_runtime.gate.tools import Group, Indices
-from tcc_runtime.gate.walking import Place
-
-Outcome: TypeAlias = Literal["done", "failed", "unknown"]
-MOST_PLACES: Final = 64
+from tcc_runtime.gate.records import Writer, opened_of
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,8 +38,7 @@ class Made:
     """A call that was made.
 
     Attributes:
-        group: which.
-        seen: what monitors know of it; None where none names its tool.
+        offer: which.
         outcome: unknown until it is told.
         observed: the indices of the observed values; None unless it is done.
         unforeseen: an answer came that is none of the tool's.
@@ -39,10 +46,9 @@ class Made:
         model: that makes it; empty where none does.
     """
 
-    group: Group
-    seen: Seen | None
+    offer: Offer
     outcome: Outcome = "unknown"
-    observed: Indices | None = None
+    observed: Observed | None = None
     unforeseen: bool = False
     opened: Mapping[str, Json] = field(default_factory=dict)
     model: str = ""
@@ -53,76 +59,42 @@ class Session:
 
     Attributes:
         policy: of its artifact.
+        course: of its calls.
         made: every call, in order; the last one may be under way.
         under_way: whether the last call has no outcome yet.
         ended: no call may follow.
         resolved: the places in `made` of the calls that were resolved, in that order.
+        taken: what the calls so far took of each limit of the core, but the one under way.
         trail: what is kept to say why something is refused.
     """
 
-    __slots__ = (
-        "_before", "_gone_through", "_memory", "_places", "_repeated", "_taken", "_unforeseen",
-        "ended", "made", "policy", "resolved", "trail", "under_way",
-    )  # fmt: skip
+    __slots__ = ("course", "ended", "made", "policy", "resolved", "taken", "trail", "under_way")
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
+        self.course = Course(policy.machine)
         self.made: list[Made] = []
         self.under_way = False
         self.ended = False
         self.resolved: list[int] = []
+        self.taken = policy.nothing_taken
         self.trail: object = None
-        self._places: tuple[Place, ...] = (policy.walk.start,)
-        self._unforeseen = False
-        self._taken = policy.nothing_taken
-        self._memory = self._fresh_memory()
-        # Of each call that was folded what was there before, and what takes its notes back.
-        self._before: list[tuple[tuple[Place, ...], bool, tuple[int, ...], Undo]] = []
-        # As the validator counts: the calls that it has gone through, and how many of them again.
-        self._gone_through = 0
-        self._repeated = 0
-
-    def _fresh_memory(self) -> Memory | None:
-        return Memory(self.policy.monitors) if self.policy.monitors.texts else None
 
     @property
-    def places(self) -> tuple[Place, ...]:
-        """Where it may be, distinct and in order."""
-        self._catch_up()
-        return self._places
+    def held(self) -> Held:
+        """Where it may be; a call that is under way counts as unknown."""
+        return self.course.held
 
     @property
     def unforeseen(self) -> bool:
         """Whether an answer came that leads nowhere."""
-        self._catch_up()
-        return self._unforeseen
-
-    @property
-    def taken(self) -> tuple[int, ...]:
-        """What the calls so far took of each limit of the core, but the one under way."""
-        self._catch_up()
-        return self._taken
-
-    @property
-    def memory(self) -> Memory | None:
-        """What the monitors remember, None where there are none."""
-        self._catch_up()
-        return self._memory
+        return self.course.lost
 
     def states(self) -> list[int]:
         """The states that the session may be in, as a ledger has them."""
-        states = self.policy.walk.states
-        if len(self.places) == 1:
-            return list(states(self.places[0]))
-        return sorted({state for place in self.places for state in states(place)})
+        return self.policy.machine.shown(self.course.held)
 
-    def known_places(self) -> tuple[Place, ...]:
-        """The places, a call that is under way taken as unknown."""
-        if not self.under_way:
-            return self.places
-        return self._after_unknown(self.places, self.made[-1].group)
-
-    def refusal(self, group: Group, seen: Seen | None) -> tuple[Code, str] | None:
+    def refusal(self, offer: Offer, seen: Sequence[Seen]) -> tuple[Code, str] | None:
         """Why a call may not be made, and which monitor forbids it; None where it may.
 
         While another is under way its outcome counts as unknown.
@@ -131,130 +103,202 @@ class Session:
             return Code.ENDED, ""
         if self.unforeseen:
             return Code.UNFORESEEN, ""
-        if self.under_way:
-            return self._refusal(self.known_places(), self.made[-1].seen, group, seen)
-        return self._refusal(self.places, None, group, seen)
-
-    def _refusal(
-        self, places: Sequence[Place], behind: Seen | None, group: Group, seen: Seen | None
-    ) -> tuple[Code, str] | None:
-        walk = self.policy.walk
-        for place in places:
-            for call in group.calls:
-                if walk.step(place, call) is not None:
-                    break
-            else:
-                return self._not_planned(place, group), ""
-        if self._memory is not None and seen is not None:
-            at = self._memory.forbids(seen, behind)
-            if at is not None:
-                return Code.MONITOR_FORBIDS, self.policy.monitors.texts[at]
-        if len(places) > 1 or group.combinations > 1:
-            after = self._after_unknown(places, group)
-            if len(after) > MOST_PLACES:
-                return Code.MANY_STATES, ""
-        return None
-
-    def _not_planned(self, place: Place, group: Group) -> Code:
-        has_edge = self.policy.walk.has_edge
-        if any(has_edge(place, call) for call in group.calls):
-            return Code.STATEMENT_FORBIDS
-        return Code.NOT_PLANNED
+        return self.course.refuses(offer, seen)
 
     def may_finish(self) -> bool:
         """Whether a plan ends here, whatever the unknown outcomes are."""
-        accepts = self.policy.walk.accepts
-        return not self.unforeseen and all(accepts(place) for place in self.known_places())
+        return self.course.may_finish()
 
     def word(self) -> list[int] | None:
         """The calls of the artifact that were made; None where that is not known."""
-        if self.under_way or len(self.places) != 1 or self.unforeseen:
+        if self.under_way or len(self.held) != 1 or self.unforeseen:
             return None
         done = [made for made in self.made if made.outcome != "failed"]
         if any(made.outcome == "unknown" for made in done):
             return None
-        return [made.group.by_observed[made.observed or ()] for made in done]
+        return [made.offer.calls[made.observed or ()] for made in done]
 
-    def begin(self, group: Group, seen: Seen | None) -> Made:
+    def begin(self, offer: Offer, seen: Sequence[Seen]) -> Made:
         """A call is made; what comes of it is told to :meth:`settle`."""
-        self._gone_through = len(self.made)
-        made = Made(group=group, seen=seen)
+        made = Made(offer=offer)
         self.made.append(made)
+        self.course.begin(len(self.made), offer, seen)
         self.under_way = True
         return made
 
-    def settle(self, outcome: Outcome, observed: Indices | None, unforeseen: bool) -> None:
+    def settle(self, outcome: Outcome, observed: Observed | None, unforeseen: bool) -> None:
         """The outcome of the call that is under way."""
         made = self.made[-1]
         made.outcome, made.observed, made.unforeseen = outcome, observed, unforeseen
         self.under_way = False
-        self._gone_through = len(self.made)
-        self._catch_up()
+        self.course.settle(outcome, None if unforeseen else observed)
+        if outcome != "failed" and self.taken:
+            took = self.policy.takes(made.offer, observed)
+            self.taken = tuple(map(add, self.taken, took))
 
-    def repeated(self, seq: int) -> int:
-        """How many calls a validator goes through again, this one's outcome told late, in all."""
-        behind = self.made[seq : max(seq, self._gone_through)]
-        return self._repeated + len([1 for made in behind if made.outcome != "failed"])
-
-    def resolve(self, seq: int, outcome: Outcome, observed: Indices | None) -> None:
+    def resolve(self, seq: int, outcome: Outcome, observed: Observed | None) -> None:
         """What the unknown outcome of call number `seq` turned out to be.
 
-        The calls from it on are taken back, and folded again when somebody asks where the session
-        is: once for all that became known in between.
+        Raises:
+            Rejected: D201 so many calls would have to be gone through again.
         """
-        self._repeated = self.repeated(seq)
-        self._gone_through = min(self._gone_through, seq - 1)
+        self.course.resolve(seq, outcome, observed)
         made = self.made[seq - 1]
+        if self.taken:
+            self.taken = tuple(map(sub, self.taken, self.policy.takes(made.offer, None)))
+            if outcome != "failed":
+                self.taken = tuple(map(add, self.taken, self.policy.takes(made.offer, observed)))
         made.outcome, made.observed = outcome, observed
         self.resolved.append(seq - 1)
-        while len(self._before) >= seq:
-            self._places, self._unforeseen, self._taken, undo = self._before.pop()
-            for part in reversed(undo):
-                part()
 
-    def _catch_up(self) -> None:
-        """Fold the calls that are over and were not folded yet."""
-        for at in range(len(self._before), len(self.made) - self.under_way):
-            self._fold(self.made[at])
 
-    def _fold(self, made: Made) -> None:
-        places, unforeseen = self._places, self._unforeseen
-        undo: Undo = ()
-        if made.outcome != "failed" and self._memory is not None and made.seen is not None:
-            undo = self._memory.note(made.seen, made.observed if made.outcome == "done" else None)
-        self._before.append((places, unforeseen, self._taken, undo))
-        if made.outcome == "failed":
-            return
-        if self._taken:
-            took = self.policy.takes(made.group, made.observed)
-            self._taken = tuple(map(add, self._taken, took))
-        if made.outcome == "unknown":
-            self._places = self._after_unknown(places, made.group)
-        elif made.unforeseen:
-            self._unforeseen = True
-            self._places = (self.policy.walk.dead,)
-        else:
-            self._places = self._after(places, made.group, made.observed or ())
-            # Where the answer leads nowhere from anywhere, nothing was ready for it.
-            self._unforeseen |= self._places == (self.policy.walk.dead,)
+# The records.
 
-    def _after(self, places: Sequence[Place], group: Group, observed: Indices) -> tuple[Place, ...]:
-        call = group.by_observed.get(observed)
-        step, dead = self.policy.walk.step, self.policy.walk.dead
-        if call is None:
-            return (dead,)
-        if len(places) == 1:
-            after = step(places[0], call)
-            return (dead if after is None else after,)
-        found = [step(place, call) for place in places]
-        return tuple(sorted({dead if after is None else after for after in found}))
 
-    def _after_unknown(self, places: Sequence[Place], group: Group) -> tuple[Place, ...]:
-        step, found = self.policy.walk.step, set(places)
-        for place in places:
-            after = [step(place, call) for call in group.calls]
-            met = {target for target in after if target is not None}
-            found |= met
-            if len([1 for target in after if target is not None]) < group.combinations:
-                found.add(self.policy.walk.dead)
-        return tuple(sorted(found))
+class Follower:
+    """Applies records to a session.
+
+    Attributes:
+        session: where it is.
+        refs: what stands for the ids that callers gave, with the numbers of their calls.
+        shown: the open parameters whose values are shown.
+        writer: of the records that this session writes.
+        key: of its digests.
+        session_id: of its first record.
+        executions: the calls that models make; None where no budget says who.
+    """
+
+    def __init__(self, policy: Policy, key: bytes) -> None:
+        self.session = Session(policy)
+        self.refs: dict[str, int] = {}
+        self.shown: tuple[str, ...] = ()
+        self.writer = Writer(key, (), "")
+        self._policy = policy
+        self.key = key
+        self.session_id = ""
+        self.executions: Executions | None = None
+        self._replay: Replay | None = None
+
+    def open(self, shown: tuple[str, ...], session_id: str) -> None:
+        """The session shows these open parameters, and has this name."""
+        self.shown, self.session_id = shown, session_id
+        self.writer = Writer(self.key, shown, session_id)
+
+    def begin_budget(self, budget: Budget) -> None:
+        """From here on models make calls."""
+        self.executions = Executions(self._policy.core, budget, self.session_id)
+
+    def apply(self, news: News) -> None:
+        """Follow one record; the session knows of one's own already.
+
+        Raises:
+            ResumeError: it is not what follows in this session.
+        """
+        line = self._hold(news)
+        if not news.own:
+            self._bring(news.record, line)
+
+    def _hold(self, news: News) -> int:
+        """The number of a record that has no finding."""
+        if self._replay is None:
+            self._replay = Replay(self._policy.checked(), self._policy.machine, self.key)
+        replay = self._replay
+        try:
+            replay.step(news.record, news.previous)
+        except Rejected as refusal:
+            replay.findings.refuse(refusal, replay.line)
+        for finding in replay.findings.items:
+            place = f"line {finding.line}: {finding.field}: {finding.code.value}"
+            raise ResumeError(place, finding.expected, finding.found)
+        if replay.session is not None and not replay.session.header.macs:
+            found = text(news.record, "schema")
+            raise ResumeError("line 1: schema", f"{SCHEMA}, whose records have MACs", found)
+        return replay.line
+
+    def _bring(self, record: Record, line: int) -> None:
+        session, kind = self.session, record["kind"]
+        if kind == "session":
+            arguments = record["arguments"]
+            names = arguments["show"] if isinstance(arguments, dict) else None
+            shown = names if isinstance(names, list) else []
+            self.open(tuple(map(str, shown)), text(record, "session_id"))
+        elif kind == "call":
+            self._call(record, line)
+        elif kind == "outcome":
+            self._outcome(record, line)
+        elif kind == "resolve":
+            made = session.made[size(record, "seq") - 1]
+            if session.under_way and made is session.made[-1]:
+                self._leave_unknown()
+            session.resolve(size(record, "seq"), _outcome_of(record), self._observed(made, record))
+        elif kind == "budget":
+            self.begin_budget(budget_in(record, line))
+        elif kind == "asked" and self.executions is not None:
+            self.executions.asked(*asked_in(record, line))
+        elif kind == "end":
+            session.ended = True
+
+    def _call(self, record: Record, line: int) -> None:
+        offer = self._policy.machine.offer(text(record, "call"))
+        if offer is None:
+            raise ResumeError(f"line {line}: call", "a call of the grammar", record["call"])
+        made = self.session.begin(offer, self._seen(offer, opened_of(record), line))
+        made.opened = opened_of(record)
+        executions, execute = self.executions, record.get("execute")
+        if executions is not None and isinstance(execute, dict):
+            execution = executions.told(offer.tool, execute, line)
+            executions.begin(execution)
+            made.model = execution.choice.model.name
+        if "ref" in record:
+            self.refs[text(record, "ref")] = len(self.session.made)
+
+    def _seen(self, offer: Offer, opened: Mapping[str, Json], line: int) -> Sequence[Seen]:
+        monitors = self._policy.machine.monitors
+        digests = {name: _member(opened, name, "digest") for name in opened}
+        numbers = {}
+        for name in monitors.added.get(offer.tool, ()):
+            shown = numbers[name] = _member(opened, name, "value")
+            if not shown:
+                place = f"line {line}: open.{name}"
+                raise ResumeError(place, "a number that is shown, as it is added up", "a digest")
+        return monitors.see(offer.tool, offer.values, digests, numbers)
+
+    def _outcome(self, record: Record, line: int) -> None:
+        outcome, executions, took = _outcome_of(record), self.executions, record.get("took")
+        if executions is not None and isinstance(took, dict):
+            executions.settle(executions.told_took(took, line), outcome == "done")
+        unforeseen = record.get("unforeseen") is True
+        observed = None if unforeseen else self._observed(self.session.made[-1], record)
+        self.session.settle(outcome, observed, unforeseen)
+
+    def _observed(self, made: Made, record: Record) -> Observed | None:
+        if record["outcome"] != "done":
+            return None
+        told, params = record.get("observed"), self._policy.table(made.offer.tool).observed
+        texts = told if isinstance(told, dict) else {}
+        return tuple([param.values.index(str(texts[param.name])) for param in params])
+
+    def _leave_unknown(self) -> None:
+        """The call under way has no outcome: it took all that was expected."""
+        executions = self.executions
+        if executions is not None and executions.pending is not None:
+            executions.settle(executions.pending.choice.expected, False)
+        self.session.settle("unknown", None, False)
+
+    def unknown(self, seq: int) -> Made | None:
+        """The call of that number, if its outcome is unknown and it is not under way."""
+        made = self.session.made
+        if not 1 <= seq <= len(made) - self.session.under_way:
+            return None
+        return made[seq - 1] if made[seq - 1].outcome == "unknown" else None
+
+
+def _outcome_of(record: Record) -> Outcome:
+    outcome = record["outcome"]
+    return "done" if outcome == "done" else "failed" if outcome == "failed" else "unknown"
+
+
+def _member(opened: Mapping[str, Json], name: str, member: str) -> str:
+    item = opened.get(name)
+    found = item.get(member) if isinstance(item, dict) else None
+    return found if isinstance(found, str) else ""

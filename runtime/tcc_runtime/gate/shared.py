@@ -20,15 +20,13 @@ from typing import Final, NoReturn
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
-from tcc_runtime.gate.deciding import decision
-from tcc_runtime.gate.following import Follower
-from tcc_runtime.gate.journal import Journal
-from tcc_runtime.gate.keys import NONCE_BYTES, new_key, read_key, remove_key
-from tcc_runtime.gate.ledger_file import InFile
+from tcc_runtime.gate.decisions import decision
+from tcc_runtime.gate.journal import InFile, Journal
+from tcc_runtime.gate.opening import NONCE_BYTES, new_key, read_key, remove_key
 from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.records import outcome_record, refusal_record, session_record
 from tcc_runtime.gate.refusals import Decision, Refused
-from tcc_runtime.gate.session import Session
+from tcc_runtime.gate.session import Follower, Session
 from tcc_runtime.gate.turns import Nested, Ticket, Turns, turns_of
 
 _POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first, the longest

@@ -25,10 +25,10 @@ from pydantic import BaseModel, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from tcc_certs.core.model import Tool as CoreTool
-from tcc_certs.core.models import executing
+from tcc_certs.core.model import executing
 from tcc_runtime.errors import BindingError
 from tcc_runtime.executor.binding import MODEL
-from tcc_runtime.gate.snapshot import snapshot
+from tcc_runtime.gate.arguments import snapshot
 
 _DEPTH = 64
 # Names that langchain drops from what it reports, though a model may write them.

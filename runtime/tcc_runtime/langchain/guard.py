@@ -20,7 +20,7 @@ from langchain_core.utils.pydantic import TypeBaseModel
 from langgraph.prebuilt import ToolRuntime
 from pydantic import PrivateAttr
 
-from tcc_certs.core.models import executing
+from tcc_certs.core.model import executing
 from tcc_runtime.errors import NEEDS_MODEL, OWN_MODEL, BindingError
 from tcc_runtime.executor.binding import MODEL
 from tcc_runtime.gate.gate import Gate
@@ -33,7 +33,14 @@ from tcc_runtime.langchain.arguments import (
     parameters_of,
     without_model,
 )
-from tcc_runtime.langchain.calls import Call, Interrupts, Observe, Recorder, Results, members
+from tcc_runtime.langchain.middleware import (
+    GuardedCall,
+    Interrupts,
+    Observe,
+    PermitRecorder,
+    Results,
+    members,
+)
 
 _RUNTIME: Final = "tcc_runtime_of_the_graph"  # of a graph: a parameter that no tool has
 _OWN = ("run", "arun", "invoke", "ainvoke", "stream", "astream", "batch", "abatch")
@@ -76,7 +83,7 @@ def guard(
         names.add(tool.name)
         _require_plain(tool)
     failed = frozenset(tool.name for tool in declared.values() if tool.errors_failed)
-    recorder = Recorder(
+    recorder = PermitRecorder(
         gate=gate,
         results=results,
         observe=members if observe is None else observe,
@@ -101,7 +108,7 @@ def _require_plain(tool: BaseTool) -> None:
             raise BindingError(tool.name, f"its class replaces {name}: give a plain tool")
 
 
-def _guarded(tool: BaseTool, recorder: Recorder, parameters: Parameters) -> GuardedTool:
+def _guarded(tool: BaseTool, recorder: PermitRecorder, parameters: Parameters) -> GuardedTool:
     schema = tool.args_schema
     if schema is None and isinstance(tool, Tool):
         schema = {"type": "object", "properties": tool.args, "required": list(tool.args)}
@@ -134,7 +141,7 @@ class GuardedTool(BaseTool):
     """A tool that runs only what its gate lets through; made by :func:`guard`."""
 
     _inner: BaseTool = PrivateAttr()
-    _recorder: Recorder = PrivateAttr()
+    _recorder: PermitRecorder = PrivateAttr()
     _parameters: Parameters = PrivateAttr()
     _takes: Takes = PrivateAttr()
     _takes_in_task: Takes = PrivateAttr()
@@ -195,7 +202,7 @@ class GuardedTool(BaseTool):
             if foreign:
                 # Nothing declares them, so no gate lets this through.
                 undeclared = dict.fromkeys(sorted(foreign))
-                return (Call(args=(), keywords={}, arguments=undeclared, **told),), {}
+                return (GuardedCall(args=(), keywords={}, arguments=undeclared, **told),), {}
             tool_input = {key: one for key, one in tool_input.items() if key != _RUNTIME}
         models = {} if chosen is None else {name: name for name in chosen.models}
         if chosen is not None and chosen.written and isinstance(tool_input, dict):
@@ -207,7 +214,7 @@ class GuardedTool(BaseTool):
         args, keywords = self._inner._to_args_and_kwargs(tool_input, tool_call_id)
         args, keywords = parameters.copied(args, keywords)
         shown = keywords if chosen is None else {k: v for k, v in keywords.items() if k != MODEL}
-        call = Call(
+        call = GuardedCall(
             args=args,
             keywords=keywords,
             arguments=parameters.given(args, shown, wrote),
@@ -219,7 +226,7 @@ class GuardedTool(BaseTool):
 
     def _run(
         self,
-        call: Call,
+        call: GuardedCall,
         *,
         config: RunnableConfig,
         run_manager: CallbackManagerForToolRun | None = None,
@@ -244,7 +251,7 @@ class GuardedTool(BaseTool):
 
     async def _arun(
         self,
-        call: Call,
+        call: GuardedCall,
         *,
         config: RunnableConfig,
         run_manager: AsyncCallbackManagerForToolRun | None = None,

@@ -1,18 +1,32 @@
-"""Parts of the many records of a ledger, put together by hand, in the order of their sorted names.
+"""Renders the frequent records of a ledger by hand, members in the order of their sorted names.
 
-Format: docs/spec/ledger.md, section 3; a test holds the lines equal to the canonical writer's
-bytes.  Cost: the formatting of a few numbers.
+Nodes, steps, and the records of asking: `requeue`, `budget`, `refine`, and the part of `close`
+about all asks.  Format: docs/spec/ledger.md, sections 3 and 11; a test compares the lines with the
+bytes of the canonical writer.  Cost: the formatting of a few numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from json.encoder import encode_basestring
 
+from tcc_certs.core.atoms import atom_document
 from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.fixed import digits_q64, format_q64
+from tcc_certs.formats.decimals import divide_nearest, format_decimal
+from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN, digits_q64, format_q32, format_q64
+from tcc_certs.privacy.accountant import RENYI
+from tcc_certs.privacy.spending import Taken
+from tcc_runtime.account.amounts import Amounts, Caps, Remainder
+from tcc_runtime.adapters.adapter import adapter_of
 from tcc_runtime.guards import Guard
-from tcc_runtime.states import Call
+from tcc_runtime.item import ID, LEFT, ORDER, Item, call_of, step_of
+from tcc_runtime.pricing.controller import Choice, Spending
+from tcc_runtime.pricing.drawing import Wish
+from tcc_runtime.pricing.refine import AnsweredAsk
+from tcc_runtime.settings.modes import Terms
+from tcc_runtime.settings.settings import Settings
+from tcc_runtime.states import WeightedCall
 
 _REPR_BYTES = 48
 _MOST_CONTEXTS = _MOST_NUMBERS = 1 << 12
@@ -44,7 +58,7 @@ class Marks:
         return found
 
 
-class Contexts(dict[tuple[Call, ...], "Following"]):
+class Contexts(dict[tuple[WeightedCall, ...], "Following"]):
     """`ctx_repr`, with its quotes, by the last calls of a prefix: those before the last, and it.
 
     Some thousand entries at most, whatever the run; then it begins anew.
@@ -55,7 +69,7 @@ class Contexts(dict[tuple[Call, ...], "Following"]):
     def __init__(self) -> None:
         self._size = 0
 
-    def __missing__(self, before: tuple[Call, ...]) -> Following:
+    def __missing__(self, before: tuple[WeightedCall, ...]) -> Following:
         self.grow()
         found = self[before] = Following(self, before)
         return found
@@ -67,21 +81,21 @@ class Contexts(dict[tuple[Call, ...], "Following"]):
             self._size = 1
             self.clear()
 
-    def of(self, calls: tuple[Call, ...]) -> str:
+    def of(self, calls: tuple[WeightedCall, ...]) -> str:
         """`ctx_repr` of a prefix with these last calls."""
         return self[calls[:-1]][calls[-1]] if calls else '""'
 
 
-class Following(dict[Call, str]):
+class Following(dict[WeightedCall, str]):
     """`ctx_repr` of the prefixes that go on with one call, by that call."""
 
     __slots__ = ("_before", "_contexts")
 
-    def __init__(self, contexts: Contexts, before: tuple[Call, ...]) -> None:
+    def __init__(self, contexts: Contexts, before: tuple[WeightedCall, ...]) -> None:
         self._contexts = contexts
         self._before = before
 
-    def __missing__(self, call: Call) -> str:
+    def __missing__(self, call: WeightedCall) -> str:
         self._contexts.grow()
         text = " ".join([call.text for call in (*self._before, call)])
         found = self[call] = encode_basestring(_cut(text.encode()))
@@ -146,3 +160,206 @@ def _cut(text: bytes) -> str:
     while start < len(kept) and kept[start] & 0xC0 == 0x80:
         start += 1
     return kept[start:].decode()
+
+
+# Records of asking.
+
+_PLACES = 9
+
+
+class AskLines:
+    """Renders the records of one run's asks.
+
+    Args:
+        beta: of the artifact, numerator and places.
+        terms: the caps, and the adapters.
+    """
+
+    def __init__(self, beta: tuple[int, int], terms: Terms) -> None:
+        self._beta = beta[0]
+        self._unit: int = 10 ** (beta[1] + _PLACES)
+        self._caps = cap_fields(terms.settings)
+        self._adapters = terms.adapters
+        self._margin = terms.settings.margin is not None
+
+    def requeue(self, node: Item, node_id: str, clamp: bool, marks: Marks) -> Mapping[str, Json]:
+        """`requeue`."""
+        left = node[LEFT]
+        return {
+            "kind": "requeue",
+            "node_id": node_id,
+            "key_raw": q64_text(-node[ORDER]),
+            **({} if left is None else {"step": step_of(left)}),
+            **marks.guards([Guard.CLAMP] * clamp, clamp),
+        }
+
+    def reserve(
+        self,
+        node: Item,
+        node_id: str,
+        choice: Choice,
+        spent: Spending,
+        wish: Wish | None,
+        marks: Marks,
+    ) -> Mapping[str, Json]:
+        """`budget`, before an ask: `spent` with what it is expected to take; or a refusal of it."""
+        refused = wish is not None and not wish.granted
+        predicted, clamped = self._predicted(choice)
+        return {
+            "kind": "budget",
+            "budget_event": "refused" if refused else "reserve",
+            **_edge(node, node_id),
+            **self._model(choice),
+            **predicted,
+            **({} if refused or choice.slack is None else {"slack": q64_text(choice.slack)}),
+            **({} if wish is None else {"reservation": wish.name}),
+            **left_field(None if wish is None else wish.left),
+            **spent_fields(spent if refused else spent + choice.expected),
+            **self._caps,
+            **marks.guards([Guard.CLAMP] * clamped, False),
+        }
+
+    def _predicted(self, choice: Choice) -> tuple[Mapping[str, Json], bool]:
+        """What an ask is expected to gain, and whether a number of it had to be clamped."""
+        predicted, clamped = self.slack(choice.gain)
+        fields: dict[str, Json] = {"dkey_pred": format_q32(predicted)}
+        if not self._margin:
+            return fields, clamped
+        margin, also = self.slack(choice.raised - choice.gain)
+        return {**fields, "dkey_margin": format_q32(margin)}, clamped or also
+
+    def exhausted(
+        self, node: Item | None, node_id: str | None, spent: Spending, marks: Marks
+    ) -> Mapping[str, Json]:
+        """`budget`, where no ask is left; `node` has the edge that wanted one."""
+        return {
+            "kind": "budget",
+            "budget_event": "exhausted",
+            **({} if node is None or node_id is None else _edge(node, node_id)),
+            **spent_fields(spent),
+            **self._caps,
+            **marks.guards([Guard.BUDGET], False),
+        }
+
+    def refine(
+        self, asked: AnsweredAsk, node_id: str, spent: Spending, marks: Marks
+    ) -> Mapping[str, Json]:
+        """`refine`: the answer as it was given, inside or not."""
+        predicted, one = self._predicted(asked.choice)
+        realised, other = self.slack(Fraction(asked.gained))
+        answer: dict[str, Json] = {}
+        if asked.answer is not None:
+            low, high = asked.answer
+            answer["cost_low"] = format_decimal(low, _PLACES)
+            answer["cost_high"] = format_decimal(high, _PLACES)
+        fired = [Guard.RANGE] * asked.fails + [Guard.CLAMP] * (one or other)
+        return {
+            "kind": "refine",
+            **_edge(asked.node, node_id),
+            **self._model(asked.choice),
+            **predicted,
+            "dkey_real": format_q32(realised),
+            "price": str(asked.took.price),
+            "latency": str(asked.took.latency),
+            "epsilon": format_decimal(asked.took.epsilon, _PLACES),
+            **({} if asked.took.atom is None else {"atom": atom_document(asked.took.atom)}),
+            **answer,
+            **left_field(asked.left),
+            **spent_fields(spent),
+            **marks.guards(fired, asked.fails),
+        }
+
+    def _model(self, choice: Choice) -> Mapping[str, Json]:
+        """The model that is asked, and the adapter that it runs with."""
+        adapter = adapter_of(choice.model, self._adapters)
+        return {"model_id": choice.model.name, **({} if adapter is None else adapter.asked)}
+
+    def slack(self, gain: Fraction) -> tuple[int, bool]:
+        """beta * gain, a cost in nano-units, as Q32.32; and whether it had to be clamped."""
+        numerator = self._beta * gain.numerator << 32
+        rounded = divide_nearest(numerator, self._unit * gain.denominator)
+        held = max(Q32_MIN, min(Q32_MAX, rounded))
+        return held, held != rounded
+
+
+def _edge(node: Item, node_id: str) -> Mapping[str, Json]:
+    call = call_of(node)
+    return {
+        "node_id": node_id,
+        "ctx_digest": node[ID].hex(),
+        "call": "" if call is None else call.text,
+    }
+
+
+def spent_fields(spent: Spending) -> Mapping[str, Json]:
+    """The three sums, and what is stated of the atoms among them."""
+    return {
+        "price_spent": str(spent.price),
+        "latency_ms": str(spent.latency),
+        "epsilon_used": format_decimal(spent.epsilon_used, _PLACES),
+        **taken_fields(spent.taken),
+    }
+
+
+def left_field(left: Remainder | None) -> Mapping[str, Json]:
+    """What is left of the caps of an account."""
+    return {} if left is None else {"account_left": left_texts(left)}
+
+
+def left_texts(left: Remainder) -> Mapping[str, Json]:
+    """What is left of each cap, by the name of what it is a cap of."""
+    return {name: _amount(name, number) for name, number in left.capped()}
+
+
+def account_field(terms: Terms) -> Mapping[str, Json]:
+    """The member `account` of `open`, where the run draws on one."""
+    if terms.account is None:
+        return {}
+    return {"account": account_member(*terms.account)}
+
+
+def account_member(name: str, caps: Caps) -> Mapping[str, Json]:
+    """An account as records name it, by its identity and its caps."""
+    shown: dict[str, Json] = {"id": name}
+    for cap, number in caps.left(Amounts()).capped():
+        shown[cap] = _amount(cap, number) if cap == "epsilon" else number
+    return shown
+
+
+def _amount(name: str, number: int) -> str:
+    return format_decimal(number, _PLACES if name == "epsilon" else 0)
+
+
+def adapters_field(terms: Terms) -> Mapping[str, Json]:
+    """The member `adapters` of `open`, where models that may be asked run with some."""
+    listed = [adapter.listed for adapter in terms.adapters]
+    return {"adapters": listed} if listed else {}
+
+
+def rule_field(taken: Taken) -> Mapping[str, Json]:
+    """What a first record says of how an account of privacy is added up."""
+    return {} if taken.rule == RENYI else {"accounting": taken.rule}
+
+
+def taken_fields(taken: Taken | None) -> Mapping[str, Json]:
+    """What is stated of the atoms that a run has taken."""
+    return {} if taken is None else taken.fields()
+
+
+def cap_fields(settings: Settings) -> Mapping[str, Json]:
+    """The caps on asking that are set."""
+    return {name: getattr(settings, name) for name in settings.capped_asking}
+
+
+def controller_field(terms: Terms) -> Mapping[str, Json]:
+    """The member `controller` of `open`, where costs are ranges."""
+    if terms.ask is None:
+        return {}
+    return {"controller": {"ask": terms.ask, **weights(terms.settings)}}
+
+
+def weights(settings: Settings) -> Mapping[str, Json]:
+    """What a controller weighs by, and its margin where it has one."""
+    names = ("price_weight", "latency_weight", "epsilon_weight")
+    found = {name: getattr(settings, name) for name in names}
+    return found if settings.margin is None else {**found, "margin": settings.margin}

@@ -1,9 +1,9 @@
-"""Files that are written: which names may be taken, and how; the one place for all of them.
+"""Writes output files: which names may be taken, how they are replaced, how they are locked.
 
-A name is free, or it is that of a regular file, or a link that leads to one; then that file is what
-is replaced, and the link stays.  Anything else (a folder, a device, a pipe, a socket, a link that
-leads nowhere) is refused and left as it is.  What is replaced is replaced at one stroke by a file
-that was made beside it and has its permissions: before that nothing is lost, whatever fails.
+A name may be taken if it is free, or names a regular file, or a link to one; then the file is
+replaced and the link stays.  Anything else (folder, device, pipe, socket, dangling link) is
+rejected and left as it is.  A file is replaced atomically by one made beside it with the same
+permissions, so nothing is lost before, whatever fails.  Locks end with the file or the process.
 Cost: a few system calls, and the bytes.
 """
 
@@ -11,13 +11,34 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from tcc_runtime.errors import OutputBusy, OutputRefused
-from tcc_runtime.ledger.locks import locked
+
+# Locks on open files, where the system has them.
+
+if sys.platform == "win32":
+
+    def locked(handle: int) -> bool:
+        """There is nothing to lock with."""
+        return True
+else:
+    import fcntl
+
+    def locked(handle: int) -> bool:
+        """Locks an open file until it is closed; False where another one has it."""
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # a file system without locks
+        return True
+
 
 _NEW = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _LOOK = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)

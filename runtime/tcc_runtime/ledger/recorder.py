@@ -1,38 +1,93 @@
-"""The recorder: what a run does becomes the lines of a ledger.
+"""Records a run: chains the lines of its ledger and keeps their order.
 
-Format: docs/spec/ledger.md; :mod:`tcc_runtime.ledger.steps` and :mod:`tcc_runtime.ledger.records`
-render, this file chains and keeps order.
-Cost: rendering a node, one BLAKE3 of it.
+Format: docs/spec/ledger.md.  :mod:`tcc_runtime.ledger.steps` and :mod:`tcc_runtime.ledger.lines`
+render.  The record `open` is put together from what many runs over one artifact share; a test
+compares it with the canonical writer's bytes.
+Cost: rendering a node and one BLAKE3 of it; two hashes for an `open` with the options of the last.
 """
 
 from __future__ import annotations
 
 from binascii import hexlify
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
+from operator import attrgetter
 from types import TracebackType
+from typing import Final
 
 from blake3 import blake3
 
 from tcc_certs.formats.codec import Json, encode
-from tcc_certs.race.digest import seed_commitment
+from tcc_certs.formats.hashes import blake
+from tcc_certs.race.digest import seed_commitment, uuid7
 from tcc_runtime.account.account import Account
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.asking.controller import Choice, Spending
-from tcc_runtime.asking.drawing import Drawing, Drawn, Wish
-from tcc_runtime.asking.refine import Asked
 from tcc_runtime.guards import Descent, Guard
 from tcc_runtime.item import ID, Item, node_of
-from tcc_runtime.ledger.asks import AskLines
-from tcc_runtime.ledger.lines import Contexts, Marks, node_id, stamp_of
-from tcc_runtime.ledger.open_line import open_line, run_id_in
-from tcc_runtime.ledger.records import close_record, downgrade_record
-from tcc_runtime.ledger.sinks import HashOnly, Sink
-from tcc_runtime.ledger.steps import StepLines, Waiting
+from tcc_runtime.ledger.lines import AskLines, Contexts, Marks, node_id, stamp_of
+from tcc_runtime.ledger.sinks import HashOnly, LineSink
+from tcc_runtime.ledger.steps import StepLines, Waiting, close_record, downgrade_record, open_record
 from tcc_runtime.outcome import Run
+from tcc_runtime.pricing.controller import Choice, Spending
+from tcc_runtime.pricing.drawing import Drawing, Drawn, Wish
+from tcc_runtime.pricing.refine import AnsweredAsk
 from tcc_runtime.races.race import Race, Step, clamps
-from tcc_runtime.terms.modes import Claim, Terms
-from tcc_runtime.terms.settings import Mode, Settings
+from tcc_runtime.settings.modes import Claim, Terms
+from tcc_runtime.settings.settings import Mode, Settings, options_in
+
+# The record `open`.
+
+_TERMS = attrgetter(*(field.name for field in fields(Terms) if field.name != "settings"))
+# Members of the record itself: within a text each quote has a backslash before it.
+_AFTER_ID, _CHANGING = b'"run_limits":', b'"seed_commitment":"","started_ms":0'
+
+
+def run_id_in(line: bytes) -> str:
+    """The identity of the run in its `open`, as :func:`open_line` gives it."""
+    return line.partition(b'"run_id":"')[2][:36].decode()
+
+
+class _Common:
+    """What is the same in the records of all runs on some terms, whatever the seed.
+
+    A beacon and a nonce are in it, and change from run to run: with one it is for one run.
+
+    Attributes:
+        terms, options: which ones.
+        before, between, after: the bytes around `run_id` and around the members that change.
+    """
+
+    __slots__ = ("after", "before", "between", "options", "terms")
+
+    def __init__(self, artifact: Artifact, terms: Terms) -> None:
+        self.terms: Final[object] = _TERMS(terms)
+        self.options: Final[object] = options_in(terms.settings)
+        text, _, self.after = encode(open_record(artifact, terms, b"", 0)).partition(_CHANGING)
+        self.before, name, between = text.partition(_AFTER_ID)
+        self.between = name + between
+
+
+def open_line(artifact: Artifact, terms: Terms, commitment: bytes, started_ms: int) -> bytes:
+    """`open`.
+
+    Args:
+        commitment: to the seed.
+        started_ms: UTC, milliseconds since 1970, below 2^48.
+    """
+    settings, found = terms.settings, artifact.kept.get("open")
+    if settings.beacon is not None or settings.client_nonce is not None:
+        found = _Common(artifact, terms)
+    elif (
+        not isinstance(found, _Common)
+        or found.terms != _TERMS(terms)
+        or found.options != options_in(settings)
+    ):
+        found = artifact.kept["open"] = _Common(artifact, terms)
+    changing = f'"seed_commitment":"{commitment.hex()}","started_ms":{started_ms}'
+    rest = found.between + changing.encode() + found.after
+    run_id = uuid7(started_ms, blake(found.before + rest))
+    return b'%b"run_id":"%b",%b' % (found.before, run_id.encode(), rest)
+
 
 _MOST_LINES = 192
 
@@ -52,7 +107,7 @@ class Recorder:
         run_id: of the run, once its ledger is open.
     """
 
-    def __init__(self, sink: Sink, *, started_ms: int, withhold: bool = False) -> None:
+    def __init__(self, sink: LineSink, *, started_ms: int, withhold: bool = False) -> None:
         if not 0 <= started_ms < 1 << 48:
             raise ValueError("started_ms must lie in 0 .. 2^48 - 1")
         self._sink = sink
@@ -175,7 +230,7 @@ class Recorder:
         named = self._named(edge)
         self._write(self._asks.reserve(edge, named, choice, spent, wish, self._marks))
 
-    def refine(self, asked: Asked, spent: Spending) -> None:
+    def refine(self, asked: AnsweredAsk, spent: Spending) -> None:
         """Writes `refine` and makes it durable: answers may cost money."""
         self._write(self._asks.refine(asked, self._named(asked.node), spent, self._marks))
         self._sink.sync()

@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Protocol
 
 from tcc_runtime.errors import LedgerBusy, LedgerError, OutputBusy
-from tcc_runtime.ledger.locks import locked
-from tcc_runtime.ledger.outputs import create, target_of
+from tcc_runtime.ledger.outputs import create, locked, target_of
 
 _GROUP = 1 << 16
 
 
-class Sink(Protocol):
+class LineSink(Protocol):
     """What a recorder writes to."""
 
     def open(self) -> None:
@@ -56,7 +55,7 @@ class HashOnly:
         """Nothing to do."""
 
 
-class Memory:
+class MemorySink:
     """Keeps the ledger's bytes, in the pieces that they come in until somebody wants the whole."""
 
     __slots__ = ("_pieces",)

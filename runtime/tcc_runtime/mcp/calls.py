@@ -1,26 +1,181 @@
-"""The calls of a client: those that wait, the one under way, those that are answered late.
+"""Calls of a client: waiting, under way, answered late; and what the relay needs of a gate.
 
 Only a plain result says that a call was done.  An error may have come before the deed or after it,
-so it is unknown, unless the grammar says of the tool that errors mean that it failed.  An answer
-that comes after its call was given up resolves what was unknown.
+so it is unknown, unless the grammar says of the tool that errors mean failure.  An answer that
+comes after its call was given up resolves what was unknown.  The relay is written against the
+protocols here, which :class:`tcc_runtime.gate.Gate` satisfies.
 Cost: that of the gate's records; memory is bounded by what may wait.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import Any, Literal
+from decimal import Decimal
+from typing import Any, Literal, Protocol
 
+from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.errors import LedgerError
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.turns import Ticket
-from tcc_runtime.mcp.door import Call
+from tcc_runtime.mcp.door import ClientCall
 from tcc_runtime.mcp.pipes import MAX_CLIENT_LINE
-from tcc_runtime.mcp.session import Permit, Session
-from tcc_runtime.mcp.wire import Answer, Id, Member
+from tcc_runtime.mcp.wire import Id, Member, Response, dumps
+
+# What the relay needs of a gate, and what it tells a model of a refusal.
+
+_MOST_NEXT = 24
+_MOST_TOOLS = 256
+_MOST_DIGITS = 400
+
+
+class GatePermit(Protocol):
+    """A call that was let through."""
+
+    @property
+    def seq(self) -> int:
+        """Its number in the session."""
+
+    model: str
+    """That makes the call, by the budget of the session; empty where none does."""
+
+    def done(self, result: Any = None, observed: Mapping[str, Any] | None = None) -> None:
+        """It happened."""
+
+    def failed(self, reason: str) -> None:
+        """It did not happen."""
+
+    def unknown(self, reason: str) -> None:
+        """Nobody knows."""
+
+
+class NextCall(Protocol):
+    """A call that plans allow."""
+
+    @property
+    def tool(self) -> str:
+        """Its tool."""
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """Its listed arguments."""
+
+
+class CallRecord(Protocol):
+    """A call that was made."""
+
+    @property
+    def outcome(self) -> str:
+        """How it ended."""
+
+
+class GateSession(Protocol):
+    """A session behind a gate; nothing of it waits for a lock, as a turn is had before."""
+
+    def try_turn(self) -> Ticket | None:
+        """The turn and the lock; None while another has them."""
+
+    def give_back(self, turn: Ticket) -> None:
+        """A turn that was not used."""
+
+    def call(
+        self, tool: str, arguments: Mapping[str, Any], *, turn: Ticket
+    ) -> AbstractContextManager[GatePermit]:
+        """Let a call through, or raise ``Refused``; the turn is given back behind it."""
+
+    def resolve(
+        self,
+        seq: int,
+        outcome: Literal["done", "failed"],
+        observed: Mapping[str, Any] | None = None,
+        *,
+        turn: Ticket,
+    ) -> object:
+        """Say how a call ended that was unknown; the turn is given back."""
+
+    @property
+    def history(self) -> Sequence[CallRecord]:
+        """The calls so far."""
+
+    def allowed(self) -> Sequence[NextCall]:
+        """The calls that plans allow now."""
+
+
+class Refusal(Protocol):
+    """Why a call is not let through."""
+
+    @property
+    def code(self) -> str:
+        """R101 to R306."""
+
+    @property
+    def because(self) -> Sequence[Mapping[str, str]]:
+        """What forbids it."""
+
+    @property
+    def allowed_next(self) -> Sequence[NextCall]:
+        """The calls that plans allow instead."""
+
+
+def refusal_result(refusal: Refusal) -> dict[str, Any]:
+    """The result that says so to a model: an error, with what is allowed instead."""
+    following = refusal.allowed_next
+    told: dict[str, Any] = {
+        "code": str(refusal.code),
+        "because": [dict(reason) for reason in refusal.because],
+        "allowed_next": [_call(call) for call in following[:_MOST_NEXT]],
+    }
+    if len(following) > _MOST_NEXT:
+        told["allowed_next_left_out"] = len(following) - _MOST_NEXT
+        told["allowed_tools"] = list(dict.fromkeys(call.tool for call in following))[:_MOST_TOOLS]
+    return error_result(f"Not allowed, and nothing was called. {refusal}. {dumps(told)}", told)
+
+
+def error_result(said: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """A result of a tool that is an error, for people, models and programs."""
+    return {
+        "content": [{"type": "text", "text": said}],
+        "structuredContent": dict(told),
+        "isError": True,
+    }
+
+
+def plain(value: Any) -> Any:
+    """A value with its exact numbers as Python's own: the same ones, of a value a gate took."""
+    if isinstance(value, Decimal):
+        small = abs(value.adjusted()) < _MOST_DIGITS
+        return int(value) if small and value == value.to_integral_value() else float(value)
+    if isinstance(value, Mapping):
+        return {name: plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return value
+
+
+def is_kept(value: Any) -> bool:
+    """Whether :func:`plain` gives the same numbers: a listed one may have more digits than it has.
+
+    Cost: linear in the value; nested deeper than a gate takes it is not looked at.
+    """
+    level = [value]
+    for _ in range(MAX_DEPTH + 2):
+        if any(isinstance(part, Decimal) and Decimal(repr(plain(part))) != part for part in level):
+            return False
+        level = [inner for part in level for inner in _inside(part)]
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _call(call: NextCall) -> dict[str, Any]:
+    return {"tool": call.tool, "arguments": plain(dict(call.arguments))}
+
 
 _MOST_WAITING = 256
 _MOST_BYTES = 2 * MAX_CLIENT_LINE
@@ -28,7 +183,7 @@ _MOST_LATE = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class ToolTraits:
     """What the relay knows of a tool of the grammar.
 
     Attributes:
@@ -41,7 +196,7 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Open:
+class OpenCall:
     """The call that is under way.
 
     Attributes:
@@ -50,8 +205,8 @@ class Open:
         leave: gives the permit back.
     """
 
-    call: Call
-    permit: Permit
+    call: ClientCall
+    permit: GatePermit
     identity: int
     until: float
     leave: ExitStack
@@ -85,7 +240,7 @@ def unknown(reason: str, said: str = "") -> Ending:
     return Ending(outcome="unknown", reason=reason, said=said)
 
 
-def ending_of(answer: Answer, errors_failed: bool) -> Ending:
+def ending_of(answer: Response, errors_failed: bool) -> Ending:
     """How a call ended that was answered so.
 
     Args:
@@ -111,7 +266,7 @@ def ending_of(answer: Answer, errors_failed: bool) -> Ending:
     return Ending(outcome="failed" if errors_failed else "unknown", result=members, reason=reason)
 
 
-def record(permit: Permit, ending: Ending, tool: Tool) -> None:
+def record(permit: GatePermit, ending: Ending, tool: ToolTraits) -> None:
     """Tell the gate how a call ended."""
     if ending.outcome == "done" and ending.result is not None:
         whole = {name: member.value for name, member in ending.result.items()}
@@ -135,17 +290,17 @@ def _is_content(member: Member | None) -> bool:
     return isinstance(blocks, list) and all(isinstance(block, dict) for block in blocks)
 
 
-class Waiting:
+class WaitingCalls:
     """The calls that wait for their turn, in their order; bounded."""
 
     def __init__(self) -> None:
-        self._calls: deque[tuple[Call, int]] = deque()
+        self._calls: deque[tuple[ClientCall, int]] = deque()
         self._bytes = 0
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    def add(self, call: Call, size: int, under_way: Call | None) -> str | None:
+    def add(self, call: ClientCall, size: int, under_way: ClientCall | None) -> str | None:
         """Put a call at the end; the reason where it cannot stand there, and is not made.
 
         Args:
@@ -163,11 +318,11 @@ class Waiting:
         return None
 
     @property
-    def first(self) -> Call:
+    def first(self) -> ClientCall:
         """The one whose turn is next."""
         return self._calls[0][0]
 
-    def take(self) -> Call:
+    def take(self) -> ClientCall:
         """The first of them; it waits no longer."""
         call, size = self._calls.popleft()
         self._bytes -= size
@@ -182,7 +337,7 @@ class Waiting:
                 return True
         return False
 
-    def empty(self) -> tuple[Call, ...]:
+    def empty(self) -> tuple[ClientCall, ...]:
         """All of them; none waits any longer."""
         found = tuple([call for call, _ in self._calls])
         self._calls.clear()
@@ -190,7 +345,7 @@ class Waiting:
         return found
 
 
-class Late:
+class LateAnswers:
     """The calls whose answers may still come: so many as a session may leave unknown, and more.
 
     The oldest is forgotten first, and stays unknown.
@@ -205,7 +360,7 @@ class Late:
     """
 
     def __init__(
-        self, session: Session, tools: Mapping[str, Tool], note: Callable[[str], None]
+        self, session: GateSession, tools: Mapping[str, ToolTraits], note: Callable[[str], None]
     ) -> None:
         self._session = session
         self._tools = tools
@@ -224,7 +379,7 @@ class Late:
         if len(self._expected) > _MOST_LATE:
             del self._expected[next(iter(self._expected))]
 
-    def take(self, answer: Answer) -> None:
+    def take(self, answer: Response) -> None:
         """An answer to something else than the call under way; one that nobody expects is none."""
         if not isinstance(answer.identity, int):
             return

@@ -22,11 +22,11 @@ from tcc_runtime.mcp.wire import (
     STATELESS,
     UNSUPPORTED_VERSION,
     VERSION_KEY,
-    Answer,
     Id,
+    MalformedMessage,
     Member,
     Request,
-    Unreadable,
+    Response,
     cacheable,
     dumps,
     is_id,
@@ -41,7 +41,7 @@ _RESULT_MEMBERS = ("content", "structuredContent", "isError")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ClientCall:
     """A call that a client asks for.
 
     Attributes:
@@ -68,7 +68,7 @@ class Cancelled:
     identity: Id
 
 
-def read_call(identity: Id, params: Mapping[str, Any]) -> Call:
+def read_call(identity: Id, params: Mapping[str, Any]) -> ClientCall:
     """The call that a request's parameters are.
 
     Raises:
@@ -77,13 +77,15 @@ def read_call(identity: Id, params: Mapping[str, Any]) -> Call:
     name, arguments = params.get("name"), params.get("arguments", {})
     for member in sorted(params):
         if member not in _CALL_MEMBERS:
-            raise Unreadable(INVALID_PARAMS, "a call with more than name and arguments", identity)
+            raise MalformedMessage(
+                INVALID_PARAMS, "a call with more than name and arguments", identity
+            )
     if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise Unreadable(INVALID_PARAMS, "a call has a name and arguments", identity)
+        raise MalformedMessage(INVALID_PARAMS, "a call has a name and arguments", identity)
     meta = params.get("_meta", {})
     token = meta.get("progressToken") if isinstance(meta, dict) else None
     # Each word of progress has the token in it: it is as short as an id, or is none.
-    return Call(
+    return ClientCall(
         identity=identity, tool=name, arguments=arguments, token=token if is_id(token) else None
     )
 
@@ -95,15 +97,15 @@ def check_envelope(meta: Mapping[str, Any], identity: Id | None) -> None:
         Unreadable: it lacks something, or is of another version.
     """
     if not isinstance(meta[VERSION_KEY], str) or not isinstance(meta.get(CAPABILITIES_KEY), dict):
-        raise Unreadable(INVALID_PARAMS, "_meta without version and capabilities", identity)
+        raise MalformedMessage(INVALID_PARAMS, "_meta without version and capabilities", identity)
     if meta[VERSION_KEY] != STATELESS:
         raise unsupported(meta[VERSION_KEY], identity)
 
 
-def unsupported(wanted: object, identity: Id | None) -> Unreadable:
+def unsupported(wanted: object, identity: Id | None) -> MalformedMessage:
     """What is wrong with a request of another version."""
     data = {"supported": [STATELESS], "requested": wanted if isinstance(wanted, str) else ""}
-    return Unreadable(UNSUPPORTED_VERSION, f"{STATELESS} is spoken here", identity, data)
+    return MalformedMessage(UNSUPPORTED_VERSION, f"{STATELESS} is spoken here", identity, data)
 
 
 def is_older(name: str, value: object) -> bool:
@@ -134,7 +136,7 @@ def error_line(identity: Id | None, code: int, message: str, data: Any = None) -
     return write_line({"jsonrpc": "2.0", "id": identity, "error": error})
 
 
-class Door:
+class ClientConnection:
     """A connection to a client.
 
     Args:
@@ -164,7 +166,7 @@ class Door:
         self.stateless: bool | None = None
         self.open = False
 
-    def take(self, line: bytes | None) -> bytes | Call | Cancelled | Early | None:
+    def take(self, line: bytes | None) -> bytes | ClientCall | Cancelled | Early | None:
         """A line of the client's: the answer to it, or the call or the cancellation that it is."""
         if line is None:
             return error_line(None, INVALID_REQUEST, "a line that is too long")
@@ -172,21 +174,21 @@ class Door:
             return None
         try:
             message = read_line(line)
-            if isinstance(message, Answer):
+            if isinstance(message, Response):
                 return None  # nothing was asked
             if message.identity is None:
                 return self._notified(message)
             if self.info is None and (message.method != "ping" or _is_enveloped(message)):
                 return Early(identity=message.identity)
             return self._asked(message)
-        except Unreadable as error:
+        except MalformedMessage as error:
             return error_line(error.identity, error.code, str(error), error.data)
 
-    def answer(self, call: Call, result: Mapping[str, Any]) -> bytes:
+    def answer(self, call: ClientCall, result: Mapping[str, Any]) -> bytes:
         """The answer to a call with a result of our own."""
         return self._answered(call.identity, result)
 
-    def relayed(self, call: Call, result: Mapping[str, Member]) -> bytes:
+    def relayed(self, call: ClientCall, result: Mapping[str, Member]) -> bytes:
         """The answer to a call with a server's result, its members as they were written."""
         parts = [
             f'"{name}":{result[name].text}'
@@ -199,11 +201,11 @@ class Door:
             {"jsonrpc": "2.0", "id": call.identity}, result="{" + ",".join(parts) + "}"
         )
 
-    def refused(self, call: Call, code: int, message: str, data: Any = None) -> bytes:
+    def refused(self, call: ClientCall, code: int, message: str, data: Any = None) -> bytes:
         """The answer to a call with an error of the protocol."""
         return error_line(call.identity, code, message, data)
 
-    def progress(self, call: Call, params: Mapping[str, Any]) -> bytes:
+    def progress(self, call: ClientCall, params: Mapping[str, Any]) -> bytes:
         """Word of how far a call is."""
         said = {
             name: value
@@ -227,11 +229,11 @@ class Door:
         identity = message.params.get("requestId")
         return Cancelled(identity=identity) if is_id(identity) else None
 
-    def _asked(self, message: Request) -> bytes | Call:
+    def _asked(self, message: Request) -> bytes | ClientCall:
         self._settle(message)
         identity = message.identity
         if identity is None:  # those are notifications
-            raise Unreadable(INVALID_REQUEST, "no id")
+            raise MalformedMessage(INVALID_REQUEST, "no id")
         if message.method == "tools/call":
             return read_call(identity, message.params)
         if message.method == "tools/list":
@@ -242,7 +244,7 @@ class Door:
             return self._answered(identity, self._initialized(message))
         if message.method == "ping" and not self.stateless:
             return self._answered(identity, {})
-        raise Unreadable(METHOD_NOT_FOUND, "no such method here", identity)
+        raise MalformedMessage(METHOD_NOT_FOUND, "no such method here", identity)
 
     def _settle(self, message: Request) -> None:
         """Hold the connection to the way of its first request."""
@@ -253,30 +255,32 @@ class Door:
         if self.stateless and message.method == "initialize":
             raise unsupported(message.params.get("protocolVersion"), message.identity)
         if self.stateless and not stateless:
-            raise Unreadable(INVALID_PARAMS, "a request without its envelope", message.identity)
+            raise MalformedMessage(
+                INVALID_PARAMS, "a request without its envelope", message.identity
+            )
         if not self.stateless and stateless:
-            raise Unreadable(
+            raise MalformedMessage(
                 INVALID_REQUEST, "this connection began with a handshake", message.identity
             )
         if isinstance(meta, dict) and stateless:
             try:
                 check_envelope(meta, message.identity)
-            except Unreadable:
+            except MalformedMessage:
                 # Whoever was refused may still begin with either way.
                 self.stateless = self.stateless if self.open else None
                 raise
             self.open = True
         elif not self.open and message.method not in ("initialize", "ping"):
             self.stateless = None
-            raise Unreadable(INVALID_REQUEST, "not initialized", message.identity)
+            raise MalformedMessage(INVALID_REQUEST, "not initialized", message.identity)
 
     def _initialized(self, message: Request) -> dict[str, Any]:
         if self.open:
-            raise Unreadable(INVALID_REQUEST, "initialized already", message.identity)
+            raise MalformedMessage(INVALID_REQUEST, "initialized already", message.identity)
         wanted = message.params.get("protocolVersion")
         if not isinstance(wanted, str):
             self.stateless = None
-            raise Unreadable(INVALID_PARAMS, "protocolVersion is no text", message.identity)
+            raise MalformedMessage(INVALID_PARAMS, "protocolVersion is no text", message.identity)
         self.open = True
         return {
             "protocolVersion": wanted if wanted in HANDSHAKE else HANDSHAKE[-1],
@@ -296,7 +300,7 @@ class Door:
 
     def _listed(self, message: Request) -> dict[str, Any]:
         if "cursor" in message.params:
-            raise Unreadable(INVALID_PARAMS, "the list has one page", message.identity)
+            raise MalformedMessage(INVALID_PARAMS, "the list has one page", message.identity)
         listed = {"tools": list(self.tools())}
         return cacheable(listed) if self.stateless else listed
 

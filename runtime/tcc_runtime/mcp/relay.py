@@ -26,19 +26,32 @@ from typing import Any
 from tcc_runtime.errors import LedgerError, ServerDrift, ServerError
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.turns import Ticket
-from tcc_runtime.mcp.calls import Ending, Late, Open, Tool, Waiting, ending_of, record, unknown
-from tcc_runtime.mcp.door import Call, Cancelled, Door, Early, error_line
+from tcc_runtime.mcp.calls import (
+    Ending,
+    GateSession,
+    LateAnswers,
+    OpenCall,
+    ToolTraits,
+    WaitingCalls,
+    ending_of,
+    error_result,
+    is_kept,
+    plain,
+    record,
+    refusal_result,
+    unknown,
+)
+from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, Early, error_line
 from tcc_runtime.mcp.pipes import MAX_CLIENT_LINE, Pipe, StopNow, Stopping, ready
-from tcc_runtime.mcp.session import Session, error_result, is_kept, plain, refusal_result
-from tcc_runtime.mcp.upstream import Ask, Steps, Upstream
+from tcc_runtime.mcp.upstream import ServerRequest, Steps, Upstream
 from tcc_runtime.mcp.wire import (
     BUSY,
     INTERNAL_ERROR,
     INVALID_PARAMS,
-    Answer,
     Id,
+    MalformedMessage,
     Request,
-    Unreadable,
+    Response,
     read_line,
 )
 
@@ -65,8 +78,8 @@ class Served:
         look: whether the server's tools are still those that were there at the start.
     """
 
-    session: Session
-    tools: Mapping[str, Tool]
+    session: GateSession
+    tools: Mapping[str, ToolTraits]
     masked: Callable[[], Sequence[str]] | None
     look: Callable[[], Steps[None]]
 
@@ -76,7 +89,7 @@ class _Task:
     """Steps that are gone through: what they wait for, under which id, until when."""
 
     steps: Steps[None]
-    ask: Ask | None
+    ask: ServerRequest | None
     identity: int
     until: float
 
@@ -100,7 +113,7 @@ class Relay:
         self,
         *,
         client: Pipe,
-        door: Door,
+        door: ClientConnection,
         stopping: Stopping,
         seconds: float,
         note: Callable[[str], None],
@@ -114,15 +127,15 @@ class Relay:
         self._note = note
         self._lines: deque[bytes | None] = deque()
         self._early: deque[tuple[Id, bytes]] = deque()
-        self._waiting = Waiting()
-        self._late: Late | None = None
-        self._open: Open | None = None
+        self._waiting = WaitingCalls()
+        self._late: LateAnswers | None = None
+        self._open: OpenCall | None = None
         self._task: _Task | None = None
         self._again = 0.0  # when the session's turn is asked for again
         self._in_a_row = 0
         self._shown: Sequence[str] | None = None
         self._doubtful = False
-        self._looked: Call | None = None  # the call for which the tools were looked at again
+        self._looked: ClientCall | None = None  # the call for which the tools were looked at again
         self._stopped: str | None = None
 
     def run(self, start: Steps[None]) -> str | None:
@@ -156,7 +169,7 @@ class Relay:
     def serve(self, served: Served) -> None:
         """The start is over: what came early is answered now."""
         self.served = served
-        self._late = Late(served.session, served.tools, self._note)
+        self._late = LateAnswers(served.session, served.tools, self._note)
         self._shown = None if served.masked is None else served.masked()
         self._lines.extendleft(line for _, line in reversed(self._early))
         self._early.clear()
@@ -280,7 +293,7 @@ class Relay:
             return
         try:
             message = read_line(line)
-        except Unreadable as error:
+        except MalformedMessage as error:
             # What is no JSON object at all is noise of a server that prints where it should not.
             if line.lstrip()[:1] in (b"{", b"["):
                 self._unreadable(f"a line that is refused: {error}")
@@ -321,7 +334,7 @@ class Relay:
     def _begin_steps(self, steps: Steps[None]) -> None:
         self._go_on(_Task(steps=steps, ask=None, identity=0, until=0.0), None)
 
-    def _go_on(self, task: _Task, answer: Answer | None) -> None:
+    def _go_on(self, task: _Task, answer: Response | None) -> None:
         """Go on with the steps until they wait again, or are over."""
         self._task = None
         try:
@@ -399,7 +412,7 @@ class Relay:
         """Whether tools are to be looked at before this call; for one call they are once."""
         return self._doubtful and bool(self._waiting) and self._looked is not self._waiting.first
 
-    def _turn(self, session: Session) -> Ticket | None:
+    def _turn(self, session: GateSession) -> Ticket | None:
         """The session's turn; None while another has it, or where the ledger has failed."""
         try:
             return session.try_turn()
@@ -437,7 +450,7 @@ class Relay:
         else:
             self._begin(self._waiting.take(), served.session, turn)
 
-    def _begin(self, call: Call, session: Session, turn: Ticket) -> None:
+    def _begin(self, call: ClientCall, session: GateSession, turn: Ticket) -> None:
         """Decide a call, and make it where it is allowed."""
         if self.upstream is None:
             return
@@ -464,14 +477,14 @@ class Relay:
             params["_meta"] = meta
         identity = self.upstream.request("tools/call", params)
         until = time.monotonic() + self._seconds
-        self._open = Open(call=call, permit=permit, identity=identity, until=until, leave=leave)
+        self._open = OpenCall(call=call, permit=permit, identity=identity, until=until, leave=leave)
 
-    def _tell_cancelled(self, opened: Open) -> None:
+    def _tell_cancelled(self, opened: OpenCall) -> None:
         if self.upstream is not None:
             self.upstream.notify("notifications/cancelled", {"requestId": opened.identity})
 
     def _settle(
-        self, ending: Ending, *, answer: Answer | None = None, answered: bool = True
+        self, ending: Ending, *, answer: Response | None = None, answered: bool = True
     ) -> None:
         """Record how the open call ended, and tell the client."""
         opened, self._open = self._open, None
@@ -496,7 +509,7 @@ class Relay:
             self._in_a_row = 0
             self._again = time.monotonic() + 2 * POLL
 
-    def _answer(self, opened: Open, ending: Ending, answer: Answer | None) -> bytes:
+    def _answer(self, opened: OpenCall, ending: Ending, answer: Response | None) -> bytes:
         if ending.result is not None:
             return self._door.relayed(opened.call, ending.result)
         told = {"outcome": ending.outcome, "seq": opened.permit.seq, "because": ending.because}
@@ -505,12 +518,12 @@ class Relay:
         said = f"It is not known whether this call happened: {ending.because}. Do not repeat it."
         return self._door.answer(opened.call, error_result(said, told))
 
-    def _refuse(self, call: Call, code: int, message: str) -> None:
+    def _refuse(self, call: ClientCall, code: int, message: str) -> None:
         self._client.send(self._door.refused(call, code, message))
 
-    def _tool(self, opened: Open) -> Tool:
+    def _tool(self, opened: OpenCall) -> ToolTraits:
         known = None if self.served is None else self.served.tools.get(opened.call.tool)
-        return Tool() if known is None else known
+        return ToolTraits() if known is None else known
 
     def _tell_changes(self) -> None:
         """Tell a client of the handshake where other tools may be called than before."""

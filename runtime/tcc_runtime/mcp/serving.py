@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tcc_runtime.mcp.calls import Waiting
-from tcc_runtime.mcp.door import Call, Cancelled, Door
+from tcc_runtime.mcp.calls import WaitingCalls
+from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection
 from tcc_runtime.mcp.pipes import MAX_CLIENT_LINE, Pipe, Stopping, ready
 from tcc_runtime.mcp.wire import BUSY, INTERNAL_ERROR
 
@@ -40,7 +40,7 @@ def serve(
         info: our name and version.
         instructions: what a model is told about all of them.
     """
-    door = Door(info=info, instructions=instructions, tools=lambda: tools)
+    door = ClientConnection(info=info, instructions=instructions, tools=lambda: tools)
     with Stopping() as stopping:
         _Serving(door, call, Pipe(0, 1, MAX_CLIENT_LINE), stopping).run()
 
@@ -48,14 +48,16 @@ def serve(
 class _Serving:
     """The loop: the client is read, the call that was made is answered, the next one is begun."""
 
-    def __init__(self, door: Door, call: Answering, client: Pipe, stopping: Stopping) -> None:
+    def __init__(
+        self, door: ClientConnection, call: Answering, client: Pipe, stopping: Stopping
+    ) -> None:
         self._door = door
         self._call = call
         self._client = client
         self._stopping = stopping
         self._lines: deque[bytes | None] = deque()
-        self._waiting = Waiting()
-        self._open: Call | None = None
+        self._waiting = WaitingCalls()
+        self._open: ClientCall | None = None
         self._wanted = False  # whether the answer to it is still waited for
         reads, self._writes = os.pipe()
         self._worker = Pipe(reads, self._writes, 1)
@@ -94,7 +96,7 @@ class _Serving:
         elif isinstance(taken, Cancelled):
             if not self._waiting.drop(taken.identity) and self._open is not None:
                 self._wanted = self._wanted and self._open.identity != taken.identity
-        elif isinstance(taken, Call):
+        elif isinstance(taken, ClientCall):
             under_way = self._open if self._wanted else None
             reason = self._waiting.add(taken, 0 if line is None else len(line), under_way)
             if reason is not None:
@@ -106,7 +108,7 @@ class _Serving:
             self._open, self._wanted = self._waiting.take(), True
             threading.Thread(target=self._make, args=(self._open,), daemon=True).start()
 
-    def _make(self, call: Call) -> None:
+    def _make(self, call: ClientCall) -> None:
         """In the thread: the line of the answer, whatever the tool raises."""
         try:
             line = self._door.answer(call, self._call(call.tool, call.arguments))

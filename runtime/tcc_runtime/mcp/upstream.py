@@ -1,35 +1,46 @@
-"""The server behind: its process, its handshake in either way of the protocol, its tools.
+"""The server behind the relay: its process, handshake (both versions), tools, and their lock file.
 
 A client with no capabilities, standard library only.  What takes several requests is a generator
 that yields each one and is sent its answer: a loop with other things to do waits for them in
-between, :meth:`Upstream.connect` and :meth:`Upstream.tools` wait by themselves.
+between, :meth:`Upstream.connect` and :meth:`Upstream.tools` wait by themselves.  ``tools.lock`` has
+the digest of each tool, so that a server that changes is noticed: BLAKE3 over the canonical text of
+what a model is shown and what is passed on: name, title, description, annotations and both schemas,
+absent ones left out.  Canonical: members sorted by code point, no spaces, ASCII, numbers by their
+exact value.
 Cost: linear in what the server sends.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from tcc_runtime.errors import ServerError
+from blake3 import blake3
+
+from tcc_runtime.errors import ServerDrift, ServerError
 from tcc_runtime.mcp.pipes import MAX_SERVER_LINE, Pipe, Stopping, ready
 from tcc_runtime.mcp.wire import (
     HANDSHAKE,
     METHOD_NOT_FOUND,
     STATELESS,
-    Answer,
+    MalformedMessage,
     Member,
     Request,
-    Unreadable,
+    Response,
     dumps,
     envelope,
     is_deeper,
+    read_json,
     read_line,
     write_line,
 )
@@ -48,7 +59,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class ServerRequest:
     """A request to a server."""
 
     method: str
@@ -56,7 +67,7 @@ class Ask:
 
 
 # What takes several requests; None asks to be gone on with soon.
-Steps: TypeAlias = Generator[Ask | None, Answer, T]
+Steps: TypeAlias = Generator[ServerRequest | None, Response, T]
 
 
 class Process:
@@ -195,7 +206,7 @@ class Upstream:
         cursor: str | None = None
         while True:
             asked = {} if cursor is None else {"cursor": cursor}
-            result = _result((yield Ask(method="tools/list", params=asked)))
+            result = _result((yield ServerRequest(method="tools/list", params=asked)))
             for tool in _tools_of(result):
                 if tool["name"] in found:
                     raise ServerError(f"the server lists a tool twice: {tool['name']!r}")
@@ -241,7 +252,7 @@ class Upstream:
             answer["error"] = {"code": METHOD_NOT_FOUND, "message": "nothing may be asked here"}
         self.pipe.send(write_line(answer))
 
-    def late(self, ask: Ask) -> ServerError:
+    def late(self, ask: ServerRequest) -> ServerError:
         """That there was no answer in time."""
         return ServerError(f"the server gave no answer to {ask.method} in {self.seconds:g} s")
 
@@ -259,7 +270,7 @@ class Upstream:
             found: T = end.value
             return found
 
-    def _ask(self, ask: Ask) -> Answer:
+    def _ask(self, ask: ServerRequest) -> Response:
         expected = self.request(ask.method, ask.params)
         until = time.monotonic() + self.seconds
         while True:
@@ -275,17 +286,17 @@ class Upstream:
             if self.pipe.ended:
                 raise ServerError(f"the server ended before it answered {ask.method}")
 
-    def _taken(self, line: bytes | None, expected: int) -> Answer | None:
+    def _taken(self, line: bytes | None, expected: int) -> Response | None:
         """The answer that is waited for, if this is it; what is no message is noise."""
         if line is None:
             raise ServerError("the server sent a line that is too long")
         try:
             message = read_line(line)
-        except Unreadable as error:
+        except MalformedMessage as error:
             if line.lstrip()[:1] in (b"{", b"["):
                 raise ServerError(f"the server sent a line that is refused: {error}") from None
             return None
-        if isinstance(message, Answer) and message.identity == expected:
+        if isinstance(message, Response) and message.identity == expected:
             return message
         if isinstance(message, Request):
             self.refuse(message)
@@ -298,7 +309,7 @@ class Upstream:
             "capabilities": {},
             "clientInfo": {"name": "tcc", "version": self._version},
         }
-        answer = yield Ask(method="initialize", params=asked)
+        answer = yield ServerRequest(method="initialize", params=asked)
         if answer.error is not None:
             return answer.error[1] or str(answer.error[0])
         result = _result(answer)
@@ -310,7 +321,7 @@ class Upstream:
         return None
 
     def _discover(self) -> Steps[str | None]:
-        answer = yield Ask(method="server/discover")
+        answer = yield ServerRequest(method="server/discover")
         if answer.error is not None:
             return answer.error[1] or str(answer.error[0])
         result = _result(answer)
@@ -324,7 +335,7 @@ class Upstream:
         return None
 
 
-def _result(answer: Answer) -> Mapping[str, Member]:
+def _result(answer: Response) -> Mapping[str, Member]:
     # What a server says in an error may quote a call: it is told to nobody but who made the call.
     if answer.error is not None:
         raise ServerError(f"the server answers with error {answer.error[0]}")
@@ -354,3 +365,106 @@ def _cursor_of(result: Mapping[str, Member]) -> str | None:
     if cursor is None or isinstance(cursor, str):
         return cursor
     raise ServerError("the server's list of tools goes on at a place that is no text")
+
+
+# Lock file of a server's tools.
+
+_CONTEXT = "tcc.tools_lock/1.0 tool"
+_FORMAT = "tcc.tools_lock"
+_VERSION = "1.0"
+_LOCKED = ("annotations", "description", "inputSchema", "name", "outputSchema", "title")
+_DEEPEST = 128
+_HEX = re.compile("[0-9a-f]{64}")
+
+
+def tool_digest(tool: Mapping[str, Any]) -> str:
+    """The digest of a tool as a server lists it, hex.
+
+    Raises:
+        ServerError: it is nested too deeply.
+    """
+    shown = {name: tool[name] for name in _LOCKED if name in tool}
+    text = _canonical(shown, _DEEPEST)
+    return blake3(text.encode("ascii"), derive_key_context=_CONTEXT).hexdigest()
+
+
+def lock_text(tools: Iterable[Mapping[str, Any]]) -> str:
+    """The text of a lock file for these tools."""
+    digests = {tool["name"]: tool_digest(tool) for tool in tools}
+    document = {"format": _FORMAT, "format_version": _VERSION, "tools": digests}
+    return json.dumps(document, indent=1, sort_keys=True) + "\n"
+
+
+def read_lock(path: Path) -> Mapping[str, str]:
+    """The digests of a lock file by the tools' names.
+
+    Raises:
+        ServerError: it is no lock file.
+        OSError: it cannot be read.
+    """
+    try:
+        document = read_json(path.read_bytes())
+    except MalformedMessage as error:
+        raise ServerError(f"{path} is no lock file: {error}") from None
+    tools = document.get("tools") if isinstance(document, dict) else None
+    known = (
+        isinstance(document, dict)
+        and document.get("format") == _FORMAT
+        and document.get("format_version") == _VERSION
+        and document.keys() == {"format", "format_version", "tools"}
+    )
+    if not known or not isinstance(tools, dict) or not all(map(_is_digest, tools.values())):
+        raise ServerError(f"{path} is no lock file")
+    return tools
+
+
+def check_tools(
+    needed: Sequence[str], tools: Iterable[Mapping[str, Any]], locked: Mapping[str, str] | None
+) -> None:
+    """Whether a server has the tools of a grammar, as they were locked.
+
+    Args:
+        needed: the tools of the grammar; what else a server has can never be called.
+        locked: digests by name; None where nothing was locked.
+
+    Raises:
+        ServerDrift: a tool is missing, or is another one.
+    """
+    there = {tool["name"]: tool for tool in tools}
+    findings = []
+    for name in sorted(needed):
+        shown = dumps(name)
+        if name not in there:
+            findings.append(f"the server has no tool {shown}")
+        elif locked is not None and name not in locked:
+            findings.append(f"the lock has no tool {shown}")
+        elif locked is not None and locked[name] != tool_digest(there[name]):
+            findings.append(f"tool {shown} is not the one that was locked")
+    if findings:
+        raise ServerDrift(tuple(findings))
+
+
+def _is_digest(value: object) -> bool:
+    return isinstance(value, str) and _HEX.fullmatch(value) is not None
+
+
+def _canonical(value: Any, depth: int) -> str:
+    if depth == 0:
+        raise ServerError("a tool's schema is nested too deeply")
+    if isinstance(value, dict):
+        members = (f"{dumps(name)}:{_canonical(value[name], depth - 1)}" for name in sorted(value))
+        return "{" + ",".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_canonical(item, depth - 1) for item in value) + "]"
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        return _number(Decimal(value))
+    return dumps(value)
+
+
+def _number(value: Decimal) -> str:
+    sign, digits, exponent = value.as_tuple()
+    text = "".join(map(str, digits)).lstrip("0")
+    short = text.rstrip("0")
+    if not short or not isinstance(exponent, int):
+        return "0"
+    return f"{'-' if sign else ''}{short}E{exponent + len(text) - len(short)}"

@@ -1,12 +1,15 @@
-"""One line of the protocol, read strictly: JSON-RPC 2.0 as MCP narrows it, in both its ways.
+"""Reads and writes a line of the protocol, strictly: JSON-RPC 2.0 as MCP narrows it, both versions.
 
 Until 2025-11-25 a connection begins with `initialize`; since 2026-07-28 every request carries its
 version and its client's capabilities in `_meta`, and there is no handshake.
 
-A value that two readers may take for two different ones is none: duplicate members, NaN and
-infinities, batches, bytes that are no UTF-8 are refused.  Numbers come out exact (int or Decimal).
-The text of each member of an answer's result is kept, so that what a server answered goes on as it
-was written.  Cost: linear in the line.
+Why not the MCP SDK: a gate decides on exactly what the server gets, so a text that two readers may
+take for two different values is rejected here: duplicate members, NaN and infinities, batches,
+bytes that are not UTF-8.  Numbers are exact (int or Decimal), and the text of each member of an
+answer's result is kept, so that it goes on to the client as the server wrote it.  The SDK parses
+into models: it takes the last of duplicate members, rounds numbers to floats, and writes anew; and
+the relay is the process that has to start and answer fast.
+Cost: linear in the line.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ _MAX_DIGITS = 400
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
-class Unreadable(Exception):
+class MalformedMessage(Exception):
     """A line that is no message.
 
     Args:
@@ -79,7 +82,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Response:
     """An answer: the members of its result, or its error as (code, message).
 
     Attributes:
@@ -91,7 +94,7 @@ class Answer:
     error: tuple[int, str] | None = None
 
 
-def read_line(line: bytes) -> Request | Answer:
+def read_line(line: bytes) -> Request | Response:
     """The message that a line holds.
 
     Raises:
@@ -101,9 +104,9 @@ def read_line(line: bytes) -> Request | Answer:
     values = {name: member.value for name, member in members.items() if name != "result"}
     identity = values.get("id")
     if "id" in values and not is_id(identity) and not (identity is None and "error" in values):
-        raise Unreadable(INVALID_REQUEST, "an id is a text or a whole number")
+        raise MalformedMessage(INVALID_REQUEST, "an id is a text or a whole number")
     if values.get("jsonrpc") != "2.0":
-        raise Unreadable(INVALID_REQUEST, 'no member "jsonrpc" that is "2.0"', identity)
+        raise MalformedMessage(INVALID_REQUEST, 'no member "jsonrpc" that is "2.0"', identity)
     if "method" in values:
         return _request(identity, values, members)
     return _answer(identity, values, members.get("result"))
@@ -121,7 +124,7 @@ def read_json(data: bytes) -> Any:
     except (ValueError, RecursionError) as error:
         raise _unreadable(error) from None
     if _skip(text, end) != len(text):
-        raise Unreadable(PARSE_ERROR, "something follows the JSON value")
+        raise MalformedMessage(PARSE_ERROR, "something follows the JSON value")
     return value
 
 
@@ -169,19 +172,19 @@ def cacheable(result: Mapping[str, Any]) -> dict[str, Any]:
 def _request(identity: Id | None, values: Mapping[str, Any], members: Mapping[str, Any]) -> Request:
     method, params = values["method"], values.get("params", {})
     if not isinstance(method, str) or "result" in members or "error" in values:
-        raise Unreadable(INVALID_REQUEST, "neither a request nor an answer", identity)
+        raise MalformedMessage(INVALID_REQUEST, "neither a request nor an answer", identity)
     if not isinstance(params, dict):
-        raise Unreadable(INVALID_REQUEST, "params is no object", identity)
+        raise MalformedMessage(INVALID_REQUEST, "params is no object", identity)
     return Request(identity=identity, method=method, params=params)
 
 
-def _answer(identity: Id | None, values: Mapping[str, Any], result: Member | None) -> Answer:
+def _answer(identity: Id | None, values: Mapping[str, Any], result: Member | None) -> Response:
     if (result is None) == ("error" not in values) or "id" not in values:
-        raise Unreadable(INVALID_REQUEST, "neither a request nor an answer", identity)
+        raise MalformedMessage(INVALID_REQUEST, "neither a request nor an answer", identity)
     if result is not None:
         opened = isinstance(result.value, dict)
-        return Answer(identity=identity, result=result.value if opened else None)
-    return Answer(identity=identity, error=_error(values["error"]))
+        return Response(identity=identity, result=result.value if opened else None)
+    return Response(identity=identity, error=_error(values["error"]))
 
 
 def _error(error: object) -> tuple[int, str]:
@@ -204,15 +207,15 @@ def _members_of(line: bytes) -> Mapping[str, Member]:
     text = _text(line)
     start = _skip(text, 0)
     if text[start : start + 1] == "[":
-        raise Unreadable(PARSE_ERROR, "a batch: one message a line is taken")
+        raise MalformedMessage(PARSE_ERROR, "a batch: one message a line is taken")
     if text[start : start + 1] != "{":
-        raise Unreadable(PARSE_ERROR, "a message is a JSON object")
+        raise MalformedMessage(PARSE_ERROR, "a message is a JSON object")
     try:
         members, end = _walk(text, start, "result")
     except (ValueError, RecursionError) as error:
         raise _unreadable(error) from None
     if _skip(text, end) != len(text):
-        raise Unreadable(PARSE_ERROR, "something follows the message")
+        raise MalformedMessage(PARSE_ERROR, "something follows the message")
     return members
 
 
@@ -256,14 +259,14 @@ def _text(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise Unreadable(PARSE_ERROR, "bytes that are no UTF-8") from None
+        raise MalformedMessage(PARSE_ERROR, "bytes that are no UTF-8") from None
 
 
-def _unreadable(error: Exception) -> Unreadable:
+def _unreadable(error: Exception) -> MalformedMessage:
     if isinstance(error, RecursionError):
-        return Unreadable(PARSE_ERROR, "nested too deeply")
+        return MalformedMessage(PARSE_ERROR, "nested too deeply")
     own = error.args and not isinstance(error, json.JSONDecodeError)
-    return Unreadable(PARSE_ERROR, str(error)[:200] if own else "no JSON")
+    return MalformedMessage(PARSE_ERROR, str(error)[:200] if own else "no JSON")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -10,5 +10,5 @@ methods and knows how far off its numbers may be:
 - :mod:`tcc_runtime.numbers.mpfr`: MPFR, at more and more bits.
 
 A comparison or a rounding that is open is decided by walking the item's path again on the next
-rung (:mod:`tcc_runtime.numbers.path`), so what comes out does not depend on the rung.
+rung (:mod:`tcc_runtime.numbers.rung`), so what comes out does not depend on the rung.
 """

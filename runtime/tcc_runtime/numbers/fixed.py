@@ -1,7 +1,8 @@
 """The middle rung: integers of fixed size with a proven error.
 
 Text: docs/spec/race.md, sections 5, 7 and 21; arithmetic and error analysis:
-:mod:`tcc_runtime.numbers.arrivals`.  One published number in 2^19 is open and goes to MPFR.
+:mod:`tcc_runtime.numbers.arrivals`.  One published number in 2^19 is open and goes to MPFR.  Runs
+with a ledger begin here; by MPFR alone they take 1.3 to 1.8 times as long (benchmarks, *rungs*).
 Cost: two logarithms for a drawn arrival; a winner some products and sums.
 """
 
@@ -13,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from tcc_runtime.artifact.constraints import Held
 from tcc_runtime.errors import Undecided
-from tcc_runtime.item import Item, Left
+from tcc_runtime.item import Item, NodeRemainder
 from tcc_runtime.numbers.arrivals import (
     DROP,
     FRACTION,
@@ -25,10 +26,9 @@ from tcc_runtime.numbers.arrivals import (
     log_of_ratio,
     rate,
 )
-from tcc_runtime.numbers.path import Path, Published
 from tcc_runtime.numbers.reals import Reals
-from tcc_runtime.numbers.rung import Rung
-from tcc_runtime.states import Call, Edge, State, Tables, View
+from tcc_runtime.numbers.rung import Path, Published, Rung
+from tcc_runtime.states import Edge, State, Tables, View, WeightedCall
 
 # After the common members: mantissa and exponent of t, ln t, and -beta times the cost, the last two
 # with 112 fractional bits.
@@ -67,7 +67,7 @@ class _Views:
             found = self._views[state] = FixedView(state)
         return found
 
-    def call(self, call: Call) -> tuple[int, int, int, int]:
+    def call(self, call: WeightedCall) -> tuple[int, int, int, int]:
         """w = factor * 2^-(63 + shift), the factor of 63 bits; ln w, and -beta cost_low."""
         found = self._calls.get(call.index)
         if found is None:
@@ -221,7 +221,9 @@ class Fixed(Rung):
             return item
         return self._open(item)
 
-    def after(self, source: Item, ident: bytes, left: Left | int, word: int, rate: Any) -> Item:
+    def after(
+        self, source: Item, ident: bytes, left: NodeRemainder | int, word: int, rate: Any
+    ) -> Item:
         """An arrival."""
         mantissa, exponent, log = later(source[9], source[10], word, rate[0], rate[1])
         view, score = source[2], source[12]
@@ -275,7 +277,7 @@ class Fixed(Rung):
 Arrival: TypeAlias = "tuple[int, int, int]"  # mantissa and exponent of t, ln t
 
 
-class Walk:
+class FixedWalk:
     """Integers of fixed size for paths."""
 
     def __init__(self, tables: Tables, error: int) -> None:
@@ -285,7 +287,7 @@ class Walk:
         self._error = error
 
     def drawn(
-        self, before: Arrival | None, calls: list[Call], word: int, mass: int, scale: int
+        self, before: Arrival | None, calls: list[WeightedCall], word: int, mass: int, scale: int
     ) -> Arrival:
         """The product of the weights is exact."""
         mantissa = exponent = 0
@@ -296,7 +298,7 @@ class Walk:
         return later(mantissa, exponent, word, *rate(mass, scale))
 
     def published(
-        self, arrival: Arrival, calls: list[Call], cost: int, residual: int
+        self, arrival: Arrival, calls: list[WeightedCall], cost: int, residual: int
     ) -> Published | None:
         """A sum of logarithms."""
         log = arrival[2] + sum([self._calls.call(call)[2] for call in calls])
@@ -307,6 +309,6 @@ class Walk:
             return shown >> DROP, key >> DROP
         return None
 
-    def exceeded(self, arrival: Arrival, calls: list[Call]) -> int | None:
+    def exceeded(self, arrival: Arrival, calls: list[WeightedCall]) -> int | None:
         """Left to MPFR: nobody asks for it twice."""
         return None

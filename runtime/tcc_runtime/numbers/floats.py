@@ -41,9 +41,8 @@ from typing import Any, Final
 from blake3 import blake3
 
 from tcc_runtime.artifact.constraints import Held
-from tcc_runtime.item import Item, Left
-from tcc_runtime.numbers.path import Path
-from tcc_runtime.numbers.rung import Rung
+from tcc_runtime.item import Item, NodeRemainder
+from tcc_runtime.numbers.rung import Path, Rung
 from tcc_runtime.states import Edge, State, Tables, View
 
 # After the common members: tau; beta*C - level, and minus the key, in units of Q64.64.
@@ -214,7 +213,9 @@ class Floats(Rung):
             )  # fmt: skip
         return self._beyond((0.0, ident, edge[3], None, source, place, edge, word, held, inf, base))
 
-    def after(self, source: Item, ident: bytes, left: Left | int, word: int, rate: Any) -> Item:
+    def after(
+        self, source: Item, ident: bytes, left: NodeRemainder | int, word: int, rate: Any
+    ) -> Item:
         """tau = tau + E n / mass."""
         tau = source[9] - rate * (
             log1p((word + 0.5) * DOWN) if word < HALF else log((WORDS - word - 0.5) * ACROSS)

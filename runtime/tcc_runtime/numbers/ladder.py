@@ -11,14 +11,11 @@ from typing import Final, Literal, TypeAlias
 
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.item import Item
-from tcc_runtime.numbers.fixed import Fixed
-from tcc_runtime.numbers.fixed import Walk as FixedWalk
+from tcc_runtime.numbers.fixed import Fixed, FixedWalk
 from tcc_runtime.numbers.floats import Floats
-from tcc_runtime.numbers.mpfr import HeuristicWalk, Mpfr
-from tcc_runtime.numbers.mpfr import Walk as MpfrWalk
-from tcc_runtime.numbers.path import Finer, Path
+from tcc_runtime.numbers.mpfr import HeuristicWalk, Mpfr, MpfrWalk
 from tcc_runtime.numbers.reals import clamped
-from tcc_runtime.numbers.rung import PROVEN, Precision, Rung
+from tcc_runtime.numbers.rung import PROVEN, Finer, Path, Precision, Rung
 from tcc_runtime.states import Tables
 
 Numbers: TypeAlias = Literal["floats", "fixed", "mpfr"]

@@ -14,11 +14,10 @@ from typing import Any, Final
 from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
 from tcc_runtime.artifact.constraints import Held
 from tcc_runtime.errors import Undecided
-from tcc_runtime.item import Item, Left
-from tcc_runtime.numbers.path import Path, Published
+from tcc_runtime.item import Item, NodeRemainder
 from tcc_runtime.numbers.reals import Real, Reals, clamped, units
-from tcc_runtime.numbers.rung import KEY_CLAMP, SHOWN_CLAMP, Rung
-from tcc_runtime.states import Call, Edge, State, Tables, View
+from tcc_runtime.numbers.rung import KEY_CLAMP, SHOWN_CLAMP, Path, Published, Rung
+from tcc_runtime.states import Edge, State, Tables, View, WeightedCall
 
 # After the common members: t; its relative error in units; ln t and a bound of its error, or of the
 # arrival that it is bounded by; the cost of the prefix in nano-units; -ln t as it is published;
@@ -52,7 +51,7 @@ class _Views:
             found = self._views[state] = RealView(state, self.reals)
         return found
 
-    def call(self, call: Call) -> tuple[Real, int, int]:
+    def call(self, call: WeightedCall) -> tuple[Real, int, int]:
         """w, exact; ln w in units of 2^-S, and a bound of its error."""
         found = self._calls.get(call.index)
         if found is None:
@@ -159,7 +158,9 @@ class Mpfr(Rung):
         common = target, None, source, place, edge, word, held
         return self._drawn(ident, common, time, error, source[COST] + edge[7])
 
-    def after(self, source: Item, ident: bytes, left: Left | int, word: int, rate: Any) -> Item:
+    def after(
+        self, source: Item, ident: bytes, left: NodeRemainder | int, word: int, rate: Any
+    ) -> Item:
         """Likewise."""
         reals = self._reals
         time = reals.fms(1, source[TIME], reals.div(reals.log_tail(word), rate))
@@ -229,7 +230,7 @@ def _rounded(
         return None
 
 
-class Walk:
+class MpfrWalk:
     """MPFR at one precision, for paths: an arrival is t and its error in units.
 
     Each logarithm is of t times a product of weights: two roundings more.
@@ -241,7 +242,12 @@ class Walk:
         self._bits = tables.artifact.manifest.fraction_bits
 
     def drawn(
-        self, before: tuple[Real, int] | None, calls: list[Call], word: int, mass: int, scale: int
+        self,
+        before: tuple[Real, int] | None,
+        calls: list[WeightedCall],
+        word: int,
+        mass: int,
+        scale: int,
     ) -> tuple[Real, int]:
         """t and its error."""
         reals = self._reals
@@ -252,7 +258,7 @@ class Walk:
         return reals.add(time, residual), max(error, units(0)) + 1
 
     def published(
-        self, arrival: tuple[Real, int], calls: list[Call], cost: int, residual: int
+        self, arrival: tuple[Real, int], calls: list[WeightedCall], cost: int, residual: int
     ) -> Published | None:
         """By one logarithm."""
         reals = self._reals
@@ -261,21 +267,21 @@ class Walk:
         error = reals.log_error(log, error)
         return _rounded(self._tables, reals, log, error, cost, residual)
 
-    def exceeded(self, arrival: tuple[Real, int], calls: list[Call]) -> int | None:
+    def exceeded(self, arrival: tuple[Real, int], calls: list[WeightedCall]) -> int | None:
         """U_P of the product."""
         try:
             return self._reals.arrival_word(*self._times(arrival, calls))
         except Undecided:
             return None
 
-    def _times(self, arrival: tuple[Real, int], calls: list[Call]) -> tuple[Real, int]:
+    def _times(self, arrival: tuple[Real, int], calls: list[WeightedCall]) -> tuple[Real, int]:
         if not calls:
             return arrival
         weight = self._reals.scaled(prod([c.numerator for c in calls]), self._bits * len(calls))
         return self._reals.mul(weight, arrival[0]), arrival[1] + 2
 
 
-class HeuristicWalk(Walk):
+class HeuristicWalk(MpfrWalk):
     """The same for PaM values, G / tau - beta C - ln E with G = -ln(-ln U) and U = 1 - e^-E.
 
     Args:
@@ -287,7 +293,7 @@ class HeuristicWalk(Walk):
         self._tau, self._tau_unit = tau, unit
 
     def published(
-        self, arrival: tuple[Real, int], calls: list[Call], cost: int, residual: int
+        self, arrival: tuple[Real, int], calls: list[WeightedCall], cost: int, residual: int
     ) -> Published | None:
         """The value, twice; of E and of -ln U a logarithm each."""
         reals, tables = self._reals, self._tables

@@ -25,7 +25,7 @@ of every real in the open interval that remains, else it is computed again at a 
 Range.  All of this holds as long as no exponent leaves the range of MPFR, about 2^30 in size.  A
 result that leaves it is never 0 or infinite here: the operation raises one of ``UNDECIDED``, and a
 run that meets that ends as one whose rounding stays open.  Where numbers may be of any size, their
-exponents are kept apart: :mod:`tcc_runtime.numbers.scaled`.
+exponents are kept apart: :mod:`tcc_runtime.numbers.tail`.
 """
 
 from __future__ import annotations

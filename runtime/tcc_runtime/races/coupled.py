@@ -1,23 +1,58 @@
-"""The coupled race: every child of a node is pushed with its own arrival.
+"""The coupled race: children at once, one by one, anchored at the parent, or drawn afresh.
 
-Text: docs/spec/race.md, sections 5 to 8.
-Cost: a child that did not win a digest, a uniform and what the rung takes for an arrival.
+Text: docs/spec/race.md, sections 5 to 8, 14 and 18.
+`Coupled` pushes every child of a node with its own arrival.  Cost: for a child that did not win a
+digest, a uniform and an arrival of the rung.
+`Rest` draws the children of a node one at a time, in order of arrival: a draw realises the winner
+by the numbers of its source, and one arrival for all that is left; so it costs the same for any
+number of children.  Cost: one digest a child; one digest, one uniform and one arrival for what is
+left.
+`Anchored` pushes a child with the key that the parent's arrival gives, and realises its own when it
+is popped: the same arrival that a finalized run draws.  Cost: one arrival less for each child that
+is never popped.
+`Literal` is the surrogate race as printed: a fresh draw at every node and leaf, so that the keys
+bound nothing that the leaves took part in, and nothing is claimed.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 
 from tcc_certs.errors import Code, ensure
-from tcc_certs.race.digest import FIRST_ARRIVAL, RESIDUAL, WINNER
-from tcc_runtime.artifact.constraints import Constraints
+from tcc_certs.race.digest import (
+    FIRST_ARRIVAL,
+    PER_LEAF,
+    RESIDUAL,
+    REST_ARRIVAL,
+    REST_WINNER,
+    WINNER,
+)
+from tcc_certs.statements import Constraints
 from tcc_runtime.artifact.root import Root, root_of
-from tcc_runtime.item import HELD, ID, VIEW, WON, Item
+from tcc_runtime.item import (
+    EDGE,
+    HELD,
+    ID,
+    LEFT,
+    ORDER,
+    PLACE,
+    SOURCE,
+    VIEW,
+    WON,
+    WORD,
+    Item,
+    NodeRemainder,
+    node_of,
+    whole,
+)
 from tcc_runtime.numbers.rung import Rung
-from tcc_runtime.races.race import Step, Uniforms, held_after
-from tcc_runtime.states import Tables
+from tcc_runtime.races.race import Step, Uniforms, children_of, held_after
+from tcc_runtime.states import Edge, Tables
 
 _FIRST, _WINS, _OWN = bytes((FIRST_ARRIVAL,)), bytes((WINNER,)), bytes((RESIDUAL,))
+_AGAIN, _REST, _LEAF = bytes((REST_WINNER,)), bytes((REST_ARRIVAL,)), bytes((PER_LEAF,))
+_LEFT, _ONE = b"\x03", (1).to_bytes(4, "little")
 
 
 class Coupled:
@@ -108,3 +143,170 @@ class Coupled:
     def recost(self, item: Item, cost: int) -> Item:
         """The same arrival."""
         return self._numbers.recost(item, cost)
+
+
+class Rest(Coupled):
+    """One realised race, drawn child by child; arguments as of `Coupled`."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        numbers: Rung,
+        uniforms: Uniforms,
+        constraints: Constraints | None,
+        *,
+        root: Root | None = None,
+    ) -> None:
+        super().__init__(tables, numbers, uniforms, constraints, root=root)
+        self._won, self._after, self._named = numbers.won, numbers.after, numbers.named
+
+    def expand(self, item: Item) -> Step:
+        """The first draw from a node."""
+        view, ident = item[2], item[1]
+        if not view.opened:
+            view.open()
+        drawn = self._word(_WINS + ident)
+        place = bisect_right(view.bounds, 2 * drawn + 1)
+        edge, rate = view.firsts[place] or self._numbers.first_edge(view, place)
+        rest = winner = None
+        children: tuple[Item, ...] = ()
+        if edge is not None:
+            held = item[8]
+            if self._constraints is not None:
+                held = held_after(self._constraints.after(held), edge)
+            if held is not None or self._constraints is None:
+                name, winner = self._digest(edge[0] + ident + edge[1]), place
+                children = (self._won(item, edge, name, place, WON, held),)
+        if rate is not None:
+            name = ident + _ONE
+            word = self._word(_REST + name)
+            if self._named:
+                name = self._digest(_LEFT + name)
+            rest = self._after(item, name, ~place if winner is None else place, word, rate)
+        return item, drawn, winner, children, rest, rest is None and winner is None
+
+    def draw(self, item: Item) -> Step:
+        """The next draw from what is left of a node."""
+        view, node, numbers = item[VIEW], node_of(item), self._numbers
+        left = whole(node, item[LEFT], view)
+        ident, pool, mass, size = node[ID], left.pool, left.mass, left.size
+        drawn = self._word(_AGAIN + ident + left.step.to_bytes(4, "little"))
+        if left.last < view.size:
+            pool.take(left.last)
+        place = pool.find((2 * drawn + 1) * mass >> 65)
+        child = rest = None
+        if place < view.size:
+            child = self._child(item, ident, view.edges[place] or numbers.edge(view, place), place)
+            mass, size = mass - pool.mass(place), size - 1
+        else:
+            mass -= view.state.slack
+        barren = left.barren and child is None
+        if size:
+            name = ident + (left.step + 1).to_bytes(4, "little")
+            word = self._word(_REST + name)
+            if numbers.named:
+                name = self._digest(_LEFT + name)
+            others = NodeRemainder(node, left.step + 1, mass, size, pool, place, barren)
+            rest = numbers.after(item, name, others, word, numbers.rate(view, mass))
+        children, winner = ((), None) if child is None else ((child,), place)
+        return item, drawn, winner, children, rest, rest is None and barren
+
+    def _child(self, item: Item, ident: bytes, edge: Edge, place: int) -> Item | None:
+        """The child that won; None where a statement forbids it."""
+        held = item[HELD]
+        if self._constraints is not None:
+            held = held_after(self._constraints.after(held), edge)
+            if held is None:
+                return None
+        name = self._digest(edge[0] + ident + edge[1])
+        return self._numbers.won(item, edge, name, place, WON, held)
+
+
+class Anchored(Coupled):
+    """The coupled race; a child is pushed with M(u) - ln(w t(parent)).
+
+    Args:
+        cost_of: what the prefix of an item costs, where that rises while the run goes on.
+    """
+
+    late = True
+    timed = False
+
+    def __init__(
+        self,
+        tables: Tables,
+        numbers: Rung,
+        uniforms: Uniforms,
+        constraints: Constraints | None,
+        cost_of: Callable[[Item], int] | None,
+        *,
+        root: Root | None = None,
+    ) -> None:
+        super().__init__(tables, numbers, uniforms, constraints, root=root)
+        self._cost_of = cost_of
+
+    def expand(self, item: Item) -> Step:
+        """Realises t of the node, then pushes its children."""
+        view, ident = item[VIEW], item[ID]
+        item = (item[ORDER], *self._realised(item)[1:])
+        if not view.opened:
+            view.open()
+        drawn, winner = self._drawn(item)
+        places, edges, held = children_of(self._numbers, self._constraints, view, item[HELD])
+        names = self._digests([edge[0] + ident + edge[1] for edge in edges])
+        children = self._numbers.bounded(item, places, edges, names, held)
+        won = None
+        if winner in places:
+            won, at = winner, places.index(winner)
+            child = children[at]
+            children[at] = self._numbers.won(item, edges[at], names[at], winner, WON, child[HELD])
+        return item, drawn, won, children, None, not children
+
+    def settle(self, leaf: Item) -> Item:
+        """Realises t, and so V, of a leaf."""
+        return self._realised(leaf)
+
+    def _drawn(self, item: Item) -> tuple[int | None, int]:
+        """The word of the winner and its place."""
+        drawn = self._word(_WINS + item[ID])
+        return drawn, bisect_right(item[VIEW].bounds, 2 * drawn + 1)
+
+    def _realised(self, item: Item) -> Item:
+        """The arrival that a finalized child is pushed with; a winner has it."""
+        if item[WORD] is not None:
+            return item
+        word = self._word(_OWN + item[ID])
+        return self._present(
+            self._numbers.lost(item[SOURCE], item[EDGE], item[ID], item[PLACE], word, item[HELD])
+        )
+
+    def _present(self, item: Item) -> Item:
+        """At the cost that is known now, which its source was not expanded with."""
+        if self._cost_of is None:
+            return item
+        return self._numbers.recost(item, self._cost_of(item))
+
+
+class Literal(Anchored):
+    """The surrogate race as printed: no winner, a draw of its own at every node and leaf.
+
+    Only for an artifact without tilt, so that every weight is 1.
+    """
+
+    def leaf_word(self, leaf: Item) -> int:
+        """Its value was made of it."""
+        word: int = leaf[WORD]
+        return word
+
+    def _drawn(self, item: Item) -> tuple[int | None, int]:
+        return None, -1
+
+    def _realised(self, item: Item) -> Item:
+        if item[WORD] is not None:
+            return item
+        purpose = _LEAF if item[VIEW] is None else _OWN
+        word = self._word(purpose + item[ID])
+        view, ident, source = item[VIEW], item[ID], item[SOURCE]
+        return self._present(
+            self._numbers.first(view, ident, word, source, item[EDGE], item[PLACE], item[HELD])
+        )

@@ -14,7 +14,8 @@ from tcc_certs.errors import Code
 from tcc_certs.formats.decimals import parse_decimal
 from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
 from tcc_certs.race.digest import PER_LEAF
-from tcc_runtime.artifact.constraints import Constraints, Held
+from tcc_certs.statements import Constraints
+from tcc_runtime.artifact.constraints import Held
 from tcc_runtime.artifact.root import Root, root_of
 from tcc_runtime.errors import Undecided
 from tcc_runtime.item import HELD, ID, LEFT, VIEW, WORD, Item, node_of, whole

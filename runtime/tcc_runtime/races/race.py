@@ -11,7 +11,8 @@ from typing import Protocol, TypeAlias, cast
 
 from blake3 import blake3
 
-from tcc_runtime.artifact.constraints import Constraints, Held, Steps
+from tcc_certs.statements import Constraints, Steps
+from tcc_runtime.artifact.constraints import Held
 from tcc_runtime.item import SOURCE, VIEW, Item
 from tcc_runtime.numbers.rung import KEY_CLAMP, SHOWN_CLAMP, Rung
 from tcc_runtime.states import Edge, View

@@ -9,7 +9,7 @@ from mpmath import exp, log, mpf
 
 from tcc_certs.core.atoms import Atom, RandomizedResponse
 from tcc_certs.privacy.curves import UNITS, curve_of, pure_curve
-from tcc_certs.privacy.orders import ORDERS
+from tcc_certs.privacy.moments import ORDERS
 from tests.certs.privacy.truth import atom, renyi
 
 _SLACK = mpf(10) ** -36

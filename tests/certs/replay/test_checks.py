@@ -8,11 +8,10 @@ import pytest
 
 from tcc_certs.formats.codec import encode
 from tcc_certs.kernel import check
-from tcc_certs.replay import seeds, validate
-from tcc_certs.replay.guards import capped
+from tcc_certs.replay import opening, validate
 from tcc_certs.replay.header import read_header
-from tcc_certs.replay.seeds import Seed, logged_seed
-from tcc_certs.replay.turn import Turn, refuser
+from tcc_certs.replay.opening import Seed, logged_seed
+from tcc_certs.replay.run import Turn, capped, refuser
 from tests.forgery import test_range_forgeries as ranges
 from tests.oracle.cores import depth, letters, make_core
 from tests.oracle_ledger.artifacts import small
@@ -168,30 +167,6 @@ def test_what_is_expected_of_a_controller_is_said():
     assert found.expected == "a controller, as costs are ranges"
 
 
-class Asked:
-    """A shortcut that passes nothing, and keeps when it was asked."""
-
-    def __init__(self):
-        self.times = []
-
-    def follow(self, artifact, run, reader, lines):
-        self.times.append((reader.records, run.key is not None, run.awaits))
-        return next(lines, None)
-
-
-def test_a_shortcut_is_asked_only_where_a_seed_says_all_and_nothing_is_awaited():
-    artifact, _, records = ranges.forged_run("node")
-    shortcut = Asked()
-    assert validate(chained(records), artifact, shortcut=shortcut).verdict == 0
-    assert shortcut.times
-    assert all(known and awaited is None for _, known, awaited in shortcut.times)
-    assert max(at for at, _, _ in shortcut.times) < len(records)  # not after the close
-    withheld = Asked()
-    close = {k: v for k, v in records[-1].items() if k not in ("seed", "opening_salt")}
-    validate(chained([*records[:-1], close]), artifact, shortcut=withheld)
-    assert withheld.times == []
-
-
 @pytest.mark.parametrize(
     ("tilt", "told", "changed", "field"),
     [
@@ -271,7 +246,7 @@ def test_a_seed_is_read_from_a_last_line_however_it_is_cut():
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_last_line_is_read_up_to_the_longest(more, monkeypatch):
     line = encode({"opening_salt": "1" * 64, "seed": "2" * 64})
-    monkeypatch.setattr(seeds, "MAX_LINE_BYTES", len(line) - more)
+    monkeypatch.setattr(opening, "MAX_LINE_BYTES", len(line) - more)
     cut = [b"x\n" + line[:9], line[9:], b"\n"]
     assert (logged_seed(cut) is None) is bool(more)
 

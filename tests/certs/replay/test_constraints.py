@@ -10,7 +10,7 @@ import pytest
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import check
-from tcc_certs.replay.constraints import residual_constraints
+from tcc_certs.statements import residual_constraints
 from tests.oracle import cores
 from tests.oracle.cores import at_most, depth, letters, make_core, uses
 from tests.oracle.plans import plans
@@ -28,7 +28,7 @@ def agrees(checked, truncate: int, most: int = 4) -> int:
         for word in itertools.product(range(len(checked.calls)), repeat=length):
             tally = constraints.start
             for at, call in enumerate(word):
-                step = constraints.after(tally, call)
+                step = constraints.step(tally, call)
                 assert (step is not None) == masses.allows(word[: at + 1], False, cut), word
                 if step is None:
                     break
@@ -101,7 +101,7 @@ def test_a_depth_that_is_left_to_the_run_counts_every_call():
     )  # fmt: skip
     checked = relaxing(core, 3, (0,))
     assert agrees(checked, 3) == sum(2**n for n in range(5))
-    assert residual_constraints(checked, None).after(((0, 2),), 0) is None
+    assert residual_constraints(checked, None).step(((0, 2),), 0) is None
 
 
 def test_a_sum_that_is_left_to_the_run_adds_the_values_of_its_parameter():
@@ -118,7 +118,7 @@ def test_a_sum_that_is_left_to_the_run_adds_the_values_of_its_parameter():
     checked = relaxing(core, 4, (1,))
     assert agrees(checked, 4) == sum(3**n for n in range(5))
     start = residual_constraints(checked, None).start
-    assert residual_constraints(checked, None).after(start, 2) == ((0, 2 * 10**9),)
+    assert residual_constraints(checked, None).step(start, 2) == ((0, 2 * 10**9),)
 
 
 def test_a_tally_has_each_constraint_once():
@@ -130,8 +130,8 @@ def test_a_tally_has_each_constraint_once():
         requires=[["after", {1}, {0, 1}]],
     )
     constraints = residual_constraints(relaxing(core, 3, (), requires=(0,)), None)
-    assert constraints.after((), 1) == ((0, 1),)
-    assert constraints.after(((0, 1),), 1) == ((0, 1),)
+    assert constraints.step((), 1) == ((0, 1),)
+    assert constraints.step(((0, 1),), 1) == ((0, 1),)
 
 
 def test_random_statements_forbid_what_they_mean():

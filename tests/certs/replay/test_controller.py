@@ -7,7 +7,7 @@ import pytest
 from tcc_certs.core.atoms import Exact
 from tcc_certs.core.model import Model
 from tcc_certs.privacy.spending import account
-from tcc_certs.replay.budgets import Amounts, Caps, Controller, Rule
+from tcc_certs.replay.controller import Amounts, Caps, Controller, Rule
 from tests.certs.privacy.truth import atom
 
 WIDTH = 1000

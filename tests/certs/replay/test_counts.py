@@ -10,9 +10,8 @@ import pytest
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.replay import counts, validate
-from tcc_certs.replay.counts import edge_sum, inflated_counts
-from tcc_certs.replay.language import read_language
+from tcc_certs.replay import language, validate
+from tcc_certs.replay.language import edge_sum, inflated_counts, read_language
 from tcc_certs.rules.counts import RoundedCounts
 from tests.oracle.cores import depth, letters, make_core
 from tests.oracle.plans import plans
@@ -35,7 +34,7 @@ def inflated(artifact: CheckedArtifact, factor: tuple[int, int]):
 
 
 def written(artifact: CheckedArtifact, factor: Fraction) -> int:
-    """What the counts, the brackets and the masses of the children take, in bytes."""
+    """What the language, the brackets and the masses of the children take, in bytes."""
     more, rows, bits = (ceil(factor) + 1).bit_length(), artifact.automaton, 0
     for q in range(rows.states):
         children = len(list(rows.edges(q))) + rows.accept[q]
@@ -63,7 +62,7 @@ def test_an_inflated_count_is_the_greater_of_its_multiple_and_its_edges_sum(made
 @pytest.mark.parametrize("made", [small, rounded])
 def test_counts_that_are_not_inflated_are_not_written_out(made, monkeypatch):
     artifact = made()
-    monkeypatch.setattr(counts, "MAX_WRITTEN_BYTES", 0)
+    monkeypatch.setattr(language, "MAX_WRITTEN_BYTES", 0)
     assert inflated(artifact, (1, 0)) is artifact.race_count
     assert read_language(artifact).race_count is artifact.race_count
 
@@ -74,9 +73,9 @@ def test_counts_that_would_take_too_much_when_written_out_are_declined(made, fac
     artifact, exact = made(), Fraction(factor)
     size = written(artifact, exact)
     pair = (int(exact * 1000), 3)
-    monkeypatch.setattr(counts, "MAX_WRITTEN_BYTES", size)
+    monkeypatch.setattr(language, "MAX_WRITTEN_BYTES", size)
     assert len(inflated(artifact, pair)) == artifact.automaton.states
-    monkeypatch.setattr(counts, "MAX_WRITTEN_BYTES", size - 1)
+    monkeypatch.setattr(language, "MAX_WRITTEN_BYTES", size - 1)
     with pytest.raises(Rejected) as caught:
         inflated(artifact, pair)
     assert (caught.value.code.value, caught.value.path) == ("D201", "inflate")

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from tcc_certs.formats.automaton import Automaton
-from tcc_certs.replay.counts import edge_sum
-from tcc_certs.replay.enclosed import enclosed, enclosed_counts
+from tcc_certs.replay.kappa import enclosed, enclosed_counts
+from tcc_certs.replay.language import edge_sum
 
 
 def drawn(rng: random.Random, states: int, calls: int) -> Automaton:

@@ -11,10 +11,8 @@ from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.race.numbers import log_enclosure
 from tcc_certs.replay import validate
-from tcc_certs.replay.enclosed import enclosed
-from tcc_certs.replay.kappa import KAPPA_BITS, Kappa, _kappa, handed_counts, own_counts
-from tcc_certs.replay.language import read_language
-from tcc_certs.replay.root import root_of
+from tcc_certs.replay.kappa import KAPPA_BITS, Kappa, _kappa, enclosed, own_counts
+from tcc_certs.replay.language import read_language, root_of
 from tests.oracle.build import build
 from tests.oracle.cores import depth, letters, make_core, uses
 from tests.oracle.plans import plans
@@ -136,25 +134,22 @@ def test_kappa_is_the_logarithm_of_the_counts_and_0_only_where_they_may_be_equal
     assert _kappa(enclosed(wide), (low << shift) // 2, 0) > 0
 
 
-def test_a_shortcut_may_note_nodes_by_themselves_unless_other_counts_go_beside_them():
+def test_of_bounds_alone_nothing_is_known_and_inflated_counts_are_looked_at_one_by_one():
     exact, left = owing()
     own, bounds = read_language(exact), read_language(left)
     root, leaf = own.root, None
     alone = Kappa(own, own_counts(exact, own), root_of(exact))
-    assert (alone.beside, alone.passed(5)) == (True, True)
+    for _ in range(5):
+        assert alone.note(root, root[0]) == 0
     assert alone.document() == {**NONE, "nodes": 5}
-    # Inflated, the counts are not the artifact's own, and each node has to be looked at.
     more = read_language(exact, (17, 1))
     inflated = Kappa(more, own_counts(exact, more), root_of(exact))
-    assert (inflated.beside, inflated.passed(5)) == (True, False)
-    inflated.note_beside(root)
-    inflated.note_beside(leaf)
+    inflated.note(root, root[0])
+    inflated.note(leaf, 0)
     assert (inflated.document()["nodes"], inflated.document()["tightened"]) == (2, 1)
-    # Of bounds without exact counts nothing is known; with those handed in all is.
     unknown = Kappa(bounds, own_counts(left, bounds), root_of(left))
-    assert (unknown.beside, unknown.passed(5), unknown.document()) == (True, True, NONE)
-    handed = Kappa(bounds, handed_counts(exact, left, bounds), root_of(left))
-    assert (handed.beside, handed.passed(5), handed.document()) == (False, False, NONE)
+    assert unknown.note(bounds.root, 0) is None
+    assert unknown.document() == NONE
 
 
 @pytest.mark.parametrize(

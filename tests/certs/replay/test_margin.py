@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from tcc_certs.core.model import Model
-from tcc_certs.replay.budgets import Amounts, Caps, Controller, Rule, raised
+from tcc_certs.replay.controller import Amounts, Caps, Controller, Rule, raised
 
 ONE = (1, 1)
 

@@ -13,7 +13,7 @@ from tcc_certs.errors import Code
 from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import validate
-from tcc_experiments.q64 import q64_of
+from tcc_experiments.evidence import q64_of
 from tests.oracle.build import build
 from tests.oracle.cores import at_most, depth, letters, make_core
 from tests.oracle.plans import plans

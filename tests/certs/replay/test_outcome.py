@@ -181,17 +181,3 @@ def test_of_privacy_nothing_is_stated_without_atoms_and_of_raw_input_the_scope_a
     silent = validate(chained(ranges.honest(data, told, None)), artifact)
     assert (silent.verdict, silent.privacy) == (0, None)
     assert validate(b"junk\n", artifact).privacy is None
-
-
-def test_a_shortcut_is_not_asked_where_each_node_is_told_of():
-    class Asked:
-        times = 0
-
-        def follow(self, artifact, run, reader, lines):
-            self.times += 1
-            return next(lines, None)
-
-    ledger, nodes, silent, heard = chained(reference_records(small())), [], Asked(), Asked()
-    assert validate(ledger, small(), shortcut=silent).verdict == 0
-    assert validate(ledger, small(), shortcut=heard, tell=nodes.append).verdict == 0
-    assert (silent.times > 0, heard.times, len(nodes) > 0) == (True, 0, True)

@@ -7,14 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.replay.budgets import Amounts, Caps, Rule
-from tcc_certs.replay.constraints import Constraints
-from tcc_certs.replay.drawn import Account
-from tcc_certs.replay.language import read_language
-from tcc_certs.replay.left import Listing, whole
+from tcc_certs.replay.account import Account
+from tcc_certs.replay.children import Listing, whole
+from tcc_certs.replay.controller import Amounts, Caps, Rule
+from tcc_certs.replay.language import read_language, root_of
 from tcc_certs.replay.refinement import Refinement, read_asking
-from tcc_certs.replay.root import root_of
 from tcc_certs.replay.tree import Node, below, child_digest, root_node, slots
+from tcc_certs.statements import Constraints
 from tests.forgery.test_range_forgeries import ranges
 
 LOW, HIGH = 3 * 10**8, 15 * 10**8  # what call `a` costs

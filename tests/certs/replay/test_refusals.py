@@ -11,12 +11,10 @@ from tcc_certs.formats.hashes import blake
 from tcc_certs.formats.ledger import FIRST_HEAD
 from tcc_certs.race.digest import Uniforms
 from tcc_certs.replay import validate
-from tcc_certs.replay.constraints import residual_constraints
-from tcc_certs.replay.coupled import again_anchored
-from tcc_certs.replay.language import read_language
-from tcc_certs.replay.root import root_of
+from tcc_certs.replay.language import read_language, root_of
+from tcc_certs.replay.races import again_anchored, logged_words, unlogged_words
 from tcc_certs.replay.tree import root_node
-from tcc_certs.replay.words import logged_words, unlogged_words
+from tcc_certs.statements import residual_constraints
 from tests.forgery import test_range_forgeries as ranges
 from tests.oracle_ledger.artifacts import small
 from tests.oracle_ledger.writer import chained, reference_records

@@ -12,7 +12,7 @@ from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.race.digest import child_context, root_context
 from tcc_certs.replay import validate
-from tcc_certs.replay.root import root_of
+from tcc_certs.replay.language import root_of
 from tests.oracle.build import build
 from tests.oracle.cores import depth, letters, make_core
 from tests.oracle.plans import plans

@@ -11,9 +11,9 @@ from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
 from tcc_certs.kernel import check
-from tcc_certs.replay import tail
+from tcc_certs.replay import closing
+from tcc_certs.replay.closing import tail_lse, tail_steps
 from tcc_certs.replay.language import read_language
-from tcc_certs.replay.tail import tail_lse, tail_steps
 from tests.oracle.build import Node, build, build_graph
 from tests.oracle.cores import depth, letters, make_core
 from tests.oracle_ledger.numbers import log_sum
@@ -100,7 +100,7 @@ def test_steps_are_counted_for_each_number_of_calls_that_leaves_it_open():
     for _ in range(2):
         node = Node(accept=True, children=dict.fromkeys(range(3), node))
     rows = check(build_graph(core, node, "1", 0)).automaton
-    fewest = tail._fewest(rows)
+    fewest = closing._fewest(rows)
     assert fewest == [0, 0, 0]
     assert [tail_steps(rows, fewest, calls) for calls in range(4)] == [3, 6, 0, 0]
     assert [tail_steps(rows, fewest, calls, (1,)) for calls in range(3)] == [3, 0, 0]
@@ -117,8 +117,8 @@ def test_a_tail_of_too_many_steps_is_declined(more, monkeypatch):
     language = read_language(check(build_graph(core, node, "1", 0)))
     edges = len(language.automaton.edge_call)
     assert edges == 6
-    monkeypatch.setattr(tail, "TAIL_STEPS_PER_EDGE", 0)
-    monkeypatch.setattr(tail, "FREE_TAIL_STEPS", 6 - more)
+    monkeypatch.setattr(closing, "TAIL_STEPS_PER_EDGE", 0)
+    monkeypatch.setattr(closing, "FREE_TAIL_STEPS", 6 - more)
     if not more:
         assert tail_lse(language, 1) > 0
         return
@@ -126,16 +126,16 @@ def test_a_tail_of_too_many_steps_is_declined(more, monkeypatch):
         tail_lse(language, 1)
     found = caught.value
     assert (found.code.value, found.path, found.found) == ("D201", "tail_lse", "6")
-    monkeypatch.setattr(tail, "TAIL_STEPS_PER_EDGE", 1)
+    monkeypatch.setattr(closing, "TAIL_STEPS_PER_EDGE", 1)
     assert tail_lse(language, 1) > 0
 
 
 def test_a_tail_is_held_above_the_least_number_and_declined_above_the_greatest():
     for value in (Q64_MIN, 0, Q64_MAX):
-        assert tail._within(value) == value
-    assert tail._within(Q64_MIN - 1) == Q64_MIN
+        assert closing._within(value) == value
+    assert closing._within(Q64_MIN - 1) == Q64_MIN
     with pytest.raises(Rejected) as caught:
-        tail._within(Q64_MAX + 1)
+        closing._within(Q64_MAX + 1)
     assert (caught.value.code.value, caught.value.path) == ("D202", "tail_lse")
 
 

@@ -10,21 +10,16 @@ import pytest
 
 from tcc_certs.errors import Code
 from tcc_certs.kernel import check
-from tcc_certs.replay import validate
-from tcc_certs.replay.constraints import residual_constraints
-from tcc_certs.replay.draws import made_of
+from tcc_certs.replay import kinds, validate
+from tcc_certs.replay.expansion import made_of
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import read_header
 from tcc_certs.replay.kappa import Kappa
-from tcc_certs.replay.kinds import expand as expand_module
-from tcc_certs.replay.kinds import leaf as leaf_module
-from tcc_certs.replay.language import read_language
-from tcc_certs.replay.root import root_of
-from tcc_certs.replay.run import Run
-from tcc_certs.replay.shares import PRIME, share_of
-from tcc_certs.replay.steps import policy_of
-from tcc_certs.replay.tree import root_node
-from tcc_certs.replay.turn import Turn
+from tcc_certs.replay.language import read_language, root_of
+from tcc_certs.replay.run import Run, Turn
+from tcc_certs.replay.tree import PRIME, root_node, share_of
+from tcc_certs.replay.validation import policy_of
+from tcc_certs.statements import residual_constraints
 from tests.oracle_ledger.artifacts import drawn, small, vectors
 from tests.oracle_ledger.writer import chained, reference_ledger, reference_records, with_run_id
 
@@ -307,7 +302,7 @@ def test_the_stop_rule_holds_at_a_key_equal_to_the_incumbent(key, stops):
 def test_coverage_is_a_check_of_its_own(monkeypatch):
     # A replay that loses a popped leaf's share of the root is found out by the sum.
     ledger = reference_ledger(small())
-    monkeypatch.setattr(leaf_module, "share", lambda language, node: 0)
+    monkeypatch.setattr(kinds, "share", lambda language, node: 0)
     found = validate(ledger, small())
     assert [(f.code, f.field) for f in found.findings] == [(Code.COVERAGE, "coverage")]
 
@@ -321,7 +316,7 @@ def test_a_pop_keeps_its_mass_as_an_integer(monkeypatch, race, more):
         return made._replace(lost=made.lost + more)
 
     ledger = reference_ledger(small(), race=race)
-    monkeypatch.setattr(expand_module, "made_of", wrong)
+    monkeypatch.setattr(kinds, "made_of", wrong)
     found = validate(ledger, small())
     assert [(f.code, f.field) for f in found.findings] == [(Code.COVERAGE, "coverage")]
     assert found.findings[0].line < ledger.count(b"\n")

@@ -10,7 +10,7 @@ import pytest
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.codec import encode
-from tcc_certs.session.monitors import Made, Memory
+from tcc_certs.session.monitors import Memory, Monitors, Seen
 from tests.oracle.cores import call, make_core
 from tests.oracle_session.brute import Brute, Did, observed_of, value
 
@@ -97,25 +97,25 @@ class Session(Brute):
         self.session = []
 
 
-def made_of(core: Core, did: Did, answer: tuple[int, ...] | None = None) -> Made:
+def seen_of(core: Core, did: Did) -> tuple[Seen, ...]:
     event = (did.tool, did.values, did.opened)
+    opened = {name: repr(value(core, event, name)) for name in did.opened}
+    return Monitors(core).see(did.tool, did.values, opened, {"n": str(did.opened["n"])})
+
+
+def answered(core: Core, did: Did) -> tuple[int | None, ...]:
     values = list(did.values)
-    if answer is not None:
-        for at, index in zip(observed_of(core, did.tool), answer, strict=True):
+    if did.answer is not None:
+        for at, index in zip(observed_of(core, did.tool), did.answer, strict=True):
             values[at] = index
-    return Made(
-        tool=did.tool,
-        values=tuple(values),
-        opened={name: repr(value(core, event, name)) for name in did.opened},
-        numbers={"n": str(did.opened["n"])},
-    )
+    return tuple(values)
 
 
 @pytest.mark.parametrize("seed", range(300))
 def test_the_memory_allows_what_every_resolution_allows(seed: int) -> None:
     rng = random.Random(seed)
     core = random_core(rng)
-    brute, memory = Session(core), Memory(core)
+    brute, memory = Session(core), Memory(Monitors(core))
     undone: list[Any] = []
     for _ in range(14):
         did = Did(
@@ -124,7 +124,8 @@ def test_the_memory_allows_what_every_resolution_allows(seed: int) -> None:
             opened={name: rng.choice(VALUES[name]) for name in VALUES},
         )
         due = brute.forbidding(did)
-        assert memory.forbids(made_of(core, did)) == due, (core.monitors, brute.session, did)
+        text = None if due is None else core.monitors[due].text
+        assert memory.forbids(seen_of(core, did)) == text, (core.monitors, brute.session, did)
         if due is not None:
             continue
         unknown = sum(did.outcome == "unknown" for did in brute.session)
@@ -133,15 +134,15 @@ def test_the_memory_allows_what_every_resolution_allows(seed: int) -> None:
             did.answer = (rng.randrange(2),)
         brute.session.append(did)
         if did.outcome != "failed":
-            made = made_of(core, did, did.answer)
-            undone.append((memory.add(made, certain=did.outcome == "done"), made, did.outcome))
+            made = seen_of(core, did), answered(core, did)
+            undone.append((memory.add(*made, certain=did.outcome == "done"), made, did.outcome))
     # What is forgotten and remembered again is the same.
     before = dict(memory._counts)
     back = rng.randint(0, len(undone))
     for undo, _, _ in reversed(undone[back:]):
         memory.undo(undo)
     for _, made, outcome in undone[back:]:
-        memory.add(made, certain=outcome == "done")
+        memory.add(*made, certain=outcome == "done")
     assert memory._counts == before
 
 
@@ -154,10 +155,11 @@ def test_a_hidden_sum_is_asserted() -> None:
             monitors=[{"kind": "sum", "tool": 0, "param": "n", "value": "1"}],
         )
     )
-    memory = Memory(core)
-    hidden = Made(tool=0, values=(), opened={"n": "digest"}, numbers={})
-    known = Made(tool=0, values=(), opened={"n": "digest"}, numbers={"n": "0.75"})
-    for made in (hidden, known, hidden):
-        assert memory.forbids(made) is None
-        memory.add(made, certain=True)
-    assert memory.forbids(known) == 0
+    monitors = Monitors(core)
+    memory = Memory(monitors)
+    hidden = monitors.see(0, (), {"n": "digest"}, {})
+    known = monitors.see(0, (), {"n": "digest"}, {"n": "0.75"})
+    for seen in (hidden, known, hidden):
+        assert memory.forbids(seen) is None
+        memory.add(seen, (), certain=True)
+    assert memory.forbids(known) == core.monitors[0].text

@@ -16,7 +16,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.formats.names import RESERVED
 from tcc_certs.values import digest as digests
 from tcc_certs.values.canonical import canonical, json_text, json_value
-from tcc_certs.values.listed import json_of, text_of
+from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.numbers import canonical_number, compare, ensure_survives, exact
 from tcc_certs.values.types import (
     FlagType,

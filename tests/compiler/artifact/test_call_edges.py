@@ -7,15 +7,15 @@ import random
 import numpy as np
 import pytest
 
-from tcc_compiler.artifact.call_edges import CallEdges
+from tcc_compiler.artifact import CallEdges
 from tcc_compiler.automata import table as tables_module
 from tcc_compiler.automata.letters import Letters
+from tcc_compiler.automata.machine import trim
 from tcc_compiler.automata.table import Table, as_table, portions, ranked
-from tcc_compiler.automata.trim import trim
-from tcc_compiler.counting import digits
+from tcc_compiler.counting import sums
 from tcc_compiler.counting.sums import packed, weighted_sums
 from tcc_compiler.options import Options
-from tcc_compiler.resources.guard import Guard
+from tcc_compiler.resources import Guard
 from tests.compiler.automata.machines import random_machine
 
 LETTERS = 4
@@ -114,11 +114,11 @@ def test_portions_end_where_they_have_to(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_sums_by_digits_are_those_of_long_integers(
     heaviest: int, fraction_bits: int, portion: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(digits, "_PORTION", portion)
+    monkeypatch.setattr(sums, "_PORTION", portion)
     rng = random.Random(heaviest)
     for table in [*tables(heaviest, 8), layers(rng, 80, 9)]:
         weights = [rng.randint(1, heaviest) for _ in range(LETTERS)]
-        assert digits.digit_bits(table, weights) >= 20
+        assert sums.digit_bits(table, weights) >= 20
         values = [0] * table.states
         ranks = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels)).tolist()
         for q in range(table.states):

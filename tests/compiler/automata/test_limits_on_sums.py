@@ -6,15 +6,18 @@ import random
 
 import pytest
 
-from tcc_compiler.automata.constraint.least import NegativeCycle, least_to_go
 from tcc_compiler.automata.constraint.limit_acyclic import at_least, at_most
-from tcc_compiler.automata.constraint.limit_cyclic import at_least_met, at_most_met
-from tcc_compiler.automata.machine import Machine
+from tcc_compiler.automata.constraint.limit_cyclic import (
+    NegativeCycle,
+    cyclic_at_least,
+    cyclic_at_most,
+    least_to_go,
+)
+from tcc_compiler.automata.machine import Machine, trim
 from tcc_compiler.automata.minimise import minimise
 from tcc_compiler.automata.table import Table, as_machine, as_table
-from tcc_compiler.automata.trim import trim
 from tcc_compiler.options import Options
-from tcc_compiler.resources.guard import Guard
+from tcc_compiler.resources import Guard
 from tests.compiler.automata.machines import random_machine, words
 
 MOST = 7
@@ -39,7 +42,7 @@ def bounded(
     to_go = least_to_go(machine, weights, Guard(Options()))
     if isinstance(to_go, NegativeCycle):
         return to_go
-    return at_most_met(machine, weights, bound, to_go, Guard(Options()))
+    return cyclic_at_most(machine, weights, bound, to_go, Guard(Options()))
 
 
 @pytest.mark.parametrize("cycles", [False, True])
@@ -82,7 +85,7 @@ def test_at_least_keeps_the_words_that_reach_the_bound(cycles: bool) -> None:
         if isinstance(machine, Table):
             result: Machine | Table | None = at_least(machine, weights, bound, guard)
         else:
-            result = at_least_met(machine, weights, bound, guard)
+            result = cyclic_at_least(machine, weights, bound, guard)
         due = {w for w in listed(machine) if sum(weights[x] for x in w) >= bound}
         assert listed(result) == due
 

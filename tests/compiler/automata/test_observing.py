@@ -21,20 +21,16 @@ from tcc_certs.core.model import (
     Seq,
     members,
 )
+from tcc_compiler.automata.answers import Unanswered, keep_strict, unanswered
 from tcc_compiler.automata.constraint.apply import constrain
-from tcc_compiler.automata.constraint.control import Control
-from tcc_compiler.automata.constraint.statements import statement_text
+from tcc_compiler.automata.constraint.statements import Control, statement_text
 from tcc_compiler.automata.letters import Letters, partition
 from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.explore import explore
-from tcc_compiler.automata.strict import keep_strict
 from tcc_compiler.automata.table import Table
-from tcc_compiler.automata.unanswered import Unanswered, unanswered
 from tcc_compiler.automata.witness import cuts
 from tcc_compiler.options import Options
-from tcc_compiler.resources.guard import Guard
-from tcc_compiler.resources.place import place_of
-from tcc_compiler.resources.refusal import Refused
+from tcc_compiler.resources import Guard, Refused, place_of
 from tests.oracle.observing import (
     random_observing,
     sisters,

@@ -8,20 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tcc_compiler.artifact import emit
-from tcc_compiler.artifact.certify import _by_digest
-from tcc_compiler.automata import merge, table
-from tcc_compiler.automata.constraint import spent, unfold
-from tcc_compiler.automata.machine import Machine
-from tcc_compiler.automata.merge import merged
+from tcc_compiler import artifact
+from tcc_compiler.artifact import _by_digest
+from tcc_compiler.automata import minimise, table
+from tcc_compiler.automata.constraint import limit_acyclic
+from tcc_compiler.automata.machine import Machine, trim
+from tcc_compiler.automata.minimise import merged
 from tcc_compiler.automata.table import as_machine, as_table, layered, ranked
-from tcc_compiler.automata.trim import trim
-from tcc_compiler.counting import digits, sums
+from tcc_compiler.counting import sums
 from tcc_compiler.counting.sums import integer, packed, weighted_sums
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
-from tcc_compiler.resources.guard import Guard
+from tcc_compiler.resources import Guard
 from tests.compiler.automata.machines import random_machine
 from tests.property.grammars import random_grammar
 
@@ -30,16 +29,16 @@ SEEDS = range(300, 324)
 WAYS = {
     "a level at once": [(table, "_WIDE", 0), (table, "_FEW", 0)],
     "a state at a time": [(table, "_WIDE", 10**9)],
-    "hashes that always lie": [(table, "_WIDE", 0), (merge, "_mix", np.zeros_like)],
+    "hashes that always lie": [(table, "_WIDE", 0), (minimise, "_mix", np.zeros_like)],
     "long integers": [(sums, "_LEAST_DIGIT", 64)],
-    "sets of sums": [(spent, "_MAX_SUM_BITS", 0)],
-    "hashes in an order of their own": [(table, "_WIDE", 0), (merge, "_PACKED", 0)],
+    "sets of sums": [(limit_acyclic, "_MAX_SUM_BITS", 0)],
+    "hashes in an order of their own": [(table, "_WIDE", 0), (minimise, "_PACKED", 0)],
     "small portions": [
-        (unfold, "_PORTION", 3),
-        (spent, "_CHUNK_BYTES", 1),
+        (limit_acyclic, "_PORTION", 3),
+        (limit_acyclic, "_CHUNK_BYTES", 1),
         (table, "_PORTION", 2),
-        (emit, "_PORTION", 5),
-        (digits, "_PORTION", 1),
+        (artifact, "_PORTION", 5),
+        (sums, "_PORTION", 1),
     ],
 }
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tcc_compiler.format import text as module
-from tcc_compiler.format.lines import DEEPEST
-from tcc_compiler.format.text import LayoutError, format_bytes, format_source
+from tcc_compiler.format.text import DEEPEST, LayoutError, format_bytes, format_source
 from tcc_compiler.language.source import MAX_SOURCE_BYTES, Unreadable, source_of
 from tests.scaling.measure import MOST, growth, swelling
 

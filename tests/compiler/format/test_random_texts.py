@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tcc_compiler.format.lines import WIDTH
-from tcc_compiler.format.text import format_source
+from tcc_compiler.format.text import WIDTH, format_source
 from tcc_compiler.frontend import read_grammar, read_grammar_text
 from tcc_compiler.language.source import source_of
 from tests.compiler.format.reading import commented, comments_of, moved, parts_of, strewn

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tcc_certs.core.reader import read_core
-from tcc_compiler.imports.read import read_graph, read_networkx
+from tcc_compiler.imports.graph_grammar import read_graph, read_networkx
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file, compile_graph
 

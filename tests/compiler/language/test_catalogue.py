@@ -8,13 +8,13 @@ import pytest
 
 import tcc
 from tcc_compiler.frontend import read_grammar
-from tcc_compiler.imports.read import read_graph
+from tcc_compiler.imports.graph_grammar import read_graph
 from tcc_compiler.language.catalogue import CATALOGUE, LINTS, explain, page
 from tcc_compiler.language.source import MAX_SOURCE_BYTES
 from tcc_compiler.language.syntax.tokens import MAX_TOKENS
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
-from tcc_compiler.resolve.files import MAX_FILES
+from tcc_compiler.resolve.program import MAX_FILES
 
 PAGE = Path(__file__).parents[3] / "docs" / "errors.md"
 FRONT = sorted(code for code, entry in CATALOGUE.items() if entry.example and code[3] not in "457")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tcc_compiler.language.diagnostics import Diagnostic, Note, render, suggest
-from tcc_compiler.language.source import source_of
-from tcc_compiler.language.spans import Span
+from tcc_compiler.language.source import Span, source_of
 
 
 def at(line: int, column: int, end_line: int, end_column: int) -> Span:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tcc_compiler.frontend import read_grammar, read_grammar_text
-from tcc_compiler.imports.read import read_graph
+from tcc_compiler.imports.graph_grammar import read_graph
 from tests.compiler.grammars import HEAD, TOOLS, places
 
 SECONDS = 20  # one or two where the machine is idle

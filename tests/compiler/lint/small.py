@@ -8,10 +8,15 @@ from collections.abc import Sequence
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import core_of, decode_core
 from tcc_compiler.frontend import Frontend, read_grammar_text
-from tcc_compiler.lint.plans import Kept, Plans
-from tcc_compiler.lint.statements import Stated, stated_of, with_parts
+from tcc_compiler.lint.plans import (
+    PlanAutomata,
+    SourceStatement,
+    Subset,
+    source_statements,
+    with_parts,
+)
 from tcc_compiler.options import Options
-from tcc_compiler.resources.timer import Timer
+from tcc_compiler.resources import Timer
 from tests.oracle.plans import Word
 from tests.oracle.plans import plans as listed
 
@@ -66,22 +71,22 @@ def _statement(rng: random.Random) -> str:
     )
 
 
-def read(text: str) -> tuple[Frontend, Plans, Sequence[Stated]]:
+def read(text: str) -> tuple[Frontend, PlanAutomata, Sequence[SourceStatement]]:
     """A grammar without errors, the automata of its statements, and the statements."""
     front = read_grammar_text(text)
     assert front.core is not None, front.diagnostics
     options = Options()
-    made = Plans(core_of(decode_core(front.core)), options, Timer(options))
-    return front, made, stated_of(front, made.core)
+    made = PlanAutomata(core_of(decode_core(front.core)), options, Timer(options))
+    return front, made, source_statements(front, made.core)
 
 
-def every(made: Plans) -> Kept:
+def every(made: PlanAutomata) -> Subset:
     """All statements of a grammar."""
     signed = made.core.start is not None
-    return Kept(parts=(*made.limits, *made.orders), signed=signed)
+    return Subset(parts=(*made.limits, *made.orders), signed=signed)
 
 
-def without(core: Core, out: Sequence[Stated], stated: Sequence[Stated]) -> Core:
+def without(core: Core, out: Sequence[SourceStatement], stated: Sequence[SourceStatement]) -> Core:
     """The core without some of its statements; a part that another one makes, too, stays."""
     kept = {
         id(part)

@@ -7,16 +7,15 @@ from itertools import combinations
 
 from tcc_certs.core.model import Core
 from tcc_compiler.automata.table import Table
-from tcc_compiler.lint.biting import find_idle
 from tcc_compiler.lint.contradiction import contradiction
-from tcc_compiler.lint.redundant import implied_by, removable
-from tcc_compiler.lint.statements import Stated, with_parts
+from tcc_compiler.lint.plans import SourceStatement, with_parts
+from tcc_compiler.lint.redundancy import find_redundant, implied_by, removable
 from tests.compiler.lint.small import every, read, small_grammar, without, words
 
 MOST = 3
 
 
-def has_plans(core: Core, chosen: list[Stated]) -> bool:
+def has_plans(core: Core, chosen: list[SourceStatement]) -> bool:
     """Whether the plan expression has a word of few calls that meets these statements."""
     ids = {id(part) for item in chosen for part in item.parts}
     parts = (*core.limits, *core.requires, *core.forbids)
@@ -29,14 +28,14 @@ def test_a_contradiction_is_a_smallest_set_that_leaves_no_plan() -> None:
     found = 0
     for seed in range(400):
         front, plans, stated = read(small_grammar(seed))
-        if plans.left(every(plans)) is not None:
+        if plans.remaining(every(plans)) is not None:
             continue
         assert front.program is not None
-        answer = contradiction(plans, stated, front.program.plan, None)
-        assert answer is not None
-        assert answer.smallest
-        members = [item for item in answer.members if isinstance(item, Stated)]
-        if len(members) == len(answer.members):
+        contradicting, is_smallest = contradiction(plans, stated, front.program.plan, None)
+        assert contradicting
+        assert is_smallest
+        members = [item for item in contradicting if isinstance(item, SourceStatement)]
+        if len(members) == len(contradicting):
             continue  # it is one whatever the plan expression says: longer plans count, too
         depths = [s for s in stated if any(getattr(p, "kind", "") == "depth" for p in s.parts)]
         if not any(item in members for item in depths):
@@ -54,10 +53,10 @@ def test_what_may_go_together_leaves_the_plans_the_same() -> None:
     gone = 0
     for seed in range(80):
         _, plans, stated = read(small_grammar(seed))
-        full = plans.left(every(plans))
+        full = plans.remaining(every(plans))
         if not isinstance(full, Table) or plans.strict:
             continue
-        out = removable(plans, find_idle(plans, stated, full).idle)
+        out = removable(plans, find_redundant(plans, stated, full).redundant)
         out = [item for item in out if not any(getattr(p, "kind", "") == "depth" for p in item.own)]
         assert words(without(plans.core, out, stated), MOST) == words(plans.core, MOST)
         gone += len(out)
@@ -68,18 +67,18 @@ def test_what_implies_a_statement_does_and_none_of_it_can_be_left_out() -> None:
     told = 0
     for seed in range(60):
         _, plans, stated = read(small_grammar(seed))
-        full = plans.left(every(plans))
+        full = plans.remaining(every(plans))
         if not isinstance(full, Table) or plans.strict:
             continue
-        for idle in find_idle(plans, stated, full).idle:
-            because = implied_by(plans, idle.stated, stated)
+        for redundant in find_redundant(plans, stated, full).redundant:
+            because = implied_by(plans, redundant.statement, stated)
             if because is None or not any(
                 getattr(part, "kind", "") == "depth" for item in because for part in item.parts
             ):
                 continue
-            others = [item for item in stated if item not in (*because, idle.stated)]
+            others = [item for item in stated if item not in (*because, redundant.statement)]
             with_it = without(plans.core, others, stated)
-            alone = without(plans.core, [*others, idle.stated], stated)
+            alone = without(plans.core, [*others, redundant.statement], stated)
             assert words(with_it, MOST) == words(alone, MOST)
             told += 1
     assert told > 3

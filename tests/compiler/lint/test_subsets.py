@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 
-from tcc_compiler.lint.subsets import irreducible, smallest
+from tcc_compiler.relax.contradiction import irreducible, smallest
 
 
 def enough(chosen: Sequence[int]) -> bool:

@@ -10,9 +10,8 @@ from tcc_certs.kernel import CheckedArtifact, check
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import _check_options, _read, compile_core, run_passes
 from tcc_compiler.relax.attempts import Attempt
-from tcc_compiler.relax.names import named
-from tcc_compiler.resources.guard import Guard
-from tcc_compiler.resources.refusal import Refused
+from tcc_compiler.relax.names import statements_named
+from tcc_compiler.resources import Guard, Refused
 
 KINDS = ("price", "latency", "cost", "epsilon", "uses", "require", "forbid")
 
@@ -30,7 +29,7 @@ def made(
     resolved, value = _read(core)
     try:
         attempt = Attempt(
-            relaxed=named(resolved, names) if names else relaxed,
+            relaxed=statements_named(resolved, names) if names else relaxed,
             nondeterministic=nondeterministic,
             exhaustive=True,
             round_counts=round_counts,

@@ -20,8 +20,8 @@ from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import Compiled, compile_text
-from tcc_compiler.relax import large_rule
-from tcc_compiler.relax.large_rule import find_large_rule
+from tcc_compiler.relax import estimates
+from tcc_compiler.relax.estimates import find_large_rule
 
 HEAD = 'grammar g version "1"\n'
 TOOLS = "".join(
@@ -180,9 +180,9 @@ def test_of_a_chain_of_large_rules_one_alone_is_gone_through(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     refused = []
-    asked = large_rule._is_large
+    asked = estimates._is_large
     monkeypatch.setattr(
-        large_rule, "_is_large", lambda *told: refused.append(found := asked(*told)) or found
+        estimates, "_is_large", lambda *told: refused.append(found := asked(*told)) or found
     )
     core = read_core(compile_core_of(DOUBLED))
     name = find_large_rule(core, partition(core))

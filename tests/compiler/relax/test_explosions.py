@@ -9,7 +9,7 @@ from tcc_compiler.automata.machine import Machine
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
-from tcc_compiler.resources.guard import Guard
+from tcc_compiler.resources import Guard
 
 HEAD = 'grammar g version "1"\ntool a { cost 1 price 1 }\ntool b { cost 2 price 3 }\ntool c\n'
 AUTO = Options(relax=("auto",))
@@ -80,8 +80,8 @@ def test_partial_derivatives_that_are_deterministic_count_exactly(
     exact = compile_text(text, AUTO)
     assert exact.diagnostics == ()
     monkeypatch.setattr("tcc_compiler.automata.regular.explore._FIRST_CAP", 16)
-    monkeypatch.setattr("tcc_compiler.resources.guard._MANY_SETS", 32)
-    monkeypatch.setattr("tcc_compiler.resources.guard._MANY_SETS_PER_POSITION", 1)
+    monkeypatch.setattr("tcc_compiler.resources._MANY_SETS", 32)
+    monkeypatch.setattr("tcc_compiler.resources._MANY_SETS_PER_POSITION", 1)
     assert compile_text(text, AUTO) == exact
     # So does an expression that multiplies and cannot be kept apart either.
     monkeypatch.setattr("tcc_compiler.pipeline.explore_partial", _too_large)

@@ -9,8 +9,8 @@ from tcc_compiler.automata.letters import partition
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
-from tcc_compiler.relax.finite import stays_finite
-from tcc_compiler.resources.guard import Guard
+from tcc_compiler.relax.estimates import stays_finite
+from tcc_compiler.resources import Guard
 from tests.property.grammars import random_grammar
 
 HEAD = 'grammar g version "1"\ntool a { price 1 }\ntool b { latency 5 ms }\ntool f\n'

@@ -11,9 +11,8 @@ import pytest
 
 import tcc as library
 from tcc_experiments.model import Size
-from tcc_experiments.pipeline import experiment, noise
-from tcc_experiments.pipeline.codes import Code
-from tcc_experiments.pipeline.errors import PipelineError
+from tcc_experiments.pipeline import campaign, experiment
+from tcc_experiments.pipeline.errors import PipelineCode, PipelineError
 from tcc_experiments.pipeline.questions import all_questions
 
 
@@ -73,7 +72,7 @@ def test_without_the_extra_the_message_says_what_to_do(
     for told in (("demo", "pipeline"), ("experiments", "pipeline", "--quick", "--no-figures")):
         ended = tcc(*told, "--out", tmp_path / "out")
         assert ended.code == 2
-        assert f"needs {name}; install the extra: pip install '.[pipeline]'" in ended.err
+        assert f"needs {name}; install the extra: pip install 'tcc[pipeline]'" in ended.err
     assert not (tmp_path / "out").exists()
 
 
@@ -83,9 +82,9 @@ def test_the_experiment_takes_its_categories_from_the_record_and_draws_none(
     def refused() -> Any:
         raise AssertionError("drawn")
 
-    monkeypatch.setattr(noise, "_mechanism", refused)
+    monkeypatch.setattr(campaign, "_mechanism", refused)
     rows = experiment.work({"questions": 2, "draw": 0})
-    record = noise.read_record(experiment.RECORD)
+    record = campaign.read_record(experiment.RECORD)
     assert {row["question"]: row["noisy"] for row in rows}.items() <= record.items()
     with pytest.raises(AssertionError, match="drawn"):
         experiment.work({"questions": 2, "draw": 1})
@@ -107,7 +106,7 @@ def test_a_question_that_the_record_lacks_is_refused_and_not_drawn(
     monkeypatch.setattr(experiment, "RECORD", record)
     with pytest.raises(PipelineError) as refused:
         experiment.work({"questions": 0, "draw": 0})
-    assert refused.value.code == Code.RECORD
+    assert refused.value.code == PipelineCode.RECORD
 
 
 def test_who_asks_for_it_has_categories_drawn() -> None:

@@ -11,14 +11,21 @@ import pytest
 
 import tcc
 from tcc_experiments.model import Row
-from tcc_experiments.pipeline.baseline import NAME as LOOP
-from tcc_experiments.pipeline.campaign import campaign, chosen
+from tcc_experiments.pipeline.campaign import (
+    ATOM,
+    DELTA,
+    campaign,
+    chosen,
+    privatised,
+    read_record,
+    spent,
+)
+from tcc_experiments.pipeline.comparison import NAME as LOOP
+from tcc_experiments.pipeline.corpus import CATEGORIES
 from tcc_experiments.pipeline.errors import PipelineError
 from tcc_experiments.pipeline.experiment import EXPERIMENT
 from tcc_experiments.pipeline.modes import MODES
-from tcc_experiments.pipeline.noise import ATOM, DELTA, privatised, read_record, spent
 from tcc_experiments.pipeline.questions import all_questions
-from tcc_experiments.pipeline.texts import CATEGORIES
 
 CLAIMS = {
     "Exact": "RunWiseExact",

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tcc_experiments.pipeline.calculator import calculate
-from tcc_experiments.pipeline.corpus import Corpus, build
-from tcc_experiments.pipeline.desk import Desk
+from tcc_experiments.pipeline.corpus import Corpus, all_texts, build
+from tcc_experiments.pipeline.desk import Desk, calculate, summarise
 from tcc_experiments.pipeline.errors import PipelineError
-from tcc_experiments.pipeline.reading import read_question
-from tcc_experiments.pipeline.summary import summarise
-from tcc_experiments.pipeline.texts import all_texts
+from tcc_experiments.pipeline.policy import read_question
 
 
 def refused(error: pytest.ExceptionInfo[PipelineError]) -> tuple[str, str]:

@@ -10,19 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcc_certs.core.model import Core, Limit
-from tcc_compiler.automata.constraint.least import NegativeCycle, least_to_go
 from tcc_compiler.automata.constraint.limit_acyclic import at_least, at_most
-from tcc_compiler.automata.constraint.limit_cyclic import at_least_met, at_most_met
-from tcc_compiler.automata.constraint.product import product
-from tcc_compiler.automata.constraint.statements import constraints
+from tcc_compiler.automata.constraint.limit_cyclic import (
+    NegativeCycle,
+    cyclic_at_least,
+    cyclic_at_most,
+    least_to_go,
+)
+from tcc_compiler.automata.constraint.statements import constraints, product
 from tcc_compiler.automata.letters import Letters, letter_amounts
-from tcc_compiler.automata.machine import Machine
+from tcc_compiler.automata.machine import Machine, trim
 from tcc_compiler.automata.minimise import minimise
 from tcc_compiler.automata.table import Table, as_machine
-from tcc_compiler.automata.trim import trim
 from tcc_compiler.automata.witness import infinite, word_to
-from tcc_compiler.resources.guard import Guard
-from tcc_compiler.resources.refusal import Refused
+from tcc_compiler.resources import Guard, Refused
 
 _ORDER = ("depth", "uses", "price", "latency", "epsilon", "sum", "cost")
 
@@ -64,9 +65,9 @@ def apply_limits(
 
 
 def in_order(limits: Sequence[Limit], cyclic: bool) -> list[Limit]:
-    """Depth, uses, price, latency, epsilon, sum, cost; within a kind the narrowest first.
+    """Depth, uses, price, latency, epsilon, sum, cost; within a kind the lowest bound first.
 
-    Without cycles depth is a sum like another, and seldom the narrowest: it comes after uses.
+    Without cycles depth is a sum like another, and seldom the lowest bound: it comes after uses.
     """
     order = _ORDER if cyclic else ("uses", "depth", *_ORDER[2:])
     return sorted(limits, key=lambda limit: (order.index(limit.kind), limit.value, limit.text))
@@ -83,12 +84,12 @@ def _limit(
             raise _no_plan(f"`{place}`", place)
         return table
     if limit.least:
-        limited = at_least_met(machine, amounts, limit.value, guard)
+        limited = cyclic_at_least(machine, amounts, limit.value, guard)
         return _tidy(limited, f"`{place}`", place, guard)
     to_go = least_to_go(machine, amounts, guard)
     if isinstance(to_go, NegativeCycle):
         raise infinite(core, letters, word_to(machine, to_go.states[0]), to_go.letters)
-    limited = at_most_met(machine, amounts, limit.value, to_go, guard)
+    limited = cyclic_at_most(machine, amounts, limit.value, to_go, guard)
     return _tidy(limited, f"`{place}`", place, guard)
 
 

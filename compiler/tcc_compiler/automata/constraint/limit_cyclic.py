@@ -1,20 +1,117 @@
-"""A limit on a sum, applied to an automaton with cycles: pairs of a state and the sum left.
+"""A limit on a sum, applied to an automaton with cycles: pairs of a state and the remaining sum.
 
-The weights are first made non-negative by the least weight to go (a potential).  The sum left is
-clamped to the greatest that can still be used, if there is one, so that fewer pairs differ.  For
-``>=`` it is the sum that is still needed.  The result is neither trimmed nor minimal.
-Cost: edges times the numbers that occur at their sources.
+Weights are first made non-negative by a potential, the least weight to go of each state. The
+remaining sum is clamped to the greatest one that can still be used, so that fewer pairs differ; for
+``>=`` it is the sum still needed. The result is neither trimmed nor minimal.
+Cost: edges times the numbers that occur at their sources. The potential takes Dijkstra's algorithm
+(edges times log states); with negative weights labels are corrected, edges times states at worst,
+and a negative cycle shows in the tree of best edges.
 Source: potentials as in Johnson, Efficient algorithms for shortest paths in sparse networks, 1977.
 """
 
 from __future__ import annotations
 
+import heapq
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from tcc_compiler.automata.machine import Edges, Machine, components
 from tcc_compiler.frozen import frozen
-from tcc_compiler.resources.guard import Guard
+from tcc_compiler.resources import Guard
+
+
+@frozen
+class NegativeCycle:
+    """States and letters of a cycle whose weight is below zero."""
+
+    states: tuple[int, ...]
+    letters: tuple[int, ...]
+
+
+def least_to_go(
+    machine: Machine, weights: Sequence[int], guard: Guard
+) -> list[int] | NegativeCycle:
+    """[states], the least weight of a word from each state; or why there is none.
+
+    Args: machine: trimmed.
+    """
+    if all(weights[letter] >= 0 for edges in machine.edges for letter, _ in edges):
+        return _dijkstra(machine, weights, guard)
+    return _correct(machine, weights, guard)
+
+
+def _sources(machine: Machine) -> list[list[tuple[int, int]]]:
+    """For each state the (letter, source) of the edges into it."""
+    sources: list[list[tuple[int, int]]] = [[] for _ in machine.accept]
+    for q, edges in enumerate(machine.edges):
+        for letter, target in edges:
+            sources[target].append((letter, q))
+    return sources
+
+
+def _dijkstra(machine: Machine, weights: Sequence[int], guard: Guard) -> list[int]:
+    sources = _sources(machine)
+    least: list[int | None] = [None] * machine.states
+    heap = [(0, q) for q, accepting in enumerate(machine.accept) if accepting]
+    while heap:
+        weight, q = heapq.heappop(heap)
+        if least[q] is not None:
+            continue
+        least[q] = weight
+        guard.tick(1 + len(sources[q]))
+        for letter, source in sources[q]:
+            if least[source] is None:
+                heapq.heappush(heap, (weight + weights[letter], source))
+    return [value or 0 for value in least]
+
+
+def _correct(machine: Machine, weights: Sequence[int], guard: Guard) -> list[int] | NegativeCycle:
+    sources = _sources(machine)
+    least: list[int | None] = [0 if accepting else None for accepting in machine.accept]
+    best: list[tuple[int, int] | None] = [None] * machine.states
+    queue = deque(q for q, accepting in enumerate(machine.accept) if accepting)
+    waiting = list(machine.accept)
+    changes = 0
+    while queue:
+        target = queue.popleft()
+        waiting[target] = False
+        base = least[target] or 0
+        guard.tick(1 + len(sources[target]))
+        for letter, source in sources[target]:
+            value, known = weights[letter] + base, least[source]
+            if known is not None and known <= value:
+                continue
+            least[source], best[source] = value, (letter, target)
+            changes += 1
+            if changes % machine.states == 0 and (cycle := _cycle(best)) is not None:
+                return cycle
+            if not waiting[source]:
+                waiting[source] = True
+                queue.append(source)
+    return [value or 0 for value in least]
+
+
+def _cycle(best: Sequence[tuple[int, int] | None]) -> NegativeCycle | None:
+    """A cycle of best edges: it exists only where its weight is below zero."""
+    seen = [0] * len(best)
+    for first in range(len(best)):
+        path: list[int] = []
+        q = first
+        while not seen[q]:
+            seen[q] = first + 1
+            path.append(q)
+            edge = best[q]
+            if edge is None:
+                break
+            q = edge[1]
+        else:
+            if seen[q] == first + 1:
+                states = path[path.index(q) :]
+                letters = [edge[0] for state in states if (edge := best[state]) is not None]
+                return NegativeCycle(states=tuple(states), letters=tuple(letters))
+    return None
+
 
 # (state, number) -> the representative of all numbers with the same words, None for no word.
 Settle: TypeAlias = "Callable[[int, int], int | None]"
@@ -22,7 +119,7 @@ Accepts: TypeAlias = "Callable[[int, int], bool]"
 
 
 @frozen
-class Weighed:
+class WeightedMachine:
     """A trimmed machine with a weight on every edge and on every stop, none negative.
 
     Attributes:
@@ -36,7 +133,7 @@ class Weighed:
     stop: Sequence[int | None]
 
 
-def at_most_met(
+def cyclic_at_most(
     machine: Machine, weights: Sequence[int], bound: int, to_go: Sequence[int], guard: Guard
 ) -> Machine | None:
     """The words of `machine` whose letters weigh at most `bound` in all; None where there are none.
@@ -52,7 +149,7 @@ def at_most_met(
     slack = bound - to_go[machine.start]
     if slack < 0:
         return None
-    weighed = Weighed(
+    weighed = WeightedMachine(
         machine=machine,
         steps=[
             [weights[letter] + to_go[target] - to_go[q] for letter, target in edges]
@@ -90,11 +187,11 @@ def _look_ahead(machine: Machine, weights: Sequence[int], bound: int, guard: Gua
         guard.states(min(bound - machine.states, guard.max_states + 1))
 
 
-def at_least_met(
+def cyclic_at_least(
     machine: Machine, weights: Sequence[int], bound: int, guard: Guard
 ) -> Machine | None:
     """The words of `machine` whose letters weigh at least `bound`; `weights` are not negative."""
-    weighed = Weighed(
+    weighed = WeightedMachine(
         machine=machine,
         steps=[[weights[letter] for letter, _ in edges] for edges in machine.edges],
         stop=[0 if accepting else None for accepting in machine.accept],
@@ -110,7 +207,7 @@ def at_least_met(
     return _meet(weighed, bound, settle, lambda _, needed: needed == 0, guard)
 
 
-def most_to_go(weighed: Weighed) -> list[int | None]:
+def most_to_go(weighed: WeightedMachine) -> list[int | None]:
     """For each state the greatest weight of a word from it; None where there is no greatest."""
     machine = weighed.machine
     most: list[int | None] = [0] * machine.states
@@ -128,7 +225,7 @@ def most_to_go(weighed: Weighed) -> list[int | None]:
 
 
 def _most_below(
-    weighed: Weighed, q: int, group: Sequence[int], most: Sequence[int | None]
+    weighed: WeightedMachine, q: int, group: Sequence[int], most: Sequence[int | None]
 ) -> int | None:
     """The greatest weight by leaving the component of `q` from `q`; None where it has no bound."""
     best = weighed.stop[q] or 0
@@ -145,7 +242,7 @@ def _most_below(
 
 
 def _meet(
-    weighed: Weighed, first: int, settle: Settle, accepts: Accepts, guard: Guard
+    weighed: WeightedMachine, first: int, settle: Settle, accepts: Accepts, guard: Guard
 ) -> Machine | None:
     """The machine over pairs (state, number), `first` the number at the start.
 

@@ -1,12 +1,18 @@
-"""Signatures, `require` and `forbid` as small automata over letters.
+"""Order statements (signatures, `require`, `forbid`) as small automata, and products with them.
 
-Specification: docs/spec/core.md, section 5.  Cost: a step is constant, but for `forbid` of k
-neighbours, which keeps a set of k bits.
+A `Constraint` is the automaton of one statement. `product` intersects a machine with one of them;
+`Control` is the product of all statements and limits, with states made on demand, for unbounded
+recursion (:mod:`tcc_compiler.automata.regular.finiteness`) and for the examples of a relaxed
+artifact.
+Specification: docs/spec/core.md, section 5.
+Cost: a step is constant, except for `forbid` of k neighbours, which keeps k bits; a product has at
+most edges of the machine times states of the constraint.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from math import gcd
 
 from tcc_certs.core.model import (
     CallSet,
@@ -19,9 +25,66 @@ from tcc_certs.core.model import (
     Require,
 )
 from tcc_certs.formats.names import written
-from tcc_compiler.automata.constraint.product import Constraint
-from tcc_compiler.automata.letters import Letters
-from tcc_compiler.resources.place import Statement
+from tcc_compiler.automata.letters import Letters, letter_amounts
+from tcc_compiler.automata.machine import Edges, Machine
+from tcc_compiler.frozen import frozen
+from tcc_compiler.resources import Guard, Statement
+
+
+@frozen
+class Constraint:
+    """A deterministic automaton over letters; its states are integers.
+
+    Attributes:
+        text: the statement, as diagnostics name it.
+        statement: the statement of the core; None for signatures.
+        start: the state of the empty prefix.
+        step: (state, letter) -> state, None where the letter is forbidden.
+        accepts: whether a plan may stop in a state.
+    """
+
+    text: str
+    statement: Statement | None = None
+    start: int
+    step: Callable[[int, int], int | None]
+    accepts: Callable[[int], bool]
+
+
+def product(machine: Machine, constraint: Constraint, guard: Guard) -> Machine:
+    """The automaton of the words of `machine` that `constraint` allows; not trimmed.
+
+    Raises:
+        Refused: TCC403, TCC404 from the guard.
+    """
+    number = {(machine.start, constraint.start): 0}
+    pairs = [(machine.start, constraint.start)]
+    edges: list[Edges] = []
+    moves: dict[tuple[int, int], int | None] = {}
+    step = constraint.step
+    held = 0
+    for q, state in pairs:
+        row = []
+        for letter, target in machine.edges[q]:
+            move = (state, letter)
+            if move in moves:
+                after = moves[move]
+            else:
+                after = moves[move] = step(state, letter)
+            if after is None:
+                continue
+            pair = (target, after)
+            p = number.get(pair)
+            if p is None:
+                p = number[pair] = len(pairs)
+                pairs.append(pair)
+            row.append((letter, p))
+        edges.append(tuple(row))
+        held += len(row)
+        guard.tick(1 + len(machine.edges[q]))
+        guard.states(len(pairs))
+        guard.room(held)
+    accept = [machine.accept[q] and constraint.accepts(state) for q, state in pairs]
+    return Machine(start=0, accept=accept, edges=edges, nondeterministic=machine.nondeterministic)
 
 
 def constraints(core: Core, letters: Letters) -> Iterator[Constraint]:
@@ -194,3 +257,96 @@ def call_set_text(core: Core, calls: CallSet) -> str:
     if len(calls) == 1 and whole and core.calls[high - 1].tool == tool:
         return written(core.tools[tool].name)
     return core.calls[low].text if size == 1 else f"{core.calls[low].text}|...({size} calls)"
+
+
+# A state of `Control` is a tuple: a state for each constraint, then for each limit the sum so far,
+# in units of the greatest common divisor of its amounts.
+
+
+@frozen
+class BoundedSum:
+    """A limit: what each letter adds, and the bound; `least` for ``>=``."""
+
+    amounts: Sequence[int]
+    bound: int
+    least: bool
+
+
+class Control:
+    """The product of the statements.  State 0 is that of the empty prefix.
+
+    Attributes:
+        exact: False where a limit on cost had to be left out, because a cost is negative.
+    """
+
+    def __init__(self, core: Core, letters: Letters, limits: bool) -> None:
+        """Args: limits: False leaves every limit out."""
+        self._constraints: tuple[Constraint, ...] = tuple(constraints(core, letters))
+        self._sums, left_out = _sums(core, letters) if limits else ((), len(core.limits))
+        self.exact = not left_out
+        first = (*(constraint.start for constraint in self._constraints), *(0 for _ in self._sums))
+        self._states = [first]
+        self._number = {first: 0}
+        self._moves: dict[tuple[int, int], int | None] = {}
+
+    @property
+    def size(self) -> int:
+        """How many states have been made."""
+        return len(self._states)
+
+    def step(self, state: int, letter: int) -> int | None:
+        """The state after `letter`, None where a statement forbids it."""
+        key = (state, letter)
+        if key not in self._moves:
+            after = self._after(self._states[state], letter)
+            if after is not None and after not in self._number:
+                self._number[after] = len(self._states)
+                self._states.append(after)
+            self._moves[key] = None if after is None else self._number[after]
+        return self._moves[key]
+
+    def accepts(self, state: int) -> bool:
+        """Whether a plan may stop in `state`."""
+        values = self._states[state]
+        split = len(self._constraints)
+        return all(
+            constraint.accepts(value)
+            for constraint, value in zip(self._constraints, values[:split], strict=True)
+        ) and all(
+            not total.least or value >= total.bound
+            for total, value in zip(self._sums, values[split:], strict=True)
+        )
+
+    def _after(self, values: tuple[int, ...], letter: int) -> tuple[int, ...] | None:
+        next_values: list[int] = []
+        split = len(self._constraints)
+        for constraint, value in zip(self._constraints, values[:split], strict=True):
+            after = constraint.step(value, letter)
+            if after is None:
+                return None
+            next_values.append(after)
+        for total, value in zip(self._sums, values[split:], strict=True):
+            used = value + total.amounts[letter]
+            if used > total.bound:
+                if not total.least:
+                    return None
+                used = total.bound
+            next_values.append(used)
+        return tuple(next_values)
+
+
+def _sums(core: Core, letters: Letters) -> tuple[tuple[BoundedSum, ...], int]:
+    """The limits whose amounts are never negative, and how many others there are."""
+    sums = []
+    for limit in core.limits:
+        amounts = letter_amounts(core, letters, limit)
+        if min(amounts, default=0) < 0:
+            continue
+        unit = gcd(*amounts) or 1
+        bound = -(-limit.value // unit) if limit.least else limit.value // unit
+        sums.append(
+            BoundedSum(
+                amounts=[amount // unit for amount in amounts], bound=bound, least=limit.least
+            )
+        )
+    return tuple(sums), len(core.limits) - len(sums)

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.nodes import Kind, Nodes
-from tcc_compiler.resources.guard import Guard
+from tcc_compiler.resources import Guard
 
 NOTHING = 0
 EMPTY = 1

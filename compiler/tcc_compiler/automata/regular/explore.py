@@ -24,8 +24,7 @@ from tcc_compiler.automata.regular.determinise import (
 )
 from tcc_compiler.automata.regular.network import Network
 from tcc_compiler.automata.regular.nodes import Nodes, build, grows
-from tcc_compiler.resources.guard import Guard
-from tcc_compiler.resources.refusal import Refused
+from tcc_compiler.resources import Guard, Refused
 
 _FIRST_CAP = 1 << 13
 _GROWTH = 8
@@ -65,7 +64,7 @@ def explore_partial(core: Core, letters: Letters, guard: Guard) -> Machine:
             nodes, root = _nodes(core, letters, driver, guard, as_written=True)
         elif driver is None or grows(nodes, freely=True):
             raise _undecided()
-    from tcc_compiler.automata.regular.partial import Partials
+    from tcc_compiler.automata.regular.determinise import Partials
 
     return follow(Partials(nodes, letters.patterns, guard), root, driver, guard)
 
@@ -140,7 +139,7 @@ def _take_turns(
     guard: Guard,
     network: Network | None = None,
 ) -> Machine:
-    """One way after the other, under caps that grow; `network` where there is one already."""
+    """Try one way after the other under growing caps; `network` if there is one already."""
     network = network or Network(nodes, letters.patterns, guard)
     first = network.initial(root)
     cap = min(_FIRST_CAP, guard.max_states)

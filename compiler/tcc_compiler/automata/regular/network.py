@@ -1,4 +1,4 @@
-"""The nondeterministic shared graph: positions of the plan expression, with what is left to do.
+"""The nondeterministic shared graph: positions of the plan expression, with their remainders.
 
 A position is a call pattern that may be read next and a stack of nodes that are due after it.
 Stacks are shared lists and interned, so equal ones are one number.  Nothing is pushed where
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from tcc_compiler.automata.regular.nodes import Kind, Nodes
-from tcc_compiler.resources.guard import Guard
+from tcc_compiler.resources import Guard
 
 BOTTOM = 0
 _DONE = -1
@@ -99,7 +99,7 @@ class Network:
     # Moving over one call.
 
     def _advance(self, number: int) -> list[int]:
-        """Find where set `number` goes, or say which operand sets have to be stepped first."""
+        """Find where set `number` goes, or return the operand sets to step first."""
         missing: list[int] = []
         resumed: dict[int, list[int]] = {}
         moved: dict[int, list[int]] = {}

@@ -25,7 +25,7 @@ from tcc_certs.core.model import (
     Seq,
 )
 from tcc_compiler.automata.machine import components
-from tcc_compiler.resources.guard import Guard
+from tcc_compiler.resources import Guard
 
 
 class Kind(IntEnum):
@@ -113,7 +113,7 @@ class Nodes:
         return node
 
     def rest(self, node: int) -> int:
-        """What is left of a repeat after one more of its body."""
+        """The remainder of a repeat after one more of its body."""
         low, high = self.low[node], self.high[node]
         return self.repeat(self.parts[node][0], max(low - 1, 0), None if high is None else high - 1)
 
@@ -218,10 +218,10 @@ class Nodes:
         self.nullable = [bool(value) for value in known]
 
     def _decide(self, node: int, known: list[bool | None]) -> list[int]:
-        """Settle whether `node` is nullable, or say which parts have to be settled first.
+        """Decide whether `node` is nullable, or return the parts to decide first.
 
-        The rest of a pair is only asked for once its first part is nullable: since no rule is
-        left-recursive, the questions never run in a circle.
+        The rest of a pair is needed only after its first part is nullable: since no rule is
+        left-recursive, the questions are never circular.
         """
         kind, parts = self.kind[node], self.parts[node]
         if kind is Kind.PAIR and known[parts[0]] is None:
@@ -317,14 +317,14 @@ def build(
 
 
 def grows(nodes: Nodes, freely: bool = False) -> bool:
-    """Whether recursion passes through a place where something is left to do afterwards.
+    """Whether recursion passes through a place with a remainder to derive afterwards.
 
     Without it every stack is bounded, and there are finitely many positions with their stacks.
     The operands of `&` and `-` count as such places.
 
     Args:
-        freely: look only at recursion beside which nothing of positive weight stands; without
-            such, a bound on the weight bounds the stacks.
+        freely: consider only recursion with nothing of positive weight beside it; without such
+            recursion, a bound on the weight bounds the stacks.
     """
     steps = [
         [(part, inner) for part, inner, weight in _steps(nodes, node) if not freely or weight == 0]
@@ -344,7 +344,7 @@ def grows(nodes: Nodes, freely: bool = False) -> bool:
 
 
 def _steps(nodes: Nodes, node: int) -> list[tuple[int, bool, int | None]]:
-    """The parts of a node: is something left to do after it, and the least weight beside it."""
+    """The parts of a node, whether a remainder follows each, and the least weight beside it."""
     kind, parts = nodes.kind[node], nodes.parts[node]
     if kind is Kind.PAIR:
         first, rest = parts

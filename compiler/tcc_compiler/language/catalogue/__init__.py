@@ -9,17 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tcc_compiler.language.catalogue.checks import CHECKS
 from tcc_compiler.language.catalogue.entry import Entry
-from tcc_compiler.language.catalogue.imports import IMPORTS
-from tcc_compiler.language.catalogue.language import EXAMPLES, LANGUAGE
 from tcc_compiler.language.catalogue.lints import CONFIGURATION
 from tcc_compiler.language.catalogue.lints import LINTS as LINTS
-from tcc_compiler.language.catalogue.names import NAMES
-from tcc_compiler.language.catalogue.outputs import OUTPUTS
-from tcc_compiler.language.catalogue.runs import RUNS
-from tcc_compiler.language.catalogue.syntax import SYNTAX
-from tcc_compiler.language.catalogue.values import VALUES
+from tcc_compiler.language.catalogue.outputs import CHECKS, IMPORTS, OUTPUTS, RUNS
+from tcc_compiler.language.catalogue.syntax import NAMES, SYNTAX
+from tcc_compiler.language.catalogue.values import EXAMPLES, LANGUAGE, VALUES
 
 SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Syntax": SYNTAX,

@@ -29,14 +29,14 @@ LINTS: Mapping[str, Entry] = {
         _HEAD + "tool a(k: 1 | 2) { cost 1 }\nplan = a(k=1)\n",
     ),
     "TCC704": Entry(
-        "limit that never bites",
+        "redundant limit",
         "Without this limit the plans are the same. The message says how far plans reach\n"
-        "without it, the notes what sees to it: the plan expression, or other statements.\n"
-        "A limit on open parameters never bites where even the largest values cannot reach it.",
+        "without it, the notes what implies it: the plan expression, or other statements.\n"
+        "A limit on open parameters is redundant where even the largest values cannot reach it.",
         _TOOLS + "plan = a b\nlimit depth <= 3\n",
     ),
     "TCC705": Entry(
-        "statement that never bites",
+        "redundant statement",
         "Without this `require` or `forbid` the plans are the same: the plan expression or\n"
         "other statements imply it, or it is said twice. It may be meant as a second lock on\n"
         "the same door; then say so: `# lint: allow TCC705` and the reason.",

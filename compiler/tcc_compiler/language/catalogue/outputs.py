@@ -1,10 +1,93 @@
-"""TCC8xx: files that are written."""
+"""TCC6xx: imported graphs and tools; TCC8xx: files, pins, signatures, changes; TCC9xx: runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from tcc_compiler.language.catalogue.entry import Entry
+
+# TCC6xx: graphs that come in as node-link JSON or GraphML.
+
+IMPORTS: Mapping[str, Entry] = {
+    "TCC601": Entry(
+        "graph file that cannot be parsed",
+        "The file ends in `.json` and is no JSON, or in `.graphml` and is no XML of that\n"
+        "kind. JSON objects name each member once, and numbers are finite.",
+        '{"directed": true, "nodes": [}',
+    ),
+    "TCC602": Entry(
+        "declarations in XML",
+        "A GraphML file that declares a document type or entities is refused, whatever they\n"
+        "say: entities can stand for gigabytes or for other files.",
+    ),
+    "TCC603": Entry(
+        "graph of the wrong shape",
+        'Node-link JSON is an object with `"directed": true`, `nodes` with distinct `id` (a\n'
+        "text or an integer) and `edges` or `links` whose `source` and `target` are such ids.\n"
+        "The message names what is missing or of the wrong type.",
+        '{"directed": true, "nodes": [{"id": "a"}, {"id": "a"}], "links": []}',
+    ),
+    "TCC604": Entry(
+        "attribute of the wrong type",
+        "`cost`, `price`, `latency_ms` and `epsilon` are finite numbers, or texts of\n"
+        "decimals; `depth` is a whole number, zero or more; `start`, `goal` and `accept` are\n"
+        "booleans; `name` is an identifier and `version` a text.",
+        '{"directed": true, "nodes": [{"id": "a", "start": true, "goal": true, "price": "free"}],'
+        ' "links": []}',
+    ),
+    "TCC605": Entry(
+        "no start, or no goal",
+        'A graph marks one node at least with `"start": true`, and one with `"goal": true`\n'
+        '(in a graph of states `"accept": true` says the same); and some path leads from the\n'
+        "one to the other.",
+        '{"directed": true, "nodes": [{"id": "a"}], "links": []}',
+    ),
+    "TCC606": Entry(
+        "not the text of a call",
+        "A call reads `tool` or `tool(parameter=value,..)`: names are identifiers and no\n"
+        "reserved words, values identifiers, decimals or JSON strings. Calls of one tool name\n"
+        "their parameters in one order; one that some leave out is optional.",
+        '{"directed": true, "nodes": [{"id": "web search", "start": true, "goal": true}],'
+        ' "links": []}',
+    ),
+    "TCC607": Entry(
+        "two kinds of graph in one",
+        "In a graph of states every edge has a `call`; in a graph of tools none has. The\n"
+        "message names an edge that has none while others have.",
+        '{"directed": true, "nodes": [{"id": 1, "start": true}, {"id": 2, "goal": true}],\n'
+        ' "links": [{"source": 1, "target": 2, "call": "a"}, {"source": 2, "target": 2}]}',
+    ),
+    "TCC608": Entry(
+        "one call with different amounts",
+        "Cost, price, latency and epsilon belong to the call: wherever it stands in the graph\n"
+        "they are the same.",
+        '{"directed": true, "nodes": [{"id": 1, "start": true}, {"id": 2, "goal": true}],\n'
+        ' "links": [{"source": 1, "target": 2, "call": "a", "cost": 1},\n'
+        '           {"source": 2, "target": 2, "call": "a", "cost": 2}]}',
+    ),
+    "TCC609": Entry(
+        "graph too large",
+        "A graph file has at most 8 MiB, 65536 nodes and 262144 edges.",
+    ),
+    "TCC611": Entry(
+        "no list of tools",
+        "`tcc import mcp` found no list of tools: the server did not answer, or not as MCP\n"
+        "says, or the file is no result of `tools/list`. The message says what is wrong. Noise\n"
+        "that a server prints between its messages is passed over.",
+    ),
+    "TCC612": Entry(
+        "a tool is left out",
+        "A warning: the tool has a name, or requires an argument, that a grammar cannot write, so\n"
+        "the skeleton does not have it. What a grammar does not have can never be called.",
+    ),
+    "TCC613": Entry(
+        "a schema is not held whole",
+        "A warning: the schema of a tool says more than the skeleton does. Without it the gate\n"
+        "passes on what the server itself has to refuse, or refuses what the server would take;\n"
+        "the message says which. The same stands as a comment beside the tool.",
+    ),
+}
+
 
 OUTPUTS: Mapping[str, Entry] = {
     "TCC801": Entry(
@@ -70,5 +153,128 @@ OUTPUTS: Mapping[str, Entry] = {
         "a result that is not that of its ledger",
         "A finding of `tcc batch --validate`: the ledger is valid, and the result beside it says\n"
         "something else. Believe the ledger.",
+    ),
+}
+
+
+# TCC84x to TCC86x: pinned artifacts, signed statements, changes that break.
+
+CHECKS: Mapping[str, Entry] = {
+    "TCC841": Entry(
+        "no lock of artifacts",
+        "`tcc check --locked` compares artifacts with the pins in `tcc.lock`. The file is not\n"
+        "there, or is not what `tcc pin` writes: JSON with the format, its version and, for each\n"
+        "path below the lock's folder, digest, grammar and version. A member that is missing,\n"
+        "unknown or named twice makes it malformed, so that nothing is passed by mistake.\n"
+        "Write it again with `tcc pin ARTIFACT`, and look at what changed.",
+    ),
+    "TCC842": Entry(
+        "artifact that is not pinned",
+        "The lock has no pin for this path, so nobody has said that this artifact may be used.\n"
+        "Look at what it allows (`tcc inspect`, `tcc diff`), then pin it: `tcc pin ARTIFACT`.",
+    ),
+    "TCC843": Entry(
+        "artifact that is not the pinned one",
+        "The artifact at this path has another digest, grammar or version than its pin. It was\n"
+        "compiled again from another grammar or with other options, or was replaced. See with\n"
+        "`tcc diff` what it allows that the pinned one did not, then pin it: `tcc pin ARTIFACT`.",
+    ),
+    "TCC844": Entry(
+        "pinned artifact that is missing",
+        "The lock has a pin for this path, and there is no file that can be read. Put the\n"
+        "artifact there, or take the pin away: `tcc pin --remove ARTIFACT`.",
+    ),
+    "TCC845": Entry(
+        "source that is not the pinned one",
+        "The grammar that a pinned artifact was made from says another thing now, does not\n"
+        "compile, or is gone; comments and layout do not matter. The artifact allows what the\n"
+        "grammar said when it was pinned. Compile it anew, see with `tcc diff` what changed, and\n"
+        "pin it: `tcc pin ARTIFACT`, with `--source G` where the grammar has moved, with\n"
+        "`--no-source` where there is none to be held to.",
+    ),
+    "TCC851": Entry(
+        "no envelope",
+        "A signed statement is one DSSE envelope: a JSON object with `payload`, `payloadType` and\n"
+        "`signatures`, each signature with `sig` and perhaps `keyid`; payload and signatures in\n"
+        "standard Base64 with its padding. A member that is unknown or named twice, white space\n"
+        "in Base64, or a file of more than 1 MiB is refused. Sign again with `tcc sign`.",
+    ),
+    "TCC852": Entry(
+        "payload of another type",
+        "The envelope does not hold an in-toto statement: its `payloadType` is not\n"
+        "`application/vnd.in-toto+json`. It may be validly signed, but for another purpose.",
+    ),
+    "TCC853": Entry(
+        "no signature by this key",
+        "No signature of the envelope names the key that was given with --key. Its `keyid`\n"
+        "is not that of the key (the SHA-256 that securesystemslib gives an Ed25519 key).\n"
+        "Verify with the key of whoever signed, from a source that you trust.",
+    ),
+    "TCC854": Entry(
+        "wrong signature",
+        "The signature is not one of this payload by this key: payload or signature were\n"
+        "changed after signing. Nothing that the envelope says is to be believed.",
+    ),
+    "TCC855": Entry(
+        "no statement of tcc",
+        "The signature holds, but what was signed is not a statement that `tcc sign` makes: an\n"
+        "in-toto Statement v1 with one subject that has sha256 and blake3, and tcc's predicate.\n"
+        "The same key may sign other things; this one says nothing of an artifact or a ledger.",
+    ),
+    "TCC856": Entry(
+        "another file",
+        "The signed statement is about a file with other bytes: sha256 or blake3 of the file\n"
+        "that was given are not the statement's. The file was changed, or is another one.",
+    ),
+    "TCC857": Entry(
+        "no Ed25519 key",
+        "Keys are Ed25519 in PEM: a private one without a password to sign (PKCS 8), a public\n"
+        "one to verify (SubjectPublicKeyInfo). `tcc sign --new-key KEY.pem` makes both, and so\n"
+        "does `openssl genpkey -algorithm ed25519`.",
+    ),
+    "TCC858": Entry(
+        "nothing that can be signed",
+        "A statement says only what was found to be true in the same command. What was given\n"
+        "is not a valid artifact, or not a ledger that its artifact (--artifact) upholds.\n"
+        "`tcc check` and `tcc validate` say what is wrong with it.",
+    ),
+    "TCC860": Entry(
+        "breaking change",
+        "`tcc diff` found that the new grammar lets something through that the old one does not\n"
+        "(or, with `--breaking narrower`, that it lost something). The message has the numbers\n"
+        "of plans, a shortest and a cheapest one, and the statements that changed.",
+    ),
+}
+
+
+# TCC9xx: what a run is told.
+
+RUNS: Mapping[str, Entry] = {
+    "TCC901": Entry(
+        "no prefix of a plan",
+        "A run after calls that were made already (`--after`) begins where they lead. One of\n"
+        "them may not stand where it stands: no plan has it there, or a statement that the\n"
+        "artifact leaves to the run forbids it. The message lists what might. Calls are\n"
+        "written as `tcc run` and `tcc enumerate` print them, or as a grammar writes its\n"
+        "patterns, a space between two.",
+    ),
+    "TCC902": Entry(
+        "a request that is none",
+        "A line (or a row of a table) of requests is no object of settings, or the artifact does\n"
+        "not allow one of them. The message has the number of the line or row, from 1. Nothing\n"
+        "was run.",
+    ),
+    "TCC903": Entry(
+        "no table of requests",
+        "The file is no Parquet table, or has a column that is no setting or of another type than\n"
+        "the setting. The columns are the names of settings; `seed` has to be there.",
+    ),
+    "TCC904": Entry(
+        "a text that is no call",
+        "A call is the name of a tool and, where it has any, its parameters in parentheses:\n"
+        "`find(k=3, via=web)`. As in a grammar blanks go anywhere between words, parameters\n"
+        "stand in any order, names and values may be in quotes, and a comma may follow the last\n"
+        "one; each parameter is there once, with one value. The message shows where the text\n"
+        "stops being a call, and what would go on with it.",
     ),
 }

@@ -1,4 +1,4 @@
-"""TCC1xx: bytes, characters, tokens, statements."""
+"""TCC1xx: bytes, characters, tokens, statements; TCC2xx: names, their definitions, and files."""
 
 from __future__ import annotations
 
@@ -87,5 +87,159 @@ SYNTAX: Mapping[str, Entry] = {
         "message points at the bracket; where it is not closed, a note says what was found in\n"
         "place of the other one.",
         'grammar g version "1"\ntool a { cost 1\ntool b\nplan = a b\n',
+    ),
+}
+
+
+# TCC2xx: names, their definitions, and the files that bring them in.
+
+_HEAD = 'grammar g version "1"\n'
+_TOOLS = _HEAD + "tool search(k: 5 | 10)\ntool rerank\n"
+
+NAMES: Mapping[str, Entry] = {
+    "TCC201": Entry(
+        "defined twice",
+        "A tool, a rule, a parameter, a model or a goal has one definition. The note shows\n"
+        "the first. Tools that come in from another file count.",
+        _HEAD + "tool a { cost 1 }\ntool a { cost 2 }\n",
+    ),
+    "TCC202": Entry(
+        "name without a definition",
+        "The expression names something that is neither a tool nor a rule. Names are\n"
+        "case-sensitive.",
+        _TOOLS + "plan = search rerenk\n",
+    ),
+    "TCC203": Entry(
+        "pattern that names no tool",
+        "A pattern stands for calls of one tool: limits, requires, forbids and examples take\n"
+        "patterns, and arguments in parentheses go with tools alone. A rule is none.",
+        _TOOLS + "rule find = search\nrequire find before rerank\n",
+    ),
+    "TCC204": Entry(
+        "unknown parameter",
+        "The tool has no parameter of this name.",
+        _TOOLS + "plan = search(n=5)\n",
+    ),
+    "TCC205": Entry(
+        "value outside the domain",
+        'A parameter takes the values of its domain and no others. `abc` and `"abc"` are the\n'
+        'same value, and so are `5` and `5.0`; `5` and `"5"` are not.',
+        _TOOLS + "plan = search(k=7)\n",
+    ),
+    "TCC206": Entry(
+        "a rule and a tool share a name",
+        "In an expression a name has to mean one thing. Rename the rule.",
+        _TOOLS + "rule rerank = search\n",
+    ),
+    "TCC207": Entry(
+        "left recursion",
+        "A rule may be recursive, but only behind a call: here it is reached from itself\n"
+        "before any call is made (operands that can be empty are passed over, and both sides\n"
+        "of `&` and `-` count). The message names the cycle. Most often a repetition says\n"
+        "what is meant: `rule r = r a | a` is `rule r = a+`.",
+        _TOOLS + "rule r = r search | search\nplan = r\n",
+    ),
+    "TCC208": Entry(
+        "parameter named by a word of the block",
+        "`cost price latency epsilon quotes doc bind model adapter` begin the attributes of a\n"
+        "tool, so a parameter with such a name has it in double quotes, here and in the\n"
+        'attributes: `tool a("model": small | large)`.',
+        _HEAD + "tool a(model: small | large)\n",
+    ),
+    "TCC209": Entry(
+        "state that no signature names",
+        "`start` and `goal` name states of signatures. No tool takes or gives this one, so\n"
+        "most likely it is misspelled.",
+        _HEAD + "tool a : text -> answer\nstart txt\ngoal answer\n",
+    ),
+    "TCC210": Entry(
+        "start without goal, or goal without start",
+        "Signatures are checked from a start state to a goal state, so the two statements come\n"
+        "together.",
+        _HEAD + "tool a : text -> answer\nstart text\n",
+    ),
+    "TCC211": Entry(
+        "given twice in a pattern",
+        "A pattern names each parameter once, and each of its values once.",
+        _TOOLS + "plan = search(k=5|5)\n",
+    ),
+    "TCC212": Entry(
+        "statement that may stand once",
+        "A grammar has one `grammar`, one `plan`, one `start` and one `goal` statement at\n"
+        "most. Several goals stand in one statement: `goal text | number`.",
+        _TOOLS + "plan = search\nplan = rerank\n",
+    ),
+    "TCC213": Entry(
+        "grammar statement missing or not first",
+        'A grammar file begins with `grammar NAME version "V"`.',
+        "tool a\nplan = a\n",
+    ),
+    "TCC214": Entry(
+        "no tool",
+        "A plan is a sequence of calls of tools, so a grammar has one tool at least, in its\n"
+        "own file or in one that it uses.",
+        _HEAD,
+    ),
+    "TCC215": Entry(
+        "signature without start and goal",
+        "A signature `TAKES -> GIVES` says which state a call takes and which it leaves. It is\n"
+        "held from the `start` state to a `goal` state; without these two statements it would\n"
+        "hold nothing, and a call could come first whatever it takes.",
+        _HEAD + "tool read_secret : user -> user\nplan = read_secret\n",
+    ),
+    "TCC216": Entry(
+        "open parameter where calls are told apart",
+        "An open parameter, one behind the semicolon of its tool, is no part of what tells\n"
+        "calls apart: no pattern names it, and no cost depends on it. Values that the plans\n"
+        "depend on are listed before the semicolon. What a gate should refuse is said by the\n"
+        "type: a range, a length, a pattern of text. That two calls have one value is said by\n"
+        "`same`.",
+        _HEAD + "tool pay(; order: text)\nplan = pay(order=x)\n",
+    ),
+    "TCC217": Entry(
+        "strict tool that answers nothing",
+        "`strict` cuts a grammar down to plans that go on whatever a tool answers. It goes\n"
+        "with `gives`, which lists what may be answered.",
+        _HEAD + "tool check { strict }\n",
+    ),
+    "TCC219": Entry(
+        "values that cannot be compared",
+        "`same` and `per` compare values: of two listed parameters, or of two open ones of one\n"
+        "type (text, flag, or numbers, where integer and number go together). A listed\n"
+        "parameter is not compared with an open one, and values of the type json not at all.",
+        _HEAD + "tool a(k: 1 | 2)\ntool b(; k: integer)\nrequire a before b same k\n",
+    ),
+    "TCC220": Entry(
+        "observed parameter where a gate decides",
+        "What a tool answers is known when the call was made. A statement that a gate decides\n"
+        "by, one about open parameters, can look back at the answer of a call before: the\n"
+        "pattern in front of `before` may name it. The call that is decided on has no answer\n"
+        "yet: neither the pattern behind `before` may name one, nor one of `with`, either of\n"
+        "which may come last, nor that of `limit uses`. `same` and `per` compare what calls\n"
+        "ask for, and no answers.",
+        _HEAD
+        + "tool ask(; id: text) gives (ok: yes | no)\ntool act(; id: text)\n"
+        + "forbid ask(ok=no) with act same id\n",
+    ),
+    "TCC221": Entry(
+        "used file cannot be read",
+        "The path is relative to the file with the `use` statement. The file has to be\n"
+        "regular and readable.",
+        _HEAD + 'use "no_such_file.tcg"\ntool a\n',
+    ),
+    "TCC222": Entry(
+        "used file outside the folder",
+        "With symbolic links resolved, a used file lies in the folder of the grammar or below\n"
+        "it, so that a grammar cannot read whatever lies about. A text that comes from no\n"
+        "file uses none.",
+        _HEAD + 'use "/etc/hosts"\ntool a\n',
+    ),
+    "TCC223": Entry(
+        "files use each other in a circle",
+        "The message names the circle. Move what both need into a file of its own.",
+    ),
+    "TCC224": Entry(
+        "statement that a used file may not have",
+        "A used file lends its tools: it has `tool` and `use` statements and no others.",
     ),
 }

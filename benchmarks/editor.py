@@ -1,0 +1,161 @@
+"""The language server over stdio, at a grammar of 2,000 lines: keystrokes, errors, completion.
+
+A client by hand times the bytes of answers; what an editor makes of them is its own time.
+`completion` is the answer to a request that follows a keystroke; `syntax error` and `no error` are
+the diagnostics that follow a keystroke which makes and one which mends an error.  Wall clock,
+after one round that is not counted.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.measure import head, row
+
+ROUNDS = 40
+TOOLS = 650
+LINES = 2000
+_WAIT = 60.0  # seconds
+
+
+def table() -> Iterator[str]:
+    """The rows of the table, as Markdown."""
+    yield from head(f"a text of {LINES} lines, ms", "median", "95 %", "worst")
+    for name, times in _measured().items():
+        ordered = sorted(times)
+        cells = (median(ordered), ordered[len(ordered) * 95 // 100], ordered[-1])
+        yield row(name, *(f"{cell * 1e3:.1f}" for cell in cells))
+
+
+def grammar() -> str:
+    """A grammar of `LINES` lines."""
+    lines = ['grammar g version "1"']
+    for at in range(TOOLS):
+        lines += [f"tool t{at}(k: a | b | c, q: 1 | 2) {{", f"  cost 0.{at + 1} price {at}", "}"]
+    lines += [f"rule r{at} = t{at} t{at + 1}?" for at in range(30)]
+    lines += ["plan = " + " | ".join(f"r{at}" for at in range(30))]
+    lines += [f"forbid t{at} t{at + 1}" for at in range(LINES - len(lines))]
+    return "\n".join([*lines, ""])
+
+
+class Client:
+    """A client of `tcc lsp`, with the time at which each message came."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "tcc", "lsp"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._came: queue.SimpleQueue[tuple[float, dict[str, Any]]] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+        self._version = self._number = 0
+
+    def tell(self, method: str, **params: object) -> None:
+        """Sends a notification."""
+        self._send({"method": method, "params": params})
+
+    def ask(self, method: str, **params: object) -> tuple[float, Any]:
+        """The seconds until the answer of a request came, and its result."""
+        self._number += 1
+        begin = time.perf_counter()
+        self._send({"id": self._number, "method": method, "params": params})
+        taken, message = self.until(begin, lambda found: found.get("id") == self._number)
+        return taken, message["result"]
+
+    def until(
+        self, begin: float, wanted: Callable[[dict[str, Any]], bool]
+    ) -> tuple[float, dict[str, Any]]:
+        """The seconds from `begin` until a wanted message came, and the message."""
+        while True:
+            at, message = self._came.get(timeout=_WAIT)
+            if wanted(message):
+                return at - begin, message
+
+    def typed(self, uri: str, at: tuple[int, int], text: str, removed: int = 0) -> float:
+        """Replaces characters behind a line and a character; the time at which it is sent."""
+        self._version += 1
+        line, character = at
+        begin = time.perf_counter()
+        self.tell(
+            "textDocument/didChange",
+            textDocument={"uri": uri, "version": self._version},
+            contentChanges=[
+                {
+                    "range": {
+                        "start": {"line": line, "character": character},
+                        "end": {"line": line, "character": character + removed},
+                    },
+                    "text": text,
+                }
+            ],
+        )
+        return begin
+
+    def stop(self) -> None:
+        """Ends the server."""
+        self.ask("shutdown")
+        self.tell("exit")
+        self.process.wait(_WAIT)
+
+    def _read(self) -> None:
+        stream, length = self.process.stdout, 0
+        while stream is not None and (line := stream.readline()):
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.split(b":")[1])
+            elif line == b"\r\n":
+                data = stream.read(length)
+                self._came.put((time.perf_counter(), json.loads(data)))
+
+    def _send(self, message: dict[str, object]) -> None:
+        data = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        if self.process.stdin is not None:
+            self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(data), data))
+            self.process.stdin.flush()
+
+
+def _has_error(message: dict[str, Any]) -> bool | None:
+    """Whether published diagnostics have a syntax error; None for another message."""
+    if message.get("method") != "textDocument/publishDiagnostics":
+        return None
+    return any(found.get("code") == "TCC101" for found in message["params"]["diagnostics"])
+
+
+def _measured() -> dict[str, list[float]]:
+    """Seconds of each kind, a round an element."""
+    text, client = grammar(), Client()
+    times: dict[str, list[float]] = {"completion": [], "syntax error": [], "no error": []}
+    last = text.count("\n")
+    with tempfile.TemporaryDirectory() as folder:
+        uri = (Path(folder) / "large.tcg").as_uri()
+        client.ask("initialize", processId=None, rootUri=None, capabilities={})
+        client.tell("initialized")
+        opened = {"uri": uri, "languageId": "tcg", "version": 0, "text": text}
+        client.tell("textDocument/didOpen", textDocument=opened)
+        # The first diagnostics say that the whole text was read once.
+        client.until(0, lambda found: _has_error(found) is not None)
+        for number in range(ROUNDS + 1):
+            client.typed(uri, (last, 0), "require ")
+            position = {"line": last, "character": 8}
+            taken, offered = client.ask(
+                "textDocument/completion", textDocument={"uri": uri}, position=position
+            )
+            if len(offered) < TOOLS:
+                raise ValueError(f"{len(offered)} completions, not the tools")
+            more = f"{number} before )"  # another error in each round: the same is published once
+            begin = client.typed(uri, (last, 8), more)
+            broken, _ = client.until(begin, lambda found: _has_error(found) is True)
+            begin = client.typed(uri, (last, 0), "", removed=8 + len(more))
+            mended, _ = client.until(begin, lambda found: _has_error(found) is False)
+            if number:
+                for name, seconds in zip(times, (taken, broken, mended), strict=True):
+                    times[name].append(seconds)
+        client.stop()
+    return times

@@ -1,0 +1,355 @@
+"""The controller and its budgets: which model is asked next, and what has been spent.
+
+Normative text: docs/spec/race.md, section 19.  Every choice is one between exact rationals, made
+from what the ledger says before it; so it is derived again here, never taken from the ledger.  A
+predicted gain may be raised by a margin: how far past errors of the model say that it may be off.
+Fractions are pairs of integers.
+Cost: a few products of integers for each model of a tool, and to order them.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cmp_to_key
+from math import gcd
+from typing import TYPE_CHECKING, TypeAlias
+
+from tcc_certs.core.model import Model
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.decimals import divide_nearest, format_decimal
+from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN, format_q32
+from tcc_certs.race.weights import NANO, Beta
+
+if TYPE_CHECKING:
+    from tcc_certs.core.atoms import Atom
+    from tcc_certs.privacy.spending import Taken
+
+Decimal: TypeAlias = "tuple[int, int]"  # numerator, places
+Fraction: TypeAlias = "tuple[int, int]"  # numerator, denominator above 0
+
+
+def raised(
+    gain: Fraction, width: int, residuals: Sequence[Fraction], margin: Decimal | None
+) -> Fraction:
+    """A predicted gain, raised by the split-conformal upper quantile of past residuals.
+
+    Of n residuals it is the ceil((n + 1) Q)-th smallest.  Where there are not so many, no residual
+    bounds the gain, and the width does.  What is raised stays within 0 .. width, as all gains do.
+
+    Args:
+        width: of the edge's interval, nano-units.
+        residuals: least first.
+        margin: Q; None: nothing is raised.
+    """
+    if margin is None:
+        return gain
+    numerator, places = margin
+    rank = -(-(len(residuals) + 1) * numerator // 10**places)
+    if rank > len(residuals):
+        return width, 1
+    high = minus(gain, (-residuals[rank - 1][0], residuals[rank - 1][1]))
+    if high[0] <= 0:
+        return 0, 1
+    return high if high[0] <= width * high[1] else (width, 1)
+
+
+def minus(one: Fraction, other: Fraction) -> Fraction:
+    """The difference of two fractions."""
+    return one[0] * other[1] - other[0] * one[1], one[1] * other[1]
+
+
+def most_useful(beta: Beta, slack: int | None) -> Fraction | None:
+    """slack / beta in nano-units: what raises a cost further takes nothing more off a key."""
+    if slack is None or beta[0] == 0:
+        return None
+    return slack * NANO * 10 ** beta[1], beta[0] << 64
+
+
+def slack(beta: Beta, gain: Fraction) -> tuple[int, bool]:
+    """beta * gain (nano-units, a fraction) as Q32.32, and whether it had to be clamped."""
+    numerator, denominator = gain
+    unit = NANO * 10 ** beta[1] * denominator
+    exact = divide_nearest(beta[0] * numerator << 32, unit)
+    held = min(max(exact, Q32_MIN), Q32_MAX)
+    return held, held != exact
+
+
+def lowest(decimal: Decimal) -> Fraction:
+    """An exact decimal in lowest terms, so that numbers stay as short as they can be."""
+    scale: int = 10 ** decimal[1]
+    shared = gcd(decimal[0], scale)
+    return decimal[0] // shared, scale // shared
+
+
+def at_places(weight: Decimal, places: int) -> int:
+    """An exact decimal as an integer of that many decimal places."""
+    scale: int = 10 ** (places - weight[1])
+    return weight[0] * scale
+
+
+def _compared(one: Fraction, other: Fraction) -> int:
+    return minus(one, other)[0]
+
+
+IN_ORDER = cmp_to_key(_compared)
+
+
+UNNAMED = Model(name="quote", price=0, latency=0, epsilon=0)  # of a tool without models
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amounts:
+    """Cents, milliseconds and nano-epsilon: what an ask costs, or all of them so far.
+
+    Attributes:
+        atom: what one ask takes beside its epsilon.
+        taken: of a sum, the account of epsilons and atoms; None where a run keeps none.
+    """
+
+    price: int = 0
+    latency: int = 0
+    epsilon: int = 0
+    atom: Atom | None = None
+    taken: Taken | None = None
+
+    def plus(self, other: Amounts) -> Amounts:
+        """The sum, and one ask more."""
+        taken = self.taken
+        return Amounts(
+            price=self.price + other.price,
+            latency=self.latency + other.latency,
+            epsilon=self.epsilon + other.epsilon,
+            taken=None if taken is None else taken.plus(other.epsilon, other.atom),
+        )
+
+    @property
+    def used(self) -> int:
+        """The epsilon of a sum: that of its account, else the sum of the epsilons."""
+        return self.epsilon if self.taken is None else self.taken.nano
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """The most that a run may spend; None is no cap."""
+
+    price: int | None = None
+    latency: int | None = None
+    epsilon: int | None = None
+
+    def hold(self, spent: Amounts) -> bool:
+        """Whether `spent` is within all three."""
+        pairs = (
+            (spent.price, self.price),
+            (spent.latency, self.latency),
+        )
+        fits = all(cap is None or found <= cap for found, cap in pairs)
+        return fits and (self.epsilon is None or spent.used <= self.epsilon)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What a run's header says of asking.
+
+    Attributes:
+        ask: ``never``, ``leaf`` or ``node``.
+        price_weight, latency_weight, epsilon_weight: a, b > 0 and c >= 0, exact decimals.
+        caps: of the run.
+        taken: the account that it begins with; None: it keeps none.
+        margin: Q, an exact decimal; None: a gain is expected as it is predicted.
+    """
+
+    ask: str
+    price_weight: Decimal
+    latency_weight: Decimal
+    epsilon_weight: Decimal
+    caps: Caps
+    taken: Taken | None = None
+    margin: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The model that is asked next.
+
+    Attributes:
+        number: its index among the tool's models.
+        reserved: what it is taken to spend.
+        gain: what it is predicted to raise the low cost by, nano-units.
+        raised: the same with its margin.
+        useful: what of that may bring the run nearer to its stop: what it is chosen by.
+    """
+
+    number: int
+    model: Model
+    reserved: Amounts
+    gain: Fraction
+    raised: Fraction
+    useful: Fraction
+
+    @property
+    def margin(self) -> Fraction:
+        """What the prediction was raised by."""
+        return minus(self.raised, self.gain)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The answers of one model.
+
+    Attributes:
+        latencies: observed.
+        width, gained: sums of the widths that it was asked about, and of gains.
+        residuals: each gain less the one that was predicted, least first.
+    """
+
+    latencies: list[int]
+    width: int = 0
+    gained: int = 0
+    residuals: list[Fraction] = field(default_factory=list)
+
+
+class Controller:
+    """Chooses models, and keeps account of what they spent.
+
+    Attributes:
+        spent: by all asks that were settled.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self._seen: dict[tuple[int, int], _Seen] = {}
+        self.spent = Amounts(taken=rule.taken)
+
+    @property
+    def overspent(self) -> bool:
+        """Whether the settled asks took more than a cap allows."""
+        return not self._rule.caps.hold(self.spent)
+
+    def choose(
+        self,
+        tool: int,
+        models: Sequence[Model],
+        tried: Sequence[int],
+        width: int,
+        most: Fraction | None = None,
+    ) -> Choice | None:
+        """The best model that was not tried and fits the caps; None: there is none.
+
+        Args:
+            tried: numbers of the models that the edge was asked by.
+            width: of the edge's interval, above 0, nano-units.
+            most: beyond this no gain is of use; None: nothing is known of that.
+        """
+        ranked = self.ranked(tool, models, width, most)
+        return next((choice for choice in ranked if choice.number not in tried), None)
+
+    def ranked(
+        self, tool: int, models: Sequence[Model], width: int, most: Fraction | None = None
+    ) -> list[Choice]:
+        """The models that fit the caps, the best first."""
+        offers = [
+            self._offer(tool, number, model, width, most) for number, model in enumerate(models)
+        ]
+        held = self._rule.caps.hold
+        fitting = [offer for offer in offers if held(self.spent.plus(offer.reserved))]
+        return sorted(fitting, key=cmp_to_key(self._order))
+
+    def _order(self, one: Choice, other: Choice) -> int:
+        """Below 0 where `one` comes first; of equal ones the earlier in the grammar does."""
+        if self._rank(one, other):
+            return -1
+        return 1 if self._rank(other, one) else one.number - other.number
+
+    def settle(self, tool: int, choice: Choice, took: Amounts, width: int, gained: int) -> None:
+        """Note what an ask took, and how much it raised the low cost of a `width`."""
+        self.spent = self.spent.plus(took)
+        seen = self._seen.setdefault((tool, choice.number), _Seen([]))
+        seen.latencies.append(took.latency)
+        if self._rule.margin is not None:
+            insort(seen.residuals, minus((gained, 1), choice.gain), key=IN_ORDER)
+        seen.width += width
+        seen.gained += gained
+
+    def _offer(
+        self, tool: int, number: int, model: Model, width: int, most: Fraction | None
+    ) -> Choice:
+        seen = self._seen.get((tool, number), _Seen([]))
+        latency = model.latency
+        if seen.latencies:
+            # P95 by nearest rank.
+            latency = sorted(seen.latencies)[-(-95 * len(seen.latencies) // 100) - 1]
+        share, unit = lowest(model.quality)
+        gain = (width * (share * width + unit * seen.gained), unit * (width + seen.width))
+        expected = raised(gain, width, seen.residuals, self._rule.margin)
+        return Choice(
+            number=number,
+            model=model,
+            reserved=Amounts(
+                price=model.price,
+                latency=-(-12 * latency // 10),
+                epsilon=model.epsilon,
+                atom=model.atom,
+            ),
+            gain=gain,
+            raised=expected,
+            useful=expected if most is None or minus(expected, most)[0] <= 0 else most,
+        )
+
+    def _rank(self, one: Choice, other: Choice) -> bool:
+        """Whether `one` is better than `other`."""
+        burden, others = self._burden(one.reserved), self._burden(other.reserved)
+        (gain, unit), (gained, others_unit) = one.useful, other.useful
+        if 0 in (burden, others) and burden != others:
+            return burden == 0
+        score, others_score = gain * others_unit * others, gained * unit * burden
+        if score != others_score:
+            return score > others_score
+        if gain * others_unit != gained * unit:
+            return gain * others_unit > gained * unit
+        return burden < others
+
+    def _burden(self, amounts: Amounts) -> int:
+        """a * price + b * latency + c * epsilon, in units that all offers of a run share."""
+        rule = self._rule
+        weights = (rule.price_weight, rule.latency_weight, rule.epsilon_weight)
+        places = max([weight[1] for weight in weights])
+        price, latency, epsilon = [at_places(weight, places) for weight in weights]
+        whole = price * amounts.price + latency * amounts.latency
+        taken = rule.taken
+        alone = amounts.epsilon if taken is None else taken.alone(amounts.epsilon, amounts.atom)
+        return whole * NANO + epsilon * alone
+
+
+# ---- What records say of amounts: what was spent, the caps, a margin (ledger.md, section 11).
+
+
+def spent_fields(spent: Amounts) -> Mapping[str, Json]:
+    """The three sums of what asks have taken, and what is stated of their atoms."""
+    return {
+        "price_spent": str(spent.price),
+        "latency_ms": str(spent.latency),
+        "epsilon_used": format_decimal(spent.used, 9),
+        **({} if spent.taken is None else spent.taken.fields()),
+    }
+
+
+def cap_fields(caps: Caps) -> Mapping[str, Json]:
+    """The caps on asking that there are."""
+    fields: dict[str, Json] = {}
+    if caps.price is not None:
+        fields["price_cap"] = caps.price
+    if caps.latency is not None:
+        fields["sla_ms"] = caps.latency
+    if caps.epsilon is not None:
+        fields["epsilon_cap"] = format_decimal(caps.epsilon, 9)
+    return fields
+
+
+def margin_fields(rule: Rule | None, beta: Beta, choice: Choice) -> tuple[Mapping[str, Json], bool]:
+    """What the prediction was raised by, where the run has a margin; whether it was clamped."""
+    if rule is None or rule.margin is None:
+        return {}, False
+    margin, clamped = slack(beta, choice.margin)
+    return {"dkey_margin": format_q32(margin)}, clamped

@@ -1,0 +1,361 @@
+"""The artifact of a finished automaton: edges over calls, canonical states, columns, bytes.
+
+`CallEdges` turns edges over letters into edges over calls, for some states at a time, since they
+may be very many. `certify` computes a content digest of each state and numbers the states by (rank,
+digest): equal languages with equal costs have equal digests in the same order, whatever grammar
+they were written in. `emit` writes the columns and the file.
+Specification: docs/spec/artifact.md, sections 2 to 4 and C6.
+Cost: for each state one BLAKE3 over its edges, and a sort; linear in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from blake3 import blake3
+from numpy.typing import NDArray
+
+from tcc_certs.core.model import Core
+from tcc_certs.formats.artifact_writer import pack, pack_texts, write_artifact
+from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.hashes import call_digest, root_document
+from tcc_certs.formats.manifest import Manifest, Relaxed
+from tcc_certs.race.weights import Beta
+from tcc_compiler.automata.letters import Letters
+from tcc_compiler.automata.table import Ints, Numbers, Table, portions, spread, starts
+from tcc_compiler.counting.count import Bounds, SuffixCounts, Weights
+from tcc_compiler.counting.sums import Limbs
+from tcc_compiler.frozen import frozen
+from tcc_compiler.resources import Guard
+
+
+class CallEdges:
+    """The edges of a table's states over calls.
+
+    Attributes:
+        start: [states+1], how many edges the states before have.
+        degree: [states], the edges of each state.
+    """
+
+    def __init__(self, table: Table, letters: Letters, guard: Guard) -> None:
+        """Find the shapes of `table`.
+
+        Raises:
+            Refused: TCC403 where the edges are too many to hold.
+        """
+        sizes = np.fromiter(map(len, letters.calls), dtype=np.int64)
+        self._calls = np.array([call for group in letters.calls for call in group], dtype=np.int64)
+        self._table = table
+        # Letters are numbered by their first calls: where each has one, rows are in order.
+        self._shapes: _Shapes | None = None
+        if len(sizes) == len(self._calls):
+            self.start = table.edge_start
+        else:
+            self.start = starts(sizes.take(table.letter)).take(table.edge_start)
+        guard.room(int(self.start[-1]))
+        self.degree = self.start[1:] - self.start[:-1]
+        if len(sizes) < len(self._calls):
+            self._shapes = _Shapes(table, self._calls, sizes)
+
+    @property
+    def count(self) -> int:
+        """How many edges there are."""
+        return int(self.start[-1])
+
+    def of(
+        self, states: Ints, key: Ints | Numbers | None = None, gaps: bool = False
+    ) -> tuple[Ints, Numbers]:
+        """The calls and the targets of these states' edges, in their order; calls increase.
+
+        Args:
+            key: [states], the order of edges of one call by their targets, where there are such.
+            gaps: leave one place before the edges of each state, with call -1 and any target.
+        """
+        table, shapes = self._table, self._shapes
+        if not table.edges:
+            return np.full(len(states) * gaps, -1), np.zeros(len(states) * gaps, dtype=np.int32)
+        size = self.degree.take(states) + gaps
+        first = table.edge_start.take(states)
+        # A gap reads a neighbouring edge, or none: hence "clip", which is also faster.
+        if shapes is None:
+            edges = spread(first - gaps, size)
+            call = self._calls.take(table.letter.take(edges, mode="clip"))
+        else:
+            at = spread(shapes.start.take(shapes.shape.take(states)) - gaps, size)
+            edges = shapes.edge.take(at, mode="clip")
+            edges += np.repeat(first, size)
+            call = shapes.call.take(at, mode="clip")
+        target = table.target.take(edges, mode="clip")
+        if gaps:
+            call[starts(size)[:-1]] = -1
+        if key is None or not len(key):
+            return call, target
+        row = np.repeat(np.arange(len(states)), size)
+        order = np.lexsort((key.take(target, mode="clip"), call, row))
+        return call[order], target[order]
+
+
+class _Shapes:
+    """The distinct rows of letters.
+
+    Attributes:
+        shape: [states].
+        start: [shapes], where the calls of a shape begin.
+        call, edge: a call, increasing inside a shape, and the place of its edge in the row.
+    """
+
+    def __init__(self, table: Table, calls: Ints, sizes: Ints) -> None:
+        """Args: calls: those of all letters, side by side; sizes: [letters], how many of each."""
+        known: dict[bytes, int] = {}
+        data, width = table.letter.tobytes(), table.letter.itemsize
+        ends = (table.edge_start * width).tolist()
+        self.shape = np.array(
+            [known.setdefault(data[a:b], len(known)) for a, b in pairwise(ends)], dtype=np.int64
+        )
+        letter = np.frombuffer(b"".join(known), dtype=table.letter.dtype)
+        letters = np.array([len(row) // width for row in known], dtype=np.int64)
+        size = sizes.take(letter)
+        row = np.repeat(np.arange(len(letters)), letters)
+        call = calls.take(spread(starts(sizes).take(letter), size))
+        order = np.lexsort((call, np.repeat(row, size)))
+        place = np.arange(len(letter)) - np.repeat(starts(letters)[:-1], letters)
+        self.start = starts(size).take(starts(letters)[:-1])
+        self.call = call[order]
+        self.edge = np.repeat(place, size)[order]
+
+
+# Rows of 32 bytes, held as four numbers each; only their bytes mean something.
+Digests: TypeAlias = NDArray[np.uint64]
+
+# An edge takes 64 bytes; the two bytes before a state's first edge end a cell of their own.
+_CELL = 64
+_HEAD = 62
+_HEADS = (b"\x10\x00", b"\x10\x01")
+
+
+@frozen(eq=False)
+class Numbering:
+    """The states in the artifact's order.
+
+    Attributes:
+        order: [states], the table's states; targets come first, the start last.
+        number: [states], the artifact's number of each of the table's states.
+        digest: [states], S of each of the table's states, as :data:`Digests`.
+    """
+
+    order: Ints
+    number: Numbers
+    digest: Digests
+
+
+def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numbering:
+    """The digests and the numbering of a ranked, minimal table.
+
+    A nondeterministic table is minimal if no two states are bisimilar.
+    """
+    calls = [call_digest(c.text.encode(), c.cost_low, c.cost_high) for c in core.calls]
+    heads = [bytes(30) + head for head in _HEADS]
+    # The halves of cells: heads, calls, then the states, level by level.
+    halves = np.zeros((len(heads) + len(calls) + table.states, 4), dtype=np.uint64)
+    digest = halves[len(heads) + len(calls) :]
+    halves[: -table.states] = _digests([*heads, *calls])
+    levels = table.levels
+    for begin, end in portions(edges.start, levels if table.nondeterministic else None):
+        key = _places(digest[:begin]) if table.nondeterministic else None
+        call, target = edges.of(np.arange(begin, end), key, gaps=True)
+        guard.tick(len(call))
+        first = edges.start[begin : end + 1] - edges.start[begin] + np.arange(end + 1 - begin)
+        cells = np.empty((len(call), 2), dtype=np.int64)
+        np.add(call, len(heads), out=cells[:, 0])
+        np.add(target, len(heads) + len(calls), out=cells[:, 1])
+        cells[first[:-1], 1] = table.accept[begin:end]
+        inner = levels[np.searchsorted(levels, begin, "right") : np.searchsorted(levels, end)]
+        for low, high in pairwise([begin, *inner.tolist(), end]):
+            ends = first[low - begin : high + 1 - begin]
+            data = halves.take(cells[ends[0] : ends[-1]].ravel(), axis=0)
+            digest[low:high] = _digests(_hashed(data.view(np.uint8).ravel().data, ends - ends[0]))
+    return _numbered(levels, digest)
+
+
+def _hashed(data: memoryview, first: Ints) -> list[bytes]:
+    """The digests of messages: `first` cells [states+1] have their heads at their ends."""
+    # One hasher, and bound methods: for a small file this loop takes a third of the whole time.
+    hasher = blake3()
+    reset, update, digest = hasher.reset, hasher.update, hasher.digest
+    begins, ends = (first[:-1] * _CELL + _HEAD).tolist(), (first[1:] * _CELL).tolist()
+    return [(reset(), update(data[a:b]), digest())[2] for a, b in zip(begins, ends, strict=True)]
+
+
+def _digests(messages_digests: Sequence[bytes]) -> Digests:
+    return np.frombuffer(b"".join(messages_digests), dtype=np.uint64).reshape(-1, 4)
+
+
+def _numbered(levels: Ints, digest: Digests) -> Numbering:
+    """The states of each level by their digests."""
+    order = np.empty(len(digest), dtype=np.int64)
+    for first, last in pairwise(levels.tolist()):
+        order[first:last] = _by_digest(digest[first:last])
+        order[first:last] += first
+    number = np.empty(len(digest), dtype=np.int32)
+    number[order] = np.arange(len(digest), dtype=np.int32)
+    return Numbering(order=order, number=number, digest=digest)
+
+
+def _by_digest(digest: Digests) -> Ints:
+    """The order of the digests as bytes."""
+    leading = digest[:, 0].view(">u8").astype(np.uint64)
+    order = np.argsort(leading)
+    leading = leading[order]
+    if np.all(leading[1:] != leading[:-1]):
+        return order
+    return np.lexsort(digest.view(">u8").T[::-1])
+
+
+def _places(digest: Digests) -> Ints:
+    """[states], the place of each digest among all of them."""
+    place = np.empty(len(digest), dtype=np.int64)
+    place[_by_digest(digest)] = np.arange(len(digest))
+    return place
+
+
+Column: TypeAlias = "bytes | memoryview"
+
+_PORTION = 1 << 12
+
+
+@frozen(eq=False)
+class Contents:
+    """The parts of an artifact.
+
+    Attributes:
+        core: the grammar that was compiled.
+        document: the JSON object of the core; the tools are copied from it as they stand.
+        table: the automaton, ranked and minimal; `edges`, `numbering`, `counts` and `bounds` are
+            over its states.
+        beta, tilt: the options that the weights were computed with.
+        relaxed: the statements that a run has to enforce in place of `table`; None for none.
+    """
+
+    core: Core
+    document: Mapping[str, Json]
+    table: Table
+    edges: CallEdges
+    numbering: Numbering
+    counts: SuffixCounts
+    weights: Weights
+    bounds: Bounds
+    beta: Beta
+    tilt: int
+    relaxed: Relaxed | None
+
+
+def emit(contents: Contents) -> bytes:
+    """The bytes of the artifact."""
+    core, table = contents.core, contents.table
+    calls = sorted(contents.weights.weight)
+    columns = {
+        **_states(contents),
+        **_edges(contents, calls),
+        **_calls(core, calls, contents.weights),
+        **_documents(core, contents.document, calls),
+    }
+    manifest = Manifest(
+        grammar=core.name,
+        version=core.version,
+        beta=contents.beta,
+        tilt=contents.tilt,
+        fraction_bits=contents.weights.fraction_bits,
+        states=table.states,
+        edges=len(columns["edge_call"]) // 4,
+        calls=len(calls),
+        root=bytes(columns["state_digest"][-32:]),
+        cost_max=contents.bounds.cost_max,
+        root_document=root_document(core.name, core.version, core.limit_texts),
+        nondeterministic=table.nondeterministic,
+        relaxed=contents.relaxed,
+        round_counts=contents.counts.round_bits,
+    )
+    return write_artifact(manifest, columns)
+
+
+def _states(contents: Contents) -> dict[str, Column]:
+    table, counts, bounds = contents.table, contents.counts, contents.bounds
+    order = contents.numbering.order
+    ranks = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels))
+    columns = {
+        "accept": _column(table.accept.take(order), "u1"),
+        "rank": _column(ranks, "<u4"),
+        "plans": _limbs(counts.plans, order),
+        "cost_to_go": _column(bounds.cost_to_go.take(order), "<i8"),
+        "residual_to_go": _column(bounds.residual_to_go.take(order), "<i8"),
+        # Digests are bytes: their order in memory is kept, whatever the byte order of the machine.
+        "state_digest": _column(contents.numbering.digest.take(order, axis=0), "=u8"),
+    }
+    if counts.rounded is not None:
+        mantissa, exponent = (np.array(part, dtype=np.uint64)[order] for part in counts.rounded)
+        columns["race_mantissa"] = _column(mantissa, "<u8")
+        columns["race_exponent"] = _column(exponent, "<u4")
+    elif counts.race is not None and not np.array_equal(counts.race, counts.plans):
+        columns["race_count"] = _limbs(counts.race, order)
+    return columns
+
+
+def _limbs(limbs: Limbs, order: Ints) -> Column:
+    """The limbs of a state side by side, states in `order`."""
+    rows = np.empty((len(order), len(limbs)), dtype="<u8")
+    # A portion at a time, so that what is transposed is still in the cache.
+    for begin in range(0, len(order), _PORTION):
+        some = slice(begin, begin + _PORTION)
+        rows[some] = limbs.take(order[some], axis=1).T
+    return _column(rows, "<u8")
+
+
+def _column(values: NDArray[Any], dtype: str) -> Column:
+    """The bytes of `values`, not copied where they already have that type."""
+    return values.astype(dtype, copy=False).reshape(-1).view(np.uint8).data
+
+
+def _edges(contents: Contents, calls: Sequence[int]) -> dict[str, Column]:
+    edges, numbering = contents.edges, contents.numbering
+    order = numbering.order
+    key = numbering.number if contents.table.nondeterministic else None
+    start = starts(edges.degree.take(order))
+    index = np.zeros(max(calls, default=-1) + 1, dtype="<u4")
+    index[list(calls)] = np.arange(len(calls))
+    edge_call, edge_target = (np.empty(edges.count, dtype="<u4") for _ in range(2))
+    for begin, end in portions(start):
+        call, target = edges.of(order[begin:end], key)
+        rows = slice(start[begin], start[end])
+        edge_call[rows] = index.take(call)
+        edge_target[rows] = numbering.number.take(target)
+    return {
+        "edge_start": _column(start, "<u8"),
+        "edge_call": _column(edge_call, "<u4"),
+        "edge_target": _column(edge_target, "<u4"),
+    }
+
+
+def _calls(core: Core, calls: Sequence[int], weights: Weights) -> dict[str, Column]:
+    rows = [core.calls[call] for call in calls]
+    return {
+        "call_cost_low": pack("call_cost_low", [call.cost_low for call in rows]),
+        "call_cost_high": pack("call_cost_high", [call.cost_high for call in rows]),
+        "call_weight": pack("call_weight", [weights.weight[call] for call in calls]),
+        "call_price": pack("call_price", [call.price for call in rows]),
+        "call_latency_ms": pack("call_latency_ms", [call.latency for call in rows]),
+        "call_epsilon": pack("call_epsilon", [call.epsilon for call in rows]),
+        "call_text": pack_texts(call.text for call in rows),
+    }
+
+
+def _documents(core: Core, document: Mapping[str, Json], calls: Sequence[int]) -> dict[str, Column]:
+    """The core, and the tools that have a call on some edge."""
+    owners = {core.calls[call].tool for call in calls}
+    tools = document["tools"]
+    kept = (
+        [tool for at, tool in enumerate(tools) if at in owners] if isinstance(tools, list) else []
+    )
+    return {"core": encode(document), "tools": encode(kept)}

@@ -1,1 +1,0 @@
-"""The minimal automaton as an artifact: edges over calls, digests, numbering, bytes."""

@@ -1,1 +1,0 @@
-"""The tree of a grammar's text: leaves, expressions, tools, statements."""

@@ -1,0 +1,431 @@
+"""Parameters of tools: their names, the listed ones with their domains, the open ones with types.
+
+Normative text: docs/spec/language.md, sections 2 and 5.  A domain is made only after its size is
+known to be small enough; an open parameter has a type of the kernel.  Cost: linear in the values,
+the declarations and the patterns of text, of which each has at most 1,000 positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.names import MAX_NAME, written
+from tcc_certs.plain import hidden_in
+from tcc_certs.values.numbers import ensure_survives
+from tcc_certs.values.text_pattern import parse
+from tcc_certs.values.text_source import MAX_STEPS, ensure_quick, read_tree, size_of
+from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenParameter, OpenType, TextType
+from tcc_compiler.frozen import frozen
+from tcc_compiler.language.ast import (
+    Domain,
+    Number,
+    OpenDeclaration,
+    ParameterDeclaration,
+    ToolStatement,
+    TypePart,
+    Value,
+    Word,
+)
+from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.source import Region
+from tcc_compiler.language.syntax.words import BLOCK_WORDS, OTHER_TYPES
+from tcc_compiler.language.values import decimal_text
+
+
+def declared_name(name: Word, taken: Mapping[str, Region], report: Report) -> bool:
+    """Whether a parameter may have this name, which none of `taken` has; else it is reported."""
+    if name.text in BLOCK_WORDS and not name.quoted:
+        message = f"{quote(name.text)} begins an attribute, and cannot name a parameter"
+        report.error("TCC208", name.region, message, f'write "{name.text}" in quotes')
+        return False
+    if name.text in taken:
+        message = f"parameter {quote(name.text)} is declared twice"
+        note = [("first declared here", taken[name.text])]
+        report.error("TCC201", name.region, message, "take one away, or rename it", note)
+        return False
+    return plain_name(name, report)
+
+
+def plain_name(name: Word, report: Report) -> bool:
+    """Whether a name is short enough, and shows all of its characters; else reported."""
+    hidden = hidden_in(name.text)
+    if not name.text:
+        message = "a name in quotes has a character at least"
+        hint = "write its name between the quotes"
+    elif len(name.text) > MAX_NAME:
+        message = f"this name has {len(name.text)} characters; {MAX_NAME} are the most"
+        hint = "choose a shorter one"
+    elif hidden is not None:
+        message = f"this name holds U+{ord(hidden):04X}, a control or hidden character"
+        hint = "leave it out: a name is shown on terminals and in logs"
+    else:
+        return True
+    report.error("TCC113", name.region, message, hint)
+    return False
+
+
+# Listed parameters: their domains as lists of distinct values.
+
+MAX_CALLS = 1 << 16
+_LIST = "list other values: (k: 0.5 | 1 | 1.5)"
+
+
+@frozen
+class Parameter:
+    """A parameter with its values.
+
+    Attributes:
+        values: canonical texts, in declared order; the empty text, which may be the first, stands
+            for a parameter that is left out.
+        numbers: the same as numbers, None where a value is none.
+        index: the place of each canonical text that can be written.
+        numeric: all values that can be written are numbers.
+        observed: the world chooses the value, and not who makes the call.
+        region: where its values are listed.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    numbers: tuple[Fraction | None, ...]
+    index: Mapping[str, int]
+    numeric: bool
+    observed: bool = False
+    region: Region | None = None
+
+    @property
+    def optional(self) -> bool:
+        """Whether a call may leave this parameter out."""
+        return self.values[0] == ""
+
+
+def parameters_of(tool: ToolStatement, report: Report) -> tuple[Parameter, ...] | None:
+    """The listed and then the observed parameters of a tool, None after an error."""
+    parameters: dict[str, Parameter] = {}
+    names: dict[str, Region] = {}
+    sound = True
+    if not _few_enough(tool, report):
+        return None
+    for place, declared in enumerate((*tool.parameters, *tool.observed)):
+        name = declared.name
+        sound &= declared_name(name, names, report)
+        names.setdefault(name.text, name.region)
+        observed = place >= len(tool.parameters)
+        values = _values(declared.domain, report)
+        if values is None or _type_alone(declared, observed, report):
+            sound = False
+            continue
+        parameters[name.text] = _parameter(declared, values, observed)
+    for declared in tool.observed:
+        if declared.optional:
+            message = f"{quote(declared.name.text)} is observed, and cannot be left out"
+            hint = "list a value for the answer that says nothing, and take the `?` away"
+            report.error("TCC319", declared.name.region, message, hint)
+            sound = False
+    return tuple(parameters.values()) if sound else None
+
+
+def _parameter(
+    declared: ParameterDeclaration, values: Sequence[Value], observed: bool
+) -> Parameter:
+    absent = 1 if declared.optional else 0
+    return Parameter(
+        name=declared.name.text,
+        values=("",) * absent + tuple(value.text for value in values),
+        numbers=(None,) * absent + tuple(value.number for value in values),
+        index={value.text: i + absent for i, value in enumerate(values)},
+        numeric=all(value.number is not None for value in values),
+        observed=observed,
+        region=declared.domain.region,
+    )
+
+
+def _type_alone(declared: ParameterDeclaration, observed: bool, report: Report) -> bool:
+    """Whether the name of a type stands where values are listed; that is reported."""
+    values = declared.domain.values
+    if len(values) != 1 or values[0].quoted or values[0].text not in OTHER_TYPES:
+        return False
+    name, value = written(declared.name.text), values[0].text
+    kind = OTHER_TYPES[value]
+    hint = f"for any value of a type write it behind a semicolon: (..; {name}: {kind})"
+    if observed:
+        hint = f"list the values that may be observed: gives ({name}: yes | no)"
+    elif kind == "flag":
+        hint += f", or list both values: {name}: true | false"
+    report.error(
+        "TCC316",
+        values[0].region,
+        f"{quote(value)} is the name of a type, and would be the only value of {quote(name)}",
+        f'{hint}; if the one value {value} is meant, write "{value}"',
+    )
+    return True
+
+
+def _few_enough(tool: ToolStatement, report: Report) -> bool:
+    """Whether the tool has no more calls than a grammar may have; computed from sizes alone."""
+    listed = (*tool.parameters, *tool.observed)
+    sizes = [_domain_size(declared.domain) + declared.optional for declared in listed]
+    for declared, size in zip(listed, sizes, strict=True):
+        if size > MAX_CALLS:
+            message = f"this domain has {_size(size)} values; a grammar has {MAX_CALLS} calls"
+            report.error("TCC303", declared.domain.region, message, "use fewer or coarser values")
+    if max(sizes, default=1) > MAX_CALLS:
+        return False
+    calls = 1
+    for size in sizes:
+        calls *= max(size, 1)
+        if calls > MAX_CALLS:
+            message = f"tool {quote(tool.name.text)} has more than {MAX_CALLS} calls"
+            report.error("TCC303", tool.name.region, message, "use fewer or coarser values")
+            return False
+    return True
+
+
+def _domain_size(domain: Domain) -> int:
+    """How many values a domain has; computed before the values are made or checked."""
+    if domain.ends is None:
+        return len(domain.values)
+    return int(domain.ends[1].value - domain.ends[0].value) + 1
+
+
+def _size(count: int) -> str:
+    return str(count) if count.bit_length() < 200 else f"2^{count.bit_length() - 1} or more"
+
+
+def _values(domain: Domain, report: Report) -> tuple[Value, ...] | None:
+    if domain.ends is not None:
+        return _range(domain, *domain.ends, report)
+    first: dict[str, Value] = {}
+    sound = True
+    for value in domain.values:
+        known = first.setdefault(value.text, value)
+        if known is not value:
+            report.error(
+                "TCC301", value.region, f"{quote(value.text)} stands twice in this domain",
+                "take one of them away",
+                notes=[("first here", known.region)],
+            )  # fmt: skip
+            sound = False
+    return domain.values if sound else None
+
+
+def _range(domain: Domain, low: Number, high: Number, report: Report) -> tuple[Value, ...] | None:
+    for end in (low, high):
+        if end.value.denominator != 1:
+            report.error("TCC302", end.region, "the ends of a range are integers", _LIST)
+            return None
+    first, last = low.value.numerator, high.value.numerator
+    if first > last:
+        message = "this range is empty: its first end is above its last"
+        report.error("TCC302", domain.region, message, "write the smaller number first")
+        return None
+    return tuple(Value(str(n), Fraction(n), domain.region) for n in range(first, last + 1))
+
+
+# Open parameters: what stands behind the semicolon of a tool, as the types of the kernel.
+
+MAX_LENGTH = 1 << 20
+DEFAULT_LENGTH = 65536
+_TAKES = {
+    "text": ("min", "max", "~"),
+    "integer": ("..",),
+    "number": ("..",),
+    "flag": (),
+    "json": ("max",),
+}
+_ONE = "take one of them away"
+_WHOLE = "write whole numbers, or the type `number`"
+_SHOWN = {"min": "`min n`", "max": "`max n`", "~": '`~ "pattern"`', "..": "`LOW .. HIGH`"}
+
+
+def opened_of(
+    tool: ToolStatement, listed: Mapping[str, Region], report: Report
+) -> tuple[OpenParameter, ...] | None:
+    """The open parameters of a tool, None after an error.
+
+    Args:
+        listed: the names of its other parameters, and where they are declared.
+    """
+    opened: dict[str, OpenParameter] = {}
+    names = dict(listed)
+    sound = True
+    for declared in tool.opened:
+        report.tick()
+        if isinstance(declared, ParameterDeclaration):
+            _report_listed(declared, report)
+            sound = False
+            continue
+        name = declared.name
+        sound &= declared_name(name, names, report)
+        names.setdefault(name.text, name.region)
+        kind = _type(declared, report)
+        if kind is None:
+            sound = False
+        else:
+            opened[name.text] = OpenParameter(name=name.text, type=kind, optional=declared.optional)
+    return tuple(opened.values()) if sound else None
+
+
+def _report_listed(declared: ParameterDeclaration, report: Report) -> None:
+    name = written(declared.name.text)
+    values = declared.domain.values
+    if len(values) == 1 and values[0].text in OTHER_TYPES:
+        meant = OTHER_TYPES[values[0].text]
+        message = f"no type is called {quote(values[0].text)} here"
+        report.error("TCC317", declared.domain.region, message, f"write `{meant}`")
+        return
+    hint = f"move it before the semicolon: ({name}: ..; ..)"
+    if declared.domain.ends is not None:
+        low, high = (decimal_text(end.value) for end in declared.domain.ends)
+        hint += f", or write a type: {name}: integer {low} .. {high}"
+    message = f"{quote(declared.name.text)} lists its values, and stands behind the semicolon"
+    report.error("TCC317", declared.domain.region, message, hint)
+
+
+def _type(declared: OpenDeclaration, report: Report) -> OpenType | None:
+    """The type with its limits, None after an error."""
+    kind = declared.type.text
+    parts: dict[str, TypePart] = {}
+    sound = True
+    for part in declared.parts:
+        if part.kind not in _TAKES[kind]:
+            takes = " and ".join(_SHOWN[item] for item in _TAKES[kind])
+            hint = f"{kind} takes {takes}" if takes else f"{kind} takes nothing more"
+            message = f"{kind} takes no {_SHOWN[part.kind]}"
+            report.error("TCC317", part.region, message, hint)
+            sound = False
+        elif part.kind in parts:
+            report.error(
+                "TCC317", part.region, f"a second {_SHOWN[part.kind]} of this parameter", _ONE
+            )
+            sound = False
+        parts[part.kind] = part
+    if not sound:
+        return None
+    match kind:
+        case "text":
+            return _text(parts, report)
+        case "json":
+            most = _length(parts.get("max"), DEFAULT_LENGTH, report)
+            return None if most is None else JsonType(most=most)
+        case "flag":
+            return FlagType()
+        case _:
+            return _number(kind == "integer", parts.get(".."), report)
+
+
+def _text(parts: Mapping[str, TypePart], report: Report) -> TextType | None:
+    least = _length(parts.get("min"), 0, report)
+    most = _length(parts.get("max"), DEFAULT_LENGTH, report)
+    pattern, sound = _pattern(parts.get("~"), report)
+    if least is None or most is None or not sound:
+        return None
+    if least > most:
+        part = parts["min"]
+        hint = None if "max" in parts else f"without `max n` a text has at most {most} characters"
+        message = f"no text has at least {least} characters and at most {most}"
+        report.error("TCC317", part.region, message, hint)
+        return None
+    if pattern is not None and not _is_quick(pattern, most, parts, report):
+        return None
+    return TextType(least=least, most=most, pattern=pattern)
+
+
+def _is_quick(pattern: str, most: int, parts: Mapping[str, TypePart], report: Report) -> bool:
+    """Whether a gate may be held up by a text of this pattern; else it is reported."""
+    try:
+        ensure_quick(pattern, most, "pattern")
+    except Rejected:
+        size = size_of(read_tree(pattern, "pattern"))
+        where = parts["max"] if "max" in parts else parts["~"]
+        message = (
+            f"this pattern has {size} positions, and its texts up to {most} characters: "
+            f"together more than {MAX_STEPS}, too much for one check"
+        )
+        hint = f"write `max {MAX_STEPS // size}` or less, or a shorter pattern"
+        report.error("TCC323", where.region, message, hint)
+        return False
+    return True
+
+
+def _length(part: TypePart | None, default: int, report: Report) -> int | None:
+    if part is None:
+        return default
+    value = part.numbers[0].value
+    if value.denominator == 1 and 0 <= value <= MAX_LENGTH:
+        return value.numerator
+    message = f"`{part.kind}` takes a whole number from 0 to {MAX_LENGTH}"
+    hint = "write one in this range"
+    report.error("TCC317", part.numbers[0].region, message, hint)
+    return None
+
+
+def _pattern(part: TypePart | None, report: Report) -> tuple[str | None, bool]:
+    """The source of a pattern, and whether it is one."""
+    if part is None or part.text is None:
+        return None, True
+    source = part.text.value
+    try:
+        parse(source)
+    except Rejected as refusal:
+        message = f"this pattern of text is none: {_reason(refusal)}"
+        hint = "the whole value has to match; there is no look-around and no back reference"
+        report.error("TCC318", part.text.region, message, hint)
+        return None, False
+    return source, True
+
+
+def _reason(refusal: Rejected) -> str:
+    return f"expected {refusal.expected}, found {refusal.found}"
+
+
+def _number(whole: bool, part: TypePart | None, report: Report) -> NumberType | None:
+    if part is None:
+        return NumberType(whole=whole)
+    low, high = part.numbers
+    texts = [_end(end, whole, report) for end in part.numbers]
+    if low.value > high.value:
+        message = "this range is empty: its first end is above its last"
+        report.error("TCC317", part.region, message, "write the smaller number first")
+        return None
+    if texts[0] is None or texts[1] is None:
+        return None
+    return NumberType(whole=whole, low=texts[0], high=texts[1])
+
+
+def _end(end: Number, whole: bool, report: Report) -> str | None:
+    """The canonical decimal of the end of a range, None after an error."""
+    if whole and end.value.denominator != 1:
+        report.error("TCC317", end.region, "the ends of a range of integers are whole", _WHOLE)
+        return None
+    text = decimal_text(end.value)
+    try:
+        ensure_survives(text, "end", Code.CORE_SCHEMA)
+    except Rejected:
+        message = f"{quote(text)} is no value that a double holds, so no argument can be it"
+        report.error("TCC317", end.region, message, "choose the nearest number with fewer digits")
+        return None
+    return text
+
+
+def opened_json(parameter: OpenParameter) -> Json:
+    """The member of ``open`` of the core."""
+    members: dict[str, Json] = {"name": parameter.name}
+    match parameter.type:
+        case TextType(least=least, most=most, pattern=pattern):
+            members |= {"type": "text", "min": least, "max": most}
+            if pattern is not None:
+                members["pattern"] = pattern
+        case NumberType(whole=whole, low=low, high=high):
+            members["type"] = "integer" if whole else "number"
+            if low is not None and high is not None:
+                members |= {"low": low, "high": high}
+        case FlagType():
+            members["type"] = "flag"
+        case JsonType(most=most):
+            members |= {"type": "json", "max": most}
+    if parameter.optional:
+        members["optional"] = True
+    return members

@@ -1,0 +1,309 @@
+"""Limits of a compilation on states, memory and time, and the refusal of a pass that exceeds one.
+
+A pass reports states and edges to the `Guard` of its attempt as it makes them; beyond a limit the
+guard raises `Refused` with the pass, the statement and the figure. The `Timer` divides the time
+limit among the attempts of one compilation. A place names the statement that a refusal is about.
+Cost: one comparison for each report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from tcc_certs.core.model import Forbid, ForbidBefore, ForbidNext, ForbidWith, Limit, Require
+from tcc_compiler.frozen import frozen
+from tcc_compiler.options import Options
+
+
+class Refused(Exception):
+    """Raised by a pass that rejects its input or exceeds a limit; a diagnostic for the caller.
+
+    Args:
+        code: of the catalogue, ``TCC4xx``.
+        message: what is wrong, one sentence.
+        hint: how to correct it, if there is a way.
+        place: the statement that caused it; None where no single statement did.
+        notes: further messages, such as what would fit the limits; each with its place or None.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        hint: str | None = None,
+        place: str | None = None,
+        notes: Sequence[tuple[str, str | None]] = (),
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.place = place
+        self.notes = tuple(notes)
+
+
+# Places. The core has no spans, so a place names a statement by its content: ``plan``, ``start``,
+# ``goal``, ``rule NAME``, ``tool NAME``, ``limit`` with its canonical text, or the members of a
+# `require` or `forbid` in the core (docs/spec/core.md, section 1).
+
+Statement: TypeAlias = Limit | Require | Forbid
+
+
+def place_of(statement: Statement) -> str:
+    """The place of a statement of the core."""
+    match statement:
+        case Limit():
+            return f"limit {statement.text}"
+        case Require(order, first, second):
+            return require_place(order, first, second)
+        case ForbidNext(patterns):
+            return forbid_place("next", patterns)
+        case ForbidWith(first, second):
+            return forbid_place("with", (first, second))
+        case ForbidBefore(first, second):
+            return forbid_place("before", (first, second))
+
+
+def require_place(order: str, first: int, second: int) -> str:
+    """The place of a `require`; patterns are those of the core."""
+    return f"require {order} {first} {second}"
+
+
+def forbid_place(kind: str, patterns: Sequence[int]) -> str:
+    """The place of a `forbid`: ``next``, ``with`` or ``before``."""
+    return f"forbid {kind} {' '.join(map(str, patterns))}"
+
+
+# The guard records the number of states before and after each statement, so that `relax` can name
+# the costliest one.
+
+_TICKS = 4096
+_PROGRESS_SECONDS = 0.2
+# Edges, or members of state sets, that an automaton may hold for each state of the limit.
+_ROOM_PER_STATE = 16
+# State sets multiply when there are at least so many, and so many for each position.
+_MANY_SETS = 1 << 15
+_MANY_SETS_PER_POSITION = 256
+_HINT = "make the grammar smaller, add `limit depth <= N`, or raise --max-states"
+
+
+@frozen
+class StatementSize:
+    """States before and after a statement was applied."""
+
+    statement: Statement
+    before: int
+    after: int
+
+
+class Guard:
+    """The limits of one attempt, and which pass works on which statement.
+
+    Attributes:
+        pass_name: the current pass, as messages name it.
+        place: the statement that it applies, as in :class:`Refused`.
+        in_plan: True while the automaton of the plan expression is made.
+        sizes: the number of states before and after each statement that was applied.
+        reached: the most states that the current pass has reported.
+    """
+
+    def __init__(
+        self, options: Options, allowed: float | None = None, exhaustive: bool = True
+    ) -> None:
+        """Set up an attempt.
+
+        Args:
+            allowed: seconds for it, None for no limit.
+            exhaustive: whether state sets may multiply up to the limit on states.
+        """
+        self.max_states = options.max_states
+        self.max_room = _ROOM_PER_STATE * options.max_states + 65536
+        self._exhaustive = exhaustive
+        self.pass_name = "reading the core"
+        self.place: str | None = None
+        self.in_plan = False
+        self.sizes: list[StatementSize] = []
+        self.reached = 0
+        self._statement: Statement | None = None
+        self._before = 0
+        self._clock = options.clock
+        self._allowed = allowed
+        self._timeout = options.timeout if options.timeout is not None else allowed
+        self._progress = options.progress
+        watched = allowed is not None or self._progress is not None
+        self._started = self._last_progress = options.clock() if watched else 0.0
+        self._ticks = 0
+
+    def enter(self, what: str, place: str | None = None) -> None:
+        """Begin a pass: refusals name `what` and `place` from here on; reads the clock."""
+        self.pass_name = what
+        self.place = place
+        self.in_plan = place == "plan"
+        self.reached = 0
+        self._statement = None
+        self._check_time()
+
+    def apply(self, statement: Statement, text: str, states: int) -> None:
+        """Begin the pass that applies `statement` to an automaton of `states` states."""
+        self.enter(text, place_of(statement))
+        self._statement = statement
+        self._before = states
+
+    def applied(self, states: int) -> None:
+        """Record the number of states after the statement that was begun last."""
+        self._measure(states)
+
+    def stopped(self) -> None:
+        """Record the states that an unfinished statement has reached, if there is one."""
+        self._measure(max(self.reached, self._before + 1))
+
+    def _measure(self, after: int) -> None:
+        if self._statement is not None:
+            self.sizes.append(
+                StatementSize(statement=self._statement, before=self._before, after=after)
+            )
+        self._statement = None
+
+    def tick(self, steps: int = 1) -> None:
+        """Count `steps` small steps; the clock is read every few thousand."""
+        self._ticks += steps
+        if self._ticks >= _TICKS:
+            self._ticks = 0
+            self._check_time()
+
+    def note(self, count: int) -> None:
+        """Record the states that the pass has made so far, for messages; no limit is checked."""
+        self.reached = max(self.reached, count)
+
+    def states(self, count: int) -> None:
+        """Check the limit on the states that the pass has made so far.
+
+        Raises:
+            Refused: TCC403 past the limit.
+        """
+        self.reached = max(self.reached, count)
+        if count > self.max_states:
+            raise Refused(
+                "TCC403",
+                f"{self.pass_name} takes more than {self.max_states} states",
+                hint=_HINT,
+                place=self.place,
+            )
+
+    def room(self, count: int) -> None:
+        """Check the limit on the edges or members of state sets that the pass holds.
+
+        Raises:
+            Refused: TCC403 past what `max_states` states may hold.
+        """
+        if count > self.max_room:
+            raise Refused(
+                "TCC403",
+                f"{self.pass_name} takes more than {self.max_room} edges or positions, "
+                f"the most for {self.max_states} states",
+                hint=_HINT,
+                place=self.place,
+            )
+
+    def growth(self, sets: int, positions: int) -> None:
+        """Check how fast determinising multiplies: `sets` state sets over `positions` so far.
+
+        Only where bounds in place of counts are allowed: up to the limit it would only lose time.
+
+        Raises:
+            Refused: TCC403 where the sets multiply.
+        """
+        self.note(sets)
+        if self._exhaustive or sets < _MANY_SETS or sets < _MANY_SETS_PER_POSITION * positions:
+            return
+        raise Refused(
+            "TCC403",
+            f"{self.pass_name} multiplies: {sets} state sets over {positions} positions so far",
+            hint=_HINT,
+            place=self.place,
+        )
+
+    def _check_time(self) -> None:
+        if self._allowed is None and self._progress is None:
+            return
+        now = self._clock()
+        if self._progress is not None and now - self._last_progress >= _PROGRESS_SECONDS:
+            self._last_progress = now
+            self._progress(self.pass_name, self.reached)
+        if self._allowed is not None and now - self._started > self._allowed:
+            raise out_of_time(self._timeout, self.pass_name, self.place)
+
+
+def out_of_time(timeout: float | None, pass_name: str, place: str | None = None) -> Refused:
+    """The refusal of a pass whose time is over.
+
+    Args:
+        timeout: the limit of the whole compilation, of which an attempt has a share.
+    """
+    limit = "" if timeout is None else f" of {timeout:.3g} s"
+    return Refused(
+        "TCC404",
+        f"the time limit{limit} ran out at {pass_name}",
+        hint="raise --timeout, add a limit, or make the grammar smaller",
+        place=place,
+    )
+
+
+# Each attempt may use half of the time that remains: the exact attempt comes first and has the
+# most, and there is always time for another one.
+
+_SHARE = 0.5
+# With less than this part of the time limit left, no further attempt is begun.
+_LEAST = 1 / 64
+
+
+class Timer:
+    """The remaining time of a compilation."""
+
+    def __init__(self, options: Options) -> None:
+        self._clock = options.clock
+        self._timeout = options.timeout
+        self._share = _SHARE if options.auto_relax else 1.0
+        self._started = options.clock() if options.timeout is not None else 0.0
+
+    def share(self) -> float | None:
+        """Seconds for the next attempt, None for no limit."""
+        return None if self._timeout is None else self._share * self._remaining(self._timeout)
+
+    def half(self) -> float | None:
+        """Seconds for trying an alternative, None for no limit."""
+        return None if self._timeout is None else _SHARE * self._remaining(self._timeout)
+
+    def check(self, pass_name: str) -> None:
+        """End the compilation if the time is over; for passes that have no guard.
+
+        Raises:
+            Refused: TCC404.
+        """
+        if self._timeout is not None and self._remaining(self._timeout) <= 0:
+            raise out_of_time(self._timeout, pass_name)
+
+    def check_reading(self) -> None:
+        """:meth:`check`, called by the front end.
+
+        Raises:
+            Refused: TCC404.
+        """
+        self.check("reading the grammar")
+
+    def check_examples(self) -> None:
+        """:meth:`check`, called while examples are compared.
+
+        Raises:
+            Refused: TCC404.
+        """
+        self.check("the examples")
+
+    def is_over(self) -> bool:
+        """Whether too little is left for another attempt."""
+        timeout = self._timeout
+        return timeout is not None and self._remaining(timeout) < _LEAST * timeout
+
+    def _remaining(self, timeout: float) -> float:
+        return max(0.0, timeout - (self._clock() - self._started))

@@ -1,0 +1,229 @@
+"""Which statements keep a sequence of calls from being a plan, or from going on to one.
+
+A smallest set of statements without which it would be possible, found by leaving statements out of
+the core and following the calls through what is left of it (:mod:`tcc_certs.corecheck.residuals`).
+What a statement forbids by itself, whatever the others say, is in every such set; only where these
+are not enough is there anything to try.  Strict tools are held to as the core has it (section 5).
+Cost: a walk for each statement; then trials, within a bound.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, TypeAlias
+
+from tcc_certs.core.model import Core
+from tcc_certs.corecheck.budget import Budget
+from tcc_certs.corecheck.residuals import Residuals
+from tcc_certs.errors import Rejected
+from tcc_runtime.analysis.statements import Part, WrittenStatement, alone, without
+from tcc_runtime.analysis.strict_residuals import strict_edges
+
+_STEPS: Final = 200_000  # units of work for one trial
+_ALL_STEPS: Final = 4_000_000  # for all of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blame:
+    """The statements to blame.
+
+    Attributes:
+        sets: smallest sets, in the order of the text; the first one alone, or all.
+        smallest: whether it is known that no smaller set will do, and that none of that size
+            comes before; False where the work was more than an explanation is worth.
+    """
+
+    sets: tuple[tuple[WrittenStatement, ...], ...]
+    smallest: bool
+
+
+def blame(
+    core: Core,
+    statements: Sequence[WrittenStatement],
+    word: Sequence[int],
+    *,
+    ends: bool,
+    every: bool,
+) -> Blame:
+    """Why no plan of `core` is `word` (`ends`), or begins with it.
+
+    Args:
+        statements: in the order of the text.
+        word: calls of the core.
+        every: all smallest sets, and not the first alone.
+    """
+    return _Trials(core, statements, word, ends).blame(every)
+
+
+class _Spent(Budget):
+    """A budget that says how much of it went."""
+
+    __slots__ = ("spent",)
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.spent = 0
+
+    def spend(self, units: int) -> None:
+        self.spent += units
+        super().spend(units)
+
+
+class _Trials:
+    def __init__(
+        self, core: Core, statements: Sequence[WrittenStatement], word: Sequence[int], ends: bool
+    ) -> None:
+        self._core = core
+        self._statements = statements
+        self._word = word
+        self._ends = ends
+        self._left = _ALL_STEPS
+        self._sure = True
+
+    def blame(self, every: bool) -> Blame:
+        forced = [s for s in self._statements if not self._possible_alone(s)]
+        known = frozenset(forced)
+        others = [s for s in self._statements if s not in known]
+        found: list[tuple[WrittenStatement, ...]] = []
+        for size in range(len(others) + 1):
+            for more in self._enough(forced, others, size):
+                found.append(more)
+                if not every:
+                    break
+            if found or self._left <= 0:
+                break
+        if not found:
+            self._sure = False
+            found = [self._irreducible(forced, others)]
+        return Blame(sets=tuple(found), smallest=self._sure)
+
+    def _enough(
+        self, forced: Sequence[WrittenStatement], others: Sequence[WrittenStatement], size: int
+    ) -> Iterator[tuple[WrittenStatement, ...]]:
+        for more in combinations(others, size):
+            if self._left <= 0:
+                self._sure = False
+                return
+            chosen = {*forced, *more}
+            if self._possible(_parts(chosen)):
+                yield tuple([s for s in self._statements if s in chosen])
+
+    def _irreducible(
+        self, forced: Sequence[WrittenStatement], others: Sequence[WrittenStatement]
+    ) -> tuple[WrittenStatement, ...]:
+        """Statements each of which is needed, as far as that is told; all of them are enough."""
+        chosen = {*forced, *others}
+        self._left = _ALL_STEPS
+        for statement in reversed(others):
+            if self._left > 0 and self._possible(_parts(chosen - {statement})):
+                chosen.discard(statement)
+        return tuple([s for s in self._statements if s in chosen])
+
+    def _possible_alone(self, statement: WrittenStatement) -> bool:
+        """Whether a statement by itself lets the word through; a strict tool forbids nothing so."""
+        if statement.kind == "strict":
+            return True
+        if self._left <= 0:
+            self._sure = False
+            return True
+        return self._tried(alone(self._core, statement.parts))
+
+    def _possible(self, parts: set[Part]) -> bool:
+        return self._tried(without(self._core, parts))
+
+    def _tried(self, core: Core) -> bool:
+        """Whether `core` lets the word through; False, and not sure of it, past the bound."""
+        sizes = len(core.limits) + len(core.patterns) + 1
+        budget = _Spent(_STEPS + 4 * len(core.calls) * sizes)
+        try:
+            return lets_through(core, self._word, budget, ends=self._ends)
+        except Rejected:
+            self._sure = False
+            return False
+        finally:
+            self._left -= budget.spent + len(self._statements)  # a core is made for each trial
+
+
+def _parts(statements: set[WrittenStatement]) -> set[Part]:
+    return {part for statement in statements for part in statement.parts}
+
+
+def lets_through(
+    core: Core,
+    word: Sequence[int],
+    budget: Budget,
+    *,
+    ends: bool,
+    ahead: Sequence[int] | None = None,
+) -> bool:
+    """Whether a plan of `core` is `word` (`ends`), or begins with it.
+
+    Args:
+        ahead: where given, whether a plan begins with `word` and then one of these calls.
+
+    Raises:
+        Rejected: D201 it takes too much work to tell.
+    """
+    residuals = Residuals(core, budget)
+    letter_of = residuals.alphabet.letter_of
+    step = _strictly(residuals, budget) if residuals.alphabet.strict else _plainly(residuals)
+    at = step(None, 0)
+    for call in word:
+        at = None if at is None else step(at, letter_of[call])
+    if at is None:
+        return False
+    if ends:
+        return residuals.stops[at]
+    if ahead is None:
+        reached = [at]
+    else:
+        letters = dict.fromkeys([letter_of[call] for call in ahead])
+        reached = [to for letter in letters if (to := step(at, letter)) is not None]
+    # What is strict keeps no state behind which no plan ends.
+    return bool(reached) if residuals.alphabet.strict else _is_alive(residuals, reached, budget)
+
+
+_Step: TypeAlias = "Callable[[int | None, int], int | None]"  # from None: the first one
+
+
+def _strictly(residuals: Residuals, budget: Budget) -> _Step:
+    edges = strict_edges(residuals, budget)
+
+    def step(at: int | None, letter: int) -> int | None:
+        if at is None:
+            return 0 if edges[:1] and edges[0] is not None else None
+        row = edges[at]
+        return None if row is None else row.get(letter)
+
+    return step
+
+
+def _plainly(residuals: Residuals) -> _Step:
+    def step(at: int | None, letter: int) -> int | None:
+        if at is None:
+            return residuals.first
+        for found, arrivals in residuals.moves(at):
+            if found == letter:
+                return arrivals[residuals.left[at]]
+        return None
+
+    return step
+
+
+def _is_alive(residuals: Residuals, first: Sequence[int], budget: Budget) -> bool:
+    """Whether a plan ends behind one; the nearest are looked at first, as there may be no last."""
+    seen, todo = set(first), deque(first)
+    while todo:
+        at = todo.popleft()
+        if residuals.stops[at]:
+            return True
+        for _, arrivals in residuals.moves(at):
+            budget.spend(1)
+            target = arrivals[residuals.left[at]]
+            if target is not None and target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return False

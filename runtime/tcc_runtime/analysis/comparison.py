@@ -1,0 +1,323 @@
+"""How a new artifact's plans, and all else that its core has, differ from an old one's.
+
+Two artifacts are equal where their cores are.  Numbers are exact: artifacts whose counts are
+bounds are unfolded first.  Where that, or the product, is too large, nothing is said of plans but
+the bounds.
+Cost: that of :mod:`tcc_runtime.analysis.difference`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from blake3 import blake3
+
+from tcc_certs.core.model import Call, Core
+from tcc_certs.core.reader import decode_core, read_core
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.names import written
+from tcc_runtime.analysis.blame import blame
+from tcc_runtime.analysis.difference import OneSided, Plan, only_in
+from tcc_runtime.analysis.gate_changes import (
+    CARRIED,
+    Change,
+    Sense,
+    joined,
+    member_changes,
+    monitor_changes,
+    open_changes,
+    rest_of_open,
+)
+from tcc_runtime.analysis.graph import PlanGraph, graph_of
+from tcc_runtime.analysis.statements import Written, WrittenStatement, statements_of
+from tcc_runtime.artifact.load import Artifact
+
+AMOUNTS: Final = ("cost", "price", "latency", "epsilon")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallChange:
+    """What of one call changed.
+
+    Attributes:
+        call: canonical text.
+        changes: (amount, old, new); of a cost both ends, nano-units, cents, ms, nano.
+    """
+
+    call: str
+    changes: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """The calls that plans have.
+
+    Attributes:
+        added, removed: those that plans of one side alone have; canonical texts, in order.
+        amounts: those of both sides of which an amount changed.
+    """
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    amounts: tuple[CallChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A new artifact against an old one.
+
+    Attributes:
+        verdict: on the whole core; None where only bounds are known.  ``equal`` is said of equal
+            cores alone; ``cost`` where amounts differ, ``other`` where what differs lets the same
+            through.
+        plans: the verdict on the plans, as texts, alone.
+        counts: ``exact``, or ``upper`` where the numbers are bounds.
+        added, removed: the plans of the new one alone, of the old one alone.
+        common: how many plans both have.
+        calls: None where only bounds are known.
+        monitors, opened: what changed of that which a gate holds.
+        members: what else of the core changed.
+        because_added: the statements of the old one that keep the shortest added plan from it,
+            those of them that the new one has not so; none where it is for calls or amounts.
+        because_removed: the same of the new one and the shortest removed plan.
+        reason: why nothing but bounds is known; else None.
+    """
+
+    verdict: Sense | None
+    plans: Sense | None
+    counts: Literal["exact", "upper"]
+    added: OneSided
+    removed: OneSided
+    common: int
+    calls: Calls | None
+    monitors: tuple[Change, ...]
+    opened: tuple[Change, ...]
+    members: tuple[Change, ...]
+    because_added: tuple[WrittenStatement, ...] = ()
+    because_removed: tuple[WrittenStatement, ...] = ()
+    reason: Rejected | None = None
+
+    def breaks(self, sense: Literal["wider", "narrower"] = "wider") -> bool:
+        """Whether the new one allows what the old one does not; for ``narrower``, lost something.
+
+        What the new one asks of a call, or lets a call have, counts as well; and how calls are
+        made, and what their answers mean, whichever way that changed.
+        """
+        broken: tuple[Sense, ...] = (sense, "incomparable")
+        changes = (*self.monitors, *self.opened, *self.members)
+        return self.plans in broken or any(
+            change.sense in broken or change.of in CARRIED for change in changes
+        )
+
+
+def compare(
+    old: Artifact,
+    new: Artifact,
+    old_written: Mapping[str, Written] | None = None,
+    new_written: Mapping[str, Written] | None = None,
+) -> Comparison:
+    """Compare; see :class:`Comparison`.
+
+    Args:
+        old_written, new_written: the statements as they were written, where that is known.
+
+    Raises:
+        Rejected: an unverified artifact leads out of its ranges.
+    """
+    monitors = tuple(monitor_changes(old.core, new.core))
+    try:
+        before, after = graph_of(old), graph_of(new)
+        added, removed = only_in(after, before), only_in(before, after)
+    except Rejected as refusal:
+        if refusal.code is not Code.LIMIT:
+            raise
+        return _bounds(old, new, monitors, refusal)
+    were = statements_of(old.core, old_written or {})
+    are = statements_of(new.core, new_written or {})
+    calls = _calls(old.core, new.core, before.used(), after.used())
+    opened = tuple(_opened(old.core, new.core, before.used(), after.used()))
+    used = _tools(old.core, before.used()) & _tools(new.core, after.used())
+    told = [*monitors, *opened]
+    members = _members(old, new, told, used, {amounts.call for amounts in calls.amounts})
+    plans = _verdict(added.plans, removed.plans)
+    costs: list[Sense] = ["cost"] * bool(calls.amounts)
+    senses = [change.sense for change in (*told, *members)]
+    return Comparison(
+        because_added=_changed(old.core, were, are, added.shortest),
+        because_removed=_changed(new.core, are, were, removed.shortest),
+        verdict=joined([plans, *costs, *senses]),
+        plans=plans,
+        counts="exact",
+        added=added,
+        removed=removed,
+        common=_total(after) - added.plans,
+        calls=calls,
+        monitors=monitors,
+        opened=opened,
+        members=members,
+    )
+
+
+def _members(
+    old: Artifact,
+    new: Artifact,
+    told: Sequence[Change],
+    used: Collection[str],
+    calls: Collection[str],
+) -> tuple[Change, ...]:
+    """Whatever else the two cores differ in; something, where they differ and nothing was told.
+
+    Args:
+        told: what was found of monitors and open parameters.
+        used: the tools whose open parameters were compared.
+        calls: those whose amounts were found to differ.
+    """
+    one, other = (bytes(artifact.file.columns["core"].data) for artifact in (old, new))
+    if one == other:
+        return ()
+    found = member_changes(decode_core(one), decode_core(other))
+    found += rest_of_open(old.core, new.core, used)
+    found += _other_calls(old.core, new.core, calls)
+    found += _rewritten(old.core, new.core, told)
+    if not (found or told or calls):
+        digests = [blake3(core).hexdigest() for core in (one, other)]
+        found.append(
+            Change(of="core", name="core", old=digests[0], new=digests[1], sense="incomparable")
+        )
+    return tuple(found)
+
+
+def core_changes(old: bytes, new: bytes) -> list[Change]:
+    """What two cores differ in, plans aside: statements, monitors, tools, amounts of calls.
+
+    Raises:
+        Rejected: one of them is no core.
+    """
+    if old == new:
+        return []
+    before, after = read_core(old), read_core(new)
+    told = monitor_changes(before, after)
+    told += open_changes(
+        before, after, {t.name for t in before.tools} & {t.name for t in after.tools}
+    )
+    found = [*told, *member_changes(decode_core(old), decode_core(new))]
+    found += _other_calls(before, after, ())
+    return found + list(_rewritten(before, after, told))
+
+
+def _other_calls(old: Core, new: Core, told: Collection[str]) -> Iterator[Change]:
+    """Calls whose amounts differ and that no plan of both has, tool by tool."""
+    were = {call.text: call for call in old.calls if call.text not in told}
+    changed: dict[str, list[str]] = {}
+    for call in new.calls:
+        was = were.get(call.text)
+        if was is not None and _amounts_of(was) != _amounts_of(call):
+            changed.setdefault(new.tools[call.tool].name, []).append(call.text)
+    for name, texts in changed.items():
+        said = f"amounts of {len(texts)} calls, {texts[0]} first"
+        yield Change(of="calls", name=written(name), old=said, new="other amounts", sense="cost")
+
+
+def _rewritten(old: Core, new: Core, told: Sequence[Change]) -> Iterator[Change]:
+    """Statements that one side alone has; what they do to plans is seen in the plans."""
+    known = {text for change in told for text in (change.old, change.new)}
+    before, after = (_said(core) for core in (old, new))
+    for side, others, old_side in ((before, after, True), (after, before, False)):
+        for text, kind in side.items():
+            if text not in others and text not in known:
+                sides = (text, None) if old_side else (None, text)
+                yield Change(of="statement", name=kind, old=sides[0], new=sides[1], sense="other")
+
+
+def _said(core: Core) -> dict[str, str]:
+    """The statements in words that depend on the core alone, each with its kind."""
+    found = {
+        text: statement.kind
+        for statement in statements_of(core, {})
+        if statement.kind not in ("monitor", "strict")
+        for text in statement.says
+    }
+    return found | {monitor.text: "monitor" for monitor in core.monitors}
+
+
+def _changed(
+    core: Core,
+    own: Sequence[WrittenStatement],
+    others: Sequence[WrittenStatement],
+    plan: Plan | None,
+) -> tuple[WrittenStatement, ...]:
+    """Of the statements to blame that `plan` is none of `core`, those that the others have not."""
+    number = {call.text: index for index, call in enumerate(core.calls)}
+    if plan is None or not all(call in number for call in plan):
+        return ()
+    known = frozenset(text for statement in others for text in statement.says)
+    word = [number[call] for call in plan]
+    found = blame(core, own, word, ends=True, every=False)
+    return tuple([statement for statement in found.sets[0] if not statement.says <= known])
+
+
+def _verdict(added: int, removed: int) -> Sense:
+    if added:
+        return "incomparable" if removed else "wider"
+    return "narrower" if removed else "equal"
+
+
+def _total(graph: PlanGraph) -> int:
+    return 0 if graph.root is None else graph.plans(graph.root)
+
+
+def _bounds(
+    old: Artifact, new: Artifact, monitors: tuple[Change, ...], refusal: Rejected
+) -> Comparison:
+    before, after = (artifact.plans(artifact.root) for artifact in (old, new))
+    used = _tools(old.core, old.texts) & _tools(new.core, new.texts)
+    opened = tuple(_opened(old.core, new.core, old.texts, new.texts))
+    return Comparison(
+        verdict=None,
+        plans=None,
+        counts="upper",
+        added=OneSided(plans=after, shortest=None, cheapest=None),
+        removed=OneSided(plans=before, shortest=None, cheapest=None),
+        common=min(before, after),
+        calls=None,
+        monitors=monitors,
+        opened=opened,
+        members=_members(old, new, [*monitors, *opened], used, ()),
+        reason=refusal,
+    )
+
+
+def _opened(old: Core, new: Core, before: Sequence[str], after: Sequence[str]) -> Sequence[Change]:
+    tools = _tools(old, before) & _tools(new, after)
+    return open_changes(old, new, tools)
+
+
+def _tools(core: Core, used: Sequence[str]) -> set[str]:
+    """The names of the tools of these calls."""
+    texts = set(used)
+    return {core.tools[call.tool].name for call in core.calls if call.text in texts}
+
+
+def _calls(old: Core, new: Core, before: Sequence[str], after: Sequence[str]) -> Calls:
+    first, then = set(before), set(after)
+    were = {call.text: call for call in old.calls}
+    are = {call.text: call for call in new.calls}
+    amounts = [_amounts(were[text], are[text]) for text in before if text in then]
+    return Calls(
+        added=tuple([text for text in after if text not in first]),
+        removed=tuple([text for text in before if text not in then]),
+        amounts=tuple([found for found in amounts if found.changes]),
+    )
+
+
+def _amounts(old: Call, new: Call) -> CallChange:
+    rows = zip(AMOUNTS, _amounts_of(old), _amounts_of(new), strict=True)
+    changes = tuple([(name, was, now) for name, was, now in rows if was != now])
+    return CallChange(call=old.text, changes=changes)
+
+
+def _amounts_of(call: Call) -> tuple[tuple[int, ...], ...]:
+    cost = call.cost_low, call.cost_high
+    return cost, (call.price,), (call.latency,), (call.epsilon,)

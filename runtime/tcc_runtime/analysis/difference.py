@@ -1,0 +1,152 @@
+"""Which plans one artifact has and another has not: the product of two graphs of plans.
+
+Calls are told apart by their canonical texts alone.  A pair of states stands for what may follow a
+prefix that both have; where one side ends, the counts of the other go on.  No plan is listed.
+Cost: for each pair of states that a prefix leads to, the edges of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from tcc_certs.errors import Code, ensure
+from tcc_runtime.analysis.graph import PlanGraph
+
+MOST_EDGES: Final = 1 << 20  # some 300 bytes each, with the rows of both sides
+_FAR: Final = 1 << 200  # beyond every sum of costs
+
+Plan: TypeAlias = "tuple[str, ...]"
+_Row: TypeAlias = "Sequence[tuple[int, int]]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneSided:
+    """The plans that one of two sides has, and the other has not.
+
+    Attributes:
+        plans: how many there are.
+        shortest: one of the fewest calls, the first in call order; None where there is none.
+        cheapest: one of the least cost, by its own side's low costs.
+    """
+
+    plans: int
+    shortest: Plan | None
+    cheapest: Plan | None
+
+
+def only_in(one: PlanGraph, other: PlanGraph, most_edges: int = MOST_EDGES) -> OneSided:
+    """The plans of `one` that `other` has not.
+
+    Raises:
+        Rejected: D201 more pairs of edges than that.
+    """
+    if one.root is None:
+        return OneSided(plans=0, shortest=None, cheapest=None)
+    return _Product(one, other, most_edges).answer()
+
+
+class _Product:
+    """The pairs of states, targets first, and what is below each of them on one side alone.
+
+    A pair is the state of the one side times a width, and one more than the state of the other; the
+    rest 0 stands for a prefix that the other has not.
+    """
+
+    def __init__(self, one: PlanGraph, other: PlanGraph, most: int) -> None:
+        self._one, self._other = one, other
+        self._width = 2 + (-1 if other.root is None else other.root)
+        call_of = {text: call for call, text in enumerate(other.texts)}
+        self._beside = [call_of.get(text, -1) for text in one.texts]
+        self._ahead: dict[int, Mapping[int, int]] = {}
+        self._rows: dict[int, _Row] = {}
+        self._plans: dict[int, int] = {}
+        self._fewest: dict[int, int] = {}
+        self._least: dict[int, int] = {}
+        beside = -1 if other.root is None else other.root
+        self._root = (one.root or 0) * self._width + beside + 1
+        self._find(most)
+        for pair in sorted(self._rows):
+            self._add(pair, self._rows[pair])
+
+    def _find(self, most: int) -> None:
+        """The edges of every pair of two states."""
+        todo, edges = [self._root] if self._root % self._width else [], 0
+        while todo:
+            pair = todo.pop()
+            if pair not in self._rows:
+                row = self._rows[pair] = self._edges(pair)
+                edges += 1 + len(row)
+                ensure(edges <= most, Code.LIMIT, "plans", f"at most {most} pairs of edges", "more")
+                todo.extend([to for _, to in row if to % self._width and to not in self._rows])
+
+    def _edges(self, pair: int) -> _Row:
+        """The calls that the one side has, in order, and where they lead both."""
+        q, p = divmod(pair, self._width)
+        ahead, beside, width = self._targets(p - 1), self._beside, self._width
+        return [(call, to * width + ahead.get(beside[call], 0)) for call, to in self._one.edges(q)]
+
+    def _targets(self, p: int) -> Mapping[int, int]:
+        """By call of the other side, one more than the state that it leads to."""
+        if p < 0:
+            return {}
+        found = self._ahead.get(p)
+        if found is None:
+            found = self._ahead[p] = {call: to + 1 for call, to in self._other.edges(p)}
+        return found
+
+    def _add(self, pair: int, row: _Row) -> None:
+        """A pair whose targets are known; of one without a plan nothing but that is kept."""
+        plans, price = int(self._stops(pair)), self._one.cost_low
+        fewest = least = 0 if plans else _FAR
+        for call, target in row:
+            below = self._below(target)
+            if below:
+                plans += below
+                fewest = min(fewest, 1 + self._few(target))
+                least = min(least, price[call] + self._cost(target))
+        self._plans[pair] = plans
+        if plans:
+            self._fewest[pair], self._least[pair] = fewest, least
+
+    def _stops(self, pair: int) -> bool:
+        q, p = divmod(pair, self._width)
+        return self._one.accepts(q) and not (p and self._other.accepts(p - 1))
+
+    def _below(self, pair: int) -> int:
+        q, p = divmod(pair, self._width)
+        return self._plans[pair] if p else self._one.plans(q)
+
+    def _few(self, pair: int) -> int:
+        q, p = divmod(pair, self._width)
+        return self._fewest[pair] if p else self._one.fewest(q)
+
+    def _cost(self, pair: int) -> int:
+        q, p = divmod(pair, self._width)
+        return self._least[pair] if p else self._one.cost_to_go(q)
+
+    def answer(self) -> OneSided:
+        """What is below the root."""
+        plans = self._below(self._root)
+        if not plans:
+            return OneSided(plans=0, shortest=None, cheapest=None)
+        return OneSided(
+            plans=plans,
+            shortest=self._first(self._few, [1] * len(self._one.texts)),
+            cheapest=self._first(self._cost, self._one.cost_low),
+        )
+
+    def _first(self, of: Callable[[int], int], adds: Sequence[int]) -> Plan:
+        """The first plan in call order whose sum is the least."""
+        calls: list[str] = []
+        pair, cost = self._root, of(self._root)
+        while cost or not self._stops(pair):
+            call, pair = next(
+                (call, target)
+                for call, target in self._rows.get(pair) or self._edges(pair)
+                if self._below(target) and adds[call] + of(target) == cost
+            )
+            calls.append(self._one.texts[call])
+            cost -= adds[call]
+        return tuple(calls)

@@ -1,0 +1,298 @@
+"""Plans of an artifact as a deterministic graph with true counts; the plan nearest to a sequence.
+
+An artifact with exact counts is such a graph as it stands.  One whose counts are bounds is
+unfolded: sets of states, with what the statements left to a run have seen, until nothing new is
+met; dead ends are dropped.  What would grow beyond the limits is declined, so every number here is
+exact.  The nearest plan has the fewest calls inserted, deleted or replaced: A* over states times
+places in the sequence, guided by the shortest and the longest continuation, within a bound.
+Cost: nothing, or a step for each edge that is unfolded; the edges of each pair that is visited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+from typing import Final, Protocol, TypeAlias
+
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.statements import Constraints
+from tcc_runtime.artifact.constraints import Held, constraints_of
+from tcc_runtime.artifact.cuts import fewest_calls
+from tcc_runtime.artifact.load import Artifact
+
+MOST_EDGES: Final = 1 << 21  # of what is unfolded
+
+Row: TypeAlias = "Sequence[tuple[int, int]]"
+_Place: TypeAlias = "tuple[tuple[int, ...], Held]"
+
+
+class PlanGraph(Protocol):
+    """Numbered states, targets less than where an edge begins; every state leads to a plan."""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The calls' canonical texts, in order."""
+
+    @property
+    def cost_low(self) -> Sequence[int]:
+        """Each call's low cost, nano-units."""
+
+    @property
+    def root(self) -> int | None:
+        """The state of the empty prefix; None where there is no plan."""
+
+    def edges(self, q: int) -> Row:
+        """The edges of a state as (call, target), in call order, one a call."""
+
+    def accepts(self, q: int) -> bool:
+        """Whether a plan may stop in `q`."""
+
+    def plans(self, q: int) -> int:
+        """The number of plans below."""
+
+    def cost_to_go(self, q: int) -> int:
+        """The least cost of a plan below, nano-units."""
+
+    def fewest(self, q: int) -> int:
+        """The fewest calls of a plan below."""
+
+    def rank(self, q: int) -> int:
+        """The most calls of a plan below."""
+
+    def used(self) -> Sequence[str]:
+        """The texts of the calls that some plan has, in order."""
+
+
+class Stored:
+    """An artifact with exact counts."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.texts = artifact.texts
+        self.cost_low = artifact.cost_low
+        self.root: int | None = artifact.root
+        self.accepts = artifact.accepts
+        self.plans = artifact.plans
+        self.cost_to_go = artifact.cost_to_go
+        self.rank = artifact.rank
+        self._artifact = artifact
+        self._rows: dict[int, Row] = {}
+
+    def edges(self, q: int) -> Row:
+        """The edges of a state as (call, target), in call order; read once."""
+        row = self._rows.get(q)
+        if row is None:
+            row = self._rows[q] = self._artifact.edges(q)
+        return row
+
+    def fewest(self, q: int) -> int:
+        """The fewest calls of a plan below."""
+        return fewest_calls(self._artifact)[q]
+
+    def used(self) -> Sequence[str]:
+        """The texts of all calls: an artifact has no others."""
+        return self.texts
+
+
+class Unfolded:
+    """What an artifact with bounds in place of counts allows, as rows of its own."""
+
+    def __init__(self, artifact: Artifact, most_edges: int = MOST_EDGES) -> None:
+        """Unfold all of it.
+
+        Raises:
+            Rejected: D201 it has more edges than that.
+        """
+        self.texts = artifact.texts
+        self.cost_low = artifact.cost_low
+        self.root: int | None = None
+        self._rows: list[Row] = []
+        self._accept: list[bool] = []
+        self._plans: list[int] = []
+        self._cost: list[int] = []
+        self._fewest: list[int] = []
+        self._rank: list[int] = []
+        self._take(_Unfolding(artifact, most_edges))
+
+    def _take(self, found: _Unfolding) -> None:
+        """Number what leads to a plan, targets first."""
+        number: dict[int, int] = {}
+        for at in sorted(range(len(found.places)), key=lambda at: found.places[at][0][-1]):
+            row = [(call, number[to]) for call, to in found.rows[at] if to in number]
+            if row or found.accept[at]:
+                number[at] = len(self._rows)
+                self._add(row, found.accept[at])
+        self.root = number.get(0)
+
+    def _add(self, row: Row, accept: bool) -> None:
+        cost, own = self.cost_low, [0] * accept
+        self._rows.append(row)
+        self._accept.append(accept)
+        self._plans.append(accept + sum([self._plans[to] for _, to in row]))
+        self._cost.append(min(own + [cost[call] + self._cost[to] for call, to in row]))
+        self._fewest.append(min(own + [1 + self._fewest[to] for _, to in row]))
+        self._rank.append(max(own + [1 + self._rank[to] for _, to in row]))
+
+    def edges(self, q: int) -> Row:
+        """The edges of a state as (call, target), in call order, one a call."""
+        return self._rows[q]
+
+    def accepts(self, q: int) -> bool:
+        """Whether a plan may stop in `q`."""
+        return self._accept[q]
+
+    def plans(self, q: int) -> int:
+        """The number of plans below."""
+        return self._plans[q]
+
+    def cost_to_go(self, q: int) -> int:
+        """The least cost of a plan below, nano-units."""
+        return self._cost[q]
+
+    def fewest(self, q: int) -> int:
+        """The fewest calls of a plan below."""
+        return self._fewest[q]
+
+    def rank(self, q: int) -> int:
+        """The most calls of a plan below."""
+        return self._rank[q]
+
+    def used(self) -> Sequence[str]:
+        """The texts of the calls that the rows have: the root leads to every one of them."""
+        found = {call for row in self._rows for call, _ in row}
+        return [self.texts[call] for call in sorted(found)]
+
+
+class _Unfolding:
+    """Every place that the root leads to, dead ends among them.
+
+    Attributes:
+        places: sets of states, increasing, with what is held; the root's first.
+        rows: by number, (call, number of the place).
+        accept: by number, whether a plan may stop there.
+    """
+
+    def __init__(self, artifact: Artifact, most_edges: int) -> None:
+        self._artifact = artifact
+        self._statements = constraints_of(artifact, None) or Constraints(items=())
+        start = (artifact.root,), tuple(sorted(self._statements.start))
+        self._number: dict[_Place, int] = {start: 0}
+        self.places: list[_Place] = [start]
+        self.rows: list[Row] = []
+        self.accept: list[bool] = []
+        edges = 0
+        while len(self.rows) < len(self.places):
+            states, held = self.places[len(self.rows)]
+            row = list(self._row(states, held))
+            self.rows.append(row)
+            stops = any(map(artifact.accepts, states))
+            self.accept.append(stops and self._statements.may_stop(held))
+            edges += 1 + len(row)
+            if edges > most_edges:
+                raise Rejected(
+                    Code.LIMIT, "plans", f"at most {most_edges} edges of the exact plans", "more"
+                )
+
+    def _row(self, states: tuple[int, ...], held: Held) -> Iterator[tuple[int, int]]:
+        for call, targets in self._artifact.steps(states):
+            after = self._statements.step(held, call)
+            if after is not None:
+                place = targets, tuple(sorted(after))
+                number = self._number.setdefault(place, len(self.places))
+                if number == len(self.places):
+                    self.places.append(place)
+                yield call, number
+
+
+def graph_of(artifact: Artifact) -> PlanGraph:
+    """The graph of the plans of `artifact`, kept with it.
+
+    Raises:
+        Rejected: D201 its counts are bounds, and what they bound is too large to unfold.
+    """
+    kept = artifact.kept.get("plan_graph")
+    if isinstance(kept, Stored | Unfolded):
+        return kept
+    bounds = artifact.nondeterministic or artifact.relaxed is not None
+    found = Unfolded(artifact) if bounds else Stored(artifact)
+    artifact.kept["plan_graph"] = found
+    return found
+
+
+# Nearest plans.
+
+_At: TypeAlias = "tuple[int, int]"  # state, calls of the sequence that are done with
+
+
+def nearest_plan(
+    graph: PlanGraph, calls: Sequence[str], *, prefix: bool = False, most: int = MOST_EDGES
+) -> tuple[str, ...] | None:
+    """An allowed plan with the fewest edits from `calls`; the beginning of one for `prefix`.
+
+    Returns:
+        None where there is no plan, or where more edges than `most` would be looked at.
+    """
+    if graph.root is None:
+        return None
+    return _Search(graph, calls, prefix).found(graph.root, most)
+
+
+class _Search:
+    def __init__(self, graph: PlanGraph, calls: Sequence[str], prefix: bool) -> None:
+        self._graph = graph
+        self._prefix = prefix
+        number = {text: call for call, text in enumerate(graph.texts)}
+        self._calls = [number.get(text, -1) for text in calls]
+
+    def found(self, root: int, most: int) -> tuple[str, ...] | None:
+        start = (root, 0)
+        edits = {start: 0}
+        came: dict[_At, tuple[_At, int | None]] = {}
+        # What it comes to at least, what is behind (the farthest first), then in order of coming.
+        todo: list[tuple[int, int, int, _At]] = [(self._needed(start), 0, 0, start)]
+        count, done = 0, set[_At]()
+        while todo:
+            _, _, _, at = heappop(todo)
+            if at in done:
+                continue
+            done.add(at)
+            if self._ends(at):
+                return self._read(at, came)
+            for call, after, cost in self._ways(at):
+                count += 1
+                spent = edits[at] + cost
+                if spent < edits.get(after, spent + 1):
+                    edits[after] = spent
+                    came[after] = at, call
+                    heappush(todo, (spent + self._needed(after), -after[1], count, after))
+            if count > most:
+                return None
+        return None
+
+    def _ends(self, at: _At) -> bool:
+        q, done = at
+        return done == len(self._calls) and (self._prefix or self._graph.accepts(q))
+
+    def _needed(self, at: _At) -> int:
+        """Edits that there are at least, as what is left is too long or too short."""
+        q, done = at
+        left = len(self._calls) - done
+        short = 0 if self._prefix else self._graph.fewest(q) - left
+        return max(0, left - self._graph.rank(q), short)
+
+    def _ways(self, at: _At) -> Iterator[tuple[int | None, _At, int]]:
+        q, done = at
+        ahead = self._calls[done] if done < len(self._calls) else None
+        if ahead is not None:
+            yield None, (q, done + 1), 1
+        for call, target in self._graph.edges(q):
+            if ahead is not None:
+                yield call, (target, done + 1), int(call != ahead)
+            yield call, (target, done), 1
+
+    def _read(self, at: _At, came: dict[_At, tuple[_At, int | None]]) -> tuple[str, ...]:
+        calls: list[str] = []
+        while at in came:
+            at, call = came[at]
+            if call is not None:
+                calls.append(self._graph.texts[call])
+        return tuple(reversed(calls))

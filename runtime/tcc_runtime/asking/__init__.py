@@ -1,1 +1,0 @@
-"""Costs that are ranges: whom to ask about them, and what is known."""

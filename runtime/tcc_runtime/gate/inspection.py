@@ -1,0 +1,227 @@
+"""What a session may be asked: what is allowed now, what was done, what is left, without effect.
+
+Text: docs/gate.md.  Each answer is about the session as its ledger has it now, so what others have
+written since is read first.
+Cost: that, and a few look-ups; the history is linear in the calls, what is left in the limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from operator import add
+from typing import Any, Final
+
+from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.session.course import Outcome
+from tcc_certs.session.monitors import PLACES
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.gate.decisions import Permitted, decide, decision, is_call
+from tcc_runtime.gate.policy import Policy
+from tcc_runtime.gate.records import observed_texts
+from tcc_runtime.gate.refusals import Allowed, Decision
+from tcc_runtime.gate.session import Session
+from tcc_runtime.gate.shared import Shared
+
+# What was called.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """A call of the session.
+
+    Attributes:
+        seq: its number, from 1.
+        call: canonical text, without observed parameters.
+        outcome: ``done``, ``failed``, ``unknown``; ``open`` while it is under way.
+        observed: the values that came back, as texts of the grammar.
+        unforeseen: something else came back.
+        model: that made it; empty where none was chosen.
+    """
+
+    seq: int
+    call: str
+    outcome: str
+    observed: Mapping[str, str]
+    unforeseen: bool
+    model: str = ""
+
+
+def history(session: Session) -> tuple[Happened, ...]:
+    """All calls of a session."""
+    return tuple(_happened(session, at) for at in range(len(session.made)))
+
+
+def _happened(session: Session, at: int) -> Happened:
+    made = session.made[at]
+    table = session.policy.table(made.offer.tool)
+    told = observed_texts(table, made.observed) or {}
+    under_way = session.under_way and at == len(session.made) - 1
+    return Happened(
+        seq=at + 1,
+        call=made.offer.text,
+        outcome="open" if under_way else made.outcome,
+        observed={name: str(text) for name, text in told.items()},
+        unforeseen=made.unforeseen,
+        model=made.model,
+    )
+
+
+# What limits still leave; an unknown call counts with the most that it may have taken.
+
+_NANO: Final = 9
+
+
+def remaining(session: Session) -> dict[str, int | Decimal]:
+    """By name: ``calls``, the most that may still follow, then each limit as a grammar has it.
+
+    Price and latency are whole (cents, ms), uses are calls, everything else is a decimal.
+    """
+    policy, taken = session.policy, session.taken
+    if session.under_way:
+        taken = tuple(map(add, taken, policy.takes(session.made[-1].offer, None)))
+    found: dict[str, int | Decimal] = {"calls": policy.most_calls(session.held)}
+    for limit, took in zip(policy.core.limits, taken, strict=True):
+        if limit.least:
+            continue
+        left = limit.value - took
+        if limit.kind == "depth":
+            found["calls"] = min(found["calls"], left)
+            continue
+        name = limit.text.rpartition("<=")[0].strip()
+        exact = limit.kind in ("cost", "epsilon", "sum")
+        value = Decimal(format_decimal(left, _NANO)) if exact else left
+        found[name] = min(found.get(name, value), value)
+    return {**found, **_of_monitors(session)}
+
+
+def _of_monitors(session: Session) -> Mapping[str, Decimal]:
+    """What monitors that add up still leave."""
+    found: dict[str, Decimal] = {}
+    for text, units in session.course.memory.left_of_sums():
+        name = text.removeprefix("limit ").rpartition("<=")[0].strip()
+        left = Decimal(format_decimal(units, PLACES))
+        # Of two limits on one sum the tighter one counts.
+        found[name] = min(found.get(name, left), left)
+    return found
+
+
+class Inspection:
+    """The questions of a gate; :class:`tcc_runtime.gate.gate.Gate` is what changes a session.
+
+    Args:
+        policy: of its artifact.
+        shared: the session.
+    """
+
+    def __init__(self, policy: Policy, shared: Shared) -> None:
+        self._policy = policy
+        self._shared = shared
+        self._told: set[bytes] = set()  # heads that others may have kept
+
+    def check(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Decision:
+        """Whether a call may be made now; a call that is under way counts as unknown."""
+        shared = self._shared
+        with shared.lock:
+            trouble = shared.look()
+            if trouble is not None:
+                return trouble
+            found = decide(shared.follower, tool, {} if arguments is None else arguments)
+            if isinstance(found, Permitted):
+                return decision(shared.session, None, "", found.asked)
+        return found
+
+    def allowed(self) -> tuple[Allowed, ...]:
+        """The calls that plans allow now, one for each listed call, in order of their texts."""
+        session = self._looked_at()
+        if session is None or session.ended or session.unforeseen:
+            return ()
+        return self._policy.allowed(session.held)
+
+    def tools(self) -> tuple[str, ...]:
+        """The names of the tools of those calls, in order."""
+        return tuple(dict.fromkeys(found.tool for found in self.allowed()))
+
+    @property
+    def may_finish(self) -> bool:
+        """Whether the session may end here."""
+        session = self._looked_at()
+        return session is not None and not session.ended and session.may_finish()
+
+    @property
+    def remaining(self) -> dict[str, int | Decimal]:
+        """What the limits still leave, with unknown outcomes counted."""
+        self._looked_at()
+        with self._shared.lock:
+            return remaining(self._shared.session)
+
+    @property
+    def history(self) -> tuple[Happened, ...]:
+        """The calls so far."""
+        self._looked_at()
+        with self._shared.lock:
+            return history(self._shared.session)
+
+    @property
+    def head(self) -> str:
+        """The head of the ledger, hex; whoever has it can tell whether a record was changed."""
+        self._looked_at()
+        head = self._shared.journal.head
+        self._told.add(head)
+        return head.hex()
+
+    def is_ancestor(self, head: str) -> bool:
+        """Whether the ledger had this head once, so that whoever kept it speaks of this session.
+
+        Cost: of a head that this gate has told, a look-up; else the ledger is read once.
+        """
+        try:
+            sought = bytes.fromhex(head)
+        except (TypeError, ValueError):
+            return False
+        self._looked_at()
+        with self._shared.lock:
+            if sought not in self._told and self._shared.journal.had(sought):
+                self._told.add(sought)
+        return sought in self._told
+
+    def outcome_of(self, ref: str) -> Outcome | None:
+        """The outcome of the call with this id of the caller's; None where there is none."""
+        self._looked_at()
+        with self._shared.lock:
+            follower = self._shared.follower
+            seq = follower.refs.get(follower.writer.reference(ref))
+            return None if seq is None else follower.session.made[seq - 1].outcome
+
+    def word(self) -> tuple[str, ...]:
+        """The calls that were done, in order, canonical texts: what a search begins after.
+
+        Raises:
+            ValueError: an outcome is unknown, so it is not known where the session is.
+        """
+        session = self._looked_at()
+        word = None if session is None else session.word()
+        if word is None:
+            raise ValueError("it is not known where the session is: resolve what is unknown first")
+        return tuple([self.artifact.texts[call] for call in word])
+
+    def key_of(self, seq: int) -> str:
+        """The idempotency key of a call, made or to be made: that of its permit."""
+        return self._shared.follower.writer.call_key(seq)
+
+    def is_call(self, seq: int, tool: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether the session's call of that number has these arguments, the open ones too."""
+        self._looked_at()
+        with self._shared.lock:
+            return is_call(self._shared.follower, seq, tool, arguments)
+
+    @property
+    def artifact(self) -> Artifact:
+        """What the session is held to."""
+        return self._policy.artifact
+
+    def _looked_at(self) -> Session | None:
+        """The session as its ledger has it; None where that cannot be said."""
+        with self._shared.lock:
+            return self._shared.session if self._shared.look() is None else None

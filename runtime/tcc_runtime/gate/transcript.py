@@ -1,0 +1,264 @@
+"""The transcript of a session: what happened, where it went, what may follow.
+
+Its records are gone through by the validator's own steps (:mod:`tcc_certs.session`), and each that
+passes makes an event.  Whoever shows it has validated the ledger with its key, pin and end.
+Cost: that of the steps; what may follow, the edges of the states that may be held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tcc_certs.formats.codec import Json
+from tcc_certs.formats.ledger import Record
+from tcc_certs.session.refusals import REFUSALS
+from tcc_certs.session.replay import Session
+from tcc_certs.session.validation import Replay
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.gate.policy import Policy, policy_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A record of a session.
+
+    Attributes:
+        kind: that of the record; ``call`` stands for a call with its outcome.
+        seq: of the call that it is about; None of a refusal and of an end.
+        text: the call, the tool that was refused, or how it ended.
+        outcome: of a call or what it was resolved to, ``open`` where none was recorded; the code
+            of a refusal.
+        ms: from the call to its outcome; None where there is none.
+        why: of a refusal.
+        opened: open arguments: the value where it is shown, else the start of its digest.
+        observed: the values that came back.
+        before, after: the states that the session may have been in.
+        model: that made a call; empty where none was chosen.
+        took: what its call, or a search, took: price, latency and epsilon.
+    """
+
+    kind: str
+    seq: int | None
+    text: str
+    outcome: str
+    ms: int | None = None
+    why: str = ""
+    opened: Mapping[str, str]
+    observed: Mapping[str, str]
+    before: Sequence[int]
+    after: Sequence[int]
+    model: str = ""
+    took: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """A session as its ledger has it.
+
+    Attributes:
+        header: its first record.
+        events: the others, in order.
+        states: those that it may be in now.
+        may_finish, ended: whether it may end here; whether it has.
+        allowed_next: canonical texts of the calls that plans allow next.
+    """
+
+    header: Record
+    events: Sequence[Event]
+    states: Sequence[int]
+    may_finish: bool
+    ended: bool
+    allowed_next: Sequence[str]
+
+
+def transcript_of(artifact: Artifact, records: Iterable[Record]) -> Transcript:
+    """The session of a ledger that was validated against the artifact.
+
+    Raises:
+        ValueError: there is no record.
+        Rejected: a record is none that follows.
+    """
+    policy = policy_of(artifact)
+    teller = _Teller(policy)
+    header: Record | None = None
+    for record in records:
+        header = header or record
+        teller.tell(record)
+    if header is None:
+        raise ValueError("a session has a record")
+    teller.leave_open()
+    session = teller.session
+    over = session.ended or session.unforeseen
+    offers = () if over else policy.next_offers(session.course.held)
+    return Transcript(
+        header=header,
+        events=teller.events,
+        states=teller.states(),
+        may_finish=not session.ended and session.course.may_finish(),
+        ended=session.ended,
+        allowed_next=[offer.text for offer in offers],
+    )
+
+
+class _Teller:
+    """Takes the validator through records, and makes events of them."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.events: list[Event] = []
+        self._replay = Replay(policy.checked(), policy.machine, None)
+        self._call: tuple[Record, Sequence[int]] | None = None
+        self._calls: dict[int, str] = {}  # their texts by number
+
+    @property
+    def session(self) -> Session:
+        """Where it is.
+
+        Raises:
+            ValueError: there was no header.
+        """
+        if self._replay.session is None:
+            raise ValueError("a session has a record")
+        return self._replay.session
+
+    def states(self) -> Sequence[int]:
+        """The states that it may be in, before the call that is under way."""
+        course = self.session.course
+        return course.machine.shown(course.held if self._call is None else course.before_last)
+
+    def tell(self, record: Record) -> None:
+        """Follow one record."""
+        kind = str(record["kind"])
+        if kind == "session":
+            self._replay.step(record, b"")
+            return
+        is_open = self._call is not None and record.get("seq") == self._call[0]["seq"]
+        if kind == "end" or (kind == "resolve" and is_open):
+            self.leave_open()
+        before = self.states()
+        self._replay.step(record, b"")
+        if kind == "call":
+            self._call = record, before
+            self._calls[int(str(record["seq"]))] = str(record["call"])
+        elif kind == "outcome":
+            self._outcome(record)
+        else:
+            self._tell(kind, record, before)
+
+    def leave_open(self) -> None:
+        """A call without an outcome is unknown."""
+        if self._call is not None:
+            self._settle("open")
+
+    def _tell(self, kind: str, record: Record, before: Sequence[int]) -> None:
+        """Of a record that is no call's."""
+        code = str(record.get("code", ""))
+        match kind:
+            case "resolve":
+                seq, outcome = int(str(record["seq"])), str(record["outcome"])
+                told = _texts(record.get("observed"))
+                self._add(kind, seq, self._calls[seq], outcome, before=before, observed=told)
+            case "budget":
+                self._add(kind, None, _terms(record), "")
+            case "asked":
+                self._add(kind, None, "a search asked what calls cost", "", took=_took(record))
+            case "refusal":
+                why = next((text for known, text in REFUSALS.items() if known == code), "")
+                self._add(kind, None, str(record["tool"]), code, why=why)
+            case _:
+                abandoned = record["abandoned"] is True
+                self._add("end", None, "abandoned" if abandoned else "where a plan ends", "")
+
+    def _outcome(self, record: Record) -> None:
+        outcome, ms = str(record["outcome"]), record["ms"]
+        self._settle(
+            f"{outcome}, unforeseen" if record.get("unforeseen") is True else outcome,
+            ms if isinstance(ms, int) else None,
+            _texts(record.get("observed")),
+            _took(record.get("took")),
+        )
+
+    def _settle(
+        self,
+        shown: str,
+        ms: int | None = None,
+        told: Mapping[str, str] | None = None,
+        took: Mapping[str, str] | None = None,
+    ) -> None:
+        if self._call is None:
+            return
+        record, before = self._call
+        self._call = None
+        seq, execute = record["seq"], record.get("execute")
+        self._add(
+            "call",
+            seq if isinstance(seq, int) else None,
+            str(record["call"]),
+            shown,
+            ms=ms,
+            before=before,
+            opened=_shown(record["open"]),
+            observed=told,
+            model=str(execute["model_id"]) if isinstance(execute, dict) else "",
+            took=took,
+        )
+
+    def _add(
+        self,
+        kind: str,
+        seq: int | None,
+        text: str,
+        outcome: str,
+        *,
+        ms: int | None = None,
+        why: str = "",
+        before: Sequence[int] | None = None,
+        opened: Mapping[str, str] | None = None,
+        observed: Mapping[str, str] | None = None,
+        model: str = "",
+        took: Mapping[str, str] | None = None,
+    ) -> None:
+        states = self.states()
+        event = Event(
+            kind=kind,
+            seq=seq,
+            text=text,
+            outcome=outcome,
+            ms=ms,
+            why=why,
+            opened=opened or {},
+            observed=observed or {},
+            before=states if before is None else before,
+            after=states,
+            model=model,
+            took=took or {},
+        )
+        self.events.append(event)
+
+
+def _texts(value: Json | None) -> Mapping[str, str]:
+    return {name: str(text) for name, text in value.items()} if isinstance(value, dict) else {}
+
+
+def _shown(opened: Json) -> Mapping[str, str]:
+    """Of each open argument what the ledger shows."""
+    found: dict[str, str] = {}
+    for name, item in opened.items() if isinstance(opened, dict) else ():
+        members = item if isinstance(item, dict) else {}
+        digest = f"#{str(members.get('digest', ''))[:12]}"
+        found[name] = str(members.get("value", digest))
+    return found
+
+
+def _took(value: Json | None) -> Mapping[str, str]:
+    members = value if isinstance(value, dict) else {}
+    return {name: str(members[name]) for name in ("price", "latency", "epsilon") if name in members}
+
+
+def _terms(record: Record) -> str:
+    """The caps of a budget."""
+    named = {"price_cap": "price", "sla_ms": "latency", "epsilon_cap": "epsilon"}
+    caps = [f"{shown} at most {record[name]}" for name, shown in named.items() if name in record]
+    account = record.get("account")
+    drawn = [f"account {account['id']}"] if isinstance(account, dict) else []
+    return ", ".join([*caps, *drawn]) or "no caps"

@@ -1,0 +1,1 @@
+"""Prices of calls while they are ranges: providers that are asked for quotes, and what is known."""

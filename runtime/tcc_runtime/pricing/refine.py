@@ -1,0 +1,311 @@
+"""Costs that are ranges: what is known of each edge, and what has to be asked before a pop.
+
+Text: docs/spec/race.md, section 19.  An edge is one occurrence of a call, named by the digest of
+the node that it leads to.  Answers only ever narrow it, so the cost of a prefix only rises, and a
+key that was published stays an upper bound.
+Cost: a walk up the prefix for each item on top; memory: the edges that were asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from tcc_certs.core.atoms import Atom
+from tcc_certs.core.model import Model
+from tcc_runtime.account.amounts import Amounts, Remainder
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.errors import AnswerError
+from tcc_runtime.item import (
+    EDGE,
+    ID,
+    LEFT,
+    SOURCE,
+    VIEW,
+    Item,
+    call_of,
+    calls_of,
+    node_of,
+    nodes_up,
+)
+from tcc_runtime.pricing.controller import Choice, Controller, Spending
+from tcc_runtime.pricing.drawing import Drawing, Wish
+from tcc_runtime.pricing.quotes import Answer, Question, Quoter, models_of
+from tcc_runtime.settings.modes import Terms
+from tcc_runtime.states import WeightedCall
+
+
+@dataclass(slots=True)
+class QuotedEdge:
+    """What is known of an edge that was asked about.
+
+    Attributes:
+        low, high: its interval, nano-units.
+        occurrence: counts such edges.
+        asked: places of the models that were asked.
+    """
+
+    low: int
+    high: int
+    occurrence: int
+    asked: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredAsk:
+    """An ask and what came of it.
+
+    Attributes:
+        node: the node that the edge leads to.
+        choice: the model that was asked.
+        answer: what it said; None: nothing.
+        took: what it took.
+        gained: by how much the low cost rose, nano-units.
+        fails: whether the answer is not strictly inside of what was known.
+        left: what is left of the account of the run, after it; None: it has none.
+    """
+
+    node: Item
+    choice: Choice
+    answer: tuple[int, int] | None
+    took: Spending
+    gained: int
+    fails: bool
+    left: Remainder | None = None
+
+
+class Refinement:
+    """The edges of one run, and whom it asks about them.
+
+    Args:
+        artifact: with costs that are ranges.
+        terms: when to ask.
+        quoter: who is asked; None where nobody is.
+        clock: seconds; times the answers that do not say how long they took.
+
+    Attributes:
+        controller: chooses models and keeps account.
+        closed: whether asking has ended: a budget has failed.
+        same: whether each answer came from a tool that promises one cost for an edge, and was
+            inside of what was known.
+        drawing: draws on the account of the run; None: it has none.
+        atoms: that asks took.
+    """
+
+    def __init__(
+        self,
+        artifact: Artifact,
+        terms: Terms,
+        quoter: Quoter | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self.controller = Controller(terms.settings, terms.taken)
+        self._counts_atoms = terms.taken is not None
+        self.closed = False
+        self.same = True
+        self.drawing: Drawing | None = None
+        self.atoms: list[Atom] = []
+        self._overdrawn = False
+        self._refused: list[int] = []
+        self._quoter = quoter
+        self._at_nodes = terms.ask == "node"
+        self._clock = clock
+        core = artifact.core
+        owner = {call.text: call.tool for call in core.calls}
+        self._owner = [owner[text] for text in artifact.texts]
+        self._tools = core.tools
+        self._edges: dict[bytes, QuotedEdge] = {}
+        self._beta = artifact.manifest.beta
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether anything is known of an edge that the artifact does not say."""
+        return bool(self._edges)
+
+    @property
+    def overspent(self) -> bool:
+        """Whether asking goes on and has taken more than a cap allows."""
+        return not self.closed and (self._overdrawn or self.controller.overspent)
+
+    def low(self, item: Item) -> int:
+        """The least that the calls of a prefix cost, as far as is known."""
+        # Every item of every step is asked for it, so the path is walked in place.
+        edges, low = self._edges, 0
+        step = item if item[LEFT] is None else node_of(item)
+        while (edge := step[EDGE]) is not None:
+            call = edge[2]
+            if call is not None:
+                known = edges.get(step[ID])
+                low += call.cost_low if known is None else known.low
+            source = step[SOURCE]
+            step = source if source[LEFT] is None else node_of(source)
+        return low
+
+    def costs(self, item: Item) -> tuple[int, int]:
+        """The least and the most that the calls of a prefix cost, as far as is known."""
+        low = high = 0
+        if not self._edges:
+            calls = calls_of(item)
+            return sum([call.cost_low for call in calls]), sum([call.cost_high for call in calls])
+        for step in nodes_up(item):
+            call = call_of(step)
+            if call is not None:
+                one, other = self._known(step, call)
+                low, high = low + one, high + other
+        return low, high
+
+    def due(self, item: Item) -> Item | None:
+        """The node whose edge has to be asked about before an item is popped."""
+        if self.closed:
+            return None
+        if item[VIEW] is None:
+            return self._first_open(item)
+        call = call_of(item)
+        if not self._at_nodes or item[LEFT] is not None or call is None:
+            return None
+        return item if item[ID] not in self._edges and call.cost_low != call.cost_high else None
+
+    def choice(self, node: Item, slack: int | None) -> Choice | None:
+        """Who is asked about the edge into `node`; None: nobody is left that the caps allow.
+
+        Args:
+            slack: of the item that is asked for, Q64.64; None: it is not known.
+        """
+        call = call_of(node)
+        if self._quoter is None or call is None:
+            return None
+        low, high = self._known(node, call)
+        known = self._edges.get(node[ID])
+        asked = (*(() if known is None else known.asked), *self._refused)
+        number = self._owner[call.index]
+        models, most = models_of(self._tools[number]), self._most_useful(slack)
+        found = self.controller.choose(number, models, asked, high - low, most)
+        return None if found is None else replace(found, slack=slack)
+
+    def _most_useful(self, slack: int | None) -> Fraction | None:
+        """slack / beta in nano-units: what raises a cost further takes nothing more off a key."""
+        digits, places = self._beta
+        if slack is None or digits == 0:
+            return None
+        return Fraction(slack * 10 ** (9 + places), digits << 64)
+
+    def wish(self, choice: Choice) -> Wish | None:
+        """Reserves of the account what asking is expected to take; None: there is no account.
+
+        A model for which there is too little is not chosen again before somebody was asked.
+        """
+        if self.drawing is None:
+            return None
+        spent = self.controller.spent
+        found = self.drawing.wish(drawn_amounts(spent, spent + choice.expected, choice.expected))
+        self._refused = [] if found.granted else [*self._refused, choice.place]
+        return found
+
+    def ask(self, node: Item, choice: Choice) -> AnsweredAsk:
+        """Asks, and takes in what is answered.
+
+        Raises:
+            AnswerError: the quoter gives something that is no answer.
+            Rejected: K101, K103, K104, K106 of the account.
+        """
+        call = call_of(node)
+        if self._quoter is None or call is None:
+            raise ValueError("nobody to ask, or nothing to ask about")
+        fresh = QuotedEdge(call.cost_low, call.cost_high, len(self._edges))
+        edge = self._edges.setdefault(node[ID], fresh)
+        question = Question(
+            call=call.text,
+            model=choice.model.name,
+            low=edge.low,
+            high=edge.high,
+            occurrence=edge.occurrence,
+        )
+        if self.drawing is not None:
+            self.drawing.begin()
+        before = self._clock()
+        answer = self._quoter(question) or Answer()
+        if answer.atom is not None and not self._counts_atoms:
+            raise AnswerError("atom", "none, as the run has no delta", "an atom")
+        measured = max(0, round((self._clock() - before) * 1000))
+        took = taken_amounts(answer, choice.model, measured)
+        return self._take(node, call, edge, choice, answer.interval, took)
+
+    def _take(
+        self,
+        node: Item,
+        call: WeightedCall,
+        edge: QuotedEdge,
+        choice: Choice,
+        answer: tuple[int, int] | None,
+        took: Spending,
+    ) -> AnsweredAsk:
+        width, gained, fails = edge.high - edge.low, 0, False
+        number = self._owner[call.index]
+        edge.asked.append(choice.place)
+        if answer is not None:
+            low, high = answer
+            fails = not (edge.low <= low <= high <= edge.high) or high - low == width
+            self.same &= self._tools[number].quotes_same and not fails
+            if not fails:
+                gained = low - edge.low
+                edge.low, edge.high = answer
+        spent, left = self.controller.spent, None
+        self.controller.settle(number, choice, took, width, gained)
+        self.atoms += [] if took.atom is None else [took.atom]
+        if self.drawing is not None:
+            left = self.drawing.settle(drawn_amounts(spent, self.controller.spent, took))
+            self._overdrawn = left.overdrawn
+        return AnsweredAsk(
+            node=node,
+            choice=choice,
+            answer=answer,
+            took=took,
+            gained=gained,
+            fails=fails,
+            left=left,
+        )
+
+    def _known(self, node: Item, call: WeightedCall) -> tuple[int, int]:
+        known = self._edges.get(node[ID])
+        return (call.cost_low, call.cost_high) if known is None else (known.low, known.high)
+
+    def _first_open(self, leaf: Item) -> Item | None:
+        first: Item | None = None
+        for step in nodes_up(leaf):
+            call = call_of(step)
+            if call is not None:
+                low, high = self._known(step, call)
+                if low != high:
+                    first = step
+        return first
+
+
+def refinement_of(
+    artifact: Artifact, terms: Terms, quoter: Quoter | None, clock: Callable[[], float]
+) -> Refinement | None:
+    """What a run needs to ask; None where every cost is a point."""
+    if terms.ask is None:
+        return None
+    asked = None if terms.ask == "never" else quoter
+    return Refinement(artifact, terms, asked, clock)
+
+
+def drawn_amounts(before: Spending, after: Spending, one: Spending) -> Amounts:
+    """What an ask takes of an account: of epsilon, by how much it raises that of the run.
+
+    That is never below 0: the bound of a longer list may be the tighter one by its rounding, and
+    an account gives nothing back for an ask.
+    """
+    raised = max(0, after.epsilon_used - before.epsilon_used)
+    return Amounts(price=one.price, latency_ms=one.latency, epsilon=raised)
+
+
+def taken_amounts(answer: Answer, model: Model, measured: int) -> Spending:
+    """What an answer says that it took; what it leaves open as declared, and `measured` in ms."""
+    return Spending(
+        price=model.price if answer.price is None else answer.price,
+        latency=measured if answer.latency_ms is None else answer.latency_ms,
+        epsilon=model.epsilon if answer.epsilon is None else answer.epsilon,
+        atom=model.atom if answer.atom is None else answer.atom,
+    )

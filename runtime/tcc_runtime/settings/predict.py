@@ -1,0 +1,371 @@
+"""Predicts how many nodes a run expands, before it runs.
+
+Text: docs/spec/race.md, section 20.  Floats: a forecast, on which nothing rests.
+
+Exact plans: an enclosure of the mean over all seeds.  A node v is expanded exactly where its key
+exceeds the best value outside it, so with probability R / (R + Z - Z(v)), R = n(v) e^M(v), Z the
+weight of all plans and Z(v) of those below v.  Nodes of one state differ by the cost of their
+prefix alone; prefixes are gathered into buckets by cost, each with its exact weight and its least
+and greatest cost, state by state from the root.  No n e^M exceeds the root's (section 6), so one
+too great for a float is met there, and raises OverflowError; with scores within e^690 a rate too
+small for one adds less than 10^-15.
+Cost: edges times buckets; the effort bounds the number of buckets.
+
+Relaxed artifacts: an estimate by sampling.  Plans are drawn from the softmax of the automaton,
+which is wider than the grammar's plans; the share that satisfies the statements left to the run
+stands for the weight of its plans, and the nodes on their paths, each over its probability, for all
+nodes.  The random words follow from the artifact's digest: the estimate is a function of artifact
+and settings.
+Cost: one pass over the edges, and what the effort allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import exp, expm1, inf, isfinite, log, log1p
+from typing import TypeAlias
+
+from blake3 import blake3
+
+from tcc_certs.statements import Constraints
+from tcc_runtime.artifact.constraints import constraints_of
+from tcc_runtime.artifact.counts import race_counts, residual_bound, rounded_to
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.artifact.root import root_of
+from tcc_runtime.settings.modes import Terms, terms_of
+from tcc_runtime.settings.settings import Settings
+
+Bucket: TypeAlias = "tuple[float, float, float]"  # weight; least and greatest beta * cost
+
+EFFORT = 20_000  # pushes of a bucket over an edge that no run is delayed by, some 20 ms
+MOST_EDGES = 10_000  # beyond, nothing is predicted unasked
+_MOST_BUCKETS = 256
+_MARGIN = 1e-9  # far above what rounding adds up to
+_STEEPEST = 690.0  # e to this is still a float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """The mean of the expansions over all seeds lies between `lower` and `upper`."""
+
+    lower: float
+    upper: float
+
+
+def why_not(artifact: Artifact, settings: Settings) -> str | None:
+    """Why no prediction is known for a run with these settings; None where one is.
+
+    Raises:
+        SettingsError: as a run with them.
+    """
+    terms = terms_of(artifact, settings)
+    if terms.mode == "fallback" or terms.race == "literal":
+        return "the run has no race that its keys bound"
+    if settings.top != 1:
+        return "it is known for one plan alone"
+    if terms.keys != "finalized":
+        return "it is known for finalized keys alone"
+    if artifact.nondeterministic or artifact.relaxed is not None or terms.cut:
+        return "the weight of the plans that the run may find is not known"
+    if artifact.cost_low != artifact.cost_high:
+        return "costs are ranges"
+    return None
+
+
+def predict(artifact: Artifact, settings: Settings, *, effort: int = EFFORT) -> Prediction | None:
+    """The expected number of expansions, None where it is not known or beyond the range of floats.
+
+    Args:
+        effort: how many pushes over an edge to spend; one for each edge is always spent.
+
+    Raises:
+        SettingsError: as a run with these settings.
+        Rejected: an unverified artifact leads out of its ranges.
+    """
+    if why_not(artifact, settings) is not None:
+        return None
+    buckets = max(1, min(_MOST_BUCKETS, effort // max(1, artifact.manifest.edges)))
+    try:
+        lower, upper = Ground(artifact, settings).sums(buckets)
+    except OverflowError:
+        return None
+    if not (isfinite(upper) and lower > 0):
+        return None
+    return Prediction(lower=max(1.0, lower * (1 - _MARGIN)), upper=upper * (1 + _MARGIN))
+
+
+class Ground:
+    """What forecasts stand on: each state's rows, what weighs below it, and its rate, in floats.
+
+    Attributes:
+        edges: of each state.
+        weight: e^(-beta * cost) of each call.
+        below: what the plans below each state weigh together; derivations where it is not
+            deterministic.
+        root: where the run begins.
+        whole: what the plans below that weigh.
+
+    Raises:
+        OverflowError: a plan's score is beyond the exponents that floats have.
+    """
+
+    def __init__(self, artifact: Artifact, settings: Settings) -> None:
+        beta, places = artifact.manifest.beta
+        unit = 10 ** (places + 9)
+        self._artifact = artifact
+        self._step = [beta * cost / unit for cost in artifact.cost_low]  # beta * cost, exact once
+        self.weight = [exp(-step) for step in self._step]
+        self.edges = [artifact.edges(q) for q in range(artifact.manifest.states)]
+        self.root = root = root_of(artifact, settings.after)
+        self.below = self._weights_below()
+        self.whole = sum([self.below[q] for q in self.root.members])
+        bits = rounded_to(artifact, settings.inflate, settings.count_bits, root.members)
+        self._count = race_counts(artifact, settings.inflate, bits)
+        self._residual = residual_bound(artifact, settings.recipe)
+
+    def _weights_below(self) -> list[float]:
+        """z: what the plans below each state weigh together.
+
+        Raises:
+            OverflowError: a plan's score is beyond the exponents that floats have.
+        """
+        artifact, weight = self._artifact, self.weight
+        found: list[float] = []
+        steep: list[float] = []
+        size = list(map(abs, self._step))
+        for q, edges in enumerate(self.edges):
+            total, most = (1.0 if artifact.accepts(q) else 0.0), 0.0
+            for call, target in edges:
+                total += weight[call] * found[target]
+                ahead = size[call] + steep[target]
+                most = ahead if ahead > most else most
+            found.append(total)
+            steep.append(most)
+        members = self.root.members
+        if max([steep[q] for q in members]) > _STEEPEST:
+            raise OverflowError
+        if not 0 < sum([found[q] for q in members]) < inf:
+            raise OverflowError
+        return found
+
+    def rate(self, states: Sequence[int]) -> float:
+        """n e^g of a set of states, in units of the weight of all plans."""
+        bits, rank = self._artifact.manifest.fraction_bits, self._artifact.rank
+        best = max(map(self._residual, states)) / (1 << 32) - log(self.whole)
+        return sum([exp(log(self._count(q)) - bits * rank(q) * log(2) + best) for q in states])
+
+    def sums(self, buckets: int) -> tuple[float, float]:
+        """Both ends of the enclosure."""
+        step, weight, whole = self._step, self.weight, self.whole
+        gathered: list[list[Bucket]] = [[] for _ in self.below]
+        for q in self.root.members:
+            gathered[q].append((1.0, 0.0, 0.0))
+        lower = upper = 0.0
+        for q in range(max(self.root.members), -1, -1):
+            prefixes = merged(gathered[q], buckets)
+            gathered[q] = []
+            if not prefixes:  # nothing leads there from where the run begins
+                continue
+            rate = self.rate((q,))
+            # With M and n that leave nothing open this is 0, and the cost of a prefix no matter.
+            slack = max(0.0, rate - self.below[q] / whole)
+            for mass, least, most in prefixes:
+                lower += mass * rate / (1 + slack * exp(-least))
+                upper += mass * rate / (1 + slack * exp(-most))
+            for call, target in self.edges[q]:
+                c, w = step[call], weight[call]
+                gathered[target] += [(m * w, least + c, most + c) for m, least, most in prefixes]
+        return lower, upper
+
+
+def merged(some: list[Bucket], most: int) -> list[Bucket]:
+    """The same weight in at most `most` + 1 buckets of equal width by least cost."""
+    if len(some) <= 1:
+        return some
+    start = min(bucket[1] for bucket in some)
+    width = (max(bucket[1] for bucket in some) - start) / most
+    found: dict[int, Bucket] = {}
+    for mass, low, high in some:
+        at = int((low - start) / width) if width else 0
+        there = found.get(at)
+        if there is not None:
+            mass += there[0]
+            low, high = min(low, there[1]), max(high, there[2])
+        found[at] = mass, low, high
+    return list(found.values())
+
+
+# Estimates over relaxed artifacts.
+
+DRAWING_EFFORT = 300_000  # edges looked at while drawing, some 0.2 s
+MOST_ESTIMATED = 1_000_000  # edges, beyond which nothing is estimated unasked
+_MOST_DRAWS = 1000
+_LEAST_DRAWS = 20
+# With none of n kept, a share above 3 / n would have shown with chance 0.95.
+_UNSEEN = 3.0
+
+# A node on the way of a draw: its R, and its share of the weight; both in units of the whole.
+_Node: TypeAlias = "tuple[float, float]"
+# The states that a prefix leads to, and by how many derivations each.
+_Ways: TypeAlias = "dict[int, int]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """About so many expansions.
+
+    Attributes:
+        lower, upper: estimates of both ends of an enclosure of the mean; `upper` is None where no
+            plan that was drawn kept what is left to the run.
+        drawn, kept: plans that were drawn from the automaton, and those among them that are plans
+            of the grammar.
+    """
+
+    lower: float
+    upper: float | None
+    drawn: int
+    kept: int
+
+
+def needs_estimate(artifact: Artifact) -> bool:
+    """Whether a run may meet more than the plans that it looks for."""
+    return artifact.nondeterministic or artifact.relaxed is not None
+
+
+def why_no_estimate(artifact: Artifact, settings: Settings) -> str | None:
+    """Why none is known for a run with these settings; None where one is.
+
+    Raises:
+        SettingsError: as a run with them.
+    """
+    terms = terms_of(artifact, settings)
+    if terms.mode == "fallback" or terms.race == "literal":
+        return "the run has no race that its keys bound"
+    if terms.keys != "finalized":
+        return "it is known for finalized keys alone"
+    return None if artifact.fixed_costs else "costs are ranges"
+
+
+def estimate(
+    artifact: Artifact, settings: Settings, *, effort: int = DRAWING_EFFORT
+) -> Estimate | None:
+    """About how many expansions a run takes, None where that is not known.
+
+    Raises:
+        SettingsError: as a run with these settings.
+        Rejected: an unverified artifact leads out of its ranges.
+    """
+    if why_no_estimate(artifact, settings) is not None:
+        return None
+    try:
+        draws = _Draws(Ground(artifact, settings), artifact, terms_of(artifact, settings), effort)
+        return _of(draws, settings.top)
+    except (OverflowError, ZeroDivisionError):
+        return None
+
+
+def _of(draws: _Draws, top: int) -> Estimate | None:
+    drawn, kept = len(draws.nodes), draws.kept
+    share = draws.share / drawn if kept else _UNSEEN / drawn
+    lower = upper = 0.0
+    for nodes in draws.nodes:
+        for rate, part in nodes:
+            lower += _chance(rate, share, top) / part
+            upper += _chance(rate, share - min(share, part), top) / part
+    if not (isfinite(lower) and isfinite(upper)):
+        return None
+    return Estimate(
+        lower=max(1.0, lower / drawn),
+        upper=max(1.0, upper / drawn) if kept else None,
+        drawn=drawn,
+        kept=kept,
+    )
+
+
+def _chance(rate: float, others: float, top: int) -> float:
+    """That fewer than `top` of the others, of weight `others`, come before a key of `rate`."""
+    if others <= 0:
+        return 1.0
+    # 1 - (others / (others + rate)) ** top
+    return -expm1(-top * log1p(rate / others))
+
+
+class _Draws:
+    """Plans drawn from the automaton, each with the nodes on its way as far as a run would go.
+
+    Attributes:
+        nodes: of each draw.
+        kept: how many are plans of the grammar.
+        share: their weight in all, of that of the automaton, times the number of draws.
+    """
+
+    def __init__(self, ground: Ground, artifact: Artifact, terms: Terms, effort: int) -> None:
+        self._ground = ground
+        self._artifact = artifact
+        cut = terms.truncate if terms.cut else None
+        found = constraints_of(artifact, cut, ground.root.held)
+        self._statements = found or Constraints(items=())
+        self._words = _words(artifact.digest)
+        self._looks = 0
+        self.nodes: list[list[_Node]] = []
+        self.kept, self.share = 0, 0.0
+        while len(self.nodes) < _MOST_DRAWS:
+            self.nodes.append(self._draw())
+            if self._looks >= effort and len(self.nodes) >= _LEAST_DRAWS:
+                return
+
+    def _draw(self) -> list[_Node]:
+        """One draw; it ends where a statement is broken."""
+        ground, held = self._ground, self._statements.start
+        ways: _Ways = dict.fromkeys(ground.root.members, 1)
+        weight, whole = 1.0, ground.whole
+        found: list[_Node] = []
+        while True:
+            rows = self._rows(ways)
+            ends = sum([n for q, n in ways.items() if self._artifact.accepts(q)])
+            below = sum([n * ground.below[q] for q, n in ways.items()])
+            found.append((weight * ground.rate(tuple(ways)), weight * below / whole))
+            call = self._choose(rows, float(ends), below)
+            if call is None:
+                if self._statements.may_stop(held):
+                    self.kept += 1
+                    self.share += 1 / ends
+                return found
+            after = self._statements.step(held, call)
+            if after is None:
+                return found
+            held, ways = after, rows[call]
+            weight *= ground.weight[call]
+
+    def _rows(self, ways: _Ways) -> dict[int, _Ways]:
+        rows: dict[int, _Ways] = {}
+        for q, number in ways.items():
+            self._looks += len(self._ground.edges[q])
+            for call, target in self._ground.edges[q]:
+                row = rows.setdefault(call, {})
+                row[target] = row.get(target, 0) + number
+        return rows
+
+    def _choose(self, rows: dict[int, _Ways], ends: float, below: float) -> int | None:
+        """The call that is drawn; None for the end."""
+        at = next(self._words) * below - ends
+        if at < 0:
+            return None
+        last = None
+        for call, row in rows.items():
+            weight, last = self._ground.weight[call], call
+            at -= weight * sum([n * self._ground.below[target] for target, n in row.items()])
+            if at < 0:
+                return call
+        return last
+
+
+def _words(digest: bytes) -> Iterator[float]:
+    """Numbers in [0, 1), the same for the same artifact."""
+    stream, at = blake3(b"tcc.estimate.v1\x00" + digest), 0
+    while True:
+        page = stream.digest(4096, seek=at)
+        at += 4096
+        for start in range(0, 4096, 8):
+            yield (int.from_bytes(page[start : start + 8], "little") >> 11) / (1 << 53)

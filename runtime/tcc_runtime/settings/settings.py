@@ -1,0 +1,268 @@
+"""What a run may be told: the seed, the mode, the bound, how many plans, and where to stop.
+
+Text: docs/spec/race.md, sections 6 to 13.  Everything else a run depends on is in the artifact;
+what the two together allow is for :mod:`tcc_runtime.settings.modes`.  The fields of
+:class:`Settings` are the one table of these options (:mod:`tcc_runtime.settings.table`): what is
+checked here, the options of the commands and their help, the keywords of the library and the
+members of a request are all read from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Final, Literal, TypeAlias
+
+from tcc_certs.core.atoms import Atom
+from tcc_certs.errors import Code
+from tcc_certs.formats.decimals import parse_decimal
+from tcc_certs.race.digest import opening_salt, seed_commitment
+from tcc_runtime.settings.table import check_value, table_of
+
+Mode: TypeAlias = Literal["exact", "surrogate", "fallback"]
+Keys: TypeAlias = Literal["finalized", "anchored"]
+Race: TypeAlias = Literal["coupled", "rest", "literal"]
+Ask: TypeAlias = Literal["leaf", "node", "never"]
+DEFAULT_DELTA: Final = "0.00001"
+_NANO_PLACES = 9
+_MOST_PASSED = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Settings of one run.
+
+    Attributes:
+        mode: ``exact``, ``surrogate`` or ``fallback``; None is the best that the counts allow.
+        top: how many plans to find, k >= 1.
+        recipe: the bound, ``r1`` per-step envelope or ``r2`` monotone remainder.
+        keys: ``finalized``: a child is pushed with its own arrival; ``anchored``: with what its
+            parent's arrival bounds.  None is finalized, with the literal race anchored.
+        race: ``rest``: the children of a node are drawn one at a time; ``coupled``: each has an
+            arrival of its own; ``literal``: the printed surrogate race, which certifies nothing.
+            None is rest, where it is known: not with anchored keys and not in fallback.
+        inflate: race counts are made this many times as great, an exact decimal >= 1.
+        truncate: look at plans of at most that many calls, from the root of the run; None is all.
+        tau: of the fallback's heuristic value, an exact decimal > 0.
+        alpha, eta: of the potential Phi, exact decimals, alpha >= 0, 0 < eta <= 1.
+        max_expansions: stop before one more than that; None is no cap.
+        max_seconds: stop once they have passed; None is no cap.
+        count_bits: use no race counts wider than that; 0 is no limit.
+        ask: where costs are ranges, ``leaf`` asks for those of a plan before it counts, ``node``
+            also once for the call that leads to a node before it is expanded, ``never`` not at all.
+            None is leaf where there is somebody to ask.
+        price_cap, sla_ms: the most cents and milliseconds that asking may take; None is no cap.
+        epsilon_cap: the most epsilon, an exact decimal of at most nine places; None is no cap.
+        price_weight, latency_weight, epsilon_weight: what a cent, a millisecond and one epsilon
+            weigh against each other in the choice of a model; exact decimals, the first two above
+            0.
+        margin: Q: the predicted gain of a model is raised by the upper quantile Q of its past
+            errors, an exact decimal above 0 and below 1; None takes it as it is predicted.
+        delta: at which the epsilon of atoms is stated and held against `epsilon_cap`, an exact
+            decimal above 0 and below 1; None is 0.00001 where there are atoms to count.
+        accounting: the rule by which atoms are added up; ``renyi`` is that of older ledgers.
+        raw_input_dependent: grammar or models were chosen by what the raw input was: the run says
+            so, claims nothing, and states nothing of privacy.
+        atoms: what privatised the input before the run.
+        seed: 32 bytes; the race is a function of these and of the artifact (and of `inflate`,
+            `beacon` and `client_nonce`, where given).
+        opening_salt: opens the seed commitment, 32 bytes; None derives it from the seed.
+        beacon, client_nonce: public randomness and the client's, mixed into the race's key.
+        after: calls that were made already: the run looks for the best ways on.
+
+    Raises:
+        SettingsError: one of them is out of its range.
+    """
+
+    mode: Mode | None = field(
+        default=None, metadata={"about": "by default the best that the counts allow"}
+    )
+    top: int = field(default=1, metadata={"about": "how many plans", "least": 1})
+    recipe: Literal["r1", "r2"] = field(
+        default="r2", metadata={"about": "the bound: per-step envelope, or monotone remainder"}
+    )
+    keys: Keys | None = field(
+        default=None, metadata={"about": "of a child: its own arrival, or what its parent's bounds"}
+    )
+    race: Race | None = field(
+        default=None,
+        metadata={
+            "about": "by default rest, children drawn one at a time; "
+            "coupled with anchored keys or in fallback"
+        },
+    )
+    inflate: str = field(
+        default="1", metadata={"about": "stress: counts that many times up", "least": 1}
+    )
+    truncate: int | None = field(
+        default=None, metadata={"about": "only plans of at most that many calls", "least": 0}
+    )
+    tau: str = field(
+        default="1", metadata={"about": "of the fallback's value, a decimal", "above": 0}
+    )
+    alpha: str = field(default="0", metadata={"about": "of the potential, a decimal", "least": 0})
+    eta: str = field(
+        default="1", metadata={"about": "of the potential, a decimal", "above": 0, "most": 1}
+    )
+    max_expansions: int | None = field(
+        default=None, metadata={"about": "stop there, with the gap", "least": 1}
+    )
+    max_seconds: float | None = field(
+        default=None, metadata={"about": "stop then, with the gap", "least": 0.001}
+    )
+    count_bits: int = field(
+        default=0, metadata={"about": "use no race counts wider than that; 0: all", "least": 0}
+    )
+    ask: Ask | None = field(
+        default=None,
+        metadata={
+            "about": "about the calls of a plan before it counts, "
+            "or already about that of each node",
+            "asking": True,
+        },
+    )
+    price_cap: int | None = field(
+        default=None,
+        metadata={"about": "most cents that models may take", "least": 0, "asking": True},
+    )
+    sla_ms: int | None = field(
+        default=None,
+        metadata={"about": "most milliseconds that models may take", "least": 0, "asking": True},
+    )
+    epsilon_cap: str | None = field(
+        default=None,
+        metadata={
+            "about": "most epsilon that models may take, a decimal",
+            "least": 0,
+            "places": _NANO_PLACES,
+            "asking": True,
+        },
+    )
+    price_weight: str = field(
+        default="1", metadata={"about": "of a cent, against a gain", "above": 0, "asking": True}
+    )
+    latency_weight: str = field(
+        default="0.001",
+        metadata={"about": "of a millisecond, against a gain", "above": 0, "asking": True},
+    )
+    epsilon_weight: str = field(
+        default="1", metadata={"about": "of one epsilon", "least": 0, "asking": True}
+    )
+    margin: str | None = field(
+        default=None,
+        metadata={
+            "about": "raise what a model is expected to gain by this quantile of its past errors",
+            "metavar": "Q",
+            "above": 0,
+            "below": 1,
+            "asking": True,
+        },
+    )
+    delta: str | None = field(
+        default=None,
+        metadata={
+            "about": "at which the epsilon of atoms is stated, a decimal; "
+            f"by default {DEFAULT_DELTA}, where there are any",
+            "above": 0,
+            "below": 1,
+        },
+    )
+    raw_input_dependent: bool = field(
+        default=False,
+        metadata={
+            "about": "grammar or models were chosen by what the raw input was: "
+            "nothing is claimed, and nothing stated of privacy"
+        },
+    )
+    atoms: tuple[Atom, ...] = ()
+    accounting: str = "pld"
+    seed: bytes = field(metadata={"about": "drawn where it is not given", "least": 32, "most": 32})
+    opening_salt: bytes | None = field(
+        default=None,
+        metadata={
+            "about": "of the seed's commitment; derived where it is not given",
+            "least": 32,
+            "most": 32,
+        },
+    )
+    beacon: bytes | None = field(
+        default=None,
+        metadata={"about": "public randomness, mixed into the race", "least": 1, "most": 1 << 16},
+    )
+    client_nonce: bytes | None = field(
+        default=None,
+        metadata={
+            "about": "the client's randomness, mixed into the race",
+            "least": 1,
+            "most": 1 << 16,
+            "short": "nonce",
+        },
+    )
+    after: Sequence[str] = field(
+        default=(),
+        metadata={
+            "about": "calls that were made already, spaces between them: find the best ways on",
+            "metavar": "CALLS",
+            "calls": True,
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.after, str) and isinstance(self.after, Sequence):
+            object.__setattr__(self, "after", tuple(self.after))
+        for option in _EACH_TIME:
+            check_value(option, getattr(self, option.name))
+        # Of many runs all but the seed is often the same, and is looked at once.
+        options = options_in(self)
+        try:
+            passed = options in _PASSED
+        except TypeError:  # of something unhashable: no option is
+            passed = False
+        if passed:
+            return
+        for option, value in zip(_OPTIONS, _checked_in(self), strict=True):
+            check_value(option, value)
+        if len(_PASSED) >= _MOST_PASSED:
+            _PASSED.clear()
+        _PASSED.add(options)
+
+    @property
+    def max_ms(self) -> int | None:
+        """The time cap in whole milliseconds."""
+        return None if self.max_seconds is None else max(1, round(self.max_seconds * 1000))
+
+    @property
+    def nano_epsilon_cap(self) -> int | None:
+        """The cap on epsilon in nano-units."""
+        if self.epsilon_cap is None:
+            return None
+        number, places = parse_decimal(self.epsilon_cap, "epsilon_cap", Code.LEDGER_SCHEMA)
+        scale: int = 10 ** (_NANO_PLACES - places)
+        return number * scale
+
+    @property
+    def capped_asking(self) -> tuple[str, ...]:
+        """The names of the caps on asking that are set."""
+        names = ("price_cap", "sla_ms", "epsilon_cap")
+        return tuple(name for name in names if getattr(self, name) is not None)
+
+    @property
+    def salt(self) -> bytes:
+        """What opens the seed commitment."""
+        return opening_salt(self.seed) if self.opening_salt is None else self.opening_salt
+
+    @property
+    def commitment(self) -> bytes:
+        """The commitment to the seed that a ledger opens with."""
+        return seed_commitment(self.seed, self.salt)
+
+
+TABLE: Final = table_of(Settings)
+# What differs from run to run, and flags: to a set, 1 is true.
+_EACH_TIME = tuple(option for option in TABLE if option.kind in (bytes, bool))
+_OPTIONS = tuple(option for option in TABLE if option.kind is not bytes)
+# All that is no randomness: many runs have these in common.
+options_in = attrgetter(*(option.name for option in _OPTIONS), "atoms")
+_checked_in = attrgetter(*(option.name for option in _OPTIONS))
+_PASSED: set[object] = set()

@@ -1,0 +1,179 @@
+"""What changed between two artifacts, against the two lists of plans."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from itertools import islice
+
+import pytest
+
+import tcc
+from tcc_certs.errors import Code, Rejected
+from tcc_runtime.analysis import comparison
+from tcc_runtime.analysis.comparison import compare
+from tcc_runtime.analysis.difference import only_in
+from tcc_runtime.analysis.graph import Unfolded, graph_of
+from tcc_runtime.artifact.load import Artifact
+from tests.analysis.drawn import Plan, artifacts, cost_of, relaxed
+
+HEAD = 'grammar g version "1"\n'
+
+
+def test_pairs_against_their_lists() -> None:
+    drawn = list(islice(artifacts(5), 120))
+    seen = Counter()
+    for number, (old, before) in enumerate(drawn):
+        for new, after in (drawn[number - 1], drawn[number - 3]):
+            found = compare(old, new)
+            only_new, only_old = after - before, before - after
+            assert (found.added.plans, found.removed.plans) == (len(only_new), len(only_old))
+            assert found.common == len(before & after) and found.counts == "exact"
+            witnesses(new, only_new, found.added)
+            witnesses(old, only_old, found.removed)
+            due = ["equal", "narrower", "wider", "incomparable"][
+                2 * bool(only_new) + bool(only_old)
+            ]
+            assert found.plans == due
+            calls = [{call for plan in plans for call in plan} for plans in (before, after)]
+            assert found.calls is not None
+            assert found.calls.added == tuple(sorted(calls[1] - calls[0]))
+            assert found.calls.removed == tuple(sorted(calls[0] - calls[1]))
+            amounts(old, new, calls[0] & calls[1], found.calls.amounts)
+            seen[due] += 1
+    assert sum(seen.values()) == 240 and min(seen.values()) > 4, seen
+
+
+def witnesses(artifact: Artifact, plans: set[Plan], side) -> None:
+    if not plans:
+        assert side.shortest is None and side.cheapest is None
+        return
+    assert side.shortest == min(plans, key=lambda plan: (len(plan), plan))
+    least = min(cost_of(artifact, plan) for plan in plans)
+    assert side.cheapest == min(plan for plan in plans if cost_of(artifact, plan) == least)
+
+
+def amounts(old: Artifact, new: Artifact, both: set[str], found) -> None:
+    rows = [
+        {c.text: (c.cost_low, c.cost_high, c.price, c.latency, c.epsilon) for c in a.core.calls}
+        for a in (old, new)
+    ]
+    assert [a.call for a in found] == sorted(c for c in both if rows[0][c] != rows[1][c])
+
+
+def test_the_graph_of_bounds_is_that_of_the_true_plans() -> None:
+    kinds = Counter()
+    for artifact, plans in islice(artifacts(6), 90):
+        graph = graph_of(artifact)
+        kinds[type(graph).__name__] += 1
+        assert graph.root is None if not plans else graph.plans(graph.root) == len(plans)
+        if graph.root is not None:
+            assert graph.fewest(graph.root) == min(map(len, plans))
+            assert graph.rank(graph.root) == max(map(len, plans))
+            costs = {cost_of(artifact, plan) for plan in plans}
+            assert graph.cost_to_go(graph.root) == min(costs)
+    assert min(kinds["Stored"], kinds["Unfolded"]) >= 30
+
+
+def test_what_is_too_large_is_declined_or_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    import random
+
+    rng = random.Random(3)
+    artifact, plans = next(found for found in iter(lambda: relaxed(rng), None) if len(found[1]) > 3)
+    with pytest.raises(Rejected) as refused:
+        Unfolded(artifact, 2)
+    assert refused.value.code is Code.LIMIT
+    graph = graph_of(artifact)
+    with pytest.raises(Rejected) as refused:
+        only_in(graph, graph, 2)
+    assert refused.value.code is Code.LIMIT
+
+    monkeypatch.setattr(comparison, "only_in", lambda one, other: only_in(one, other, 2))
+    found = compare(artifact, artifact)
+    assert (found.verdict, found.counts, found.calls) == (None, "upper", None)
+    assert found.added.plans >= len(plans) and found.removed.plans >= len(plans)
+    assert not found.breaks()
+
+
+def test_more_plans_than_can_be_listed_take_as_long_as_compiling() -> None:
+    text = HEAD + "tool a(k: 1..9) tool b tool c plan = (a | b | c)* limit depth <= {}"
+    start = time.process_time()
+    old = tcc.compile_text(text.format(40) + " limit uses(b) <= 20 forbid b c")
+    new = tcc.compile_text(text.format(40) + " limit uses(b) <= 21 forbid b c")
+    compiled = time.process_time() - start
+    found = compare(old, new)
+    assert time.process_time() - start < 3 * compiled + 1
+    total_old, total_new = (a.plans(a.root) for a in (old, new))
+    assert found.added.plans == total_new - total_old > 10**20 and found.removed.plans == 0
+    assert found.added.shortest is not None and found.added.shortest.count("b") == 21
+
+
+TOOLS = "tool a(k: 1 | 2; m: {}) tool b(; m: text max 10) plan = a b? "
+TYPES = [
+    ("text max 10", "text max 9", "narrower"),
+    ("text max 10", "text max 10", None),
+    ("text max 10", 'text max 10 ~ "x+"', "narrower"),
+    ('text max 10 ~ "x+"', 'text max 10 ~ "x*"', "incomparable"),
+    ("text min 2 max 10", "text max 9", "incomparable"),
+    ("integer 1 .. 5", "integer 0 .. 5", "wider"),
+    ("number 0 .. 5", "integer 0.0 .. 5", "narrower"),
+    ("number 0.5 .. 5", "integer 0 .. 5", "incomparable"),
+    ("integer", "integer 0 .. 5", "narrower"),
+    ("integer 0 .. 5", "number", "wider"),
+    ("flag", "text max 10", "incomparable"),
+    ("json max 9", "json max 10", "wider"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "sense"), TYPES)
+def test_types_of_open_parameters(old: str, new: str, sense: str | None) -> None:
+    before, after = (tcc.compile_text(HEAD + TOOLS.format(t)) for t in (old, new))
+    found = tcc.diff(before, after)
+    assert found.plans == "equal"
+    assert [change.sense for change in found.opened] == ([] if sense is None else [sense])
+    assert found.breaks() is (sense in ("wider", "incomparable"))
+    assert found.breaks("narrower") is (sense in ("narrower", "incomparable"))
+
+
+ADDED = [
+    ("", "; m: flag", "incomparable"),
+    ("", "; m?: flag", "wider"),
+    ("; m?: flag", "", "narrower"),
+    ("; m: flag", "; m?: flag", "wider"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "sense"), ADDED)
+def test_open_parameters_come_and_go(old: str, new: str, sense: str) -> None:
+    text = HEAD + "tool a(k: 1 | 2{}) plan = a"
+    found = tcc.diff(*(tcc.compile_text(text.format(more)) for more in (old, new)))
+    assert (found.plans, [c.sense for c in found.opened]) == ("equal", [sense])
+
+
+def test_a_value_that_the_world_chooses_now() -> None:
+    texts = ("tool a(k: 1 | 2) plan = a", "tool a() gives (k: 1 | 2) plan = a")
+    found = tcc.diff(*(tcc.compile_text(HEAD + text) for text in texts))
+    assert (found.plans, found.breaks(), found.breaks("narrower")) == ("equal", True, True)
+    assert [(c.of, c.name, c.old, c.new) for c in found.opened] == [
+        ("observed", "a.k", "listed", "observed")
+    ]
+
+
+MONITORS = [
+    ("", "limit sum(a.m) <= 5", "narrower"),
+    ("limit sum(a.m) <= 5", "", "wider"),
+    ("limit sum(a.m) <= 5", "limit sum(a.m) <= 6", "wider"),
+    ("limit sum(a.m) <= 5", "limit sum(a.m) <= 5 limit sum(a.m) <= 6", None),
+    ("limit uses(a) per m <= 2", "limit uses(a) per m <= 1", "narrower"),
+    ("forbid a before b same m", "", "wider"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "sense"), MONITORS)
+def test_monitors(old: str, new: str, sense: str | None) -> None:
+    text = HEAD + "tool a(; m: integer 0 .. 9) tool b(; m: integer 0 .. 9) plan = a a? b? {}"
+    found = tcc.diff(*(tcc.compile_text(text.format(more)) for more in (old, new)))
+    assert found.plans == "equal"
+    assert [change.sense for change in found.monitors] == ([] if sense is None else [sense])
+    assert found.breaks() is (sense == "wider")
+    assert found.breaks("narrower") is (sense == "narrower")

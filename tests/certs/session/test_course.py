@@ -1,0 +1,155 @@
+"""The session machine against its definition, over every short trace of a small grammar.
+
+The definition enumerates the resolutions of unknown outcomes (tests/oracle_session/brute.py).
+Random longer sessions are in tests/gate, tests/differential and tests/certs/session/test_sessions;
+artifacts with states that share a call, and with statements left to the run, in tests/gate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+
+import tcc
+from tcc_certs.formats.container import write_container
+from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.session.course import Course
+from tcc_certs.session.machine import Machine, Offer
+from tcc_certs.session.monitors import Seen
+from tcc_certs.session.validation import machine_of
+from tests.oracle_session.brute import Brute, Did
+
+TEXT = """grammar traces version "1"
+tool a(k: 1 | 2; p: text)
+tool t(; p: text) gives (r: yes | no | late)
+plan = t (a | t(r=no)){0,2} | a(k=1) t? a(k=2)?
+"""
+# a(k=1), a(k=2), t, with a value that is theirs alone or not; and how each may come out.
+CALLS = [(0, (0,), "x"), (0, (1,), "x"), (0, (1,), "y"), (1, (None,), "x"), (1, (None,), "y")]
+Move = tuple[int, str, tuple[int, ...] | None]
+STATEMENTS = (
+    "",
+    "require t(r=yes) before a(k=2) same p\n",
+    "forbid t(r=no) before a same p\nlimit uses(a) per p <= 1\n",
+    "forbid a with t same p\nrequire a before each a(k=2) same p\n",
+)
+
+
+@cache
+def artifact(statements: str) -> CheckedArtifact:
+    return check(write_container(tcc.compile_text(TEXT + statements).file.columns))
+
+
+def moves(call: int) -> Iterator[Move]:
+    """How a call may come out: answers, one that is not foreseen, failed, unknown."""
+    answers = [(0,), (1,), (2,)] if CALLS[call][0] == 1 else [()]
+    yield from [(call, "done", answer) for answer in answers]
+    if CALLS[call][0] == 1:
+        yield call, "done", None
+    yield call, "failed", None
+    yield call, "unknown", None
+
+
+class Both:
+    """A session of the machine, and one of brute force."""
+
+    def __init__(self, machine: Machine, checked: CheckedArtifact) -> None:
+        self.brute = Brute(checked)
+        self.course = Course(machine)
+
+    def offer(self, call: int) -> tuple[Offer, Sequence[Seen], Did]:
+        tool, values, text = CALLS[call]
+        machine = self.course.machine
+        offer = machine.offers(tool)[values]
+        seen = machine.monitors.see(tool, values, {"p": text}, {})
+        return offer, seen, Did(tool=tool, values=values, opened={"p": text})
+
+    def due(self, did: Did) -> tuple[str, str] | None:
+        """Why a call may not be made, from the definition."""
+        brute = self.brute
+        if brute.places() == {-1} or not brute.planned(did):
+            return "R201", ""
+        number = brute.forbidding(did)
+        return None if number is None else ("R202", brute.core.monitors[number].text)
+
+    def agree(self) -> None:
+        """What is held, what is allowed and whether it may end are as they are defined."""
+        course, brute = self.course, self.brute
+        assert set(course.machine.shown(course.held)) == brute.places()
+        assert course.lost == (brute.places() == {-1})
+        assert course.may_finish() == brute.may_finish()
+        for call in range(len(CALLS)):
+            offer, seen, did = self.offer(call)
+            assert course.refuses(offer, seen) == self.due(did), (brute.session, call)
+
+    def make(self, move: Move) -> bool:
+        """Whether the call was allowed; then it is made, and comes out so."""
+        call, outcome, answer = move
+        offer, seen, did = self.offer(call)
+        if self.due(did) is not None:
+            return False
+        self.brute.session.append(did)
+        self.course.begin(len(self.brute.session), offer, seen)
+        if len(self.brute.session) == 1:
+            self.agree()  # under way it counts as unknown
+        told: Any = outcome
+        self.course.settle(told, answer)
+        did.outcome = outcome
+        did.answer = answer
+        return True
+
+
+def played(statements: str, trace: Sequence[Move]) -> Both | None:
+    checked = artifact(statements)
+    both = Both(machine(statements), checked)
+    return both if all(both.make(move) for move in trace) else None
+
+
+@cache
+def machine(statements: str) -> Machine:
+    return machine_of(artifact(statements))
+
+
+def traces(statements: str, length: int) -> Iterator[tuple[Move, ...]]:
+    """Every trace of so many calls that are allowed."""
+    if not length:
+        yield ()
+        return
+    for before in traces(statements, length - 1):
+        for call in range(len(CALLS)):
+            for move in moves(call):
+                if played(statements, (*before, move)) is not None:
+                    yield (*before, move)
+
+
+@pytest.mark.parametrize("statements", STATEMENTS, ids=["none", "require", "forbid", "each"])
+def test_every_short_trace_is_allowed_what_its_definition_allows(statements: str) -> None:
+    count = late = 0
+    for length in range(3):
+        for trace in traces(statements, length):
+            both = played(statements, trace)
+            assert both is not None
+            both.agree()
+            count += 1
+            for at, (call, outcome, _) in enumerate(trace):
+                for resolved in moves(call) if outcome == "unknown" else ():
+                    late += _resolved(statements, trace, at, resolved)
+    assert count > 60 and late > 60
+
+
+def _resolved(statements: str, trace: Sequence[Move], at: int, resolved: Move) -> bool:
+    """The outcome of a call of a trace becomes known at its end."""
+    _, outcome, answer = resolved
+    both = played(statements, trace)
+    if both is None or outcome == "unknown" or (outcome == "done" and answer is None):
+        return False
+    both.course.held  # noqa: B018  # gone through, so that there is something to take back
+    told: Any = outcome
+    both.course.resolve(at + 1, told, answer)
+    did = both.brute.session[at]
+    did.outcome, did.answer = outcome, answer
+    both.agree()
+    return True

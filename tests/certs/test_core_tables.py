@@ -1,0 +1,173 @@
+"""Every row of every table of a core is held by some document: taken out, or loosened, it is seen.
+
+A mutant of a table has one of its rows or checks taken out, or a row made optional (or required),
+or its form replaced by one that takes anything.  The documents are whole cores and single changes
+to them; a mutant that reads every one of them as the tables do is not seen, and fails here.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tcc_certs.core import opened, reader, selections, tables
+from tcc_certs.core.reader import core_of
+from tcc_certs.errors import Rejected
+from tcc_certs.formats import schema
+from tcc_certs.formats.schema import Check, Row, Table
+from tests.certs import test_core_later, test_core_places
+from tests.certs.test_core import full_core
+from tests.certs.test_core_later import later_core
+
+MODULES = (reader, tables, opened, selections)
+STRANGE: tuple[Any, ...] = ([], {}, "", "a b", -1, 0, True, str(2**64), "0.5", "zzz")
+Document = dict[str, Any]
+
+
+def rich_core() -> Document:
+    """A core whose tools have the members that the other two leave out."""
+    core = later_core()
+    amounts = {"price": 1, "latency_ms": 2, "epsilon": 3}
+    atom = {"mechanism": "laplace", "scale": "2", "sensitivity": "1"}
+    core["tools"][0]["models"] = [
+        {
+            "name": "m", **amounts, "adapter": "q", "quality": "0.25", "atom": atom,
+            "execute": {**amounts, "atom": {**atom, "times": 2}},
+        }
+    ]  # fmt: skip
+    core["tools"][0]["open"] += [
+        {"name": "p", "type": "integer", "optional": True},
+        {"name": "q", "type": "number", "optional": True},
+        {"name": "r", "type": "flag", "optional": True},
+        {"name": "s", "type": "json", "max": 9, "optional": True},
+    ]
+    core["tools"][1]["bind"] = {"kind": "python", "target": "t"}
+    limits: list[Any] = [
+        {"kind": kind, "op": "<=", "value": 5}
+        for kind in ("cost", "depth", "epsilon", "latency", "price")
+    ]
+    of = {"tool": 1, "where": [[0, [1]]]}
+    core["limits"] = [
+        *limits,
+        *core["limits"][1:],
+        {"kind": "uses", "of": of, "op": ">=", "value": 0},
+    ]
+    return core
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The places of all members of objects."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in pairs:
+        if isinstance(value, dict):
+            yield (*path, key)
+        if isinstance(item, dict | list):
+            yield from places(item, (*path, key))
+
+
+def changes(core: Document) -> Iterator[tuple[str, Document]]:
+    """The core with one member taken out, or something else in its place, or one more beside it."""
+    for path in places(core):
+        for value in (None, *STRANGE):
+            changed = copy.deepcopy(core)
+            parent: Any = changed
+            for key in path[:-1]:
+                parent = parent[key]
+            if value is None:
+                del parent[path[-1]]
+            else:
+                parent[path[-1]] = value
+            yield path[-1], changed
+
+
+def corpus() -> list[tuple[str, Document]]:
+    """Documents, each with the name of the member that was changed."""
+    whole = [full_core(), later_core(), rich_core()]
+    found = [("", core) for core in whole]
+    for member, value, _ in test_core_places.REFUSED:
+        core = full_core() | {member: value}
+        found.append((member, {name: item for name, item in core.items() if item is not None}))
+    for change, _ in test_core_later.REFUSED:
+        core = later_core()
+        change(core)
+        found.append(("", core))
+    for core in whole:
+        found += changes(core)
+    return found
+
+
+def outcome(core: Document) -> str:
+    try:
+        return repr(core_of(core))
+    except Rejected as refusal:
+        return str(refusal)
+    except Exception as error:
+        return repr(error)
+
+
+def all_tables() -> dict[int, tuple[str, Table]]:
+    """By identity, every table of the modules that read a core, and its name."""
+    found: dict[int, tuple[str, Table]] = {}
+    for module in MODULES:
+        for name, value in vars(module).items():
+            several = value if isinstance(value, Mapping) else {"": value}
+            for tag, table in several.items():
+                if (
+                    isinstance(table, tuple)
+                    and table
+                    and all(isinstance(entry, Row | Check) for entry in table)
+                    and not isinstance(table, Row | Check)
+                ):
+                    found.setdefault(id(table), (f"{name} {tag}".strip(), table))
+    return found
+
+
+def loose(value: Any, *_: object) -> Any:
+    """A form that takes anything."""
+    return value
+
+
+def mutants(table: Table) -> Iterator[tuple[str, str, Table]]:
+    """What was done, to which member, and the table that it makes."""
+    for at, entry in enumerate(table):
+        before, after = table[:at], table[at + 1 :]
+        if isinstance(entry, Check):
+            yield f"without {entry.holds.__name__}", "", (*before, *after)
+            continue
+        yield f"without {entry.name}", entry.name, (*before, *after)
+        turned = entry._replace(required=not entry.required)
+        yield f"{entry.name} required: {turned.required}", entry.name, (*before, turned, *after)
+        yield f"{entry.name} loose", entry.name, (*before, entry._replace(form=loose), *after)
+
+
+def test_every_row_of_a_table_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = corpus()
+    due = [outcome(core) for _, core in documents]
+    assert [result.startswith("Core(") for result in due[:3]] == [True] * 3
+    instead: dict[int, Table] = {}
+    read, read_rows = schema.read, schema.read_rows
+
+    def mutated(table: Table, *args: Any) -> Any:
+        return read(instead.get(id(table), table), *args)
+
+    def mutated_rows(table: Table, *args: Any) -> Any:
+        return read_rows(instead.get(id(table), table), *args)
+
+    for module in (schema, *MODULES):
+        if hasattr(module, "read"):
+            monkeypatch.setattr(module, "read", mutated)
+    monkeypatch.setattr(schema, "read_rows", mutated_rows)
+    assert [outcome(core) for _, core in documents[:50]] == due[:50]
+    unseen = []
+    for key, (name, table) in all_tables().items():
+        for what, member, mutant in mutants(table):
+            instead[key] = mutant
+            # Documents that were changed at the member come first: one of them nearly always tells.
+            order = sorted(range(len(documents)), key=lambda i: documents[i][0] not in ("", member))
+            if all(outcome(documents[i][1]) == due[i] for i in order):
+                unseen.append(f"{name}: {what}")
+        instead.clear()
+    assert unseen == []
