@@ -19,6 +19,7 @@ from tcc_certs.errors import Code
 
 ROOT = Path(__file__).parents[2]
 PROOFS = ROOT / "proofs"
+CHECKER = PROOFS / "checker"
 FOLDERS = ("certs", "compiler", "runtime", "cli", "experiments")
 # By which the standard library has its real numbers and functions.
 AXIOMS = {
@@ -49,9 +50,14 @@ class Row:
 
 @cache
 def theorems() -> dict[str, list[str]]:
-    """Of each file its theorems, in order."""
+    """Of each file of the argument its theorems, in order."""
+    return theorems_of(PROOFS)
+
+
+def theorems_of(folder: Path) -> dict[str, list[str]]:
+    """Of each file of a folder its theorems, in order."""
     found = {}
-    for path in sorted(PROOFS.glob("*.v")):
+    for path in sorted(folder.glob("*.v")):
         found[path.stem] = THEOREM.findall(path.read_text(encoding="utf-8"))
     return found
 
@@ -99,7 +105,8 @@ def citations() -> list[tuple[str, str, str]]:
 
 
 def test_every_theorem_that_is_cited_is_there() -> None:
-    there = {(file, name) for file, names in theorems().items() for name in names}
+    both = theorems() | theorems_of(CHECKER)
+    there = {(file, name) for file, names in both.items() for name in names}
     assert [cited for cited in citations() if cited[1:] not in there] == []
 
 
@@ -143,12 +150,13 @@ def test_a_row_names_sections_codes_and_a_function_that_are_there(row: Row) -> N
     assert name in named
 
 
-def test_nothing_is_taken_for_granted_but_axioms_of_the_standard_library() -> None:
-    for path in PROOFS.glob("*.v"):
+@pytest.mark.parametrize("folder", [PROOFS, CHECKER], ids=["argument", "checker"])
+def test_nothing_is_taken_for_granted_but_axioms_of_the_standard_library(folder: Path) -> None:
+    for path in folder.glob("*.v"):
         assert not GRANTED.search(path.read_text(encoding="utf-8")), path
-    lines = (PROOFS / "assumptions.txt").read_text(encoding="utf-8").splitlines()
+    lines = (folder / "assumptions.txt").read_text(encoding="utf-8").splitlines()
     assumed = dict(line.split(": ") for line in lines)
-    listed = [f"{file}.{name}" for file, names in theorems().items() for name in names]
+    listed = [f"{file}.{name}" for file, names in theorems_of(folder).items() for name in names]
     assert sorted(assumed) == sorted(listed)
     axioms = {name for text in assumed.values() for name in text.split(", ")} - {"nothing"}
     assert axioms <= AXIOMS
@@ -159,3 +167,14 @@ def test_every_file_is_checked() -> None:
     assert sorted(name for name in listed if name.endswith(".v")) == sorted(
         path.name for path in PROOFS.glob("*.v")
     )
+
+
+def test_the_checkers_theorems_stand_in_its_table_and_their_soundness_assumes_nothing() -> None:
+    text = (CHECKER / "README.md").read_text(encoding="utf-8")
+    listed = {
+        (file, name) for file, names in CITED.findall(text) for name in re.split(r",\s+", names)
+    }
+    there = {(file, name) for file, names in theorems_of(CHECKER).items() for name in names}
+    assert there == {pair for pair in listed if pair[0] in theorems_of(CHECKER)}
+    assumed = (CHECKER / "assumptions.txt").read_text(encoding="utf-8").splitlines()
+    assert {"File.check_sound: nothing", "Sessions.conforms_sound: nothing"} <= set(assumed)

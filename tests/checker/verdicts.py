@@ -1,0 +1,119 @@
+"""Verdicts of the extracted checker, many files a process, beside those of ``tcc_certs``.
+
+    python -m tests.checker.verdicts ARTIFACT..     forges each, prints how often which verdicts met
+
+Where the two differ about VALID the field is printed, and the exit code is 1, but for fields in
+:data:`NOT_YET`: rules of which the checker has no theorem yet.  The table there is exact.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from tcc_certs.errors import Rejected
+from tcc_certs.kernel import check
+from tests.forgery.artifacts import Mutant, column_mutants, core_mutants, manifest_mutants
+
+CHECKER = Path(__file__).parents[2] / "proofs" / "checker" / "build" / "check"
+CHUNK = 500
+# Rules of the core and the nearest weights: the checker does not look (proofs/checker/README.md).
+NOT_YET = frozenset(
+    {"M102", "M301", "M302", "M303", "C605", "C702", "C801", "C802", "C803", "D102"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Both verdicts of a file: VALID or a code of ``tcc_certs``; VALID, REJECTED or DECLINED."""
+
+    field: str
+    how: str
+    certs: str
+    extracted: str
+
+    @property
+    def agree(self) -> bool:
+        """Whether both say VALID or neither does."""
+        return (self.certs == "VALID") == (self.extracted == "VALID")
+
+
+def said(files: Sequence[bytes]) -> list[str]:
+    """The line of the extracted checker of each file."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, str(number)) for number in range(len(files))]
+        for path, data in zip(paths, files, strict=True):
+            path.write_bytes(data)
+        done = subprocess.run(
+            [str(CHECKER), *map(str, paths)], capture_output=True, text=True, check=False
+        )
+    lines = done.stdout.splitlines()
+    if len(lines) != len(files):
+        raise RuntimeError(f"{len(lines)} lines of {len(files)} files: {done.stderr}")
+    return lines
+
+
+def judged(data: bytes) -> str:
+    """VALID, or the code of the finding of ``tcc_certs``."""
+    try:
+        check(data)
+    except Rejected as refusal:
+        return refusal.code.value
+    return "VALID"
+
+
+def compared(mutants: Iterable[Mutant]) -> Iterator[Pair]:
+    """Both verdicts of each forgery."""
+    kept = list(mutants)
+    for first in range(0, len(kept), CHUNK):
+        chunk = kept[first : first + CHUNK]
+        for mutant, line in zip(chunk, said([mutant.data for mutant in chunk]), strict=True):
+            yield Pair(
+                field=mutant.field,
+                how=mutant.how,
+                certs=judged(mutant.data),
+                extracted=line.split(":")[0],
+            )
+
+
+def forged(data: bytes, most: int, seed: int = 7) -> list[Mutant]:
+    """At most `most` sealed forgeries of an artifact, some flips and cuts, and itself."""
+    draw = random.Random(seed)
+    mutants = list(chain(column_mutants(data), manifest_mutants(data), core_mutants(data)))
+    draw.shuffle(mutants)
+    del mutants[most:]
+    for _ in range(most // 20):
+        at, raw = draw.randrange(len(data)), bytearray(data)
+        raw[at] ^= 1 << draw.randrange(8)
+        mutants.append(Mutant(field="flip", how=f"byte {at}", data=bytes(raw)))
+    for _ in range(most // 100):
+        size = draw.randrange(len(data))
+        mutants.append(Mutant(field="cut", how=f"to {size}", data=data[:size]))
+    return [*mutants, Mutant(field="none", how="", data=data)]
+
+
+def main(names: Sequence[str]) -> int:
+    """Compares forgeries of artifacts; 1 where a verdict differs that may not."""
+    table: Counter[tuple[str, str]] = Counter()
+    wrong = []
+    for name in names:
+        for pair in compared(forged(Path(name).read_bytes(), 6000)):
+            table[pair.certs, pair.extracted] += 1
+            if not pair.agree and pair.certs not in NOT_YET:
+                wrong.append(pair)
+    for (certs, extracted), count in sorted(table.items()):
+        print(f"{certs:8} {extracted:9} {count}")
+    for pair in wrong[:20]:
+        print(pair)
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
