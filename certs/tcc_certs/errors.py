@@ -1,9 +1,214 @@
-"""The one error of the trusted kernel; its codes are those of :mod:`tcc_certs.codes`."""
+"""The one error of the trusted kernel, and the codes that it can carry.
+
+A code's first letter says what was being read: ``B`` bytes and container, ``M`` manifest,
+``C1``..``C9`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``S`` the
+ledger of a session, ``Q`` a book of quotes, ``A`` a registry of adapters, ``K`` an account, ``E`` a
+file of atoms, ``R`` a call at a gate, ``D`` a decline.  Codes are stable: a released code keeps its
+meaning for ever, and is never used again.
+"""
 
 from __future__ import annotations
 
-from tcc_certs.codes import Code as Code
+from enum import StrEnum
+
 from tcc_certs.plain import escaped
+
+
+class Code(StrEnum):
+    """Every reason for which the kernel refuses or declines an input."""
+
+    # Bytes: canonical JSON and the container.
+    JSON_SYNTAX = "B101"
+    JSON_NOT_CANONICAL = "B102"
+    JSON_VALUE = "B103"
+    HEADER_LENGTH = "B201"
+    HEADER_SCHEMA = "B202"
+    HEADER_NOT_CANONICAL = "B203"
+    TENSOR_LAYOUT = "B204"
+    DATA_LENGTH = "B205"
+
+    # Manifest and columns.
+    MANIFEST_SCHEMA = "M101"
+    MANIFEST_VALUE = "M102"
+    COLUMN_SET = "M201"
+    COLUMN_SHAPE = "M202"
+    COLUMN_DIGEST = "M203"
+    CALL_TABLE = "M301"
+    CALL_WEIGHT = "M302"
+    TOOL_TABLE = "M303"
+
+    # C1 partition, C2 finiteness, C3 plans, C4 race counts, C5 bounds, C6 minimal, C7 leaf ids,
+    # C8 source, C9 strict.
+    EDGE_RANGE = "C101"
+    EDGE_ORDER = "C102"
+    ACCEPT_VALUE = "C103"
+    EDGE_START = "C104"
+    TARGET_ORDER = "C201"
+    RANK = "C202"
+    PLAN_COUNT = "C301"
+    PLAN_WIDTH = "C302"
+    RACE_COUNT = "C401"
+    RACE_WIDTH = "C402"
+    COST_TO_GO = "C501"
+    RESIDUAL_TO_GO = "C502"
+    COST_MAX = "C503"
+    BOUND_RANGE = "C504"
+    STATE_DIGEST = "C601"
+    STATE_ORDER = "C602"
+    UNREACHABLE = "C603"
+    DEAD_STATE = "C604"
+    UNUSED_CALL = "C605"
+    LEAF_POLICY = "C701"
+    ROOT_CONTEXT = "C702"
+    CORE_SCHEMA = "C801"
+    CORE_MISMATCH = "C802"
+    RELAXED = "C803"
+    STRICT_ANSWER = "C901"
+    STRICT_FEATURE = "C902"
+
+    # G: the automaton against its core, and the core against its source.
+    CORE_ACCEPT = "G101"
+    CORE_NEXT_CALL = "G102"
+    CORE_DERIVATIVES = "G103"
+    CORE_SOURCE = "G201"
+
+    # A pinned digest that differs.
+    PIN = "P101"
+
+    # Not exact, where it was asked that nothing be relaxed.
+    NOT_EXACT = "P102"
+
+    # L: ledgers.
+    LEDGER_LINE = "L101"
+    LEDGER_CHAIN = "L102"
+    LEDGER_SCHEMA = "L103"
+    LEDGER_ORDER = "L104"
+    LEDGER_HEADER = "L201"
+    LEDGER_ARTIFACT = "L202"
+    RUN_ID = "L203"
+    SEED = "L301"
+    OPENING = "L302"
+    OPENING_DIGEST = "L303"
+    BEACON = "L304"
+    NONCE = "L305"
+    CONTEXT_DIGEST = "L401"
+    NODE_FIELD = "L402"
+    UNIFORM = "L501"
+    WINNER = "L502"
+    ARRIVAL = "L503"
+    KEY = "L504"
+    VALUE = "L505"
+    POP_ORDER = "L601"
+    MISSING_CHILD = "L602"
+    REPEATED_CONTEXT = "L603"
+    GUARD = "L604"
+    POTENTIAL = "L605"
+    INCUMBENT = "L606"
+    STOP_RULE = "L607"
+    COVERAGE = "L608"
+    CLAIM = "L609"
+    CLOSE_FIELD = "L610"
+    TAIL = "L611"
+    REQUEUE = "L701"
+    ASK = "L702"
+    ANSWER = "L703"
+    SPENT = "L704"
+    RDP_EPSILON = "L705"
+    RDP_ORDER = "L706"
+    EPS_DELTA = "L707"
+    ATOM_TAKEN = "L708"
+    RESERVATION = "L709"
+    MARGIN = "L710"
+
+    # Q: a book of quotes.
+    QUOTES = "Q101"
+    QUOTED_TWICE = "Q102"
+    QUOTED_UNKNOWN = "Q103"
+
+    # Adapters: the registry, and the folders that it names.
+    ADAPTER_REGISTRY = "A101"
+    ADAPTER_UNKNOWN = "A102"
+    ADAPTER_MISSING = "A103"
+    ADAPTER_FORM = "A104"
+    ADAPTER_INCONSISTENT = "A105"
+    ADAPTER_ALTERED = "A106"
+    ADAPTER_TRAINING = "A107"
+    ADAPTER_LEDGER = "A201"
+
+    # K: accounts that several runs draw on.
+    ACCOUNT_FORM = "K101"
+    ACCOUNT_VERSION = "K102"
+    ACCOUNT_CLOSED = "K103"
+    ACCOUNT_LOCKED = "K104"
+    ACCOUNT_CAPS = "K105"
+    ACCOUNT_LEASE = "K106"
+    ACCOUNT_LEDGER = "K201"
+
+    # E: what mechanisms took, handed in as atoms.
+    ATOMS = "E101"
+    ATOM_VALUE = "E102"
+    MANY_ATOMS = "E103"
+    NEIGHBOURS = "E104"
+
+    # S: ledgers of sessions.
+    SESSION_HEADER = "S101"
+    SESSION_ID = "S102"
+    SESSION_MONITORS = "S103"
+    SESSION_KEY = "S104"
+    SESSION_SEQ = "S201"
+    SESSION_CALL = "S202"
+    SESSION_OPEN = "S203"
+    SESSION_VALUE = "S204"
+    SESSION_DIGEST = "S205"
+    SESSION_STATES = "S206"
+    SESSION_CALL_KEY = "S207"
+    SESSION_REPEATED = "S208"
+    SESSION_OUTCOME = "S209"
+    SESSION_OBSERVED = "S210"
+    SESSION_REFUSAL = "S211"
+    SESSION_RESOLVE = "S212"
+    SESSION_PLANS = "S301"
+    SESSION_MONITOR = "S302"
+    SESSION_STATEMENT = "S303"
+    SESSION_PLACES = "S304"
+    SESSION_FINISH = "S305"
+    SESSION_UNFORESEEN = "S306"
+    SESSION_BUDGET = "S401"
+    SESSION_MODEL = "S402"
+    SESSION_AMOUNT = "S403"
+    SESSION_RESERVATION = "S404"
+
+    # R: a gate's refusals of a call, an end or a value.
+    UNKNOWN_TOOL = "R101"
+    UNDECLARED_ARGUMENT = "R102"
+    MISSING_ARGUMENT = "R103"
+    UNLISTED_VALUE = "R104"
+    OPEN_VALUE = "R105"
+    NO_VALUE = "R106"
+    NOT_PLANNED = "R201"
+    MONITOR_FORBIDS = "R202"
+    STATEMENT_FORBIDS = "R203"
+    MAY_NOT_FINISH = "R204"
+    NO_MODEL = "R205"
+    MANY_STATES = "R301"
+    UNFORESEEN = "R302"
+    ENDED = "R303"
+    ALREADY_DONE = "R304"
+    NESTED_CALL = "R305"
+    NOT_WRITTEN = "R306"
+
+    # D: declined, neither valid nor invalid.
+    UNKNOWN_FEATURE = "D101"
+    UNKNOWN_VERSION = "D102"
+    LIMIT = "D201"
+    PRECISION = "D202"
+    INCOMPLETE = "D301"
+    WITHHELD = "D302"
+
+    @property
+    def declines(self) -> bool:
+        """True for a code that gives verdict 2 (declined or incomplete) and not 1 (invalid)."""
+        return self.value.startswith("D")
 
 
 class Rejected(Exception):

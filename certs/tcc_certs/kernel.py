@@ -13,13 +13,17 @@ from dataclasses import dataclass, field
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import core_of, decode_core
 from tcc_certs.errors import Code, require
-from tcc_certs.formats.artifact import ArtifactFile, read_artifact, unpack_limbs
-from tcc_certs.formats.automaton import Automaton, view
-from tcc_certs.rules.calls import CallTable, check_calls
-from tcc_certs.rules.counts import RoundedCounts, check_widths
-from tcc_certs.rules.source import check_leaf_ids, check_relaxed, check_source, check_tools
-from tcc_certs.rules.strict import check_strict
-from tcc_certs.states import check_states
+from tcc_certs.formats.artifact import ArtifactFile, Automaton, read_artifact, unpack_limbs, view
+from tcc_certs.rules import (
+    CallTable,
+    check_calls,
+    check_leaf_ids,
+    check_relaxed,
+    check_source,
+    check_strict,
+    check_tools,
+)
+from tcc_certs.states import RoundedCounts, check_states, check_widths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

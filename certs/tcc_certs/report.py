@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tcc_certs.core.enforced import Enforced, enforced, shortened
 from tcc_certs.errors import Code, Rejected, clip
-from tcc_certs.formats.manifest import NONDETERMINISTIC, RELAXED, ROUNDED, Manifest
+from tcc_certs.formats.artifact import NONDETERMINISTIC, RELAXED, ROUNDED, Manifest
 from tcc_certs.kernel import CheckedArtifact, check
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from typing import Protocol, TypeAlias
 from tcc_certs.call_sets import Reach, Reaching
 from tcc_certs.core.derived import summed_parameter
 from tcc_certs.core.model import CallSet, Core, Forbid, ForbidBefore, ForbidNext, Limit, Require
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact
 
 Tally: TypeAlias = "tuple[tuple[int, int], ...]"  # constraint and its integer, increasing, no 0

@@ -17,7 +17,7 @@ from tcc.findings import Found, Place, command
 from tcc.questions import statement_json, statement_line, written_of
 from tcc_certs.core.enforced import shortened
 from tcc_certs.errors import clip
-from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.texts import format_decimal
 from tcc_runtime.analysis.comparison import CallChange, Comparison, compare
 from tcc_runtime.analysis.difference import OneSided
 from tcc_runtime.analysis.gate_changes import Change

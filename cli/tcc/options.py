@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import click
 
 from tcc.files import STDIN, is_regular
-from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.texts import format_decimal
 from tcc_compiler.options import Options
 from tcc_runtime.artifact.root import typed_calls
 from tcc_runtime.settings.table import Option, table_of

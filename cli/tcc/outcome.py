@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcc import screen
 from tcc_certs.core.enforced import enforced, shortened
-from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.texts import format_decimal
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.outcome import Run
 from tcc_runtime.settings.predict import (

@@ -25,8 +25,8 @@ from tcc_certs.core.model import (
     Require,
     members,
 )
-from tcc_certs.formats.decimals import format_decimal
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
+from tcc_certs.formats.texts import format_decimal
 from tcc_compiler.automata.constraint.statements import Control, statement_text
 from tcc_compiler.automata.letters import Letters, partition
 from tcc_compiler.automata.table import Table

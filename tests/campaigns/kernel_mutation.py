@@ -56,13 +56,11 @@ WHOLE = ("certs/test_upper.py", "certs/test_kernel.py")
 TESTS: Sequence[tuple[str, Suites]] = (
     ("formats/container", [["certs/test_container.py"]]),
     ("formats/codec", [["certs/test_codec.py"]]),
-    ("formats/manifest", [["certs/test_manifest.py", *WHOLE]]),
     ("formats/artifact", [["certs/test_manifest.py", *WHOLE]]),
     ("states", [["certs/test_states.py", "certs/rules", *WHOLE]]),
     ("kernel", [["certs/rules", *WHOLE]]),
     ("report", [["certs/test_kernel.py"]]),
-    ("rules/strict", [["certs/test_corecheck_later.py"]]),
-    ("rules/", [["certs/rules", *WHOLE]]),
+    ("rules", [["certs/rules", *WHOLE, "certs/test_corecheck_later.py"]]),
     ("corecheck/cut", [["certs/test_corecheck_later.py"], ["certs/test_corecheck_random.py"]]),
     ("corecheck/sisters", [["certs/test_corecheck_later.py"], ["certs/test_corecheck_random.py"]]),
     ("corecheck/", [["certs/test_corecheck_later.py", "certs/test_corecheck_upper.py",
@@ -70,14 +68,14 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("formats/ledger", [["certs/test_ledger.py", "certs/test_ledger_forms.py", *REPLAYS[0]],
                         *REPLAYS[1:]]),
     ("replay/", REPLAYS),
-    ("formats/names", [["certs/test_core_later.py"]]),
+    ("formats/texts", [["certs/test_core_later.py"]]),
     ("core/", [["certs/test_core_later.py", "certs/test_core_places.py"],
                ["certs/test_core.py", "certs/test_corecheck_later.py"]]),
     ("", [["certs/test_core_places.py", "certs/test_core.py"]]),
 )  # fmt: skip
 OTHERS = ("certs/rules", "certs/test_states.py", *WHOLE, "certs/test_core.py", "forgery")
-KERNEL = ("formats/container", "formats/codec", "formats/manifest", "formats/artifact",
-          "formats/automaton", "formats/schema", "rules/", "states", "kernel", "core/",
+KERNEL = ("formats/container", "formats/codec", "formats/artifact", "formats/schema",
+          "rules", "states", "kernel", "core/",
           "corecheck/", "report")  # fmt: skip
 MEMORY = 4 << 30
 

@@ -17,8 +17,9 @@ ROOT = Path(__file__).parents[2]
 # The files that a target is meant for; what they share with others is counted in each.
 FILES = {
     "artifact": (
-        "codec", "container", "manifest", "artifact", "automaton", "kernel", "core", "schema",
-        "tools", "expressions", "statements", "weights", "corecheck", "rules/*", "residual/*",
+        "codec", "container", "artifact", "kernel", "core", "schema",
+        "tools", "expressions", "statements", "weights", "corecheck", "rules", "states",
+        "residual/*",
     ),
     "ledger": ("codec", "ledger", "ledger_schema", "race", "heuristic", "replay/*"),
     "grammar": ("frontend", "source", "spans", "syntax/*", "resolve/*"),

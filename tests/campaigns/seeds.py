@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from tcc_certs.core.reader import read_core
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.recorder import Recorder

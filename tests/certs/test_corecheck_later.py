@@ -9,7 +9,7 @@ import pytest
 from tcc_certs.core.reader import read_core
 from tcc_certs.corecheck.check import CoreReport, check_core
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import check
 from tests.oracle.build import build
 from tests.oracle.cores import call, depth, make_core

@@ -13,7 +13,7 @@ from tcc_certs.core.reader import read_core
 from tcc_certs.corecheck.budget import Budget
 from tcc_certs.corecheck.check import check_core
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import check
 from tests.oracle.build import Node, build, build_graph
 from tests.oracle.cores import at_most, depth, letters, make_core, random_core, uses

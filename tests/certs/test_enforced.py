@@ -7,8 +7,8 @@ import pytest
 from tcc_certs.core import enforced as module
 from tcc_certs.core.enforced import enforced, shortened
 from tcc_certs.core.reader import read_core
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.formats.codec import encode
-from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import check
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.artifact import read_artifact
+from tcc_certs.formats.artifact import Relaxed, read_artifact, read_manifest
 from tcc_certs.formats.container import read_container, write_container
 from tcc_certs.formats.hashes import blake
-from tcc_certs.formats.manifest import Relaxed, read_manifest
 from tcc_certs.kernel import check
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge

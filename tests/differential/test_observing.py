@@ -14,7 +14,7 @@ from functools import lru_cache
 import pytest
 
 from tcc_certs.corecheck.check import check_core
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate
 from tcc_compiler.options import Options

@@ -18,8 +18,8 @@ from tcc_certs import kernel as pure
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.container import write_container
-from tcc_certs.rules.calls import check_calls
-from tcc_certs.rules.counts import round_up
+from tcc_certs.rules import check_calls
+from tcc_certs.states import round_up
 from tcc_runtime.fastcheck import counts
 from tcc_runtime.fastcheck import kernel as fast
 from tcc_runtime.fastcheck import spans as room

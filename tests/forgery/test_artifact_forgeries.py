@@ -12,8 +12,7 @@ import pytest
 from tcc_certs.core.reader import read_core
 from tcc_certs.corecheck.check import check_core
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.artifact import read_artifact
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed, read_artifact
 from tcc_certs.kernel import check
 from tests.forgery.artifacts import Forge, Mutant, column_mutants, core_mutants, manifest_mutants
 from tests.oracle.build import build

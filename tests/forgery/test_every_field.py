@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tcc_certs.core.reader import read_core
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import validate
 from tcc_runtime.pricing.quotes import Answer, Question

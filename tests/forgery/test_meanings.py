@@ -13,7 +13,7 @@ import pytest
 
 from tcc_certs.corecheck.check import check_core
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tests.forgery.artifacts import Forge
 from tests.oracle.build import Node, build, build_graph

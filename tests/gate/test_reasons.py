@@ -14,7 +14,7 @@ import tcc
 from tcc_certs.core.enforced import enforced
 from tcc_certs.core.model import Core
 from tcc_certs.corecheck.budget import Budget
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_runtime.analysis.blame import lets_through
 from tcc_runtime.analysis.statements import Part, statements_of, without
 from tcc_runtime.artifact.load import Artifact

@@ -25,7 +25,7 @@ from tcc_certs.core.model import (
     members,
 )
 from tcc_certs.core.reader import read_core
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tests.oracle.build import Node, build, build_graph
 from tests.oracle.plans import Words, meets_all, plans, words
 

@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 from tcc_certs.core.reader import read_core
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.formats.codec import encode
-from tcc_certs.formats.manifest import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tests.oracle.build import build
 from tests.oracle.cores import at_most, call, depth, letters, make_core, random_core

@@ -9,7 +9,7 @@ from statistics import fmean
 import pytest
 
 from tcc_certs.core.reader import read_core
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.load import load

@@ -13,7 +13,7 @@ from itertools import product
 import pytest
 
 from tcc_certs.core.model import Core, ForbidBefore, Limit, Parameter, Require, Tool
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.statements import AtMost, Constraints, statement_constraints
 from tests.oracle.observing import random_observing, tools_and_calls
 from tests.oracle.plans import Word, meets_all

@@ -12,7 +12,7 @@ from typing import ClassVar
 import pytest
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats import automaton as rows_of
+from tcc_certs.formats import artifact as rows_of
 from tcc_certs.kernel import check
 from tcc_certs.limits import FREE_TAIL_STEPS, TAIL_STEPS_PER_EDGE
 from tcc_certs.replay import closing as validators

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tcc_certs.core.derived import Owned, read_selection, selection_text
 from tcc_certs.core.model import (
     Monitor,
     OrderMonitor,
@@ -20,13 +21,11 @@ from tcc_certs.core.model import (
     Tool,
     UsesMonitor,
 )
-from tcc_certs.core.selections import Owned, read_selection, selection_text
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import schema
 from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.decimals import is_decimal
-from tcc_certs.formats.names import read_name, written
 from tcc_certs.formats.schema import Check, Form, Known, Table, maybe, row, tagged
+from tcc_certs.formats.texts import is_decimal, read_name, written
 from tcc_certs.limits import MAX_CALLS
 from tcc_certs.values.declared import (
     FlagType,

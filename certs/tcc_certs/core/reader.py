@@ -41,10 +41,7 @@ def read_core(data: bytes) -> Core:
 def decode_core(data: bytes) -> Mapping[str, Json]:
     """The JSON object of a core, its size and its bytes checked and nothing else."""
     ensure(len(data) <= MAX_CORE_BYTES, Code.LIMIT, "core", f"{MAX_CORE_BYTES} bytes", len(data))
-    value = decode(data, "core")
-    if not isinstance(value, dict):
-        raise Rejected(_SCHEMA, "core", "an object", value)
-    return value
+    return schema.as_mapping(decode(data, "core"), "core", _SCHEMA)
 
 
 def core_of(value: Mapping[str, Json]) -> Core:
@@ -54,13 +51,6 @@ def core_of(value: Mapping[str, Json]) -> Core:
     core = Core(**made.pop("grammar"), **made)
     require([1, minor_version(core)], head["version"], _SCHEMA, "core.version")
     return core
-
-
-def _version(value: Json, path: str, code: Code, _: Known) -> Json:
-    if not isinstance(value, list) or [type(part) for part in value] != [int, int]:
-        raise Rejected(code, path, "two integers", value)
-    ensure(value[0] == 1 and value[1] <= 1, Code.UNKNOWN_VERSION, path, "1.0 or 1.1", value)
-    return value
 
 
 def _calls(value: Json, path: str, code: Code, known: Known) -> tuple[Call, ...]:
@@ -192,7 +182,7 @@ def _monitors(value: Json, path: str, code: Code, known: Known) -> Any:
     return read_monitors(value, path, code, known)
 
 
-HEAD: Table = (row("format", schema.word("tcc.core")), row("version", _version))
+HEAD: Table = (row("format", schema.word("tcc.core")), row("version", schema.format_version(1)))
 CALLS = schema.listed(_call, rises=attrgetter("text"))
 GRAMMAR: Table = (row("version", schema.as_version), row("name", schema.as_name))
 CORE: Table = (

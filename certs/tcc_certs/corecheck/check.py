@@ -27,7 +27,7 @@ from tcc_certs.corecheck.network import network_of
 from tcc_certs.corecheck.residuals import Moves, Residuals
 from tcc_certs.corecheck.spans import Spans
 from tcc_certs.errors import Code, Rejected, require
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_CORE_PAIRS, MAX_CORE_STEPS
 

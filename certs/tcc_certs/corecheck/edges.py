@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from tcc_certs.corecheck.letters import Alphabet
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.automaton import Automaton
+from tcc_certs.formats.artifact import Automaton
 
 Row: TypeAlias = "dict[int, Sequence[int]]"  # letter -> targets
 

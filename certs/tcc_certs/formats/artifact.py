@@ -1,19 +1,226 @@
-"""The artifact as columns and a manifest: the one table of both, and its reader.
+"""The artifact file: its manifest, its columns, and the automaton that the columns hold.
 
 Normative text: docs/spec/artifact.md, sections 1 to 3.  Reading decides that the bytes are those of
 an artifact of version 1.0 whose columns have their shapes and their digests; what the columns say
-is for :mod:`tcc_certs.kernel`.  Cost: one BLAKE3 pass over the columns; no column is copied.
+is for :mod:`tcc_certs.kernel`.  The manifest is canonical JSON by tables that
+:mod:`tcc_certs.formats.schema` reads.  What would make a later version legal (version, critical
+features) is read first, so that a newer file is declined and not called broken; the features
+decide which members there are, and whether the counts are bounds.
+Cost: one BLAKE3 pass over the columns, linear in the manifest; no column is copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import compress
+from typing import Any
 
 from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.formats import schema
+from tcc_certs.formats.codec import Json, decode
 from tcc_certs.formats.container import Tensor, read_container
 from tcc_certs.formats.hashes import blake
-from tcc_certs.formats.manifest import Manifest, read_manifest
+from tcc_certs.formats.schema import Check, Form, Known, Table, as_list, dropped, read, row, word
+from tcc_certs.formats.texts import parse_decimal
+
+_SCHEMA, _VALUE = Code.MANIFEST_SCHEMA, Code.MANIFEST_VALUE
+STATEMENTS = ["forbids", "limits", "requires"]
+_HEX = re.compile(r"[0-9a-f]{64}")
+_MAX_TILT = 64
+_MAX_STATES = 1 << 32
+LEAF_POLICY: Mapping[str, Json] = {"name": "tcc.leaf", "version": 1}
+NONDETERMINISTIC, RELAXED, ROUNDED = "nondeterministic", "relaxed", "rounded"
+FEATURES = (NONDETERMINISTIC, RELAXED, ROUNDED)
+MAX_ROUND_BITS = 63
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxed:
+    """Statements of the core that its automaton leaves to the run: increasing indices, some."""
+
+    forbids: tuple[int, ...] = ()
+    limits: tuple[int, ...] = ()
+    requires: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What an artifact says of itself.
+
+    Attributes:
+        grammar, version: the grammar's name and version.
+        beta: inverse temperature, exact: numerator and decimal places.
+        tilt, fraction_bits: B and F of the weights.
+        states, edges, calls: sizes n, e, c.
+        root: S(root), 32 bytes.
+        cost_max: the greatest cost_high of a call, nano-units.
+        root_document: J, the document of the root context.
+        columns: column name -> BLAKE3 of its raw bytes; every column but ``manifest``.
+        nondeterministic: a call may lead from one state to several; counts are of derivations.
+        relaxed: the statements that the automaton leaves out; None where it leaves none.
+        round_counts: bits of the mantissas of rounded race counts; None where they are exact.
+    """
+
+    grammar: str
+    version: str
+    beta: tuple[int, int]
+    tilt: int
+    fraction_bits: int
+    states: int
+    edges: int
+    calls: int
+    root: bytes
+    cost_max: int
+    root_document: Mapping[str, Json]
+    columns: Mapping[str, bytes] = field(default_factory=dict)
+    nondeterministic: bool = False
+    relaxed: Relaxed | None = None
+    round_counts: int | None = None
+
+    @property
+    def critical(self) -> tuple[str, ...]:
+        """The features that a reader must know, in order."""
+        held = self.nondeterministic, self.relaxed is not None, self.round_counts is not None
+        return tuple(compress(FEATURES, held))
+
+    @property
+    def counts(self) -> str:
+        """``exact``, or ``upper`` where counts are bounds from above."""
+        return "upper" if self.critical else "exact"
+
+
+def read_manifest(data: bytes) -> Manifest:
+    """The manifest in `data`.
+
+    Raises:
+        Rejected: B1xx its JSON; D101 an unknown critical feature, D102 another version; M101 a
+            member that is missing, unknown or of the wrong type; M102 a value out of range; C701
+            another leaf policy.
+    """
+    value = schema.as_mapping(decode(data, "manifest"), "manifest", _SCHEMA)
+    head = schema.read_rows(HEAD, value, "manifest", _SCHEMA, {})
+    critical = head["critical"]
+    made = read(MANIFEST[RELAXED in critical], value, "manifest", _SCHEMA, head, tuple(head))
+    nested = [made.pop(name) for name in ("grammar", "options", "leaf_policy")]
+    made["nondeterministic"] = NONDETERMINISTIC in critical
+    return Manifest(**nested[0], **nested[1], **nested[2], **made)
+
+
+def _version_is_1_0(known: Known, path: str, _: Code) -> None:
+    require([1, 0], known["version"], _VALUE, f"{path}.version")
+
+
+def _critical(value: Json, path: str, code: Code, _: Known) -> Sequence[Json]:
+    """The names of the critical features, all known."""
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise Rejected(code, path, "a list of names", value)
+    unknown = [name for name in value if name not in FEATURES]
+    ensure(not unknown, Code.UNKNOWN_FEATURE, path, FEATURES, unknown)
+    schema.ensure_increasing(value, path, _VALUE)
+    return value
+
+
+def _text(form: Form) -> Form:
+    def read_text(value: Json, path: str, code: Code, known: Known) -> Any:
+        if not isinstance(value, str):
+            raise Rejected(code, _short(path), "a text", value)
+        return form(value, path, _VALUE, known)
+
+    return read_text
+
+
+def _size(low: int, high: int) -> Form:
+    def read_size(value: Json, path: str, code: Code, _: Known) -> int:
+        if type(value) is not int:
+            raise Rejected(code, _short(path), "an integer", value)
+        ensure(low <= value <= high, _VALUE, _short(path), f"{low}..{high}", value)
+        return value
+
+    return read_size
+
+
+def _short(path: str) -> str:
+    return f"manifest: {path.rpartition('.')[2]}"
+
+
+def _beta(value: str, path: str, code: Code, _: Known) -> tuple[int, int]:
+    beta = parse_decimal(value, path, code)
+    ensure(beta[0] >= 0, code, path, "at least 0", beta[0])
+    return beta
+
+
+def _digest(value: Json, path: str, code: Code, *_: object) -> bytes:
+    if not isinstance(value, str) or _HEX.fullmatch(value) is None:
+        raise Rejected(code, path, "64 lower-case hex digits", value)
+    return bytes.fromhex(value)
+
+
+def _digests(value: Json, path: str, code: Code, _: Known) -> Mapping[str, bytes]:
+    items = schema.as_mapping(value, path, code).items()
+    return {name: _digest(digest, f"{path}.{name}", code) for name, digest in items}
+
+
+def _counts(value: Json, path: str, code: Code, known: Known) -> None:
+    require("upper" if known["critical"] else "exact", value, code, path)
+
+
+def _options(value: Json, path: str, code: Code, known: Known) -> dict[str, Any]:
+    return read(OPTIONS[ROUNDED in known["critical"]], value, path, code, known)
+
+
+def _indices(value: Json, path: str, code: Code, _: Known) -> tuple[int, ...]:
+    """Indices of statements; that the core has these is for the rules of the source."""
+    indices = [
+        schema.as_whole(item, path, code, _MAX_STATES) for item in as_list(value, path, code)
+    ]
+    schema.ensure_increasing(indices, path, _VALUE)
+    return tuple(indices)
+
+
+def _some(known: Known, path: str, _: Code) -> None:
+    some = any(known[name] for name in STATEMENTS)
+    ensure(some, _VALUE, path, "a statement at least", "none")
+
+
+HEAD: Table = (
+    row("format", word("tcca")),
+    row("version", schema.format_version(0)),
+    Check(_version_is_1_0),
+    row("critical", _critical),
+)
+GRAMMAR: Table = (
+    row("version", _text(schema.as_version)),
+    row("name", _text(schema.as_name), "grammar"),
+)
+_EXACT: Table = (
+    row("beta", _text(_beta)),
+    row("tilt", _size(0, _MAX_TILT)),
+    row("fraction_bits", _size(0, _MAX_TILT)),
+)
+# By whether counts are rounded.
+OPTIONS = {False: _EXACT, True: (*_EXACT, row("round_counts", _size(1, MAX_ROUND_BITS)))}
+POLICY: Table = (
+    *(dropped(row(name, word(it), code=Code.LEAF_POLICY)) for name, it in LEAF_POLICY.items()),
+    row("root", schema.as_mapping, "root_document"),
+)
+STATEMENT: Table = (*(row(name, _indices) for name in STATEMENTS), Check(_some))
+_MEMBERS: Table = (
+    row("grammar", schema.object_of(GRAMMAR, dict)),
+    row("options", _options),
+    row("leaf_policy", schema.object_of(POLICY, dict)),
+    dropped(row("counts", _counts, code=_VALUE)),
+    row("columns", _digests),
+    row("states", _size(1, _MAX_STATES)),
+    row("edges", _size(0, _MAX_STATES)),
+    row("calls", _size(0, _MAX_STATES)),
+    row("root", _digest),
+    row("cost_max", schema.as_large, code=_VALUE),
+)
+# By whether statements are relaxed.
+MANIFEST = {False: _MEMBERS, True: (*_MEMBERS, row(RELAXED, schema.object_of(STATEMENT, Relaxed)))}
+
 
 # Sizes are named: states, edges, calls; "+1" is one more than the states; "*" is any size, and
 # "limbs" any size of at least one.
@@ -131,3 +338,49 @@ def unpack_limbs(tensor: Tensor) -> list[int]:
     size = 8 * tensor.shape[1]
     raw = bytes(tensor.data)
     return [int.from_bytes(raw[at : at + size], "little") for at in range(0, len(raw), size)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Automaton:
+    """States 0 .. n-1, the root last, as compressed rows: views that nothing was checked of yet.
+
+    Attributes:
+        edge_start: [n+1]; the edges of q are ``edge_start[q] .. edge_start[q+1]-1``.
+        edge_call: [e], index of the call.
+        edge_target: [e], number of the target state.
+        accept: [n], 1 where a plan may stop.
+        rank: [n], most calls that may still follow.
+    """
+
+    edge_start: Sequence[int]
+    edge_call: Sequence[int]
+    edge_target: Sequence[int]
+    accept: Sequence[int]
+    rank: Sequence[int]
+
+    @property
+    def states(self) -> int:
+        """How many states there are."""
+        return len(self.accept)
+
+    @property
+    def root(self) -> int:
+        """The state of the empty prefix."""
+        return len(self.accept) - 1
+
+    def edges(self, q: int) -> Iterator[tuple[int, int]]:
+        """The edges of state `q` as (call, target), in call order."""
+        span = slice(self.edge_start[q], self.edge_start[q + 1])
+        return zip(self.edge_call[span], self.edge_target[span], strict=True)
+
+
+def view(file: ArtifactFile) -> Automaton:
+    """The automaton in the columns of `file`; nothing is copied."""
+    columns = file.columns
+    return Automaton(
+        edge_start=columns["edge_start"].items(),
+        edge_call=columns["edge_call"].items(),
+        edge_target=columns["edge_target"].items(),
+        accept=columns["accept"].items(),
+        rank=columns["rank"].items(),
+    )

@@ -10,12 +10,11 @@ import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 
-from tcc_certs.formats.artifact import COLUMNS, shape_of
+from tcc_certs.formats.artifact import COLUMNS, LEAF_POLICY, RELAXED, STATEMENTS, Manifest, shape_of
 from tcc_certs.formats.codec import Json, encode, large
 from tcc_certs.formats.container import ITEM_SIZE, Tensor, write_container
-from tcc_certs.formats.decimals import format_decimal
 from tcc_certs.formats.hashes import blake
-from tcc_certs.formats.manifest import LEAF_POLICY, RELAXED, STATEMENTS, Manifest
+from tcc_certs.formats.texts import format_decimal
 
 _TYPECODE = {"I64": "q", "U64": "Q", "U32": "I", "U8": "B"}
 

@@ -16,11 +16,12 @@ from typing import Literal
 
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.codec import Json, decode, encode
+from tcc_certs.formats.schema import Known, Table, dropped, one_of, read, row
 from tcc_certs.limits import MAX_HEADER_BYTES, MAX_TENSORS
 
 ITEM_SIZE: Mapping[str, int] = {"I64": 8, "U64": 8, "U32": 4, "U8": 1}
 _CAST: Mapping[str, Literal["q", "Q", "I", "B"]] = {"I64": "q", "U64": "Q", "U32": "I", "U8": "B"}
-_FIELDS = ["data_offsets", "dtype", "shape"]
+_SCHEMA = Code.HEADER_SCHEMA
 _ALIGN = 64
 
 
@@ -89,23 +90,29 @@ def read_container(data: bytes | memoryview) -> dict[str, Tensor]:
 
 def _shapes(header: Json) -> dict[str, tuple[str, tuple[int, ...]]]:
     if not isinstance(header, dict):
-        raise Rejected(Code.HEADER_SCHEMA, "header", "an object", type(header).__name__)
-    ensure(len(header) <= MAX_TENSORS, Code.HEADER_SCHEMA, "header", "at most 32 tensors", "more")
-    shapes = {}
-    for name, entry in header.items():
-        path = f"header.{name}"
-        if not isinstance(entry, dict) or sorted(entry) != _FIELDS:
-            raise Rejected(Code.HEADER_SCHEMA, path, _FIELDS, entry)
-        dtype, shape = entry["dtype"], entry["shape"]
-        if not isinstance(dtype, str) or dtype not in ITEM_SIZE:
-            raise Rejected(Code.HEADER_SCHEMA, f"{path}.dtype", sorted(ITEM_SIZE), dtype)
-        if not isinstance(shape, list) or not 1 <= len(shape) <= 2:
-            raise Rejected(Code.TENSOR_LAYOUT, f"{path}.shape", "one or two sizes", shape)
-        for size in shape:
-            if type(size) is not int or size < 0:
-                raise Rejected(Code.TENSOR_LAYOUT, f"{path}.shape", "whole sizes", size)
-        shapes[name] = (dtype, tuple(shape))
-    return shapes
+        raise Rejected(_SCHEMA, "header", "an object", type(header).__name__)
+    ensure(len(header) <= MAX_TENSORS, _SCHEMA, "header", "at most 32 tensors", "more")
+    entries = [read(ENTRY, entry, f"header.{name}", _SCHEMA, {}) for name, entry in header.items()]
+    return dict(zip(header, [(entry["dtype"], entry["shape"]) for entry in entries], strict=True))
+
+
+def _shape(value: Json, path: str, code: Code, _: Known) -> tuple[int, ...]:
+    if not isinstance(value, list) or not 1 <= len(value) <= 2:
+        raise Rejected(code, path, "one or two sizes", value)
+    for size in value:
+        ensure(type(size) is int and size >= 0, code, path, "whole sizes", size)
+    return tuple(value)
+
+
+def _offsets(*_: object) -> None:
+    """Whatever they are: the header is written again, and has to come out the same."""
+
+
+ENTRY: Table = (
+    row("dtype", one_of(*ITEM_SIZE)),
+    row("shape", _shape, code=Code.TENSOR_LAYOUT),
+    dropped(row("data_offsets", _offsets)),
+)
 
 
 def _columns(

@@ -4,6 +4,8 @@ A table lists the members of an object in the order in which they are read: for 
 form of its value, whether it has to be there, what it becomes.  Between the members stand checks of
 what was read before.  A form is a function of a value and its place; those that several documents
 share are here, a document's own stand beside its tables.  A member that no table names is refused.
+:func:`read` makes a model's attributes of an object; :func:`check_fields` holds flat records, which
+stay as they are, to a table of predicates.
 Cost: linear in the members; tables are made once, when their module is loaded.
 """
 
@@ -12,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from tcc_certs.errors import Code, Rejected, ensure, require
+from tcc_certs.errors import Code, Rejected, clip, ensure, require
 from tcc_certs.formats.codec import Json, read_large
-from tcc_certs.formats.names import is_identifier
+from tcc_certs.formats.texts import is_identifier
 from tcc_certs.limits import MAX_VERSION_BYTES
 from tcc_certs.plain import is_plain
 
@@ -29,6 +31,7 @@ class Row(NamedTuple):
         form: reads its value, which it refuses at its place, or gives back as the model has it.
         to: the attribute that it becomes; None: it becomes nothing.
         absent: what the attribute is where it is not there.
+        code: what its form refuses with; None: as the object.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Row(NamedTuple):
     to: str | None
     required: bool = True
     absent: object = None
+    code: Code | None = None
 
 
 class Check(NamedTuple):
@@ -47,9 +51,24 @@ class Check(NamedTuple):
 Table: TypeAlias = "tuple[Row | Check, ...]"
 
 
-def row(name: str, form: Form, to: str = "") -> Row:
+class Field(NamedTuple):
+    """A member of a flat record: the form of its value, and whether it has to be there.
+
+    Attributes:
+        expected: the form, for people.
+    """
+
+    expected: str
+    holds: Callable[[Json], bool]
+    required: bool = True
+
+
+Fields: TypeAlias = "Mapping[str, Field]"  # by the names of members
+
+
+def row(name: str, form: Form, to: str = "", code: Code | None = None) -> Row:
     """A member that has to be there; it becomes the attribute of its name, or `to`."""
-    return Row(name, form, to or name)
+    return Row(name, form, to or name, code=code)
 
 
 def maybe(name: str, form: Form, to: str = "", absent: object = None) -> Row:
@@ -91,9 +110,9 @@ def read_rows(
         if isinstance(entry, Check):
             entry.holds(seen, path, code)
             continue
-        name, form, to, required, absent = entry
+        name, form, to, required, absent, own = entry
         there = required or name in item
-        found = form(item.get(name), f"{path}.{name}", code, seen) if there else absent
+        found = form(item.get(name), f"{path}.{name}", own or code, seen) if there else absent
         seen[name] = found
         if to is not None:
             made[to] = found
@@ -121,20 +140,55 @@ def tagged(
     return kind, read(tables[kind], value, path, code, {**known, tag: kind}, (tag,))
 
 
+def check_fields(fields: Fields, item: Mapping[str, Json], place: str, code: Code) -> None:
+    """Every member of `item` is one of `fields` and has its form; none that is required lacks.
+
+    Args:
+        place: what stands before a member's name in the place of an error, such as ``line 7: ``.
+
+    Raises:
+        Rejected: the first of: the members of `item` in their order; those that are missing.
+    """
+    for name, value in item.items():
+        field = fields.get(name)
+        if field is None:
+            raise Rejected(code, f"{place}{clip(name, 80)}", "no such field", value)
+        if not field.holds(value):
+            raise Rejected(code, f"{place}{name}", field.expected, value)
+    for name, field in fields.items():
+        if field.required and name not in item:
+            raise Rejected(code, f"{place}{name}", "the field", "none")
+
+
+def fits(fields: Fields, value: Json) -> bool:
+    """Whether `value` is an object that :func:`check_fields` passes."""
+    return (
+        isinstance(value, dict)
+        and all(name in fields and fields[name].holds(item) for name, item in value.items())
+        and all(name in value for name, field in fields.items() if field.required)
+    )
+
+
 # Forms.  Those with the code as their last parameter are called by other readers too.
+
+
+def as_mapping(value: Json, path: str, code: Code, *_: object) -> Mapping[str, Json]:
+    """An object, whatever its members are."""
+    if not isinstance(value, dict):
+        raise Rejected(code, path, "an object", value)
+    return value
 
 
 def as_object(
     value: Json, path: str, code: Code, required: Sequence[str], optional: Sequence[str] = ()
 ) -> Mapping[str, Json]:
     """An object with all of `required`, and of `optional` what there is, and nothing else."""
-    if not isinstance(value, dict):
-        raise Rejected(code, path, "an object", value)
-    missing = sorted([name for name in required if name not in value])
-    extra = sorted(set(value) - set(required) - set(optional))
+    item = as_mapping(value, path, code)
+    missing = sorted([name for name in required if name not in item])
+    extra = sorted(set(item) - set(required) - set(optional))
     ensure(not missing, code, path, f"the members {sorted(required)}", f"without {missing}")
     ensure(not extra, code, path, "no other member", extra)
-    return value
+    return item
 
 
 def as_list(value: Json, path: str, code: Code, least: int = 0) -> Sequence[Json]:
@@ -183,6 +237,19 @@ def as_true(value: Json, path: str, code: Code, *_: object) -> bool:
     return True
 
 
+def format_version(minor: int) -> Form:
+    """The version of a format: two integers, 1 and at most `minor`; a greater one is declined."""
+
+    def form(value: Json, path: str, code: Code, _: Known) -> Json:
+        if not isinstance(value, list) or [type(part) for part in value] != [int, int]:
+            raise Rejected(code, path, "two integers", value)
+        known = value[0] == 1 and value[1] <= minor
+        ensure(known, Code.UNKNOWN_VERSION, path, f"1.0 .. 1.{minor}", value)
+        return value
+
+    return form
+
+
 def as_version(value: Json, path: str, code: Code, *_: object) -> str:
     """The text of a grammar's version: short, and nothing in it is hidden or steers a terminal."""
     text = as_text(value, path, code)
@@ -211,11 +278,11 @@ def as_tuple(value: Json, path: str, code: Code, size: int, what: str) -> Sequen
     return items
 
 
-def word(expected: str) -> Form:
-    """A member that may be this text and nothing else; it becomes True."""
+def word(expected: Json) -> Form:
+    """A member that is this value and nothing else, nor ``true`` for 1; it becomes True."""
 
     def form(value: Json, path: str, code: Code, _: Known) -> bool:
-        require(expected, value, code, path)
+        ensure(type(value) is type(expected) and value == expected, code, path, expected, value)
         return True
 
     return form

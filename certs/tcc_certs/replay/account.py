@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats.codec import Json
-from tcc_certs.formats.decimals import format_decimal, parse_decimal
 from tcc_certs.formats.hashes import blake
 from tcc_certs.formats.ledger import Record
+from tcc_certs.formats.texts import format_decimal, parse_decimal
 from tcc_certs.replay.controller import Amounts
 from tcc_certs.replay.findings import Findings
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.formats.automaton import Automaton
+from tcc_certs.formats.artifact import Automaton
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, format_q64
 from tcc_certs.formats.ledger import Record

@@ -16,15 +16,14 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.automaton import Automaton
-from tcc_certs.formats.manifest import MAX_ROUND_BITS
+from tcc_certs.formats.artifact import MAX_ROUND_BITS, Automaton
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_WRITTEN_BYTES
 from tcc_certs.race.arrivals import Fraction
 from tcc_certs.race.digest import child_context, root_context
 from tcc_certs.race.weights import call_residual, score
-from tcc_certs.rules.counts import RoundedCounts, count_pairs, round_up
 from tcc_certs.statements import Constraints, Tally, residual_constraints
+from tcc_certs.states import RoundedCounts, count_pairs, round_up
 
 # ---- Race counts as a run uses them: all integers m(q) in units of 2^(F*d(q)), made bottom-up.
 

@@ -13,7 +13,7 @@ from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.hashes import blake
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
-from tcc_certs.formats.names import written
+from tcc_certs.formats.texts import written
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.findings import Findings

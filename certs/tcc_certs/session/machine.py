@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tcc_certs.core.derived import call_text
 from tcc_certs.core.model import Core
 from tcc_certs.errors import Code
-from tcc_certs.formats.automaton import Automaton
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Automaton, Relaxed
 from tcc_certs.session.monitors import Monitors, Values
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import decode, encode
-from tcc_certs.formats.names import is_bare
+from tcc_certs.formats.texts import is_bare
 
 Scalar: TypeAlias = "str | int | Decimal | bool | None"
 

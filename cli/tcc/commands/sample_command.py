@@ -12,7 +12,7 @@ from tcc import screen
 from tcc.opening import open_artifact, options_of, refusing
 from tcc.options import Either, artifact_argument, bytes_option, compile_options, json_option
 from tcc.questions import plan_json, sample
-from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.texts import format_decimal
 
 
 @click.command("sample")

@@ -20,7 +20,7 @@ from tcc import screen
 from tcc.describe import bounds_plans
 from tcc.editor.diagnosing import Diagnosed
 from tcc.editor.documents import Budget, Places, Rooted, Texts, grammars_with
-from tcc_certs.formats.names import written
+from tcc_certs.formats.texts import written
 from tcc_certs.plain import escaped
 from tcc_compiler.editing.project import Occurrence, Project, statement_ends
 from tcc_compiler.editing.renaming import NotRenamed, renamed

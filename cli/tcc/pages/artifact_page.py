@@ -41,8 +41,7 @@ from tcc.questions import Picked, cheapest, sample
 from tcc_certs.core.enforced import type_text
 from tcc_certs.core.model import Call, Core, Tool
 from tcc_certs.errors import Rejected, clip
-from tcc_certs.formats.decimals import format_decimal
-from tcc_certs.formats.names import written
+from tcc_certs.formats.texts import format_decimal, written
 from tcc_runtime.artifact.load import Artifact
 
 # The state diagram: the picture of `tcc graph` as an image, which runs no script and fetches

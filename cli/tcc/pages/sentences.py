@@ -45,9 +45,8 @@ from tcc_certs.core.model import (
     UsesMonitor,
 )
 from tcc_certs.errors import clip
-from tcc_certs.formats.decimals import format_decimal
-from tcc_certs.formats.manifest import Relaxed
-from tcc_certs.formats.names import written
+from tcc_certs.formats.artifact import Relaxed
+from tcc_certs.formats.texts import format_decimal, written
 from tcc_certs.statements import Constraint
 from tcc_runtime.analysis.graph import PlanGraph, Row, graph_of
 from tcc_runtime.analysis.statements import StatementTexts

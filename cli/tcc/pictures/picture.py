@@ -16,8 +16,7 @@ from typing import Final, Literal, TypeAlias
 from tcc import screen
 from tcc.graphs.unrolling import Prefix
 from tcc_certs.core.enforced import enforced, shortened
-from tcc_certs.formats.decimals import format_decimal
-from tcc_certs.formats.names import written
+from tcc_certs.formats.texts import format_decimal, written
 from tcc_certs.plain import escaped
 from tcc_runtime.artifact.load import Artifact
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from tcc_certs.formats.names import MAX_NAME, RESERVED, is_identifier, written
+from tcc_certs.formats.texts import MAX_NAME, RESERVED, is_identifier, written
 from tcc_certs.plain import hidden_in
 from tcc_compiler.editing.project import Kind, Occurrence, Project, changed
 from tcc_compiler.frozen import frozen

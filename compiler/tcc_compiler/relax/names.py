@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tcc_certs.core.model import Core, ForbidBefore, ForbidNext, ForbidWith, Limit, Require
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.resources import Refused, Statement
 

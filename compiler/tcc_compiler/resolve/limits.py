@@ -13,8 +13,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from tcc_certs.formats.codec import Json, large
-from tcc_certs.formats.decimals import is_decimal
-from tcc_certs.formats.names import written
+from tcc_certs.formats.texts import is_decimal, written
 from tcc_certs.values.types import NumberType
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import LimitStatement, Number, Word

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
-from tcc_certs.formats.names import MAX_NAME, written
+from tcc_certs.formats.texts import MAX_NAME, written
 from tcc_certs.plain import hidden_in
 from tcc_certs.values.numbers import ensure_survives
 from tcc_certs.values.text_pattern import parse

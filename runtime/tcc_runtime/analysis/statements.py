@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from tcc_certs.core.derived import Owned, selection_text
 from tcc_certs.core.model import (
     Alt,
     Both,
@@ -35,8 +36,7 @@ from tcc_certs.core.model import (
     Seq,
     members,
 )
-from tcc_certs.core.selections import Owned, selection_text
-from tcc_certs.formats.names import written
+from tcc_certs.formats.texts import written
 
 # Texts of statements and expressions.
 

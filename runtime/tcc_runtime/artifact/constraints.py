@@ -11,7 +11,7 @@ from operator import lt
 from typing import TYPE_CHECKING, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_runtime.artifact.load import Artifact
 
 if TYPE_CHECKING:  # loaded where a run has something to enforce

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.decimals import parse_decimal
-from tcc_certs.formats.manifest import MAX_ROUND_BITS
+from tcc_certs.formats.artifact import MAX_ROUND_BITS
+from tcc_certs.formats.texts import parse_decimal
 from tcc_certs.race.weights import call_residual
 from tcc_runtime.artifact.load import Artifact
 

@@ -18,11 +18,16 @@ from typing import Protocol, TypeVar
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.formats.artifact import ArtifactFile, read_artifact
-from tcc_certs.formats.automaton import Automaton, view
+from tcc_certs.formats.artifact import (
+    ArtifactFile,
+    Automaton,
+    Manifest,
+    Relaxed,
+    read_artifact,
+    view,
+)
 from tcc_certs.formats.codec import decode
 from tcc_certs.formats.container import Tensor
-from tcc_certs.formats.manifest import Manifest, Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.race.digest import root_context
 

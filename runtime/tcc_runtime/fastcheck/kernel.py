@@ -19,12 +19,10 @@ from blake3 import blake3
 from tcc_certs import kernel
 from tcc_certs.core.derived import StrictGroups
 from tcc_certs.errors import Code, require
-from tcc_certs.formats.artifact import ArtifactFile, read_artifact
-from tcc_certs.formats.automaton import view
+from tcc_certs.formats.artifact import ArtifactFile, read_artifact, view
 from tcc_certs.kernel import CheckedArtifact, check_documents
-from tcc_certs.rules.calls import CallTable, check_calls
-from tcc_certs.rules.counts import RoundedCounts
-from tcc_certs.rules.strict import allowed_answers
+from tcc_certs.rules import CallTable, allowed_answers, check_calls
+from tcc_certs.states import RoundedCounts
 from tcc_runtime.fastcheck.counts import (
     DigitColumns,
     Rounded,

@@ -14,7 +14,7 @@ from typing import Any, Final
 from tcc_certs.core.atoms import Atom, atom_document
 from tcc_certs.core.model import Core, executing
 from tcc_certs.formats.codec import Json
-from tcc_certs.formats.decimals import format_decimal
+from tcc_certs.formats.texts import format_decimal
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.amounts import Remainder
 from tcc_runtime.adapters.adapter import adapter_of

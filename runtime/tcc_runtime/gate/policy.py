@@ -20,7 +20,7 @@ from tcc_certs.core.derived import call_text, summed_parameter
 from tcc_certs.core.model import Call, Core, Limit, Parameter, Tool
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.rules.calls import check_calls
+from tcc_certs.rules import check_calls
 from tcc_certs.session.machine import Held, Machine, Observed, Offer, Place
 from tcc_certs.values.declared import json_of, text_of
 from tcc_runtime.artifact.constraints import core_calls

@@ -38,7 +38,7 @@ from tcc_certs.corecheck.residuals import Residuals
 from tcc_certs.corecheck.routes import Routes
 from tcc_certs.corecheck.terms import Term
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.session.machine import Offer, Place
 from tcc_certs.session.refusals import REFUSALS
 from tcc_runtime.artifact.constraints import core_calls

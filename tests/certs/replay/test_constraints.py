@@ -8,7 +8,7 @@ import random
 import pytest
 
 from tcc_certs.core.reader import read_core
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import check
 from tcc_certs.statements import residual_constraints
 from tests.oracle import cores

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from tcc_certs.core.reader import read_core
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.race.numbers import log_enclosure
 from tcc_certs.replay import validate

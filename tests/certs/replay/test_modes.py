@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from tcc_certs.errors import Code
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import validate
 from tcc_experiments.evidence import q64_of

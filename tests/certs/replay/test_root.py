@@ -8,7 +8,7 @@ import pytest
 
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.race.digest import child_context, root_context
 from tcc_certs.replay import validate

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import check
 from tcc_certs.session import SessionValidation, validate
 from tests.oracle.build import Node, build, build_graph

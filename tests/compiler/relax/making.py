@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcc_certs.corecheck.check import check_core
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import _check_options, _read, compile_core, run_passes

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tcc_certs.core.reader import read_core
-from tcc_certs.formats.manifest import Manifest, Relaxed
+from tcc_certs.formats.artifact import Manifest, Relaxed
 from tcc_certs.kernel import check
 from tcc_compiler.automata.letters import partition
 from tcc_compiler.automata.regular.network import Network

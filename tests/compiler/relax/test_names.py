@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import check
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options

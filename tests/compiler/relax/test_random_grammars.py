@@ -8,8 +8,7 @@ from itertools import product
 import pytest
 
 from tcc_certs.core.model import Core
-from tcc_certs.formats.automaton import Automaton
-from tcc_certs.formats.manifest import Relaxed
+from tcc_certs.formats.artifact import Automaton, Relaxed
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_compiler.frontend import read_grammar_text
 from tests.compiler.relax.making import KINDS, exact, made, valid, words
