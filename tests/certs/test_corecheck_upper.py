@@ -10,8 +10,8 @@ import pytest
 
 from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
-from tcc_certs.corecheck.budget import Budget
 from tcc_certs.corecheck.check import check_core
+from tcc_certs.corecheck.letters import WorkBudget
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import check
@@ -225,7 +225,7 @@ def test_work_is_counted_to_the_unit(deterministic: bool, work: int) -> None:
 
 
 def test_a_budget_may_be_spent_to_the_last_unit() -> None:
-    budget = Budget(3)
+    budget = WorkBudget(3)
     budget.spend(2)
     budget.spend(1)
     with pytest.raises(Rejected, match="D201"):

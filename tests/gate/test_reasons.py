@@ -13,7 +13,7 @@ import pytest
 import tcc
 from tcc_certs.core.enforced import enforced
 from tcc_certs.core.model import Core
-from tcc_certs.corecheck.budget import Budget
+from tcc_certs.corecheck.letters import WorkBudget
 from tcc_certs.formats.artifact import Relaxed
 from tcc_runtime.analysis.blame import lets_through
 from tcc_runtime.analysis.statements import Part, statements_of, without
@@ -83,14 +83,16 @@ class Oracle:
             self.plans(out)
             return after in self._begun[out | self.run]
         core = without(self.core, out | self.run)
-        return lets_through(core, word, Budget(1 << 40), ends=False, ahead=[call])
+        return lets_through(core, word, WorkBudget(1 << 40), ends=False, ahead=[call])
 
     def ends(self, out: Parts, word: Word) -> bool:
         if not self.held(out, word, ends=True):
             return False
         if ("plan", 0) not in out:
             return word in self.plans(out)
-        return lets_through(without(self.core, out | self.run), word, Budget(1 << 40), ends=True)
+        return lets_through(
+            without(self.core, out | self.run), word, WorkBudget(1 << 40), ends=True
+        )
 
     def allows(self, out: Parts, word: Word, calls: list[int] | None) -> bool:
         if calls is None:

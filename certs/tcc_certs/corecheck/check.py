@@ -7,7 +7,7 @@ call without an edge can still finish (G102); the residuals after such calls are
 is left, and none of them may stop.  The automaton is finite, its states are alive and distinct (C1
 to C6), so when all pairs agree its plans are the core's, no more and no fewer; that calls cost the
 same is C8.  Where a tool is strict, a call may lack an edge although it could finish, if that is
-just what strict asks for (:mod:`tcc_certs.corecheck.cut`).  Statements that the artifact relaxed
+just what strict asks for (:mod:`tcc_certs.corecheck.graphs`).  Statements that the artifact relaxed
 are left out of the core.  A nondeterministic artifact is the graph of the core's partial
 derivatives: that graph is made again, and its root must have the same digest (G103).
 Cost: pairs times letters; past a bound the check declines (D201).
@@ -17,19 +17,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from tcc_certs.core.model import Core
-from tcc_certs.corecheck.budget import Budget
-from tcc_certs.corecheck.cut import Cut
-from tcc_certs.corecheck.edges import Edges, Row
-from tcc_certs.corecheck.network import network_of
+from tcc_certs.corecheck.graphs import StrictCut, derivative_graph
+from tcc_certs.corecheck.letters import Alphabet, WorkBudget
 from tcc_certs.corecheck.residuals import Moves, Residuals
-from tcc_certs.corecheck.spans import Spans
 from tcc_certs.errors import Code, Rejected, require
-from tcc_certs.formats.artifact import Relaxed
+from tcc_certs.formats.artifact import Automaton, Relaxed
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_CORE_PAIRS, MAX_CORE_STEPS
+
+EdgeRow: TypeAlias = "dict[int, Sequence[int]]"  # letter -> targets
+
 
 S = TypeVar("S")
 
@@ -65,8 +65,8 @@ def check_core(
     """
     core = _enforced(checked.core, checked.file.manifest.relaxed)
     if not checked.file.manifest.nondeterministic:
-        return _Walk(checked, core, pairs, Budget(steps)).run()
-    network = network_of(core, pairs, Budget(steps))
+        return _Walk(checked, core, pairs, WorkBudget(steps)).run()
+    network = derivative_graph(core, pairs, WorkBudget(steps))
     expected, found = network.root.hex(), checked.file.manifest.root.hex()
     require(expected, found, Code.CORE_DERIVATIVES, "state_digest of the root")
     return CoreReport(pairs=network.live, dead=network.dead)
@@ -91,15 +91,17 @@ def _enforced(core: Core, relaxed: Relaxed | None) -> Core:
 class _Walk:
     """One walk: the pairs met so far, each with the pair and the letter that it was met by."""
 
-    def __init__(self, checked: CheckedArtifact, core: Core, most: int, budget: Budget) -> None:
+    def __init__(self, checked: CheckedArtifact, core: Core, most: int, budget: WorkBudget) -> None:
         self._core = core
         self._automaton = checked.automaton
         self._most = most
         self._budget = budget
         self._residuals = Residuals(core, budget)
         self._alphabet = self._residuals.alphabet
-        self._edges = Edges(checked.automaton, self._alphabet, checked.core_calls, checked.calls)
-        self._rows: dict[int, Row] = {}
+        self._edges = LetterEdges(
+            checked.automaton, self._alphabet, checked.core_calls, checked.calls
+        )
+        self._rows: dict[int, EdgeRow] = {}
         self._origin: list[int] = []  # by pair: the pair before and the letter, as one number
 
     def run(self) -> CoreReport:
@@ -117,7 +119,7 @@ class _Walk:
         dead: dict[int, int] = {}  # residual -> the pair that it was met from
         spans = Spans(residuals, states)
         spans.add(root, first)
-        cut = Cut(residuals) if self._alphabet.strict else None
+        cut = StrictCut(residuals) if self._alphabet.strict else None
         for at, pair in enumerate(todo):  # grows as it is read
             residual, q = divmod(pair, states)
             if spans.inside(q, residual):
@@ -169,7 +171,7 @@ class _Walk:
             self._count(len(pairs) + len(todo), 1 + len(moves))
         return len(todo)
 
-    def _search_cut(self, cut: Cut, states: int, pairs: Sequence[int]) -> CoreReport:
+    def _search_cut(self, cut: StrictCut, states: int, pairs: Sequence[int]) -> CoreReport:
         """All that the calls without an edge lead to: behind each of them one has no plan left."""
         cut.explore(lambda met, steps: self._count(len(pairs) + met, steps))
         origin = cut.unjustified()
@@ -186,7 +188,7 @@ class _Walk:
         if met > self._most:
             raise Rejected(Code.LIMIT, "core", f"at most {self._most} pairs", "more")
 
-    def _row(self, q: int) -> Row:
+    def _row(self, q: int) -> EdgeRow:
         row = self._rows[q] = self._edges.of(q)
         return row
 
@@ -214,3 +216,83 @@ class _Walk:
             at, letter = divmod(self._origin[at], len(self._alphabet.letters))
             calls.append(self._text(letter))
         return f"state {q} after [{' '.join(reversed(calls))}]"
+
+
+class LetterEdges:
+    """The edges of a state by letter: calls that a core treats alike have edges all or none."""
+
+    def __init__(
+        self,
+        automaton: Automaton,
+        alphabet: Alphabet,
+        core_calls: Sequence[int],
+        texts: Sequence[str],
+    ) -> None:
+        self._automaton = automaton
+        self._texts = texts
+        self._letter_of = [alphabet.letter_of[call] for call in core_calls]
+        self._sizes = [len(letter.calls) for letter in alphabet.letters]
+
+    def of(self, q: int) -> EdgeRow:
+        """Letter -> the targets of its calls; a letter has edges for all its calls or for none.
+
+        Raises:
+            Rejected: G102 where some calls of a letter have an edge and others have not.
+        """
+        targets: dict[int, list[int]] = {}
+        edges = list(self._automaton.edges(q))
+        for call, target in edges:
+            targets.setdefault(self._letter_of[call], []).append(target)
+        row: EdgeRow = {}
+        for letter, found in targets.items():
+            expected = self._sizes[letter]
+            if len(found) != expected:
+                like = next(call for call, _ in edges if self._letter_of[call] == letter)
+                text = f"{expected} edges, for each call like {self._texts[like]}"
+                raise Rejected(Code.CORE_NEXT_CALL, f"state {q}", text, len(found))
+            row[letter] = (found[0],) if expected == 1 else sorted(set(found))
+        return row
+
+
+class Spans:
+    """Pairs of a state and a residual that need no look, as they lie between two others.
+
+    The more a control's limits have left, the more plans it has: its residuals differ in nothing
+    else.  So of all pairs of one state and one control those with the least and those with the most
+    left settle the others: where both have just the plans of the state, so has what lies between.
+    A pair is inside when one that was met has no more left on any meter, and another no less; both
+    are others.  The least and the greatest of the pairs met are inside of nothing, so each pair
+    that is passed over lies between two that are looked at; by induction over the length of a plan
+    it agrees when they do.
+
+    Cost: a comparison of what is left, for each pair but the first of its state and control.
+    """
+
+    def __init__(self, residuals: Residuals, states: int) -> None:
+        self._residuals = residuals
+        self._states = states
+        # By control and state, what the two ends have left; one pair alone has no upper end.
+        self._low: dict[int, int] = {}
+        self._high: dict[int, int] = {}
+
+    def add(self, q: int, residual: int) -> None:
+        """The pair was met."""
+        left = self._residuals.left[residual]
+        key = self._residuals.control[residual].number * self._states + q
+        low = self._low.setdefault(key, left)
+        if low != left:
+            high = self._high.setdefault(key, low)
+            if self._residuals.no_more(left, low):
+                self._low[key] = left
+            elif self._residuals.no_more(high, left):
+                self._high[key] = left
+
+    def inside(self, q: int, residual: int) -> bool:
+        """Whether the pair lies between two others."""
+        key = self._residuals.control[residual].number * self._states + q
+        high = self._high.get(key)
+        if high is None:
+            return False
+        low, left = self._low[key], self._residuals.left[residual]
+        no_more = self._residuals.no_more
+        return left not in (low, high) and no_more(low, left) and no_more(left, high)

@@ -3,7 +3,8 @@
 Every limit is a meter, the sum over a plan of one weight a call, at most a bound: ``depth`` weighs
 every call 1, ``uses(P) >= n`` weighs calls of P -1 against -n.  Two calls are one letter when they
 are in the same patterns, weigh the same on every meter and have the same signature; calls of strict
-tools when moreover their sisters are alike, letter by letter.
+tools when moreover their sisters are alike, letter by letter: then a letter of a strict tool has
+its sisters as letters, the same for each of its calls.
 Cost: linear in the sizes of the patterns and in calls times limits.
 """
 
@@ -12,10 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tcc_certs.core.derived import summed_parameter
+from tcc_certs.core.derived import strict_groups, summed_parameter
 from tcc_certs.core.model import Call, CallSet, Core, Limit, Tool, members
-from tcc_certs.corecheck.budget import Budget
-from tcc_certs.corecheck.sisters import with_sisters
+from tcc_certs.errors import Code, Rejected
+
+# What is kept counts for more than one unit: what bounds the time bounds the memory.
+KEPT = 16  # an edge, with what goes with it
+ENTRY = 4  # what a step leads to, in each table that has it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +65,7 @@ class Alphabet:
     strict: bool
 
 
-def alphabet_of(core: Core, budget: Budget) -> Alphabet:
+def alphabet_of(core: Core, budget: WorkBudget) -> Alphabet:
     """The letters and the meters of `core`.
 
     Raises:
@@ -158,3 +162,64 @@ def _weights(limit: Limit, tools: Sequence[Tool], calls: Sequence[Call]) -> list
 
 def _bound(limit: Limit) -> int:
     return -limit.value if limit.least else limit.value
+
+
+def with_sisters(
+    core: Core, letter_of: Sequence[int]
+) -> tuple[Sequence[int], Mapping[int, tuple[int, ...]]]:
+    """Letters parted by their sisters.
+
+    Args:
+        letter_of: for each call the letter that it has without regard to sisters.
+
+    Returns:
+        for each call its letter; for each letter of strict calls those of all their answers, its
+        own among them, increasing, or none where the core lacks some of these calls.
+    """
+    answers = strict_groups(core)
+    if answers is None:
+        return letter_of, {}
+    calls: list[list[int]] = [[] for _ in answers.size]
+    for call, group in enumerate(answers.group):
+        if group >= 0:
+            calls[group].append(call)
+    whole = [len(found) == size for found, size in zip(calls, answers.size, strict=True)]
+    kinds: dict[tuple[bool, frozenset[int]], int] = {}
+    kind = [
+        kinds.setdefault((complete, frozenset([letter_of[call] for call in found])), len(kinds))
+        for complete, found in zip(whole, calls, strict=True)
+    ]
+    number: dict[tuple[int, int], int] = {}
+    parted = []
+    for letter, group in zip(letter_of, answers.group, strict=True):
+        key = (letter, kind[group] if group >= 0 else -1)
+        parted.append(number.setdefault(key, len(number)))
+    sisters: dict[int, tuple[int, ...]] = {}
+    for group, found in enumerate(calls):
+        letters = {parted[call] for call in found}
+        sisters.update(dict.fromkeys(letters, tuple(sorted(letters)) if whole[group] else ()))
+    return parted, sisters
+
+
+class WorkBudget:
+    """Units of work that are left; a unit is one step of a residual or one member of a term.
+
+    A residual may have more derivatives than any file has states, so the search is counted, not
+    trusted to end.
+    """
+
+    __slots__ = ("_left", "_limit")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._left = limit
+
+    def spend(self, units: int) -> None:
+        """Take `units` off.
+
+        Raises:
+            Rejected: D201 where nothing is left.
+        """
+        self._left -= units
+        if self._left < 0:
+            raise Rejected(Code.LIMIT, "core", f"a check within {self._limit} steps", "more")

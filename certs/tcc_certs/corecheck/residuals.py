@@ -2,29 +2,31 @@
 
 A control is a term and the duties that go with it; there are few, and the steps between them are
 found once a control.  What a step leaves of the limits is found once for each tuple that comes to
-it (:mod:`tcc_certs.corecheck.meters`).  So a walk over residuals is a walk over tables.
+it (:mod:`tcc_certs.corecheck.residuals`).  So a walk over residuals is a walk over tables.
 
 A residual goes on in two ways: as a whole, at most one residual a letter, which is what a
 deterministic automaton is compared with; or in parts, several residuals a letter, of which a
 nondeterministic one is made.
-Cost: letters times statements a control; a look-up for each step of a residual.
+What a limit has left is a number a meter, FAR once the limit cannot bind any more; a :class:`Drain`
+is the table of one way to use the meters up: a call of some weights, and the outlook behind it.
+Cost: letters times statements a control; a look-up for each step of a residual; the number of
+limits for each drain and each tuple that comes to it, once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import le
 from typing import TypeAlias
 
 from tcc_certs.core.model import Core
-from tcc_certs.corecheck.budget import ENTRY, Budget
-from tcc_certs.corecheck.derivatives import Derivatives
-from tcc_certs.corecheck.duties import Duties, State
-from tcc_certs.corecheck.flags import watched_patterns
-from tcc_certs.corecheck.forecast import Forecast
-from tcc_certs.corecheck.letters import Alphabet, alphabet_of
-from tcc_certs.corecheck.meters import Drain, Meters
-from tcc_certs.corecheck.partial import Partials
-from tcc_certs.corecheck.terms import Term
+from tcc_certs.corecheck.duties import Duties, DutyState, watched_patterns
+from tcc_certs.corecheck.letters import ENTRY, Alphabet, WorkBudget, alphabet_of
+from tcc_certs.corecheck.outlook import FAR, Forecast, Outlook
+from tcc_certs.corecheck.terms import Derivatives, PartialDerivatives, Term
+
+Left: TypeAlias = "tuple[int, ...]"
+
 
 Moves: TypeAlias = "Sequence[tuple[int, Arrivals]]"
 
@@ -45,17 +47,17 @@ class Residuals:
         "_terms", "alphabet", "control", "first", "left", "stops",
     )  # fmt: skip
 
-    def __init__(self, core: Core, budget: Budget, in_parts: bool = False) -> None:
+    def __init__(self, core: Core, budget: WorkBudget, in_parts: bool = False) -> None:
         self._budget = budget
         self.alphabet: Alphabet = alphabet_of(core, budget)
         self._terms = Derivatives(core, self.alphabet, budget, in_parts)
-        self._partials = Partials(self._terms, budget) if in_parts else None
+        self._partials = PartialDerivatives(self._terms, budget) if in_parts else None
         self._forecast = Forecast(self._terms, self.alphabet, watched_patterns(core), budget)
         self._duties = Duties(core, self.alphabet)
         self._meters = Meters(self.alphabet)
-        self._controls: dict[tuple[Term, State], Control] = {}
-        self._arrivals: dict[tuple[Term, State, tuple[int, ...]], Arrivals] = {}
-        self.control: list[Control] = []
+        self._controls: dict[tuple[Term, DutyState], ControlState] = {}
+        self._arrivals: dict[tuple[Term, DutyState, tuple[int, ...]], Arrivals] = {}
+        self.control: list[ControlState] = []
         self.left: list[int] = []
         self.stops: list[bool] = []
         none = (0,) * len(self.alphabet.bounds)
@@ -72,7 +74,7 @@ class Residuals:
             control.moves = self._find_moves(control.term, control.state)
         return control.moves
 
-    def _find_moves(self, term: Term, state: State) -> Moves:
+    def _find_moves(self, term: Term, state: DutyState) -> Moves:
         found: list[tuple[int, Arrivals]] = []
         for group, letters in enumerate(self.alphabet.by_group):
             derived = self._derived(term, group)
@@ -90,7 +92,9 @@ class Residuals:
             return self._partials.of(term, group)
         return (self._terms.derivative(term, group),)
 
-    def _arrivals_of(self, term: Term, state: State, weights: tuple[int, ...]) -> Arrivals | None:
+    def _arrivals_of(
+        self, term: Term, state: DutyState, weights: tuple[int, ...]
+    ) -> Arrivals | None:
         """The table of a call of `weights` that leads to `term` and `state`, not yet settled."""
         ahead = self._forecast.of(term)
         settled = None if ahead is None else self._duties.settle(state, ahead.touched)
@@ -104,10 +108,10 @@ class Residuals:
             found = self._arrivals[key] = Arrivals(drain, control, self._budget)
         return found
 
-    def _control_of(self, term: Term, state: State) -> Control:
+    def _control_of(self, term: Term, state: DutyState) -> ControlState:
         control = self._controls.get((term, state))
         if control is None:
-            control = Control(self, len(self._controls), term, state)
+            control = ControlState(self, len(self._controls), term, state)
             self._controls[term, state] = control
             control.may_stop = self._terms.nullable[term] and self._duties.met(state)
             kind, parts, _, _ = self._terms.nodes[term]
@@ -117,7 +121,7 @@ class Residuals:
                 control.widest = tuple(map(max, zip(*lows, strict=True)))
         return control
 
-    def enter(self, control: Control, left: int) -> int | None:
+    def enter(self, control: ControlState, left: int) -> int | None:
         """The residual of a control and what is left of the limits, both settled; a new one.
 
         Alternatives that need more than is left are dropped: what came too late is not remembered.
@@ -133,7 +137,7 @@ class Residuals:
         """Whether `left` has on every meter no more than `other`; what cannot bind is most."""
         return self._meters.no_more(left, other)
 
-    def _narrowed(self, control: Control, left: int) -> int | None:
+    def _narrowed(self, control: ControlState, left: int) -> int | None:
         kept = []
         for part in self._terms.nodes[control.term][1]:
             self._budget.spend(1)
@@ -145,7 +149,7 @@ class Residuals:
         return None if arrivals is None else arrivals[left]
 
 
-class Control(dict[int, "int | None"]):
+class ControlState(dict[int, "int | None"]):
     """A term and the duties that go with it; by the number of what is left, the residual.
 
     Attributes:
@@ -158,7 +162,7 @@ class Control(dict[int, "int | None"]):
 
     __slots__ = ("_residuals", "may_stop", "moves", "number", "state", "term", "widest")
 
-    def __init__(self, residuals: Residuals, number: int, term: Term, state: State) -> None:
+    def __init__(self, residuals: Residuals, number: int, term: Term, state: DutyState) -> None:
         self._residuals = residuals
         self.number = number
         self.term = term
@@ -177,7 +181,7 @@ class Arrivals(dict[int, "int | None"]):
 
     __slots__ = ("_budget", "_control", "_drain")
 
-    def __init__(self, drain: Drain, control: Control, budget: Budget) -> None:
+    def __init__(self, drain: Drain, control: ControlState, budget: WorkBudget) -> None:
         self._drain = drain
         self._control = control
         self._budget = budget
@@ -187,3 +191,98 @@ class Arrivals(dict[int, "int | None"]):
         after = self._drain[left]
         found = self[left] = None if after is None else self._control[after]
         return found
+
+
+class Meters:
+    """The meters of one core.
+
+    Attributes:
+        left: by number, what is left of each meter.
+        start: what is left before the first call.
+        ends: for each meter the least and the most that one call or none can weigh.
+    """
+
+    __slots__ = ("_drains", "_number", "ends", "left", "start")
+
+    def __init__(self, alphabet: Alphabet) -> None:
+        self._number: dict[Left, int] = {}
+        self.left: list[Left] = []
+        self.start = self.number(tuple(FAR if b is None else b for b in alphabet.bounds))
+        none = (0,) * len(alphabet.bounds)
+        weights = [none, *(letter.weights for letter in alphabet.letters)]
+        self.ends = [(min(column), max(column)) for column in zip(*weights, strict=True)]
+        self._drains: dict[tuple[tuple[int, ...], Outlook, int], Drain] = {}
+
+    def number(self, left: Left) -> int:
+        """The number of what is left."""
+        number = self._number.setdefault(left, len(self.left))
+        if number == len(self.left):
+            self.left.append(left)
+        return number
+
+    def drain(self, weights: tuple[int, ...], ahead: Outlook, least_calls: int) -> Drain:
+        """The table of calls of `weights` with `ahead` behind them, of at least so many calls."""
+        key = (weights, ahead._replace(touched=0), least_calls)
+        found = self._drains.get(key)
+        if found is None:
+            found = self._drains[key] = Drain(self, weights, ahead, least_calls)
+        return found
+
+    def fits(self, left: int, low: tuple[int, ...]) -> bool:
+        """Whether words that weigh at least `low` can be within what is left."""
+        rows = zip(self.left[left], low, strict=True)
+        return all(least <= rest for rest, least in rows)
+
+    def no_more(self, left: int, other: int) -> bool:
+        """Whether `left` has on every meter no more than `other`."""
+        return all(map(le, self.left[left], self.left[other]))
+
+    def overdrawn(self, left: int) -> bool:
+        """Whether a limit is broken if the plan stops here."""
+        return any(rest < 0 for rest in self.left[left])
+
+
+class Drain(dict[int, "int | None"]):
+    """By the number of what was left before, of what is left after; None: a limit breaks."""
+
+    __slots__ = ("_depth", "_least_calls", "_meters", "_others")
+
+    def __init__(
+        self, meters: Meters, weights: tuple[int, ...], ahead: Outlook, least_calls: int
+    ) -> None:
+        self._meters = meters
+        self._least_calls = least_calls
+        rows = list(zip(weights, ahead.low, ahead.high, meters.ends, strict=True))
+        self._depth = rows[0]
+        self._others = rows[1:]
+
+    def __missing__(self, left: int) -> int | None:
+        after = self._after(self._meters.left[left])
+        found = self[left] = None if after is None else self._meters.number(after)
+        return found
+
+    def _after(self, left: Left) -> Left | None:
+        """What is left after the call, forgetting what cannot matter; None where a limit breaks."""
+        weight, low, calls, _ = self._depth
+        depth = left[0]
+        if depth != FAR:
+            depth -= weight
+            if low > depth:
+                return None
+            if calls <= depth:
+                depth = FAR
+            else:
+                calls = depth
+        if self._least_calls > calls:
+            return None
+        found = [depth]
+        for rest, (weight, low, high, ends) in zip(left[1:], self._others, strict=True):
+            if rest != FAR:
+                rest -= weight
+                # So many calls weigh no less and no more than their number times the ends.
+                if rest < low or rest < calls * ends[0]:
+                    return None
+                if rest >= high or rest >= calls * ends[1]:
+                    rest = FAR
+            found.append(rest)
+        return tuple(found)

@@ -1,18 +1,32 @@
-"""Terms: expressions of the core as numbered nodes.
+"""Terms: expressions of the core as numbered nodes, their derivatives and partial derivatives.
 
 Terms are normalised as they are made (unions and intersections flat, sorted, each member once), and
-equal terms have one number; counted repeats are never written out.
-Cost: linear in the terms that are met.
+equal terms have one number; counted repeats are never written out.  The derivative of a term by a
+call is the term of all words that may follow it (Brzozowski, Derivatives of Regular Expressions,
+1964); with rules for recursion and with counted repeats, which are counted down.  The partial
+derivatives of a term by a call are a set of terms, one for each way to go on (docs/spec/core.md,
+section 6): made with twins kept in intersections; what a difference takes off goes on by its whole
+derivative.  Both are by a letter's group.
+Cost: linear in the terms and sets that are met; a set of an intersection is the product of its
+members'.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from itertools import product
 from typing import TypeAlias
 
 from tcc_certs.core.expressions import nullable_rules, parts
 from tcc_certs.core.model import Alt, Both, Core, Diff, Empty, Expr, OneCall, Repeat, RuleRef, Seq
-from tcc_certs.corecheck.budget import Budget
+from tcc_certs.corecheck.letters import Alphabet, WorkBudget
+
+_Visit: TypeAlias = "Generator[Term, Term, Term]"
+
+
+TermSet: TypeAlias = "tuple[Term, ...]"  # increasing, without NOTHING
+_PartVisit: TypeAlias = "Generator[Term, TermSet, Iterable[Term]]"
+
 
 Term: TypeAlias = int
 Node: TypeAlias = "tuple[str, tuple[int, ...], int, int | None]"  # kind, parts, two numbers
@@ -22,7 +36,7 @@ EMPTY: Term = 1  # the empty word alone
 _LEVELS = 2  # of heads that a union takes together: deeper ones are too many different terms
 
 
-class Terms:
+class TermTable:
     """All terms of one core that have been met.
 
     Attributes:
@@ -34,7 +48,7 @@ class Terms:
         budget: what the work is counted on.
     """
 
-    def __init__(self, core: Core, budget: Budget, twins: bool = False) -> None:
+    def __init__(self, core: Core, budget: WorkBudget, twins: bool = False) -> None:
         """Terms of `core`; with `twins` an intersection keeps equal members."""
         self.budget = budget
         self._twins = twins
@@ -188,3 +202,156 @@ class Terms:
             self.budget.spend(len(node[1]))
             found.extend(node[1] if node[0] == kind else (part,))
         return sorted(found)
+
+
+class Derivatives(TermTable):
+    """The terms of one core that have been met, and what may follow a call in each.
+
+    A derivative is made once, but for that of a single call.
+    """
+
+    def __init__(
+        self, core: Core, alphabet: Alphabet, budget: WorkBudget, twins: bool = False
+    ) -> None:
+        """Terms of `core`; with `twins` an intersection keeps equal members."""
+        super().__init__(core, budget, twins)
+        self._groups = alphabet.groups
+        self._known: dict[tuple[Term, int], Term] = {}
+        self._asked: dict[Term, int] = {}
+
+    def derivative(self, term: Term, group: int) -> Term:
+        """The words that may follow a call of `group` in the words of `term`."""
+        stack: list[tuple[Term, _Visit]] = []
+        answer = self._known.get((term, group))
+        while answer is None or stack:
+            if answer is None:
+                if self._is_new(term, group):
+                    self.budget.spend(1)
+                stack.append((term, self._visit(term, group)))
+            asked, visit = stack[-1]
+            try:
+                term = next(visit) if answer is None else visit.send(answer)
+                answer = self._known.get((term, group))
+            except StopIteration as end:
+                stack.pop()
+                answer = int(end.value)
+                # That of a call is made again: there are too many pairs of a call and a group.
+                if self.nodes[asked][0] != "call":
+                    self._known[asked, group] = answer
+        return answer
+
+    def _is_new(self, term: Term, group: int) -> bool:
+        """Whether this derivative was never made before; of a call a bit for each group says so."""
+        if self.nodes[term][0] != "call":
+            return True
+        asked, bit = self._asked.get(term, 0), 1 << group
+        self._asked[term] = asked | bit
+        return not asked & bit
+
+    def _visit(self, term: Term, group: int) -> _Visit:
+        """Ask for the derivatives of the parts; answer with that of the term."""
+        kind, parts, one, two = self.nodes[term]
+        match kind:
+            case "call":
+                return EMPTY if group in self._groups[one] else NOTHING
+            case "rule":
+                return (yield self.bodies[one])
+            case "seq":
+                return (yield from self._visit_sequence(term))
+            case "alt" | "and" | "diff":
+                derived = []
+                for part in parts:
+                    derived.append((yield part))
+                if kind == "alt":
+                    return self.union(derived)
+                if kind == "and":
+                    return self.intersection(derived)
+                return self.difference(derived[0], derived[1:])
+            case "repeat":
+                body = parts[0]
+                rest = self.repeat(body, max(one - 1, 0), None if two is None else two - 1)
+                return self.sequence((yield body), rest)
+            case _:
+                return NOTHING
+
+    def _visit_sequence(self, term: Term) -> _Visit:
+        """Each member up to the first that may not be empty, followed by those behind it."""
+        found = []
+        while self.nodes[term][0] == "seq":
+            head, rest = self.nodes[term][1]
+            found.append(self.sequence((yield head), rest))
+            if not self.nullable[head]:
+                return self.union(found)
+            term = rest
+        found.append((yield term))
+        return self.union(found)
+
+
+class PartialDerivatives:
+    """Partial derivatives of the terms of one core, each taken once."""
+
+    __slots__ = ("_budget", "_known", "_terms")
+
+    def __init__(self, terms: Derivatives, budget: WorkBudget) -> None:
+        self._terms = terms
+        self._budget = budget
+        self._known: dict[tuple[Term, int], TermSet] = {}
+
+    def of(self, term: Term, group: int) -> TermSet:
+        """The terms that a call of `group` leads to from `term`."""
+        stack: list[tuple[Term, _PartVisit]] = []
+        answer = self._known.get((term, group))
+        while answer is None or stack:
+            if answer is None:
+                self._budget.spend(1)
+                stack.append((term, self._visit(term, group)))
+            asked, visit = stack[-1]
+            try:
+                term = next(visit) if answer is None else visit.send(answer)
+                answer = self._known.get((term, group))
+            except StopIteration as end:
+                stack.pop()
+                answer = tuple(sorted(set(end.value) - {NOTHING}))
+                self._budget.spend(len(answer))
+                self._known[asked, group] = answer
+        return answer
+
+    def _visit(self, term: Term, group: int) -> _PartVisit:
+        """Ask for the sets of the parts; answer with that of the term."""
+        terms = self._terms
+        kind, parts, one, two = terms.nodes[term]
+        match kind:
+            case "call":
+                return [terms.derivative(term, group)]
+            case "rule":
+                return (yield terms.bodies[one])
+            case "alt":
+                union: list[Term] = []
+                for part in parts:
+                    union.extend((yield part))
+                return union
+            case "seq":
+                head, rest = parts
+                found = [terms.sequence(y, rest) for y in (yield head)]
+                if terms.nullable[head]:
+                    found.extend((yield rest))
+                return found
+            case "and":
+                rows = []
+                for part in parts:
+                    rows.append((yield part))
+                return self._meet(rows)
+            case "diff":
+                base = yield parts[0]
+                off = [terms.derivative(part, group) for part in parts[1:]]
+                return [terms.difference(y, off) for y in base]
+            case "repeat":
+                rest = terms.repeat(parts[0], max(one - 1, 0), None if two is None else two - 1)
+                return [terms.sequence(y, rest) for y in (yield parts[0])]
+            case _:
+                return []
+
+    def _meet(self, rows: Iterable[TermSet]) -> Iterable[Term]:
+        for chosen in product(*rows):
+            self._budget.spend(len(chosen))
+            yield self._terms.intersection(chosen)

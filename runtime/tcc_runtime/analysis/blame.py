@@ -16,7 +16,7 @@ from itertools import combinations
 from typing import Final, TypeAlias
 
 from tcc_certs.core.model import Core
-from tcc_certs.corecheck.budget import Budget
+from tcc_certs.corecheck.letters import WorkBudget
 from tcc_certs.corecheck.residuals import Residuals
 from tcc_certs.errors import Rejected
 from tcc_runtime.analysis.statements import Part, WrittenStatement, alone, without
@@ -58,7 +58,7 @@ def blame(
     return _Trials(core, statements, word, ends).blame(every)
 
 
-class _Spent(Budget):
+class _Spent(WorkBudget):
     """A budget that says how much of it went."""
 
     __slots__ = ("spent",)
@@ -154,7 +154,7 @@ def _parts(statements: set[WrittenStatement]) -> set[Part]:
 def lets_through(
     core: Core,
     word: Sequence[int],
-    budget: Budget,
+    budget: WorkBudget,
     *,
     ends: bool,
     ahead: Sequence[int] | None = None,
@@ -189,7 +189,7 @@ def lets_through(
 _Step: TypeAlias = "Callable[[int | None, int], int | None]"  # from None: the first one
 
 
-def _strictly(residuals: Residuals, budget: Budget) -> _Step:
+def _strictly(residuals: Residuals, budget: WorkBudget) -> _Step:
     edges = strict_edges(residuals, budget)
 
     def step(at: int | None, letter: int) -> int | None:
@@ -213,7 +213,7 @@ def _plainly(residuals: Residuals) -> _Step:
     return step
 
 
-def _is_alive(residuals: Residuals, first: Sequence[int], budget: Budget) -> bool:
+def _is_alive(residuals: Residuals, first: Sequence[int], budget: WorkBudget) -> bool:
     """Whether a plan ends behind one; the nearest are looked at first, as there may be no last."""
     seen, todo = set(first), deque(first)
     while todo:

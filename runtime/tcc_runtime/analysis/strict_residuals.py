@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from tcc_certs.corecheck.budget import Budget
+from tcc_certs.corecheck.letters import WorkBudget
 from tcc_certs.corecheck.residuals import Residuals
 
 _Row: TypeAlias = "dict[int, int]"
 
 
-def strict_edges(residuals: Residuals, budget: Budget) -> Sequence[Mapping[int, int] | None]:
+def strict_edges(residuals: Residuals, budget: WorkBudget) -> Sequence[Mapping[int, int] | None]:
     """By residual, letters and residuals after them; None of one that leads to no plan.
 
     Raises:
@@ -36,7 +36,7 @@ def strict_edges(residuals: Residuals, budget: Budget) -> Sequence[Mapping[int, 
             return [row if at in alive else None for at, row in enumerate(rows)]
 
 
-def _explored(residuals: Residuals, budget: Budget) -> list[_Row]:
+def _explored(residuals: Residuals, budget: WorkBudget) -> list[_Row]:
     rows: list[_Row] = []
     met = 0 if residuals.first is None else 1
     while len(rows) < met:
@@ -49,7 +49,7 @@ def _explored(residuals: Residuals, budget: Budget) -> list[_Row]:
     return rows
 
 
-def _alive(residuals: Residuals, rows: Sequence[_Row], budget: Budget) -> set[int]:
+def _alive(residuals: Residuals, rows: Sequence[_Row], budget: WorkBudget) -> set[int]:
     before: list[list[int]] = [[] for _ in rows]
     for at, row in enumerate(rows):
         budget.spend(1 + len(row))

@@ -26,17 +26,19 @@ from typing import Final, TypeAlias
 
 from tcc_certs.core.enforced import enforced
 from tcc_certs.core.model import Core, OneCall, Repeat
-from tcc_certs.corecheck.budget import Budget
-from tcc_certs.corecheck.derivatives import Derivatives
-from tcc_certs.corecheck.duties import Duties, State
-from tcc_certs.corecheck.flags import BROKEN, Flag, flags_of, watched_patterns
-from tcc_certs.corecheck.forecast import Forecast
-from tcc_certs.corecheck.letters import alphabet_of
-from tcc_certs.corecheck.meters import Drain, Meters
-from tcc_certs.corecheck.outlook import FAR
-from tcc_certs.corecheck.residuals import Residuals
-from tcc_certs.corecheck.routes import Routes
-from tcc_certs.corecheck.terms import Term
+from tcc_certs.corecheck.duties import (
+    BROKEN,
+    Duties,
+    DutyState,
+    Flag,
+    Routes,
+    flags_of,
+    watched_patterns,
+)
+from tcc_certs.corecheck.letters import WorkBudget, alphabet_of
+from tcc_certs.corecheck.outlook import FAR, Forecast
+from tcc_certs.corecheck.residuals import Drain, Meters, Residuals
+from tcc_certs.corecheck.terms import Derivatives, Term
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.session.machine import Offer, Place
@@ -223,7 +225,7 @@ def _may_be(known: Made, unknown: bool) -> Sequence[int | None]:
     return () if call is None else (call,)
 
 
-class _Work(Budget):
+class _Work(WorkBudget):
     """Units of work, counted anew for each thing that is tried."""
 
     __slots__ = ()
@@ -259,10 +261,10 @@ class _Statements:
         every = replace(core, rules={}, plan=Repeat(OneCall(len(core.patterns) - 1), 0, None))
         self.free = self._terms_of(every)
         self._number(artifact.core, artifact.relaxed)
-        self._controls: dict[tuple[Term, State], int] = {}
-        self.controls: list[tuple[Term, State]] = []
+        self._controls: dict[tuple[Term, DutyState], int] = {}
+        self.controls: list[tuple[Term, DutyState]] = []
         self._steps: list[dict[int, int]] = []
-        zero = State(self.routes.start, (0,) * len(self.flags))
+        zero = DutyState(self.routes.start, (0,) * len(self.flags))
         none = (0,) * len(self.alphabet.bounds)
         self.start: Standing = self._control(self.planned[0].plan, zero), none
         self._letter_of: dict[int, int] = {}
@@ -313,7 +315,7 @@ class _Statements:
 
     # Where a session stands.
 
-    def _control(self, term: Term, state: State) -> int:
+    def _control(self, term: Term, state: DutyState) -> int:
         number = self._controls.setdefault((term, state), len(self.controls))
         if number == len(self.controls):
             self.work.spend(4 + len(state.flags))
@@ -343,7 +345,7 @@ class _Statements:
         after = self.planned[0].derivative(term, self.alphabet.letters[letter].group)
         pairs = zip(self.flags, state.flags, strict=True)
         flags = tuple([s if s == BROKEN else flag.step(s, letter) for flag, s in pairs])
-        return self._control(after, State(self.routes.move(state.place, letter), flags))
+        return self._control(after, DutyState(self.routes.move(state.place, letter), flags))
 
     def letters(self, offer: Offer) -> tuple[int, ...]:
         """Those of an offer's calls in the core, also of such as no plan of the artifact has."""
@@ -552,7 +554,7 @@ class _Duties(Duties):
     def __init__(self, flags: Sequence[Flag], routes: Routes) -> None:
         self._flags = tuple(flags)
         self._routes = routes
-        self.start = State(routes.start, (0,) * len(self._flags))
+        self.start = DutyState(routes.start, (0,) * len(self._flags))
 
 
 class _Without(Residuals):
@@ -607,7 +609,7 @@ class _Without(Residuals):
         place = state.place if self._signed else 0
         if ahead is None:
             return None
-        settled = self._duties.settle(State(place, flags), ahead.touched)
+        settled = self._duties.settle(DutyState(place, flags), ahead.touched)
         if settled is None:
             return None
         drain = Drain(self._meters, sums, ahead, self._duties.least_calls(settled))
