@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     __version__: str
-    from tcc.batches.folder import BatchError
+    from tcc.batches import BatchError
     from tcc.batches.making import BatchDone, batch
     from tcc.batches.validating import BatchValidation, validate_batch
-    from tcc.compilation import (
+    from tcc.describe import to_json
+    from tcc.library import (
         Artifact,
         CompileError,
+        check,
         compile_file,
         compile_graph,
         compile_text,
@@ -30,12 +32,10 @@ if TYPE_CHECKING:
         load,
         save,
     )
-    from tcc.differing import diff
-    from tcc.documents import to_json
-    from tcc.linting import Linted, lint
-    from tcc.questions import Picked, Why, cheapest, sample, why
-    from tcc.searching import estimate, predict, runs, search
-    from tcc.verification import check, validate
+    from tcc.library.linting import Linted, lint
+    from tcc.library.questions import Picked, Why, cheapest, diff, sample, why
+    from tcc.library.searching import estimate, predict, runs, search
+    from tcc.library.validation import validate
     from tcc_runtime.account.account import Account
     from tcc_runtime.analysis.comparison import Comparison
     from tcc_runtime.errors import BindingError
@@ -92,12 +92,13 @@ __all__ = [
 
 # Modules and the names that the package has from each.
 _MODULES: Final = {
-    "tcc.batches.folder": ("BatchError",),
+    "tcc.batches": ("BatchError",),
     "tcc.batches.making": ("BatchDone", "batch"),
     "tcc.batches.validating": ("BatchValidation", "validate_batch"),
-    "tcc.compilation": (
+    "tcc.library": (
         "Artifact",
         "CompileError",
+        "check",
         "compile_file",
         "compile_graph",
         "compile_text",
@@ -105,12 +106,11 @@ _MODULES: Final = {
         "load",
         "save",
     ),
-    "tcc.differing": ("diff",),
-    "tcc.documents": ("to_json",),
-    "tcc.linting": ("Linted", "lint"),
-    "tcc.questions": ("Picked", "Why", "cheapest", "sample", "why"),
-    "tcc.searching": ("estimate", "predict", "runs", "search"),
-    "tcc.verification": ("check", "validate"),
+    "tcc.describe": ("to_json",),
+    "tcc.library.linting": ("Linted", "lint"),
+    "tcc.library.questions": ("Picked", "Why", "cheapest", "diff", "sample", "why"),
+    "tcc.library.searching": ("estimate", "predict", "runs", "search"),
+    "tcc.library.validation": ("validate",),
     "tcc_runtime.account.account": ("Account",),
     "tcc_runtime.errors": ("BindingError",),
     "tcc_runtime.executor.binding": ("Failed",),

@@ -1,13 +1,14 @@
-"""Contents of an artifact, as the fields and rows that ``inspect`` and ``compile`` show.
+"""Results as JSON values (:func:`tcc.to_json`), and the contents of an artifact as text.
 
-Open parameters, observed ones, errors and monitors are shown only where the core declares some.
+``inspect`` and ``compile`` show the same fields.  Open parameters, observed ones, errors and
+monitors are shown only where the core declares some.  Modules of results are imported on use.
 Cost: linear in the tools; plans by depth are counted where that is cheap, or asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tcc import screen
 from tcc_certs.core.enforced import enforced, shortened, type_text
@@ -16,6 +17,65 @@ from tcc_certs.formats.texts import format_decimal, written
 from tcc_certs.values.types import OpenParameter
 from tcc_runtime.artifact.load import Artifact, CompilerDiagnostic
 from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
+
+if TYPE_CHECKING:
+    from tcc.library.questions import Why
+    from tcc_certs.replay import Validation
+    from tcc_certs.report import Report
+    from tcc_certs.session import SessionValidation
+    from tcc_runtime.analysis.comparison import Comparison
+    from tcc_runtime.outcome import Run
+
+Result: TypeAlias = "Run | Artifact | Report | Validation | SessionValidation | Comparison | Why"
+
+
+def to_json(result: Result) -> dict[str, Any]:
+    """A result as dicts, lists, texts, numbers and None, as ``json.dumps`` takes them.
+
+    Args:
+        result: a run, an artifact, the report of a check or a validation, a comparison, or an
+            answer to why. Each gives the document of its command with ``--json``: ``run``,
+            ``inspect``, ``check``, ``validate``, ``diff``, ``why``.
+
+    Returns:
+        an object whose first members are ``format`` and ``format_version``; numbers that may be
+        beyond 2^53 are texts.
+
+    Raises:
+        TypeError: `result` is something else.
+    """
+    from tcc.library.questions import Why, diff_output, why_output
+    from tcc.library.searching import run_fields
+    from tcc.outputs.grammars import InspectOutput
+    from tcc_certs.replay import Validation
+    from tcc_certs.report import Report
+    from tcc_certs.session import SessionValidation
+    from tcc_certs.verbs import check, validate
+    from tcc_runtime.analysis.comparison import Comparison
+    from tcc_runtime.outcome import Run
+
+    match result:
+        case Run():
+            name, fields = "run", run_fields(result)
+        case Artifact():
+            name, fields = "inspect", InspectOutput(**describe(result)).as_fields()
+        case Report():
+            name, fields = "check", dict(check.document(result))
+        case Validation():
+            name, fields = "validate", dict(validate.document(result))
+        case Comparison():
+            name, fields = "diff", diff_output(result, breaking=False).as_fields()
+            del fields["breaking"]  # the command adds which changes are breaking
+        case Why():
+            name, fields = "why", why_output(result).as_fields()
+        case SessionValidation():
+            name, fields = "validate", dict(validate.session_document(result))
+        case _:
+            raise TypeError(
+                f"a run, an artifact or a report is needed, not {type(result).__name__}"
+            )
+    return screen.headed(name, fields)
+
 
 _CHEAP = 5_000_000
 

@@ -1,9 +1,9 @@
 """Findings as every command reports them, and their formats: text, json, sarif, github.
 
-Diagnostics of grammars, findings of checks and validations, and refusals become :class:`Found`, and
-:class:`Found` becomes text, JSON, SARIF 2.1.0 for code scanning, or workflow commands of GitHub
-Actions.  Every format stays well-formed however broken the input is, and there is one document even
-where nothing was found.
+Diagnostics of grammars, findings of checks and validations, and refusals become
+:class:`ReportedFinding`, which is written as text, JSON, SARIF 2.1.0 for code scanning, or workflow
+commands of GitHub Actions.  Every format stays well-formed however broken the input is, and there
+is one document even where nothing was found.
 
 SARIF: each code is a rule with its page and a link; URIs are relative to the working folder
 (absolute outside of it) and percent-encoded; columns count UTF-16 units, ends are exclusive.
@@ -28,7 +28,7 @@ from tcc import screen
 from tcc.screen import version
 
 if TYPE_CHECKING:
-    from tcc.outputs.parts import DiagnosticJson
+    from tcc.outputs import DiagnosticJson
     from tcc_certs.errors import Rejected
     from tcc_certs.replay.findings import Finding as LineFinding
     from tcc_certs.report import Finding as RuleFinding
@@ -56,7 +56,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ReportedFinding:
     """A finding.
 
     Attributes:
@@ -75,10 +75,10 @@ class Found:
     notes: Sequence[tuple[str, Place | None]] = ()
 
 
-def of_diagnostics(found: Iterable[Diagnostic]) -> list[Found]:
+def of_diagnostics(found: Iterable[Diagnostic]) -> list[ReportedFinding]:
     """The diagnostics of a grammar as findings."""
     return [
-        Found(
+        ReportedFinding(
             code=one.code,
             message=one.message,
             place=_of_span(one.span),
@@ -97,11 +97,11 @@ def _of_span(span: Span | None) -> Place | None:
     return Place(file=span.file, line=span.line, columns=columns)
 
 
-def of_check(found: Iterable[RuleFinding], artifact: Path) -> list[Found]:
+def of_check(found: Iterable[RuleFinding], artifact: Path) -> list[ReportedFinding]:
     """The findings of a check; they are about bytes, so their place is the file."""
     place = Place(file=str(artifact))
     return [
-        Found(
+        ReportedFinding(
             code=one.code.value,
             message=f"{one.path}: expected {one.expected}, found {one.found}",
             place=place,
@@ -110,10 +110,10 @@ def of_check(found: Iterable[RuleFinding], artifact: Path) -> list[Found]:
     ]
 
 
-def of_validation(found: Iterable[LineFinding], ledger: Path) -> list[Found]:
+def of_validation(found: Iterable[LineFinding], ledger: Path) -> list[ReportedFinding]:
     """The findings of the validation of a ledger, each at its line."""
     return [
-        Found(
+        ReportedFinding(
             code=one.code.value,
             message=f"{one.field}: expected {one.expected}, found {one.found}",
             place=Place(file=str(ledger), line=one.line if one.line > 0 else None),
@@ -122,15 +122,15 @@ def of_validation(found: Iterable[LineFinding], ledger: Path) -> list[Found]:
     ]
 
 
-def of_refusal(refusal: Rejected, path: Path) -> Found:
+def of_refusal(refusal: Rejected, path: Path) -> ReportedFinding:
     """An artifact or a ledger that is refused, as a finding about its file."""
     said = f"{refusal.path}: expected {refusal.expected}, found {refusal.found}"
-    return Found(code=refusal.code.value, message=said, place=Place(file=str(path)))
+    return ReportedFinding(code=refusal.code.value, message=said, place=Place(file=str(path)))
 
 
-def as_object(found: Found) -> DiagnosticJson:
+def as_object(found: ReportedFinding) -> DiagnosticJson:
     """A finding as the JSON object that every command uses."""
-    from tcc.outputs.parts import DiagnosticJson, NoteJson, optional
+    from tcc.outputs import DiagnosticJson, NoteJson, optional
 
     notes = [NoteJson(message=message, **_members(place)) for message, place in found.notes]
     return DiagnosticJson(
@@ -172,7 +172,7 @@ def print_diagnostics(
     if output_format == "text":
         _text(diagnostics, sources)
     elif output_format == "json":
-        from tcc.outputs.parts import RefusedOutput
+        from tcc.outputs import RefusedOutput
 
         refused = RefusedOutput(diagnostics=[as_json(one) for one in diagnostics])
         screen.print_output(refused, command)
@@ -181,7 +181,9 @@ def print_diagnostics(
 
 
 def print_found(
-    found: Sequence[Found], output_format: str, sources: Mapping[str, Source] | None = None
+    found: Sequence[ReportedFinding],
+    output_format: str,
+    sources: Mapping[str, Source] | None = None,
 ) -> None:
     """Print findings as ``sarif`` or ``github`` has them."""
     if output_format == "sarif":
@@ -212,7 +214,7 @@ def _text(found: Sequence[Diagnostic], sources: Mapping[str, Source]) -> None:
     screen.say(", ".join(p for p, n in zip(parts, (errors, warnings), strict=True) if n), err=True)
 
 
-def annotation(found: Found) -> str:
+def annotation(found: ReportedFinding) -> str:
     """The workflow command for a finding."""
     text = found.message if not found.hint else f"{found.message} ({found.hint})"
     return command(_COMMANDS[found.severity], text, found.code, found.place)
@@ -257,7 +259,7 @@ SCHEMA = (
 )
 
 
-def sarif(found: Sequence[Found], sources: Mapping[str, Source]) -> dict[str, Any]:
+def sarif(found: Sequence[ReportedFinding], sources: Mapping[str, Source]) -> dict[str, Any]:
     """The SARIF log of these findings, of one run.
 
     Args:
@@ -292,7 +294,7 @@ def _rule(code: str, title: str) -> dict[str, Any]:
     }
 
 
-def _result(one: Found, index: int, sources: Mapping[str, Source]) -> dict[str, Any]:
+def _result(one: ReportedFinding, index: int, sources: Mapping[str, Source]) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": one.code,
         "ruleIndex": index,

@@ -85,7 +85,7 @@ def _os_text(error: OSError) -> str:
     return f"{where}{error.strerror or error}"
 
 
-class Ending(NamedTuple):
+class ExitRule(NamedTuple):
     """How an exception ends the process.
 
     Attributes:
@@ -103,25 +103,25 @@ class Ending(NamedTuple):
         return self.code if isinstance(self.code, int) else self.code(error)
 
 
-_REFUSED: Final = Ending(BAD_USAGE)
-_INTERRUPTED: Final = Ending(BAD_USAGE, lambda _: "interrupted", "")
+_REFUSED: Final = ExitRule(BAD_USAGE)
+_INTERRUPTED: Final = ExitRule(BAD_USAGE, lambda _: "interrupted", "")
 # By dotted names of classes; an error ends as the first class of its MRO that is listed, and as an
 # internal error, 3, where none is.
-ENDINGS: Final[Mapping[str, Ending]] = {
+ENDINGS: Final[Mapping[str, ExitRule]] = {
     "builtins.KeyboardInterrupt": _INTERRUPTED,
-    "builtins.MemoryError": Ending(DECLINED, lambda _: "not enough memory"),
-    "builtins.OSError": Ending(BAD_USAGE, _os_text),
+    "builtins.MemoryError": ExitRule(DECLINED, lambda _: "not enough memory"),
+    "builtins.OSError": ExitRule(BAD_USAGE, _os_text),
     "click.exceptions.Abort": _INTERRUPTED,
-    "click.exceptions.ClickException": Ending(BAD_USAGE, lambda error: error.format_message()),
-    "tcc.batches.folder.BatchError": _REFUSED,
-    "tcc.commands.import_command.NotListed": Ending(BAD_USAGE, prefix=""),
+    "click.exceptions.ClickException": ExitRule(BAD_USAGE, lambda error: error.format_message()),
+    "tcc.batches.BatchError": _REFUSED,
+    "tcc.commands.import_command.NotListed": ExitRule(BAD_USAGE, prefix=""),
     "tcc.pages.records.Changed": _REFUSED,
-    "tcc.signing.envelope.SigningError": Ending(FINDINGS, prefix=""),
-    "tcc.signing.envelope.MissingExtra": _REFUSED,
-    "tcc.signing.making.NotValid": Ending(lambda error: error.verdict, prefix=""),
+    "tcc.signing.SigningError": ExitRule(FINDINGS, prefix=""),
+    "tcc.signing.MissingExtra": _REFUSED,
+    "tcc.commands.sign_command.NotValid": ExitRule(lambda error: error.verdict, prefix=""),
     "tcc_experiments.pipeline.errors.MissingPackage": _REFUSED,
     "tcc_experiments.pipeline.errors.PipelineError": _REFUSED,
-    "tcc_runtime.adapters.registry.ReaderMissing": Ending(
+    "tcc_runtime.adapters.registry.ReaderMissing": ExitRule(
         BAD_USAGE,
         lambda _: (
             "adapters are read with safetensors, which is not installed: "
@@ -130,7 +130,7 @@ ENDINGS: Final[Mapping[str, Ending]] = {
     ),
     "tcc_runtime.errors.AnswerError": _REFUSED,
     "tcc_runtime.errors.BindingError": _REFUSED,
-    "tcc_runtime.errors.LedgerError": Ending(
+    "tcc_runtime.errors.LedgerError": ExitRule(
         BAD_USAGE, lambda error: f"{error.path}: {error.cause.strerror}"
     ),
     "tcc_runtime.errors.ResumeError": _REFUSED,
@@ -141,7 +141,7 @@ ENDINGS: Final[Mapping[str, Ending]] = {
 }
 
 
-def ending_of(error: BaseException) -> Ending | None:
+def ending_of(error: BaseException) -> ExitRule | None:
     """Ending of the nearest class of an error that the table lists; None: an internal error."""
     names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
     return next((ENDINGS[name] for name in names if name in ENDINGS), None)
@@ -167,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else CLEAN)
 
 
-def told(error: BaseException, ending: Ending) -> int:
+def told(error: BaseException, ending: ExitRule) -> int:
     """Print an error to stderr, and return its exit code."""
     if isinstance(error, click.UsageError) and error.ctx is not None:
         ctx = error.ctx

@@ -2,24 +2,25 @@
 
 A grammar is compiled on the spot.  An input that is refused is shown, and ends the command with its
 exit code: 2 where it is declined (a limit, not a fault), else 1.  ``--timeout`` bounds what looks
-at no clock itself (:func:`at_most`).
+at no clock itself (:func:`at_most`); ``--watch`` repeats the work when a file changes.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import click
 from click.core import ParameterSource
 
 from tcc import screen
-from tcc.configuration import Config, ConfigError, find_config
 from tcc.files import (
     STDIN,
     compile_given,
@@ -29,7 +30,7 @@ from tcc.files import (
     looks_like_artifact,
     looks_like_ledger,
 )
-from tcc.options import COMPILING, flag, taken
+from tcc.options import COMPILING, Config, ConfigError, find_config, flag, taken
 from tcc.screen import BAD_USAGE, DECLINED, FINDINGS
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact, load
@@ -90,7 +91,7 @@ def config_of(given: dict[str, Any], file: Path, *, output_format: str = "text")
         raise click.UsageError("--config and --no-config exclude each other", ctx)
     if none or (chosen is None and find_config(file) is None):
         return Config()
-    from tcc.config_file import config_for
+    from tcc.configuration import config_for
 
     try:
         return config_for(file, chosen)
@@ -136,7 +137,7 @@ def show_or_exit(
         keep_warnings: show nothing where there is an artifact: the command shows its warnings.
     """
     if compiled.unmet:
-        from tcc.questions import with_reasons
+        from tcc.library.questions import with_reasons
 
         compiled = replace(compiled, diagnostics=with_reasons(compiled))
     if compiled.diagnostics and not (keep_warnings and compiled.artifact is not None):
@@ -144,7 +145,7 @@ def show_or_exit(
 
         print_diagnostics(command, compiled.diagnostics, compiled.sources, output_format)
     if compiled.artifact is None:
-        from tcc.compilation import only_guards
+        from tcc.library import only_guards
 
         guarded = only_guards(compiled.diagnostics)
         click.get_current_context().exit(DECLINED if guarded else FINDINGS)
@@ -178,7 +179,7 @@ def open_artifact(
     elif checked is not None or no_verify:
         raise click.UsageError("--checked and --no-verify are for artifacts, and this is a grammar")
     else:
-        from tcc.compilation import check_for_use, opened
+        from tcc.library import check_for_use, opened
         from tcc_compiler.options import Options
 
         compiled = compile_given(path, replace(options or Options(), check=check_for_use))
@@ -247,7 +248,7 @@ def refuse(path: Path, refusal: Rejected) -> NoReturn:
     screen.say(f"{path}: {verdict}: {refusal}", err=True)
     asked = _asked()
     if asked == "json":
-        from tcc.outputs.parts import RuleFindingJson
+        from tcc.outputs import RuleFindingJson
         from tcc.outputs.verdicts import ErrorOutput
 
         finding = RuleFindingJson(
@@ -345,3 +346,147 @@ def _data(path: Path, most: int) -> bytes:
         raise click.ClickException(f"{path} is not a regular file")
     with path.open("rb") as handle:
         return handle.read(most)
+
+
+# ``--watch``: the same work again whenever a grammar, or a file that it uses, has changed.
+# Five times a second each file's modification time, size and inode are read.  A changed file is
+# read when two looks agree, or after two seconds; a missing file is waited for.
+
+See: TypeAlias = "Callable[[Compiled], None]"
+Stamp: TypeAlias = "tuple[int, int, int] | None"
+EVERY = 0.2  # seconds between two looks
+
+watch_option = click.option(
+    "--watch",
+    "watching",
+    is_flag=True,
+    help="do it again whenever a file has changed, until Ctrl-C",
+)
+
+
+def require_watchable(grammars: Iterable[Path], output_format: str) -> None:
+    """Refuse to watch standard input, and to print several documents where one is due.
+
+    Raises:
+        click.UsageError: as said.
+    """
+    if any(path is STDIN for path in grammars):
+        raise click.UsageError("--watch is for files, and `-` is standard input")
+    if output_format in ("json", "sarif"):
+        raise click.UsageError(f"--watch prints many results, and {output_format} is one document")
+
+
+def watch(
+    grammars: Sequence[Path],
+    work: Callable[[See], int],
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], str] = lambda: time.strftime("%H:%M:%S"),
+) -> int:
+    """Do `work`, and again whenever a file has changed, until the process is interrupted.
+
+    Args:
+        grammars: the files that are named.
+        work: gives its exit code; it calls what it is given with each compilation.
+
+    Returns:
+        the exit code of the last work that was done; 2 where none was.
+    """
+    code = DECLINED
+    seen = _Seen(grammars)
+    try:
+        while True:
+            screen.say(f"[{clock()}] {', '.join(map(str, grammars))}", err=True, dim=True)
+            seen.begin()
+            code = _ended(work, seen.take)
+            seen.end()
+            screen.say(f"watching {seen.text()}; Ctrl-C ends", err=True, dim=True)
+            while not seen.changed():
+                sleep(EVERY)
+            seen.settle(sleep)
+    except KeyboardInterrupt:
+        return code
+
+
+class _Seen:
+    """The files of the last work, and how they were.
+
+    Invariant: a file is in `stamps` as it was read; one that could not be read as it was before.
+    """
+
+    def __init__(self, grammars: Sequence[Path]) -> None:
+        self.stamps: dict[Path, Stamp] = dict.fromkeys(grammars)
+        self.texts: dict[Path, str] = {}
+
+    def begin(self) -> None:
+        """Look at the files that are known, before they are read."""
+        self.texts = {}
+        self.stamps = {path: stamp(path) for path in self.stamps}
+
+    def take(self, compiled: Compiled) -> None:
+        """Note the files of a compilation: those that were read, and those that it asked for."""
+        from tcc_compiler.resolve.program import asked_for
+
+        for source in compiled.sources.values():
+            if source.path is not None:
+                self.texts[source.path] = source.text
+            for path in asked_for(source):
+                self.stamps.setdefault(path, stamp(path))
+
+    def end(self) -> None:
+        """Look at what was read; a file that is another one by now has changed."""
+        for path, text in self.texts.items():
+            self.stamps[path] = stamp(path)
+            if not _holds(path, text):
+                self.stamps[path] = _OTHER
+
+    def changed(self) -> bool:
+        """Whether some file is not as it was."""
+        return any(stamp(path) != known for path, known in self.stamps.items())
+
+    def settle(self, sleep: Callable[[float], None]) -> None:
+        """Wait while files change from look to look: who writes one is seldom done at a stroke."""
+        for _ in range(_PATIENCE):
+            before = [stamp(path) for path in self.stamps]
+            sleep(EVERY)
+            if before == [stamp(path) for path in self.stamps]:
+                return
+
+    def text(self) -> str:
+        """How many files are watched, for people."""
+        # The file that is named and its resolved path are one.
+        number = len({os.path.realpath(path) for path in self.stamps})
+        return "1 file" if number == 1 else f"{number} files"
+
+
+_PATIENCE = 10  # looks, at a file that changes all the time
+_OTHER = (-1, -1, -1)  # no file is like this
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:
+        return False
+
+
+def _ended(work: Callable[[See], int], see: See) -> int:
+    """The exit code of a piece of work, however it ended; what went wrong is said."""
+    try:
+        return work(see)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.ClickException as error:
+        screen.say(f"Error: {error.format_message()}", err=True)
+    except OSError as error:
+        screen.say(f"Error: {error.filename}: {error.strerror or error}", err=True)
+    return BAD_USAGE
+
+
+def stamp(path: Path) -> Stamp:
+    """When a file was changed (ns), its size in bytes and its number; None where there is none."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -50,7 +50,7 @@ EXTRAS = {
     "tcc_runtime": {"mcp": "executor/calling.py", "safetensors": "adapters/registry.py"},
     "tcc_experiments": {"safetensors": "digits.py"},
     "tcc": {
-        "cryptography": "signing/envelope.py",
+        "cryptography": "signing.py",
         "distributed": "batches/engines.py",
         "pyarrow": "batches/parquet.py",
     },

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import tcc as library
-from tcc.graphs.unrolling import unroll
-from tcc.pictures.formats import drawn
-from tcc.pictures.picture import picture_of, picture_of_prefixes
+from tcc.pictures import picture_of, picture_of_prefixes
+from tcc.pictures.graph import unroll
+from tcc.pictures.svg import drawn
 from tests.cli.conftest import GRAMMARS
 from tests.cli.test_pictures import hostile_graph, pictures, shown
 

@@ -10,7 +10,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from tcc.outputs import DOCUMENTS, schema_of
+from tcc.outputs.schemas import DOCUMENTS, schema_of
 from tcc_certs.core.reader import read_core
 
 

@@ -20,11 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import tcc as library
-from tcc.batches import folder as folders
-from tcc.batches import parquet
+from tcc import batches as folders
+from tcc.batches import Batch, PartDamaged, parquet
 from tcc.batches import rows as ndjson
-from tcc.batches.folder import Batch, PartDamaged
-from tcc.batches.parts import canonical, shards
+from tcc.batches.making import canonical, shards
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_runtime.errors import WorkerLost
 from tcc_runtime.settings.settings import Settings

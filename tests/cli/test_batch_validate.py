@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 import tcc as library
-from tcc.batches import folder as folders
-from tcc.batches import parquet
+from tcc import batches as folders
+from tcc.batches import PartDamaged, parquet
 from tcc.batches import rows as ndjson
-from tcc.batches.folder import PartDamaged
-from tcc.batches.rows import Row
+from tcc.batches.rows import RunRow
 from tcc_certs.privacy.atoms_file import atoms_of
 from tests.cli.batches import Here, lines, settings
 from tests.cli.conftest import Tcc
@@ -74,30 +73,30 @@ def test_results_with_atoms_and_ranges_are_those_of_their_ledgers(
     assert (report.findings, report.verdicts) == ((), {"VALID": 4})
 
 
-def other_ledger(row: Row) -> Row:
+def other_ledger(row: RunRow) -> RunRow:
     if row.number != 5 or row.ledger is None:
         return row
     changed = row.ledger.replace(b'"mode":"exact"', b'"mode":"surrogate"', 1)
-    return Row(number=row.number, run=row.run, ledger=changed)
+    return RunRow(number=row.number, run=row.run, ledger=changed)
 
 
-def other_plan(row: Row) -> Row:
+def other_plan(row: RunRow) -> RunRow:
     if row.number != 5:
         return row
     told = row.fields
     told["plans"][0]["cost"] = "0"
-    return Row(number=row.number, run=json.dumps(told), ledger=row.ledger)
+    return RunRow(number=row.number, run=json.dumps(told), ledger=row.ledger)
 
 
-def other_head(row: Row) -> Row:
+def other_head(row: RunRow) -> RunRow:
     if row.number != 5:
         return row
     told = row.fields | {"ledger_head": "0" * 64}
-    return Row(number=row.number, run=json.dumps(told), ledger=row.ledger)
+    return RunRow(number=row.number, run=json.dumps(told), ledger=row.ledger)
 
 
-def no_ledger(row: Row) -> Row:
-    return row if row.number != 5 else Row(number=5, run=row.run, ledger=None)
+def no_ledger(row: RunRow) -> RunRow:
+    return row if row.number != 5 else RunRow(number=5, run=row.run, ledger=None)
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -162,12 +161,12 @@ def test_a_part_of_another_batch_is_a_finding(
     assert one.found == "it is a part of another batch"
 
 
-def doubled(row: Row) -> Row:
-    return row if row.number != 5 else Row(number=4, run=row.run, ledger=row.ledger)
+def doubled(row: RunRow) -> RunRow:
+    return row if row.number != 5 else RunRow(number=4, run=row.run, ledger=row.ledger)
 
 
-def left_out(row: Row) -> Row:
-    return row if row.number != 5 else Row(number=6, run=row.run, ledger=row.ledger)
+def left_out(row: RunRow) -> RunRow:
+    return row if row.number != 5 else RunRow(number=6, run=row.run, ledger=row.ledger)
 
 
 @pytest.mark.parametrize("form", FORMATS)

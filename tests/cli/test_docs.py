@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 import tcc as library
-from tcc.config_file import read_config
+from tcc.configuration import read_config
 from tcc.main import COMMANDS
 from tcc_compiler.language.catalogue import CATALOGUE
 from tcc_compiler.options import Options

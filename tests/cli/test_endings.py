@@ -52,7 +52,7 @@ def test_an_error_ends_as_the_nearest_class_that_is_listed(
 
 
 def test_what_is_not_signed_ends_with_its_verdict() -> None:
-    kind = class_of("tcc.signing.making.NotValid")
+    kind = class_of("tcc.commands.sign_command.NotValid")
     for verdict in (1, 2):
         error = kind.__new__(kind)
         error.verdict = verdict

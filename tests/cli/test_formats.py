@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
 from tcc.codes import link_of, titles
-from tcc.findings import Found, Place, utf16_column
+from tcc.findings import Place, ReportedFinding, utf16_column
 from tcc.findings import command as workflow_command
 from tests.cli.conftest import Ended, Tcc
 
@@ -202,7 +202,7 @@ def test_columns_over_several_lines_are_left_out_for_github() -> None:
     assert workflow_command("warning", "x", "T", place) == (
         "::warning file=g.tcg,line=3,endLine=5,title=T::x"
     )
-    assert Found(code="T", message="x", place=place).severity == "error"
+    assert ReportedFinding(code="T", message="x", place=place).severity == "error"
 
 
 def test_a_check_gives_its_findings(tcc: Tcc, artifact: Path) -> None:

@@ -13,8 +13,8 @@ import networkx as nx
 import pytest
 
 import tcc as library
-from tcc.graphs import unrolling
-from tcc.graphs.unrolling import sizes
+from tcc.pictures import graph
+from tcc.pictures.graph import sizes
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.race.digest import child_context, leaf_digest
 from tcc_runtime.analysis.graph import graph_of
@@ -222,7 +222,7 @@ def test_the_prefixes_of_any_artifact_are_those_of_its_listed_plans(kind: Any) -
         artifact, plans = kind(rng)
         prefixes = {plan[:n] for plan in plans for n in range(len(plan) + 1)}
         for depth in (0, 1, 2, 9):
-            found = unrolling.unroll(artifact, depth, 10_000)
+            found = graph.unroll(artifact, depth, 10_000)
             places = [node for node in found if node.parent is None or node.call is not None]
             assert sorted(node.prefix for node in places) == sorted(
                 " ".join(prefix) for prefix in prefixes if len(prefix) <= depth
@@ -245,9 +245,9 @@ def test_nodes_are_counted_as_they_would_be_listed(name: str) -> None:
     counted, whole = sizes(graph_of(artifact), 4)
     assert whole
     for depth, count in enumerate(counted):
-        assert len(unrolling.unroll(artifact, depth, count)) == count
+        assert len(graph.unroll(artifact, depth, count)) == count
         with pytest.raises(Rejected) as refused:
-            unrolling.unroll(artifact, depth, count - 1)
+            graph.unroll(artifact, depth, count - 1)
         assert (refused.value.code, refused.value.found) == (Code.LIMIT, f"{count} nodes")
 
 
@@ -263,14 +263,14 @@ def test_a_depth_of_10_to_the_20_nodes_is_counted_at_once() -> None:
 
 
 def test_counting_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unrolling, "MOST_STEPS", 50)
+    monkeypatch.setattr(graph, "MOST_STEPS", 50)
     with pytest.raises(Rejected) as refused:
         small("support_refund").prefix_dag(9, limit=10)
     assert refused.value.found.startswith("more than ")
 
 
 def test_long_prefixes_have_a_limit_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unrolling, "MOST_TEXT", 1000)
+    monkeypatch.setattr(graph, "MOST_TEXT", 1000)
     with pytest.raises(Rejected) as refused:
         small("support_refund").prefix_dag(3)
     assert refused.value.expected == "1000 characters of prefixes"
@@ -296,15 +296,15 @@ def test_networkx_reads_what_is_written(
     path = tmp_path / "g.graphml"
     assert tcc(command[0], artifact, *command[1:], "-o", path).code == 0
     found.append(nx.read_graphml(path, node_type=int, force_multigraph=True))
-    for graph in found:
-        assert isinstance(graph, nx.MultiDiGraph)
-        assert [list(graph), list(graph.edges)] == [list(due), list(due.edges)]
+    for written in found:
+        assert isinstance(written, nx.MultiDiGraph)
+        assert [list(written), list(written.edges)] == [list(due), list(due.edges)]
         for node, data in due.nodes(data=True):
             counts = {n: str(data[n]) for n in ("plans", "race_count") if n in data}
-            assert graph.nodes[node] == data | counts
+            assert written.nodes[node] == data | counts
         for (u, v, key), data in due.edges.items():
-            assert graph.edges[u, v, key] == data
-        assert {n: str(v) for n, v in graph.graph.items() if "default" not in n} == {
+            assert written.edges[u, v, key] == data
+        assert {n: str(v) for n, v in written.graph.items() if "default" not in n} == {
             n: str(v) for n, v in due.graph.items()
         }
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tcc
-import tcc.compilation
+import tcc.library
 import tcc_certs.kernel
 import tcc_certs.replay.validation
 import tcc_runtime.artifact.load
@@ -75,15 +75,15 @@ def test_what_is_compiled_is_checked_by_the_kernel_once(
 def test_large_artifacts_are_checked_by_the_fast_kernel_before_use(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert tcc.compilation.LARGE == tcc_runtime.artifact.load._LARGE
+    assert tcc.library.LARGE == tcc_runtime.artifact.load._LARGE
     data = compile_text(GRAMMAR, Options()).artifact
     assert data is not None
     called = []
     for module in (tcc_certs.kernel, fast):
         monkeypatch.setattr(module, "check", lambda _, name=module.__name__: called.append(name))
-    tcc.compilation.check_for_use(data)
-    monkeypatch.setattr(tcc.compilation, "LARGE", len(data))
-    tcc.compilation.check_for_use(data)
+    tcc.library.check_for_use(data)
+    monkeypatch.setattr(tcc.library, "LARGE", len(data))
+    tcc.library.check_for_use(data)
     assert called == ["tcc_certs.kernel", "tcc_runtime.fastcheck.kernel"]
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import tcc as library
-from tcc.config_file import read_config
-from tcc.configuration import ConfigError
+from tcc.configuration import read_config
+from tcc.options import ConfigError
 from tests.cli.conftest import GRAMMARS, Tcc
 
 HEAD = 'grammar g version "1"\ntool a { cost 1 }\ntool b { cost 2 }\n'

@@ -18,10 +18,7 @@ import networkx as nx
 import pytest
 
 import tcc as library
-from tcc.graphs.unrolling import unroll
-from tcc.pictures.formats import FORMATS, drawn
-from tcc.pictures.layout import crossings, layered, ordered, placed
-from tcc.pictures.picture import (
+from tcc.pictures import (
     MOST_ARROWS,
     MOST_CALLS,
     MOST_CELLS,
@@ -31,6 +28,8 @@ from tcc.pictures.picture import (
     picture_of_prefixes,
     short,
 )
+from tcc.pictures.graph import unroll
+from tcc.pictures.svg import FORMATS, crossings, drawn, layered, ordered, placed
 from tests.cli.conftest import GRAMMARS, Tcc
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -207,7 +206,7 @@ def test_a_page_loads_nothing_and_runs_one_script() -> None:
 
 def test_what_is_drawn_and_written_is_the_same_whatever_the_hash_seed() -> None:
     code = (
-        "from tcc.graphs.graph import FORMATS as GRAPHS, graph_text\n"
+        "from tcc.pictures.graph import FORMATS as GRAPHS, graph_text\n"
         "from tests.cli.test_pictures import FORMATS, drawn, hostile_graph, pictures\n"
         "artifact = hostile_graph()\n"
         "for picture in pictures(artifact):\n"

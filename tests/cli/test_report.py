@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import tcc as library
-from tcc.pages import build
-from tcc.pages.markup import policy
+from tcc.commands import report_command
+from tcc.pages import policy
 from tcc.pages.records import Changed, records
 from tcc_certs.formats.ledger import FIRST_HEAD, seal
 from tests.cli.conftest import Ended, Tcc
@@ -374,14 +374,14 @@ def test_the_ledger_that_is_told_is_the_one_that_was_validated(
 ) -> None:
     other, out = tmp_path / "other.ledger", tmp_path / "r.html"
     assert tcc("run", artifact, "--seed", "55" * 32, "--ledger", other).code == 0
-    validate = build.validate
+    validate = report_command.validate
 
     def swapped(*arguments: Any, **given: Any) -> object:
         found = validate(*arguments, **given)
         ledger.write_bytes(other.read_bytes())
         return found
 
-    monkeypatch.setattr(build, "validate", swapped)
+    monkeypatch.setattr(report_command, "validate", swapped)
     ended = tcc("report", ledger, "--artifact", artifact, "-o", out)
     assert ended.code == 2 and "was changed while it was read" in ended.err
     assert not out.exists()

@@ -16,8 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tcc.main import COMMANDS, cli
-from tcc.outputs import DOCUMENTS, schema_of
-from tcc.outputs.__main__ import text_of
+from tcc.outputs.schemas import DOCUMENTS, schema_of, text_of
 from tests.cli.conftest import GRAMMARS, Tcc
 from tests.cli.documents import asks_for_json, check_document, check_printed
 

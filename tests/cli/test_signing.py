@@ -20,8 +20,9 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 import tcc as library
-from tcc.signing.envelope import (
+from tcc.signing import (
     MOST_BYTES,
+    PREDICATE_TYPE,
     SigningError,
     check_signature,
     keyid_of,
@@ -29,10 +30,10 @@ from tcc.signing.envelope import (
     private_key,
     public_key,
     read_envelope,
+    read_statement,
     signed,
     write_envelope,
 )
-from tcc.signing.statement import PREDICATE_TYPE, read_statement
 from tests.cli.conftest import Tcc
 
 PEM = serialization.Encoding.PEM
@@ -244,7 +245,7 @@ def test_a_ledger_that_changes_after_it_was_validated_is_not_signed(
         path.write_bytes(other.read_bytes())
         return found
 
-    monkeypatch.setattr("tcc.signing.making.validate", validate_then_replace)
+    monkeypatch.setattr("tcc.commands.sign_command.validate", validate_then_replace)
     ended = tcc("sign", ledger, "--artifact", artifact, "--key", keys[0], "--json")
     assert ended.code == 2 and "was changed while it was validated" in ended.json["error"]
 

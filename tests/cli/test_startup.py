@@ -18,7 +18,7 @@ HEAVY = {"gmpy2", "lark", "networkx", "numpy", "rich"}
 OURS = {"tcc_certs", "tcc_compiler", "tcc_experiments", "tcc_runtime"}
 # What nobody needs who compiles a small grammar that holds (Lark loads hashlib).
 NOT_FOR_COMPILING = {
-    "difflib", "email", "importlib.metadata", "tcc.config_file", "tcc.findings",
+    "difflib", "email", "importlib.metadata", "tcc.configuration", "tcc.findings",
     "tcc_certs.core.atoms", "tcc_certs.replay", "tcc_certs.session",
     "tcc_compiler.imports.graph_grammar", "tcc_compiler.language.catalogue",
     "tomllib",
@@ -154,7 +154,7 @@ def test_a_config_is_read_where_there_is_one(tmp_path: Path) -> None:
     grammar.write_text(GRAMMAR)
     (tmp_path / "tcc.toml").write_text("[compile]\ntilt = 3\n")
     told = state("compile", str(grammar))
-    assert {"tcc.config_file", "tomllib"} <= set(told["modules"])
+    assert {"tcc.configuration", "tomllib"} <= set(told["modules"])
 
 
 def test_start_up_takes_far_less_than_a_second_of_processor_time(tmp_path: Path) -> None:
@@ -204,6 +204,6 @@ def test_a_call_of_the_library_loads_what_it_needs(call: str, most: int, tmp_pat
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     modules = set(json.loads(out))
     assert not top(modules) & (HEAVY | {"click", "msgspec", "tcc_compiler", "tcc_experiments"})
-    assert not modules & {"tcc.batches", "tcc.differing", "tcc.linting", "tcc.questions"}
+    assert not modules & {"tcc.batches", "tcc.library.questions", "tcc.library.linting"}
     ours = [name for name in modules if name.partition(".")[0] in OURS | {"tcc"}]
     assert 40 < len(ours) <= most, f"{call}: {len(ours)} modules"

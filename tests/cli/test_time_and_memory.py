@@ -12,7 +12,7 @@ import pytest
 
 import tcc as library
 import tcc.commands.diff_command as tcc_commands_diff
-from tcc.linting import _Linting
+from tcc.library.linting import _Linting
 from tcc_certs.errors import Rejected
 from tcc_runtime.analysis import difference
 from tcc_runtime.analysis.difference import only_in

@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
+from tcc.opening import EVERY, See, watch
 from tcc.screen import CLEAN, DECLINED, FINDINGS
-from tcc.watching import EVERY, See, watch
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file
 from tests.cli.conftest import Tcc

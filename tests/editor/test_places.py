@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lsprotocol.types import Position
 
-from tcc.editor.documents import Places
+from tcc.editor import Places
 
 TEXT = "a😀b\r\né𝒳\rx\n\n\u2028y"
 UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcc.pages.charts import Line, Thinned, bar_chart, line_chart, nice_ticks, plain_number
+from tcc.pages import Series, Thinned, bar_chart, line_chart, nice_ticks, plain_number
 from tests.pages.reading import read
 
 
@@ -42,7 +42,7 @@ def test_ticks_are_round() -> None:
 @pytest.mark.parametrize("values", [[0.0], [1.0, 1.0], [-1e300, 1e299], [5.0, 4.0, 4.0, -2.5]])
 def test_a_line_chart_is_a_picture_within_its_frame(values: list[float]) -> None:
     points = [(step, value, f"<{value}>") for step, value in enumerate(values, 1)]
-    made = line_chart([Line(name="<k>", points=points, style="one")], across="pop", label="L")
+    made = line_chart([Series(name="<k>", points=points, style="one")], across="pop", label="L")
     found = read(made.encode())
     assert "<k>" in found.text
     for _, name, value in found.attributes:

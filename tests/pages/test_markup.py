@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcc.pages.markup import Html, element, joined, text
+from tcc.pages import Html, element, joined, text
 from tests.pages.reading import read
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tcc as library
-from tcc.pages.artifact_page import tools_section
-from tcc.pages.sentences import near_misses, statements_section
-from tcc.questions import cheapest, sample
+from tcc.library.questions import cheapest, sample
+from tcc.pages.artifact_page import near_misses, statements_section, tools_section
 from tests.pages.reading import read
 
 GRAMMAR = """grammar shop version "1"

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from tcc.batches.folder import BatchError
+from tcc.batches import BatchError
 from tcc_runtime.artifact.load import mapped
 from tcc_runtime.errors import WorkerLost
 from tcc_runtime.pool import Opening
@@ -41,7 +41,7 @@ _LOOPBACK = "127.0.0.1"
 @contextmanager
 def connected(
     address: str, processes: int | None, *, patience: float | None = None
-) -> Iterator[Engine]:
+) -> Iterator[BatchEngine]:
     """The engine of a cluster, for the block.
 
     Args:
@@ -128,12 +128,12 @@ def _client(distributed: Any, cluster: Any) -> Iterator[Any]:
             client.close()
 
 
-def _engine(distributed: Any, client: Any, *, shared: bool) -> Engine:
+def _engine(distributed: Any, client: Any, *, shared: bool) -> BatchEngine:
     workers = sum(client.nthreads().values())
     if not workers:
         where = str(client.scheduler.address)
         raise BatchError("TCC810", where, "the scheduler has no worker; start one, and try again")
-    return Engine(
+    return BatchEngine(
         executor=client.get_executor(pure=False),
         workers=workers,
         lost=(
@@ -158,7 +158,7 @@ _Done = TypeVar("_Done")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
+class BatchEngine:
     """An executor, and what has to be known of it.
 
     Attributes:
@@ -244,7 +244,7 @@ class Engine:
 
 
 @contextmanager
-def engine_of(executor: Executor | None, processes: int | None) -> Iterator[Engine]:
+def engine_of(executor: Executor | None, processes: int | None) -> Iterator[BatchEngine]:
     """An engine of an executor that is there, or of processes of this machine for the block.
 
     On leaving by an exception, processes are killed; an executor that is there makes what it has
@@ -257,13 +257,13 @@ def engine_of(executor: Executor | None, processes: int | None) -> Iterator[Engi
     own = Processes(number)
     good = False
     try:
-        yield Engine(executor=own, workers=number)
+        yield BatchEngine(executor=own, workers=number)
         good = True
     finally:
         own.shutdown(cancel_futures=not good)
 
 
-def _of(executor: Executor) -> Engine:
+def _of(executor: Executor) -> BatchEngine:
     number = getattr(executor, "_max_workers", None)
     workers = number if isinstance(number, int) else _UNKNOWN
-    return Engine(executor=executor, workers=workers, outlives=True)
+    return BatchEngine(executor=executor, workers=workers, outlives=True)

@@ -1,7 +1,7 @@
 """Parquet, with the extra ``parquet``: tables of requests, and parts as tables.
 
-Requests have a column per setting, named as in a JSON request (:mod:`tcc.requests`); an empty cell
-is a setting that is not given.  :func:`write` and :func:`read` are the Parquet format of a part.
+A request has a column per setting, named as in JSON (:mod:`tcc.batches.rows`); an empty cell is a
+setting that is not given.  :func:`write` and :func:`read` are the Parquet format of a part.
 Format: docs/batch.md.  Cost: linear; about a thousand requests, or 8 MiB of rows, are held.
 """
 
@@ -13,9 +13,8 @@ from typing import Any, BinaryIO
 
 from blake3 import blake3
 
-from tcc.batches.folder import BatchError, PartDamaged
-from tcc.batches.rows import NO_CERT, Row, Seal, read_seal
-from tcc.requests import MEMBERS, RequestError, request_of
+from tcc.batches import BatchError, PartDamaged
+from tcc.batches.rows import MEMBERS, NO_CERT, RequestError, RunRow, Seal, read_seal, request_of
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.settings.table import Option
 
@@ -145,7 +144,7 @@ _SHOWN = {
 _TYPES = {"number": "int64"} | _SHOWN | {"run": "string", "ledger": "binary"}
 
 
-def write(file: BinaryIO, rows: Iterable[Row], batch: str, inputs: str) -> Seal:
+def write(file: BinaryIO, rows: Iterable[RunRow], batch: str, inputs: str) -> Seal:
     """Writes a part, and gives its seal.
 
     Raises:
@@ -164,7 +163,7 @@ def write(file: BinaryIO, rows: Iterable[Row], batch: str, inputs: str) -> Seal:
     return seal
 
 
-def read(path: Path) -> Generator[Row, None, Seal]:
+def read(path: Path) -> Generator[RunRow, None, Seal]:
     """The rows of a part; its seal is the generator's value.
 
     Raises:
@@ -199,7 +198,7 @@ class _Content:
     def __init__(self) -> None:
         self._hasher, self._rows, self._certified = blake3(), 0, 0
 
-    def take(self, row: Row) -> None:
+    def take(self, row: RunRow) -> None:
         run, ledger = row.run.encode("utf-8", "surrogatepass"), row.ledger
         sizes = (row.number, len(run), -1 if ledger is None else len(ledger))
         self._hasher.update(b"%d,%d,%d;" % sizes)
@@ -218,8 +217,8 @@ class _Content:
         )
 
 
-def _groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    held: list[Row] = []
+def _groups(rows: Iterable[RunRow]) -> Iterator[list[RunRow]]:
+    held: list[RunRow] = []
     size = 0
     for row in rows:
         held.append(row)
@@ -236,17 +235,17 @@ def _rows(table: Any) -> Iterator[dict[str, Any]]:
         yield from some.to_pylist()
 
 
-def _cells(row: Row) -> dict[str, Any]:
+def _cells(row: RunRow) -> dict[str, Any]:
     told = row.fields
     shown = {name: told.get(name) for name in _SHOWN}
     return {"number": row.number} | shown | {"run": row.run, "ledger": row.ledger}
 
 
-def _row(cells: dict[str, Any]) -> Row:
+def _row(cells: dict[str, Any]) -> RunRow:
     number, run = cells["number"], cells["run"]
     if number is None or run is None:
         raise PartDamaged("a row has no number or no result")
-    row = Row(number=number, run=run, ledger=cells["ledger"])
+    row = RunRow(number=number, run=run, ledger=cells["ledger"])
     if _cells(row) != cells:
         raise PartDamaged(f"run {number}: its columns are not those of its result")
     return row

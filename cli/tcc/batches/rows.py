@@ -1,7 +1,7 @@
 """The content of a part: one row per run, a seal at the end, and both as lines of JSON.
 
 A row is a run's number, its result as JSON, and its ledger.  The seal has a digest of the shard
-(:mod:`tcc.batches.parts`) and one of the rows: a part is finished when both are the expected ones.
+(:mod:`tcc.batches.making`) and one of the rows: a part is finished when both are the expected ones.
 :func:`write` and :func:`read` are the NDJSON format of a part, :mod:`tcc.batches.parquet` the
 other.
 Format: docs/batch.md.
@@ -11,26 +11,138 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from blake3 import blake3
 
-from tcc.batches.folder import PartDamaged
-from tcc.outcome import run_fields
+from tcc.batches import PartDamaged
+from tcc.library.searching import run_fields
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import decode, encode
 from tcc_certs.plain import escaped_json
+from tcc_certs.privacy.atoms_file import atoms_of
+from tcc_runtime.errors import SettingsError
 from tcc_runtime.outcome import Run
+from tcc_runtime.settings.settings import TABLE, Settings
+
+# A batch has nobody to ask, so what is about asking is no member.
+MEMBERS: Final = {option.short: option for option in TABLE if not option.asking}
+_KINDS = {
+    bool: ((bool,), "true or false is needed"),
+    int: ((int,), "a whole number is needed"),
+    float: ((int, float), "a number is needed"),
+    str: ((str,), "a text is needed"),
+}
+_HEX = re.compile(r"([0-9a-fA-F]{2})+")
+_MOST_REQUEST = 1 << 20
+
+
+class RequestError(ValueError):
+    """A line, or a row, of requests that is none.
+
+    Args:
+        line: its number, from 1.
+        what: what is wrong with it.
+
+    Attributes:
+        code: of the catalogue of diagnostics.
+    """
+
+    code = "TCC902"
+
+    def __init__(self, line: int, what: str) -> None:
+        self.line = line
+        self.what = what
+        super().__init__(f"{line}: {self.code}: {what}")
+
+
+def read_requests(file: BinaryIO) -> Iterator[Settings]:
+    """The settings of each line that is not blank; no more than one line is held at a time.
+
+    Raises:
+        RequestError: a line is no object of settings, or a setting is out of its range.
+    """
+    for number, line in enumerate(iter(lambda: file.readline(_MOST_REQUEST + 1), b""), 1):
+        if line.strip():
+            yield _request(number, line)
+
+
+def _request(number: int, line: bytes) -> Settings:
+    try:
+        if len(line) > _MOST_REQUEST:
+            raise ValueError(f"longer than {_MOST_LINE} bytes")
+        value = json.loads(line, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(number, f"no JSON: {error}") from None
+    return request_of(number, value)
+
+
+def request_of(number: int, value: object) -> Settings:
+    """The settings that a line or row says.
+
+    Args:
+        value: JSON, or the same from elsewhere.
+
+    Raises:
+        RequestError: it is no object of settings, or a setting is out of its range.
+    """
+    if not isinstance(value, dict) or "seed" not in value:
+        raise RequestError(number, "an object with a seed is needed")
+    try:
+        return Settings(**dict(_read(name, item) for name, item in value.items()))
+    except (Rejected, SettingsError, TypeError) as error:
+        raise RequestError(number, str(error)) from None
+
+
+def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these members.
+
+    Raises:
+        ValueError: two have one name, and one of them would count for nothing.
+    """
+    found = dict(members)
+    if len(found) < len(members):
+        names = [name for name, _ in members]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice[:40]!r} stands there twice")
+    return found
+
+
+def _read(name: str, item: Any) -> tuple[str, Any]:
+    """A member as the setting has it, and the setting's name.
+
+    Raises:
+        TypeError: there is no such setting, or it is of another type.
+        Rejected: E101 to E104, `atoms` are none.
+    """
+    if name == "atoms":
+        return name, atoms_of(item)
+    option = MEMBERS.get(name)
+    if option is None:
+        raise TypeError(f"there is no setting {name[:40]!r}")
+    if option.kind is bytes:
+        if not isinstance(item, str) or _HEX.fullmatch(item) is None:
+            raise TypeError(f"{name}: pairs of hexadecimal digits are needed")
+        return option.name, bytes.fromhex(item)
+    if option.calls:
+        if not isinstance(item, list) or not all(isinstance(part, str) for part in item):
+            raise TypeError(f"{name}: a list of texts is needed")
+        return option.name, item
+    kinds, expected = _KINDS[option.kind]
+    if type(item) not in kinds:  # True is no number
+        raise TypeError(f"{name}: {expected}")
+    return option.name, item
+
 
 NO_CERT: Final = "NoCert"
 _FORMAT = {"format": "tcc.batch.part", "format_version": "1.1"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class RunRow:
     """One run of a part.
 
     Attributes:
@@ -79,10 +191,10 @@ class Seal:
 _NAMES = tuple(field.name for field in fields(Seal))
 
 
-def row_of(number: int, run: Run, ledger: bytes | None) -> Row:
+def row_of(number: int, run: Run, ledger: bytes | None) -> RunRow:
     """The row of a run."""
     text = escaped_json(json.dumps(run_fields(run), ensure_ascii=False))
-    return Row(number=number, run=text, ledger=ledger)
+    return RunRow(number=number, run=text, ledger=ledger)
 
 
 def read_object(text: str | bytes) -> dict[str, Any]:
@@ -130,7 +242,7 @@ def _is_digest(value: object) -> bool:
 _MOST_LINE = 1 << 30
 
 
-def write(file: BinaryIO, rows: Iterable[Row], batch: str, inputs: str) -> Seal:
+def write(file: BinaryIO, rows: Iterable[RunRow], batch: str, inputs: str) -> Seal:
     """Writes a part, and gives its seal."""
     hasher, number, certified = blake3(), 0, 0
     for row in rows:
@@ -145,7 +257,7 @@ def write(file: BinaryIO, rows: Iterable[Row], batch: str, inputs: str) -> Seal:
     return seal
 
 
-def read(path: Path) -> Generator[Row, None, Seal]:
+def read(path: Path) -> Generator[RunRow, None, Seal]:
     """The rows of a part; its seal is the generator's value.
 
     Raises:
@@ -169,7 +281,7 @@ def read(path: Path) -> Generator[Row, None, Seal]:
     return seal
 
 
-def _line(row: Row) -> bytes:
+def _line(row: RunRow) -> bytes:
     members = [f'"number": {row.number}', row.run[1:-1]]
     if row.ledger is not None:
         text = json.dumps(row.ledger.decode("utf-8"), ensure_ascii=False)
@@ -177,7 +289,7 @@ def _line(row: Row) -> bytes:
     return f"{{{', '.join(members)}}}\n".encode()
 
 
-def _row(line: bytes, at: int) -> Row:
+def _row(line: bytes, at: int) -> RunRow:
     value = read_object(line)
     number, ledger = value.pop("number", None), value.pop("ledger", None)
     try:
@@ -188,4 +300,4 @@ def _row(line: bytes, at: int) -> Row:
         raise PartDamaged(what) from None
     if type(number) is not int:
         raise PartDamaged(f"row {at}: it has no number")
-    return Row(number=number, run=run, ledger=data)
+    return RunRow(number=number, run=run, ledger=data)

@@ -6,34 +6,363 @@ Cost: that of validating the ledgers; a line of results is held for each run of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from tcc.batches import folder as folders
-from tcc.batches.engines import Engine
-from tcc.batches.folder import HEAD, PLAIN, Batch, BatchError
-from tcc.batches.making import engine_for
-from tcc.batches.parts import format_of
-from tcc.batches.verifying import (
-    MOST_FINDINGS,
-    BatchFinding,
-    FilesPiece,
-    PartPiece,
-    Verified,
-    merged,
-    missing_parts,
-    verify_files,
-    verify_part,
-)
+from tcc import batches as folders
+from tcc.batches import HEAD, PLAIN, Batch, BatchError, PartDamaged
+from tcc.batches.engines import BatchEngine
+from tcc.batches.making import engine_for, format_of
+from tcc.batches.rows import RunRow, read_object
+from tcc.files import is_regular
 from tcc_certs.errors import Code, require
 from tcc_certs.formats.artifact import read_artifact
+from tcc_certs.kernel import CheckedArtifact, check
+from tcc_certs.replay import Validation, validate
 from tcc_runtime.artifact.load import Artifact, mapped
 from tcc_runtime.pool import Opening, opening_of
+from tcc_runtime.process import collection_put_off
+
+MOST_FINDINGS = 100
+DAMAGED = "TCC811"
+DIFFERS = "TCC812"
+# What the last line of a ledger says of the run, as a result has it.
+_TOLD = (
+    "claim_type",
+    "law",
+    "stop",
+    "plans",
+    "expansions",
+    "leaves",
+    "materialised",
+    "tail_lse",
+    "frontier_key",
+    "gap",
+    "seed",
+)
+_here = threading.local()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class BatchFinding:
+    """One thing that does not hold.
+
+    Attributes:
+        run: its number in the batch; 0 where a part as a whole is at fault.
+        line: of the run's ledger; 0 where it is about something else.
+        code: of the validator, or of the catalogue of diagnostics.
+        file: the part or the ledger, as it is named in the folder.
+        field, expected, found: as of a validator's finding.
+    """
+
+    run: int
+    line: int
+    code: str
+    file: str
+    field: str
+    expected: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedLedgers:
+    """What came of some ledgers.
+
+    Attributes:
+        verdicts: how many ledgers by verdict.
+        claims: how many ledgers that are valid by claim.
+        findings: the first of them, by run and line.
+        more: how many findings there are besides.
+        number: how many runs were looked at.
+    """
+
+    verdicts: Counter[str]
+    claims: Counter[str]
+    findings: tuple[BatchFinding, ...]
+    more: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A run to be verified.
+
+    Attributes:
+        number: in the batch.
+        told: the fields of its result.
+        ledger: its bytes, or the file; None where there is none.
+        file: how the folder names what holds it.
+    """
+
+    number: int
+    told: dict[str, Any]
+    ledger: bytes | Path | None
+    file: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartPiece:
+    """A part to verify: its number, the number of its first run, and how many it has."""
+
+    number: int
+    first: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesPiece:
+    """Results whose ledgers are files: the lines of the results, from that number on."""
+
+    first: int
+    lines: tuple[bytes, ...]
+
+
+def verify_part(
+    opening: Opening,
+    batch: Batch,
+    folder: Path,
+    piece: PartPiece,
+    data: bytes | None = None,
+) -> VerifiedLedgers:
+    """What comes of the ledgers of a part; in a worker.
+
+    Raises:
+        BatchError: TCC805, the worker does not see the artifact.
+        Rejected: the artifact is refused.
+    """
+    tally = _Tally()
+    name = batch.part(piece.number)
+    artifact = _checked(opening, data)
+    number, last = piece.first, piece.first + piece.runs
+    try:
+        if not is_regular(folder / name):
+            raise PartDamaged("it is no regular file")
+        for row in _sealed_rows(batch, folder / name):
+            if row.number != number or number >= last:
+                raise PartDamaged(f"run {row.number} stands in the place of run {number}")
+            tally.take(
+                Claimed(number=number, told=row.fields, ledger=row.ledger, file=name),
+                artifact,
+            )
+            number += 1
+        if number != last:
+            raise PartDamaged(f"it ends before run {number}")
+    except (PartDamaged, OSError) as error:
+        tally.damaged(name, str(error), last - number)
+    return tally.verified()
+
+
+def _sealed_rows(batch: Batch, path: Path) -> Iterator[RunRow]:
+    """The rows of a part that is sealed for that batch.
+
+    Raises:
+        PartDamaged, OSError: as of reading it; at the end, where it is a part of another batch.
+    """
+    seal = yield from format_of(batch.part_format).read(path)
+    if seal.batch != batch.identity:
+        raise PartDamaged("it is a part of another batch")
+
+
+def verify_files(
+    opening: Opening, folder: Path, piece: FilesPiece, data: bytes | None = None
+) -> VerifiedLedgers:
+    """What comes of ledgers that are files; in a worker.
+
+    Raises:
+        BatchError, Rejected: as of a part.
+    """
+    tally = _Tally()
+    artifact = _checked(opening, data)
+    for number, line in enumerate(piece.lines, piece.first):
+        name = f"{number:08d}.ledger"
+        try:
+            told = read_object(line)
+            if told.get("number") != number:
+                raise PartDamaged(f"line {number} is not that of run {number}")
+        except PartDamaged as error:
+            tally.damaged("runs.ndjson", str(error), 1)
+            continue
+        ledger = folder / name if (folder / name).is_file() else None
+        tally.take(Claimed(number=number, told=told, ledger=ledger, file=name), artifact)
+    return tally.verified()
+
+
+class _Tally:
+    """Counts verdicts and claims, and keeps the first findings."""
+
+    def __init__(self) -> None:
+        self._verdicts: Counter[str] = Counter()
+        self._claims: Counter[str] = Counter()
+        self._findings: list[BatchFinding] = []
+        self._more = 0
+
+    def take(self, claimed: Claimed, artifact: CheckedArtifact) -> None:
+        if claimed.ledger is None:
+            self._verdicts["INCOMPLETE"] += 1
+            self._find(claimed.number, claimed.file, "ledger", "a ledger", "none")
+            return
+        try:
+            found, last = _validated(claimed.ledger, artifact)
+        except OSError as error:
+            self._verdicts["INVALID"] += 1
+            self._find(claimed.number, claimed.file, "ledger", "a ledger", str(error.strerror))
+            return
+        differing = list(_differences(claimed.told, found, last)) if found.verdict == 0 else []
+        self._verdicts["INVALID" if differing else found.word] += 1
+        if found.verdict == 0 and not differing:
+            self._claims[found.claim_type] += 1
+        for item in found.findings:
+            self._keep(
+                BatchFinding(
+                    run=claimed.number,
+                    line=item.line,
+                    code=item.code.value,
+                    file=claimed.file,
+                    field=item.field,
+                    expected=item.expected,
+                    found=item.found,
+                )
+            )
+        for name, expected, there in differing:
+            self._find(claimed.number, claimed.file, name, expected, there, DIFFERS)
+
+    def damaged(self, file: str, what: str, runs: int) -> None:
+        """A part, or a line of results, that cannot be read on; `runs` were not."""
+        self._verdicts["INVALID"] += max(runs, 0)
+        self._find(0, file, "part", "a part as it was written", what, DAMAGED)
+
+    def _find(
+        self, run: int, file: str, field: str, expected: str, found: str, code: str = DAMAGED
+    ) -> None:
+        self._keep(
+            BatchFinding(
+                run=run, line=0, code=code, file=file, field=field, expected=expected, found=found
+            )
+        )
+
+    def _keep(self, finding: BatchFinding) -> None:
+        if len(self._findings) < MOST_FINDINGS:
+            self._findings.append(finding)
+        else:
+            self._more += 1
+
+    def verified(self) -> VerifiedLedgers:
+        return VerifiedLedgers(
+            verdicts=self._verdicts,
+            claims=self._claims,
+            findings=tuple(self._findings),
+            more=self._more,
+            number=sum(self._verdicts.values()),
+        )
+
+
+def _validated(ledger: bytes | Path, artifact: CheckedArtifact) -> tuple[Validation, bytes]:
+    """What a ledger shows, and its last line."""
+    data = ledger if isinstance(ledger, bytes) else ledger.read_bytes()
+    with collection_put_off(True):
+        found = validate(data, artifact)
+    return found, data[data.rfind(b"\n", 0, -1) + 1 :]
+
+
+def _differences(
+    told: dict[str, Any], found: Validation, last: bytes
+) -> Iterator[tuple[str, str, str]]:
+    """Where a result says something else than its valid ledger."""
+    closed = json.loads(last)
+    if told.get("ledger_head") != found.head:
+        yield "ledger_head", found.head, _short(told.get("ledger_head"))
+    if told.get("after", []) != list(found.after):
+        yield "after", _short(list(found.after)), _short(told.get("after"))
+    # A ledger ends with the guard that ended the run, a result has all that fired.
+    names = dict.fromkeys([*_TOLD, *sorted((told.keys() & closed.keys()) - {"guards"})])
+    for name in names:
+        there = _plans(told.get(name)) if name == "plans" else told.get(name)
+        if not _same(there, closed.get(name)):
+            yield name, _short(closed.get(name)), _short(there)
+
+
+def _same(told: object, closed: object) -> bool:
+    """Whether both are one value; amounts that a result has as numbers are texts in a ledger."""
+    if type(told) is int and isinstance(closed, str):
+        return str(told) == closed
+    return type(told) is type(closed) and told == closed
+
+
+def _plans(told: object) -> object:
+    """Plans as a ledger has them: which calls are assumed is not in it."""
+    if not isinstance(told, list):
+        return told
+    return [
+        {name: value for name, value in plan.items() if name != "assumed"}
+        if isinstance(plan, dict)
+        else plan
+        for plan in told
+    ]
+
+
+def _short(value: object) -> str:
+    return json.dumps(value, ensure_ascii=True)[:200]
+
+
+def _checked(opening: Opening, data: bytes | None) -> CheckedArtifact:
+    """The artifact, checked in this thread the first time."""
+    kept: tuple[str, CheckedArtifact] | None = getattr(_here, "kept", None)
+    if kept is None or kept[0] != opening.digest:
+        try:
+            raw = Path(opening.path or "").read_bytes() if data is None else data
+        except OSError as error:
+            what = f"a worker cannot read the artifact: {error.strerror or error}"
+            raise BatchError("TCC805", str(opening.path), what) from None
+        kept = _here.kept = opening.digest, check(raw, pin=opening.digest)
+    return kept[1]
+
+
+def missing_parts(files: Sequence[str], runs: int, number: int) -> VerifiedLedgers:
+    """What is to be said of parts that are not there: the batch is not finished.
+
+    Args:
+        files: the first of them.
+        runs: how many they would have.
+        number: how many parts are missing.
+    """
+    findings = tuple(
+        BatchFinding(
+            run=0, line=0, code=DAMAGED, file=file, field="part", expected="a part", found="none"
+        )
+        for file in files
+    )
+    verdicts = Counter({"INCOMPLETE": runs} if runs else {})
+    more = number - len(findings)
+    return VerifiedLedgers(
+        verdicts=verdicts, claims=Counter(), findings=findings, more=more, number=runs
+    )
+
+
+def merged(pieces: Iterable[VerifiedLedgers]) -> VerifiedLedgers:
+    """All pieces together, in whatever order they come."""
+    verdicts: Counter[str] = Counter()
+    claims: Counter[str] = Counter()
+    findings: list[BatchFinding] = []
+    more = number = 0
+    for piece in pieces:
+        verdicts += piece.verdicts
+        claims += piece.claims
+        number += piece.number
+        findings = sorted([*findings, *piece.findings])
+        more += piece.more + max(0, len(findings) - MOST_FINDINGS)
+        findings = findings[:MOST_FINDINGS]
+    return VerifiedLedgers(
+        verdicts=verdicts, claims=claims, findings=tuple(findings), more=more, number=number
+    )
+
 
 _LINES = 100  # of results in a piece
 _MOST_LINE = 1 << 26
@@ -110,7 +439,7 @@ def _file_of(artifact: Artifact | str | Path, held: ExitStack) -> str | Path:
     return str(held.enter_context(opening_of(artifact)).path)
 
 
-def _validation(found: Verified) -> BatchValidation:
+def _validation(found: VerifiedLedgers) -> BatchValidation:
     whole = found.verdicts["VALID"] == found.number
     invalid = found.verdicts["INVALID"] > 0
     return BatchValidation(
@@ -123,7 +452,7 @@ def _validation(found: Verified) -> BatchValidation:
     )
 
 
-def _of_parts(engine: Engine, opening: Opening, folder: Path) -> Iterator[Verified]:
+def _of_parts(engine: BatchEngine, opening: Opening, folder: Path) -> Iterator[VerifiedLedgers]:
     batch = folders.read(folder)
     if batch.artifact != opening.digest:
         what = f"it is a batch of the artifact {batch.artifact}, not of {opening.digest}"
@@ -134,7 +463,7 @@ def _of_parts(engine: Engine, opening: Opening, folder: Path) -> Iterator[Verifi
     format_of(batch.part_format)
     bare, data = engine.brought(opening)
 
-    def submit(executor: Executor, piece: PartPiece) -> Future[Verified]:
+    def submit(executor: Executor, piece: PartPiece) -> Future[VerifiedLedgers]:
         return executor.submit(verify_part, bare, batch, folder, piece, data)  # type: ignore[arg-type] # bytes, once they are there
 
     there = folders.parts_in(folder, batch)
@@ -148,7 +477,7 @@ def _piece(batch: Batch, number: int) -> PartPiece:
     return PartPiece(number=number, first=first, runs=runs)
 
 
-def _missing(batch: Batch, there: Sequence[int]) -> Verified:
+def _missing(batch: Batch, there: Sequence[int]) -> VerifiedLedgers:
     """What is to be said of parts that are not there, however many they are."""
     runs = batch.runs - sum(_piece(batch, number).runs for number in there)
     have = set(there)
@@ -157,10 +486,10 @@ def _missing(batch: Batch, there: Sequence[int]) -> Verified:
     return missing_parts(files, runs, batch.parts - len(there))
 
 
-def _of_files(engine: Engine, opening: Opening, folder: Path) -> Iterator[Verified]:
+def _of_files(engine: BatchEngine, opening: Opening, folder: Path) -> Iterator[VerifiedLedgers]:
     bare, data = engine.brought(opening)
 
-    def submit(executor: Executor, piece: FilesPiece) -> Future[Verified]:
+    def submit(executor: Executor, piece: FilesPiece) -> Future[VerifiedLedgers]:
         return executor.submit(verify_files, bare, folder, piece, data)  # type: ignore[arg-type] # bytes, once they are there
 
     with (folder / PLAIN).open("rb") as lines:

@@ -19,10 +19,11 @@ import click
 from click.core import ParameterSource
 
 from tcc import screen
-from tcc.batches.folder import FORMATS, HEAD, PLAIN, BatchError
+from tcc.batches import FORMATS, HEAD, PLAIN, BatchError
 from tcc.batches.making import SHARD_SIZE, BatchDone, batch, read_file
 from tcc.batches.validating import BatchValidation, validate_batch
 from tcc.files import ledger_name, same_file
+from tcc.library.searching import run_fields, warn_of_relaxed
 from tcc.opening import open_artifact, options_of, refuse, require_artifact
 from tcc.options import (
     artifact_argument,
@@ -33,7 +34,6 @@ from tcc.options import (
     overwrite_option,
     trust_options,
 )
-from tcc.outcome import run_fields, warn_of_relaxed
 from tcc.screen import CLEAN, DECLINED
 from tcc_certs.errors import Rejected
 from tcc_certs.plain import escaped_json

@@ -14,10 +14,19 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import click
 
 from tcc import screen
-from tcc.compilation import CompileError
-from tcc.documents import to_json
+from tcc.commands.pin_command import (
+    LockError,
+    Pin,
+    check_pin,
+    check_source,
+    missing,
+    name_in,
+    read_pins,
+)
+from tcc.describe import to_json
 from tcc.files import is_regular
-from tcc.findings import Found, as_object, of_check, print_diagnostics, print_found
+from tcc.findings import ReportedFinding, as_object, of_check, print_diagnostics, print_found
+from tcc.library import CompileError, check
 from tcc.opening import require_artifact
 from tcc.options import (
     GIVEN,
@@ -30,9 +39,7 @@ from tcc.options import (
     lock_option,
     pin_option,
 )
-from tcc.pins import LockError, Pin, check_pin, check_source, missing, name_in, read_pins
 from tcc.screen import CLEAN, DECLINED, FINDINGS
-from tcc.verification import check
 from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.report import VERDICTS, Report
 
@@ -117,7 +124,7 @@ def _show(report: Report, artifact: Path, shown: str) -> None:
         _say(report, "")
 
 
-def _show_all(checked: Checked, shown: str) -> None:
+def _show_all(checked: CheckedFile, shown: str) -> None:
     if shown == "json":
         screen.print_output(folder_output(checked))
         return
@@ -153,7 +160,7 @@ Check: TypeAlias = "Callable[[bytes], Report]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckedFile:
     """What was found about artifacts.
 
     Attributes:
@@ -162,7 +169,7 @@ class Checked:
     """
 
     reports: Sequence[tuple[Path, Report]]
-    pins: Sequence[Found]
+    pins: Sequence[ReportedFinding]
 
     @property
     def verdict(self) -> int:
@@ -173,22 +180,22 @@ class Checked:
         return DECLINED if DECLINED in verdicts else CLEAN
 
     @property
-    def found(self) -> list[Found]:
+    def found(self) -> list[ReportedFinding]:
         """Everything as findings, artifact by artifact, then the pins."""
         by_check = [one for path, report in self.reports for one in of_check(report.findings, path)]
         return [*by_check, *self.pins]
 
 
-def check_each(paths: Iterable[Path], check: Check) -> Checked:
+def check_each(paths: Iterable[Path], check: Check) -> CheckedFile:
     """Check artifacts.
 
     Raises:
         OSError: one cannot be read.
     """
-    return Checked(reports=[(path, check(path.read_bytes())) for path in paths], pins=())
+    return CheckedFile(reports=[(path, check(path.read_bytes())) for path in paths], pins=())
 
 
-def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> Checked:
+def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> CheckedFile:
     """Check artifacts and hold them to their pins; all pinned ones where none is named.
 
     Raises:
@@ -198,10 +205,10 @@ def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> Checked:
         pins = read_pins(lock)
         named = {name_in(lock, path): path for path in paths}
     except LockError as error:
-        return Checked(reports=(), pins=(error.found,))
+        return CheckedFile(reports=(), pins=(error.found,))
     wanted = named if paths else {name: lock.parent / name for name in sorted(pins)}
     reports: list[tuple[Path, Report]] = []
-    found: list[Found] = []
+    found: list[ReportedFinding] = []
     for name, path in wanted.items():
         if not is_regular(path):
             found.append(missing(path))
@@ -215,7 +222,7 @@ def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> Checked:
             found += check_source(lock, pins.get(name), path, core)
         elif name not in pins:
             found += check_pin(name, path, pins, Pin(digest="", grammar="", version=""))
-    return Checked(reports=reports, pins=found)
+    return CheckedFile(reports=reports, pins=found)
 
 
 def _pin(data: bytes) -> Pin:
@@ -225,7 +232,7 @@ def _pin(data: bytes) -> Pin:
     return Pin(digest=file.digest.hex(), grammar=manifest.grammar, version=manifest.version)
 
 
-def folder_output(checked: Checked) -> CheckedFolderOutput:
+def folder_output(checked: CheckedFile) -> CheckedFolderOutput:
     """The document of ``check`` over several artifacts."""
     from tcc.outputs.verdicts import CheckedFolderOutput
 

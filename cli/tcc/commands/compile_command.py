@@ -10,15 +10,31 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcc import screen
-from tcc.configuration import config_options, fill
 from tcc.describe import describe, print_description
 from tcc.files import STDIN, compile_given, same_file
 from tcc.main import load_module as load_module
 from tcc.main import without_threads
-from tcc.opening import config_of, options_of, show_or_exit, writing
-from tcc.options import OUTPUT, GivenPath, chosen, compile_options, format_option, json_option
+from tcc.opening import (
+    See,
+    config_of,
+    options_of,
+    require_watchable,
+    show_or_exit,
+    watch,
+    watch_option,
+    writing,
+)
+from tcc.options import (
+    OUTPUT,
+    GivenPath,
+    chosen,
+    compile_options,
+    config_options,
+    fill,
+    format_option,
+    json_option,
+)
 from tcc.screen import CLEAN, compile_line
-from tcc.watching import See, require_watchable, watch, watch_option
 from tcc_compiler.frozen import frozen
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger.outputs import write_whole
@@ -113,8 +129,8 @@ class _Job:
         artifact = load(compiled.artifact or b"", verify=False)
         fields = describe(artifact)
         if self.shown == "json":
+            from tcc.outputs import optional
             from tcc.outputs.grammars import CompileOutput
-            from tcc.outputs.parts import optional
 
             told = None
             if compiled.diagnostics:

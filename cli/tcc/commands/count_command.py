@@ -25,8 +25,8 @@ def command(artifact: Path, by_depth: bool, as_json: bool, **given: Any) -> None
     plans = screen.decimal(opened.plans(opened.root))
     depths = [screen.decimal(n) for n in plans_by_depth(opened)] if by_depth else None
     if as_json:
+        from tcc.outputs import optional
         from tcc.outputs.grammars import CountOutput
-        from tcc.outputs.parts import optional
 
         output = CountOutput(
             plans=plans,

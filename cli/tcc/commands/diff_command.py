@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from tcc import screen
-from tcc.differing import (
+from tcc.findings import print_found
+from tcc.library.questions import (
     broken_findings,
     compare_written,
     diff_output,
@@ -18,7 +19,6 @@ from tcc.differing import (
     print_markdown,
     print_text,
 )
-from tcc.findings import print_found
 from tcc.opening import OutOfTime, at_most, open_artifact, options_of, refuse
 from tcc.options import FORMATS, GIVEN, chosen, compile_options, is_regular_file, json_option
 from tcc.screen import CLEAN, DECLINED, FINDINGS

@@ -219,7 +219,7 @@ def _print(found: Execution, ledger: Path | None, head: str, as_json: bool) -> N
 
 
 def _output(found: Execution, head: str) -> ExecOutput:
-    from tcc.outputs.parts import optional
+    from tcc.outputs import optional
     from tcc.outputs.plans import ExecOutput, MadeCallJson, SearchClaimJson
 
     return ExecOutput(

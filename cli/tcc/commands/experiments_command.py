@@ -119,7 +119,7 @@ def command(
         publish(out, experiment, conclusion, size, not no_figures)
         concluded[experiment.name] = conclusion.findings
     if as_json:
-        from tcc.outputs.parts import optional
+        from tcc.outputs import optional
         from tcc.outputs.plans import DifferingCellJson, ExperimentsOutput, PaperClaimJson
 
         cells = [DifferingCellJson(**asdict(cell)) for cell in found_otherwise]

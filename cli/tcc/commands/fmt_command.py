@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from tcc import screen
-from tcc.compilation import GUARDS
 from tcc.files import STDIN, files_of, read_stdin
 from tcc.findings import as_json, print_diagnostics
+from tcc.library import GUARDS
 from tcc.options import GivenPath, json_option
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.plain import escaped

@@ -13,7 +13,7 @@ from tcc import screen
 from tcc.files import same_file
 from tcc.opening import open_artifact, refuse
 from tcc.options import (
-    Either,
+    FlagPair,
     WithServer,
     digest_option,
     input_option,
@@ -56,7 +56,7 @@ _MOST_NOTES = 100
 @click.option("--show", metavar="NAMES", help="tool.parameter,.. whose values the ledger shows")
 @click.option(
     "--durable/--no-durable",
-    cls=Either,
+    cls=FlagPair,
     default=True,
     show_default=True,
     help="wait for the disk before each call, and after its outcome",

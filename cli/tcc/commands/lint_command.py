@@ -9,12 +9,20 @@ from typing import Any
 import click
 
 from tcc import screen
-from tcc.configuration import Config, config_options, fill
 from tcc.files import STDIN, files_of
 from tcc.findings import of_diagnostics, print_diagnostics, print_found
-from tcc.linting import Linted, diagnostic_json, finding_json, keeps_plans, lint_file
+from tcc.library.linting import Linted, diagnostic_json, finding_json, keeps_plans, lint_file
 from tcc.opening import OutOfTime, at_most, config_of, options_of
-from tcc.options import GivenPath, chosen, compile_options, format_option, json_option
+from tcc.options import (
+    Config,
+    GivenPath,
+    chosen,
+    compile_options,
+    config_options,
+    fill,
+    format_option,
+    json_option,
+)
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.options import Options

@@ -2,19 +2,259 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 import click
+from blake3 import blake3
 
 from tcc import screen
 from tcc.files import is_regular
-from tcc.findings import Found, Place, as_object, print_found
+from tcc.findings import Place, ReportedFinding, as_object, print_found
 from tcc.opening import refusing, require_artifact, writing
 from tcc.options import chosen, format_option, input_option, json_option, lock_option
-from tcc.pins import LockError, Pin, SourceError, lock_text, name_in, pin_of, read_pins
 from tcc.screen import FINDINGS
-from tcc_runtime.artifact.load import load
+from tcc_certs.errors import clip
+from tcc_certs.plain import is_plain
+from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.outputs import write_whole
+from tcc_runtime.mcp.wire import MalformedMessage, read_json
+
+NAME = "tcc.lock"
+_FORMAT = "tcc.lock"
+_VERSION = "1.1"
+_NAMED = ("digest", "grammar", "version")
+# Both or neither, and not before 1.1.
+_SOURCE = ("source", "source_core")
+_MOST_BYTES = 16 << 20
+_SHOWN = 4
+_HEX = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """What an artifact has to be.
+
+    Attributes:
+        digest: of the artifact, hex.
+        grammar, version: the name and the version of its grammar.
+        source: the path of its grammar, below the lock's folder; None where it is held to none.
+        source_core: the digest of the core of that grammar, hex.
+    """
+
+    digest: str
+    grammar: str
+    version: str
+    source: str | None = None
+    source_core: str | None = None
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The members of a lock, those of the source where there is one."""
+        named = {name: getattr(self, name) for name in (*_NAMED, *_SOURCE)}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+class LockError(Exception):
+    """A lock that is missing or malformed, or a path that it cannot hold.
+
+    Args:
+        path: of the lock.
+        what: what is wrong with it.
+    """
+
+    def __init__(self, path: Path, what: str) -> None:
+        self.found = ReportedFinding(code="TCC841", message=what, place=Place(file=str(path)))
+        super().__init__(f"TCC841: {path}: {what}")
+
+
+class SourceError(Exception):
+    """A source that is gone, has errors, or is not what its artifact was made from.
+
+    Args:
+        what: which of these.
+    """
+
+
+def pin_of(artifact: Artifact, lock: Path, source: str | None) -> Pin:
+    """Pin of an artifact, and of the source that it is held to.
+
+    Args:
+        source: its path, below the folder of `lock`.
+
+    Raises:
+        SourceError: the source is gone, has errors, or is not what the artifact was made from.
+    """
+    manifest = artifact.manifest
+    core = None if source is None else _core_of(lock.parent / source)
+    held = bytes(artifact.file.columns["core"].data)
+    if core not in (None, held):
+        raise SourceError(f"it says another thing: {_differing(held, core)}")
+    return Pin(
+        digest=artifact.digest.hex(), grammar=manifest.grammar, version=manifest.version,
+        source=source, source_core=None if core is None else _digest(core),
+    )  # fmt: skip
+
+
+def _core_of(source: Path) -> bytes:
+    """The core of a grammar that is there.
+
+    Raises:
+        SourceError: it is not, or has errors.
+    """
+    from tcc_compiler.pipeline import read_source
+
+    if not is_regular(source):
+        raise SourceError("it is gone")
+    front = read_source(source)
+    if front.core is None:
+        first = next((one for one in front.diagnostics if one.severity == "error"), None)
+        said = "" if first is None else f": {first.code}: {clip(first.message)}"
+        raise SourceError(f"it has errors{said}")
+    return front.core
+
+
+def _digest(core: bytes) -> str:
+    return blake3(core).hexdigest()
+
+
+def _differing(held: bytes, now: bytes) -> str:
+    """Which statements, or what else, the artifact has otherwise than its source."""
+    from tcc_runtime.analysis.comparison import core_changes
+
+    said = []
+    for change in core_changes(held, now):
+        name = "" if change.of == "statement" else f"{change.of} {change.name}: "
+        was, is_now = (clip(text or "nothing") for text in (change.old, change.new))
+        said.append(f"{name}the artifact has {was}, the source {is_now}")
+    more = [f"and {len(said) - _SHOWN} more"] if len(said) > _SHOWN else []
+    return "; ".join([*said[:_SHOWN], *more])
+
+
+def name_in(lock: Path, artifact: Path) -> str:
+    """The name under which `lock` has an artifact or a source.
+
+    Raises:
+        LockError: it is not below the lock's folder, or its name cannot be shown.
+    """
+    folder = os.path.abspath(lock.parent)  # noqa: PTH100 - links are not followed
+    name = PurePosixPath(Path(os.path.relpath(artifact, folder)).as_posix())
+    if not _is_name(str(name)):
+        raise LockError(lock, f"{artifact} is not below the folder of the lock")
+    return str(name)
+
+
+def lock_text(pins: Mapping[str, Pin]) -> str:
+    """The text of a lock with these pins."""
+    artifacts = {name: pin.fields for name, pin in pins.items()}
+    document = {"format": _FORMAT, "format_version": _VERSION, "artifacts": artifacts}
+    return json.dumps(document, indent=1, sort_keys=True) + "\n"
+
+
+def read_pins(path: Path) -> dict[str, Pin]:
+    """The pins of a lock, by the names of the artifacts.
+
+    Raises:
+        LockError: it is not there, or is not what :func:`lock_text` writes but for its spaces.
+    """
+    try:
+        if not is_regular(path):
+            raise LockError(path, "there is no such file: `tcc pin ARTIFACT` makes it")
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise LockError(path, f"larger than {_MOST_BYTES} bytes")
+        document = read_json(data)
+    except OSError as error:
+        raise LockError(path, f"it cannot be read: {error.strerror or error}") from None
+    except MalformedMessage as error:
+        raise LockError(path, f"no lock of artifacts: {error}") from None
+    return _pins(path, document)
+
+
+def _pins(path: Path, document: object) -> dict[str, Pin]:
+    members = {"format", "format_version", "artifacts"}
+    if not isinstance(document, dict) or document.keys() != members:
+        raise LockError(path, f"an object with {', '.join(sorted(members))} is needed")
+    version = document["format_version"]
+    if document["format"] != _FORMAT or version not in ("1.0", _VERSION):
+        raise LockError(path, f"format {_FORMAT} 1.0 or {_VERSION} is needed")
+    artifacts = document["artifacts"]
+    if not isinstance(artifacts, dict):
+        raise LockError(path, "artifacts: an object is needed")
+    sourced = version == _VERSION
+    return {name: _pin(path, name, pin, sourced) for name, pin in artifacts.items()}
+
+
+def _pin(path: Path, name: str, pin: object, sourced: bool) -> Pin:
+    shown = json.dumps(name[:200])
+    if not _is_name(name):
+        raise LockError(path, f"{shown} is no path below the folder of the lock")
+    forms = [set(_NAMED), {*_NAMED, *_SOURCE}] if sourced else [set(_NAMED)]
+    if not isinstance(pin, dict) or pin.keys() not in forms:
+        more = "; source and source_core, both or neither" if sourced else ""
+        raise LockError(path, f"{shown}: digest, grammar and version are needed{more}")
+    if not all(isinstance(value, str) for value in pin.values()):
+        raise LockError(path, f"{shown}: digest, grammar, version and source are texts")
+    for member in ("digest", "source_core"):
+        if _HEX.fullmatch(pin.get(member, "0" * 64)) is None:
+            raise LockError(path, f"{shown}: a digest is 64 lower-case hexadecimal digits")
+    if not _is_name(pin.get("source", name)):
+        raise LockError(path, f"{shown}: source: no path below the folder of the lock")
+    return Pin(**pin)
+
+
+def _is_name(name: str) -> bool:
+    """Whether it is a path below a folder, in its one form."""
+    parts = name.split("/")
+    return is_plain(name) and not any(part in ("", ".", "..") for part in parts)
+
+
+def check_pin(name: str, path: Path, pins: Mapping[str, Pin], there: Pin) -> list[ReportedFinding]:
+    """What an artifact at `path` has that its pin under `name` has not."""
+    place = Place(file=str(path))
+    pin = pins.get(name)
+    if pin is None:
+        hint = f"look at it, then: tcc pin {path}"
+        return [ReportedFinding(code="TCC842", message="it is not pinned", place=place, hint=hint)]
+    expected: Sequence[tuple[str, str, str]] = (
+        ("digest", pin.digest, there.digest),
+        ("grammar", pin.grammar, there.grammar),
+        ("version", pin.version, there.version),
+    )
+    wrong = [f"{what}: pinned {was}, found {now}" for what, was, now in expected if was != now]
+    if not wrong:
+        return []
+    hint = f"see with `tcc diff` what changed, then: tcc pin {path}"
+    return [ReportedFinding(code="TCC843", message="; ".join(wrong), place=place, hint=hint)]
+
+
+def check_source(lock: Path, pin: Pin | None, artifact: Path, held: bytes) -> list[ReportedFinding]:
+    """What the source of a pin has that its artifact, of the core `held`, has not."""
+    if pin is None or pin.source is None:
+        return []
+    source = lock.parent / pin.source
+    try:
+        now = _core_of(source)
+    except SourceError as error:
+        said = f"the source of {artifact}: {error}"
+    else:
+        if _digest(now) == pin.source_core and now == held:
+            return []
+        said = f"it is not the source that {artifact} was pinned with: {_differing(held, now)}"
+    hint = f"compile {artifact} anew, see with `tcc diff` what changed, then: tcc pin {artifact}"
+    return [ReportedFinding(code="TCC845", message=said, place=Place(file=str(source)), hint=hint)]
+
+
+def missing(path: Path) -> ReportedFinding:
+    """A pinned artifact that is not there."""
+    hint = f"put it there, or: tcc pin --remove {path}"
+    said = "there is a pin, and no such file"
+    return ReportedFinding(code="TCC844", message=said, place=Place(file=str(path)), hint=hint)
 
 
 @click.command("pin")
@@ -75,7 +315,7 @@ def command(
                 hint = "compile it anew, or: --source G, --no-source"
                 where = Place(file=str(lock.parent / (held or "")))
                 _refuse(
-                    Found(code="TCC845", message=said, place=where, hint=hint),
+                    ReportedFinding(code="TCC845", message=said, place=where, hint=hint),
                     f"TCC845: {where.file}: {said}; {hint}", shown,
                 )  # fmt: skip
                 ctx.exit(FINDINGS)
@@ -104,7 +344,7 @@ def _pinned(path: Path, lock: Path, source: str | None) -> Pin:
         raise click.ClickException(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def _refuse(found: Found, said: str, shown: str) -> None:
+def _refuse(found: ReportedFinding, said: str, shown: str) -> None:
     screen.say(said, err=True)
     if shown == "json":
         from tcc.outputs.verdicts import ErrorOutput

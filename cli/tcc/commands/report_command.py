@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import click
 
 from tcc import screen
 from tcc.files import GRAMMAR_ENDINGS, looks_like_artifact, same_file
+from tcc.library.validation import validate
 from tcc.opening import open_artifact, options_of, refuse_compile_options, require_artifact, writing
 from tcc.options import (
     INPUT,
@@ -20,10 +23,230 @@ from tcc.options import (
     json_option,
     pin_option,
 )
-from tcc.pages.build import Built, of_artifact, of_ledger
-from tcc.pages.markup import page_bytes
+from tcc.pages import (
+    Mood,
+    Page,
+    Section,
+    Verdict,
+    code,
+    element,
+    joined,
+    left_out,
+    note,
+    page_bytes,
+    table,
+)
+from tcc.pages.artifact_page import Known, artifact_page
+from tcc.pages.records import kept_of, lines_named, records
+from tcc.pages.run_page import run_page
+from tcc.pages.session_page import session_page
 from tcc.screen import CLEAN
+from tcc_certs.errors import Code
+from tcc_certs.formats.container import write_container
+from tcc_certs.formats.ledger import Record
+from tcc_certs.replay import Validation
+from tcc_certs.report import VALID, VERDICTS, Report, check_artifact
+from tcc_certs.session import SessionValidation
+from tcc_runtime.artifact.load import Artifact, load
+from tcc_runtime.gate.transcript import transcript_of
 from tcc_runtime.ledger.outputs import write_whole
+
+# From so many bytes on the certificates alone are checked, by the fast kernel.
+_LARGE = 1 << 24
+_CHECKED = "Certificates checked by"
+_UNTOLD = {
+    "INVALID": "This {} does not hold",
+    "DECLINED": "This {} cannot be judged",
+    "INCOMPLETE": "Of this {} there is too little",
+}
+# What leaves nothing of the records that were read in doubt but the end, or the uniforms.
+_TOLD = frozenset({Code.INCOMPLETE, Code.WITHHELD})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltPage:
+    """A page, and what it says.
+
+    Attributes:
+        verdict: the word at its top.
+        code: the exit code that it comes to.
+    """
+
+    page: Page
+    kind: str
+    verdict: str
+    summary: str
+    code: int
+
+
+def of_artifact(given: Artifact | bytes, since: Artifact | None, pin: str | None) -> BuiltPage:
+    """The page of an artifact: of its bytes, or of one that was compiled in this process."""
+    whole = write_container(given.file.columns) if isinstance(given, Artifact) else given
+    report, by = _checked(whole, pin)
+    verdict = artifact_verdict(report, by)
+    if report.verdict != VALID:
+        page = Page(
+            kind="artifact",
+            title=_UNTOLD[verdict.word].format("artifact"),
+            verdict=verdict,
+            facts=(),
+            sections=[artifact_findings(report)],
+        )
+    else:
+        artifact = given if isinstance(given, Artifact) else load(whole, checked=report.digest)
+        page = artifact_page(Known(artifact=artifact, verdict=verdict, since=since))
+    return BuiltPage(
+        page=page,
+        kind="artifact",
+        verdict=verdict.word,
+        summary=verdict.summary,
+        code=report.verdict,
+    )
+
+
+def _checked(data: bytes, pin: str | None) -> tuple[Report, str]:
+    """The verdict, and who says so; of a core that is too large to walk the certificates alone."""
+    if len(data) >= _LARGE:
+        from tcc_runtime.fastcheck.kernel import check as fast
+
+        by = f"{_CHECKED} the fast kernel when this page was written; tcc check --core says more."
+        return check_artifact(data, pin=pin, kernel=fast), by
+    report = check_artifact(data, core=True, pin=pin)
+    by = f"{_CHECKED} the kernel alone when this page was written; the automaton, against its core."
+    if report.findings and report.findings[0].code is Code.LIMIT:
+        report = check_artifact(data, pin=pin)
+        by = f"{_CHECKED} the kernel alone when this page was written; too large for more."
+    return report, by
+
+
+def of_ledger(ledger: Path, artifact: bytes, given: dict[str, Any]) -> BuiltPage:
+    """The page of a run or of a session.
+
+    Args:
+        given: keyword arguments of :func:`tcc.library.validation.validate`.
+
+    Raises:
+        tcc.pages.records.Changed: the ledger was changed between the two times it was read.
+        SettingsError: what was given is for the other kind of ledger.
+        OSError: a file cannot be read.
+    """
+    found = validate(ledger, artifact, **given)
+    kind = "session" if isinstance(found, SessionValidation) else "run"
+    page = _told(ledger, artifact, found) or _untold(ledger, found, kind)
+    return BuiltPage(
+        page=page, kind=kind, verdict=found.word, summary=found.summary, code=found.verdict
+    )
+
+
+def _told(ledger: Path, data: bytes, found: Validation | SessionValidation) -> Page | None:
+    """The page of a ledger that holds as far as it goes; None of any other."""
+    if not {finding.code for finding in found.findings} <= _TOLD or not any(found.checked.values()):
+        return None
+
+    def read() -> Iterator[Record]:
+        return records(ledger, found.head)
+
+    artifact = load(data, verify=False)
+    verdict = ledger_verdict(found)
+    if isinstance(found, SessionValidation):
+        told = transcript_of(artifact, read())
+        page = session_page(artifact, told, kept_of(read()), found, verdict)
+    else:
+        page = run_page(artifact, read, verdict)
+    if found.findings:
+        page = replace(page, sections=[ledger_findings(found, ()), *page.sections])
+    return page
+
+
+def _untold(ledger: Path, found: Validation | SessionValidation, kind: str) -> Page:
+    named = lines_named(ledger, [finding.line for finding in found.findings])
+    return Page(
+        kind=kind,
+        title=_UNTOLD[found.word].format(f"{kind}'s ledger"),
+        verdict=ledger_verdict(found),
+        facts=[("ledger", "nothing that it says is taken over"), ("head", code(found.head))],
+        sections=[ledger_findings(found, named)],
+    )
+
+
+# The verdict at the top of a page, and the findings.
+
+_MOST_FINDINGS = 100
+
+
+def ledger_verdict(found: Validation | SessionValidation) -> Verdict:
+    """The verdict on a ledger."""
+    upheld = found.verdict == CLEAN and found.claim_upheld
+    mood: Mood = "good" if upheld else "bad" if found.word == "INVALID" else "doubtful"
+    checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
+    # A ledger that does not hold claims nothing here, whatever it says.
+    read = found.word in ("VALID", "INCOMPLETE")
+    claim = f" Claim: {found.claim_type}." if read and found.claim_type else ""
+    by = f"Validated by the kernel alone when this page was written: {checked}.{claim}"
+    return Verdict(word=found.word, summary=_sentence(found.summary), mood=mood, by=by)
+
+
+def artifact_verdict(report: Report, by: str) -> Verdict:
+    """The verdict on an artifact."""
+    word = VERDICTS[report.verdict]
+    mood: Mood = ("good", "bad", "doubtful")[report.verdict]
+    first = report.lines[0].removeprefix(f"{word}: ")
+    more = [line.strip() for line in report.lines[1:] if "automaton of its core" in line]
+    return Verdict(word=word, summary="; ".join([first, *more]) + ".", mood=mood, by=by)
+
+
+def _sentence(summary: str) -> str:
+    return f"{summary[:1].upper()}{summary[1:]}."
+
+
+def ledger_findings(
+    found: Validation | SessionValidation, lines: Sequence[tuple[int, str]]
+) -> Section:
+    """What does not hold, and what stands in those lines.
+
+    Args:
+        lines: numbers and texts of lines that are named.
+    """
+    shown = found.findings[:_MOST_FINDINGS]
+    rows = [
+        (code(f.code.value), f.line or "-", code(f.field), code(f.expected), code(f.found))
+        for f in shown
+    ]
+    names = ("code", "line", "field", "expected", "found")
+    quoted = [
+        element("p", element("b", f"line {number}"), " ", code(text)) for number, text in lines
+    ]
+    return Section(
+        name="findings",
+        title="What does not hold",
+        lead="Each thing that the validation found. tcc explain CODE says more about a code.",
+        body=joined(
+            [
+                table(names, rows, label="Findings", numbers="line"),
+                left_out(len(shown), len(found.findings), "findings"),
+                element("h3", "The lines named, as they stand") if quoted else "",
+                *quoted,
+            ]
+        ),
+    )
+
+
+def artifact_findings(report: Report) -> Section:
+    """What does not hold of an artifact."""
+    rows = [(code(f.code.value), code(f.path), code(f.expected), code(f.found))
+            for f in report.findings]  # fmt: skip
+    names = ("code", "place", "expected", "found")
+    return Section(
+        name="findings",
+        title="What does not hold",
+        body=joined(
+            [
+                table(names, rows, label="Findings"),
+                note("Nothing else is told of an artifact that does not hold."),
+            ]
+        ),
+    )
+
 
 _OF_LEDGERS = ("seed", "opening_salt", "opening", "beacon", "nonce", "counts", "key")
 
@@ -73,7 +296,7 @@ def command(
 
 def _of_artifact(
     source: Path, since: Path | None, pin: str | None, given: dict[str, Any], read: list[Path]
-) -> Built:
+) -> BuiltPage:
     for name in _OF_LEDGERS:
         if given.pop(name) is not None:
             raise click.UsageError(
@@ -98,7 +321,7 @@ def _of_artifact(
 
 def _of_ledger(
     ledger: Path, artifact: Path, since: Path | None, pin: str | None, given: dict[str, Any]
-) -> Built:
+) -> BuiltPage:
     require_artifact(artifact)
     if since is not None:
         raise click.UsageError("--since is for artifacts, and this is a ledger")
@@ -110,7 +333,7 @@ def _of_ledger(
     return of_ledger(ledger, artifact.read_bytes(), {**given, "pin": pin})
 
 
-def _print(built: Built, output: Path, as_json: bool) -> None:
+def _print(built: BuiltPage, output: Path, as_json: bool) -> None:
     if as_json:
         from tcc.outputs.verdicts import ReportOutput
 

@@ -12,8 +12,8 @@ import click
 from click.core import ParameterSource
 
 from tcc import screen
-from tcc.configuration import config_options, fill
 from tcc.files import is_grammar, same_file
+from tcc.library.searching import announce, forecast, print_run, run_output, warn_of_relaxed
 from tcc.opening import (
     account_in,
     adapters_in,
@@ -26,12 +26,14 @@ from tcc.opening import (
 )
 from tcc.options import (
     OUTPUT,
-    Either,
+    FlagPair,
     Sectioned,
     all_options,
     artifact_argument,
     asking_options,
     compile_options,
+    config_options,
+    fill,
     json_option,
     overwrite_option,
     plain_delta,
@@ -40,7 +42,6 @@ from tcc.options import (
     taken,
     trust_options,
 )
-from tcc.outcome import announce, forecast, print_run, run_output, warn_of_relaxed
 from tcc.screen import CLEAN, DECLINED, OnExpand, live_line
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Rejected
@@ -64,7 +65,7 @@ _RUNNING = running()
 @click.option(
     "--predict/--no-predict",
     "asked",
-    cls=Either,
+    cls=FlagPair,
     default=None,
     help="say first how many expansions are predicted; by default for small artifacts",
 )

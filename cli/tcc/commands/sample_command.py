@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from tcc import screen
+from tcc.library.questions import plan_json, sample
 from tcc.opening import open_artifact, options_of, refusing
-from tcc.options import Either, artifact_argument, bytes_option, compile_options, json_option
-from tcc.questions import plan_json, sample
+from tcc.options import FlagPair, artifact_argument, bytes_option, compile_options, json_option
 from tcc_certs.formats.texts import format_decimal
 
 
@@ -23,7 +23,7 @@ from tcc_certs.formats.texts import format_decimal
 @click.option(
     "--uniform/--softmax",
     "uniform",
-    cls=Either,
+    cls=FlagPair,
     default=True,
     help="every plan alike (default), or by e^(-beta cost), exactly",
 )
@@ -48,7 +48,7 @@ def command(
     with refusing(artifact):
         found = sample(opened, count, law="uniform" if uniform else "softmax", seed=seed)
     if as_json:
-        from tcc.outputs.parts import optional
+        from tcc.outputs import optional
         from tcc.outputs.plans import SampleOutput
 
         beta = None if uniform else format_decimal(*opened.manifest.beta)

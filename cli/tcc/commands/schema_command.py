@@ -8,7 +8,7 @@ import click
 
 from tcc import screen
 from tcc.options import json_option
-from tcc.outputs import DOCUMENTS, schema_of
+from tcc.outputs.schemas import DOCUMENTS, schema_of
 
 
 @click.command("schema")

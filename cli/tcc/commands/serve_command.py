@@ -16,9 +16,9 @@ from typing import Any
 import click
 
 import tcc
+from tcc.library.searching import run_fields
 from tcc.opening import open_artifact
 from tcc.options import digest_option, served_argument
-from tcc.outcome import run_fields
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.container import write_container
 from tcc_runtime.artifact.load import Artifact
@@ -167,7 +167,7 @@ class Planner:
         return _result(found)
 
     def _route(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        from tcc.searching import search
+        from tcc.library.searching import search
 
         top = _whole(arguments, "top", 1, 1, 16)
         seed = arguments.get("seed")
@@ -216,8 +216,8 @@ class Planner:
         return {"allowed": True, "calls": len(calls), "may_finish": gate.may_finish}
 
     def _validate(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        from tcc.documents import to_json
-        from tcc.verification import validate
+        from tcc.describe import to_json
+        from tcc.library.validation import validate
 
         ledger = arguments.get("ledger")
         if not isinstance(ledger, str):

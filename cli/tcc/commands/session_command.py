@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from tcc import screen
+from tcc.library.validation import validate
 from tcc.opening import require_artifact, require_ledger
 from tcc.options import digest_option, input_option, json_option, ledger_argument, pin_option
 from tcc.screen import CLEAN
-from tcc.verification import validate
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.ledger import LedgerReader, Record
 from tcc_certs.session import SessionValidation

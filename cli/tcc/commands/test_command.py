@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcc import screen
-from tcc.compilation import only_guards
-from tcc.configuration import config_options, fill
 from tcc.files import compile_given
-from tcc.findings import Found, as_object, of_diagnostics, print_diagnostics, print_found
-from tcc.opening import config_of, options_of
-from tcc.options import GivenPath, chosen, compile_options, format_option, json_option
+from tcc.findings import ReportedFinding, as_object, of_diagnostics, print_diagnostics, print_found
+from tcc.library import only_guards
+from tcc.opening import See, config_of, options_of, require_watchable, watch, watch_option
+from tcc.options import (
+    GivenPath,
+    chosen,
+    compile_options,
+    config_options,
+    fill,
+    format_option,
+    json_option,
+)
 from tcc.screen import CLEAN, DECLINED, FINDINGS
-from tcc.watching import See, require_watchable, watch, watch_option
 
 if TYPE_CHECKING:
     from tcc.outputs.grammars import GrammarTestJson
@@ -69,14 +75,14 @@ def _test(
 ) -> int:
     """Compile each and tell; in every format but text at the end, as one."""
     results: list[GrammarTestJson] = []
-    found: list[Found] = []
+    found: list[ReportedFinding] = []
     sources: dict[str, Source] = {}
     worst = CLEAN
     for path in grammars:
         compiled = compile_given(path, options(path))
         see(compiled)
         if compiled.unmet:
-            from tcc.questions import with_reasons
+            from tcc.library.questions import with_reasons
 
             compiled = replace(compiled, diagnostics=with_reasons(compiled))
         worst = max(worst, _exit(compiled))

@@ -8,12 +8,11 @@ from typing import Any
 import click
 
 from tcc.commands.graph_command import chosen_format, deliver, drawing_options, is_graph, is_picture
-from tcc.graphs.graph import graph_text, prefix_graph
-from tcc.graphs.unrolling import unroll
 from tcc.opening import open_artifact, options_of, refusing
 from tcc.options import artifact_argument, compile_options
-from tcc.pictures.formats import drawn
-from tcc.pictures.picture import picture_of_prefixes
+from tcc.pictures import picture_of_prefixes
+from tcc.pictures.graph import graph_text, prefix_graph, unroll
+from tcc.pictures.svg import drawn
 
 
 @click.command("unroll")

@@ -10,9 +10,10 @@ from typing import Any, BinaryIO, TypeAlias
 import click
 
 from tcc import screen
-from tcc.documents import to_json
+from tcc.describe import to_json
 from tcc.files import same_file
 from tcc.findings import of_validation, print_found
+from tcc.library.validation import validate
 from tcc.opening import account_in, refuse, require_artifact, require_ledger
 from tcc.options import (
     audit_options,
@@ -24,7 +25,6 @@ from tcc.options import (
     pin_option,
 )
 from tcc.screen import CLEAN
-from tcc.verification import validate
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import encode
 from tcc_certs.replay import Validation

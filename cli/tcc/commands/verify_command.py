@@ -8,11 +8,10 @@ import click
 
 from tcc import screen
 from tcc.commands.sign_command import said
-from tcc.findings import Found, Place, as_object, print_found
+from tcc.findings import Place, ReportedFinding, as_object, print_found
 from tcc.options import INPUT, chosen, format_option, is_regular_file, json_option
 from tcc.screen import CLEAN, FINDINGS
-from tcc.signing.envelope import SigningError, keyid_of, public_key
-from tcc.signing.statement import Verified, document, verify
+from tcc.signing import SigningError, VerifiedStatement, document, keyid_of, public_key, verify
 
 
 @click.command("verify")
@@ -41,13 +40,13 @@ def command(
         public = public_key(key)
         found, keyid = verify(envelope, public, file), keyid_of(public)
     except SigningError as error:
-        one = Found(code=error.code, message=error.what, place=Place(file=str(key)))
-        found, keyid = Verified(statement=None, found=(one,)), None
+        one = ReportedFinding(code=error.code, message=error.what, place=Place(file=str(key)))
+        found, keyid = VerifiedStatement(statement=None, found=(one,)), None
     _show(found, keyid, file, shown)
     ctx.exit(FINDINGS if found.found else CLEAN)
 
 
-def _show(verified: Verified, keyid: str | None, file: Path | None, shown: str) -> None:
+def _show(verified: VerifiedStatement, keyid: str | None, file: Path | None, shown: str) -> None:
     statement = verified.statement
     if shown == "json":
         from tcc.outputs.verdicts import VerifyOutput

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from tcc import screen
+from tcc.library.questions import Why, statement_line, why, why_output
 from tcc.opening import open_artifact, options_of, refusing
 from tcc.options import artifact_argument, compile_options, json_option
-from tcc.questions import Why, statement_line, why, why_output
 from tcc.screen import CLEAN, FINDINGS
 from tcc_certs.core.enforced import shortened
 from tcc_runtime.artifact.root import CallTextError

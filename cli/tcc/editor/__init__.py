@@ -1,1 +1,558 @@
 """The language server: what an editor shows of a grammar while it is written (docs/editors.md)."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+from lsprotocol.types import Position, PositionEncodingKind, Range
+from pygls import uris
+
+from tcc.configuration import LINTS, config_for
+from tcc.library import check_for_use
+from tcc.library.linting import Linted, has_plans, lint_read
+from tcc.options import Config, ConfigError
+from tcc_compiler.editing.project import Project, read_project
+from tcc_compiler.editing.renaming import allowance
+from tcc_compiler.frontend import Frontend, read_grammar_text
+from tcc_compiler.language.diagnostics import Diagnostic, Report
+from tcc_compiler.language.source import (
+    MAX_SOURCE_BYTES,
+    Source,
+    Span,
+    Unreadable,
+    decode,
+    read_bytes,
+    source_of,
+    too_large,
+)
+from tcc_compiler.language.syntax.parse import check_syntax
+from tcc_compiler.lint.finding import LintFinding, fixed_text
+from tcc_compiler.options import Options
+
+_END = re.compile(r"\r\n|\r|\n")
+
+
+class Places:
+    """Offsets of a text to positions, and back."""
+
+    def __init__(self, text: str, encoding: str = PositionEncodingKind.Utf16) -> None:
+        """Find the lines.
+
+        Args:
+            encoding: what columns count: code units of ``utf-8``, ``utf-16`` or ``utf-32``.
+        """
+        self._text = text
+        self._encoding = encoding
+        ends = [(0, 0), *((end.start(), end.end()) for end in _END.finditer(text))]
+        self._starts = [after for _, after in ends]
+        self._ends = [*(before for before, _ in ends[1:]), len(text)]
+
+    def offset(self, position: Position) -> int:
+        """The character at a position."""
+        if position.line >= len(self._starts):
+            return len(self._text)
+        start, end = self._starts[position.line], self._ends[position.line]
+        line = self._text[start:end]
+        if self._encoding == PositionEncodingKind.Utf32 or line.isascii():
+            return start + min(position.character, len(line))
+        units = 0
+        for at, char in enumerate(line):
+            units += self._units(char)
+            if units > position.character:
+                return start + at
+        return end
+
+    def position(self, offset: int) -> Position:
+        """The position of a character."""
+        line = bisect_right(self._starts, offset) - 1
+        before = self._text[self._starts[line] : offset]
+        return Position(line=line, character=self._units(before))
+
+    def range(self, start: int, end: int) -> Range:
+        """From one character to just before another."""
+        return Range(start=self.position(start), end=self.position(end))
+
+    def _units(self, text: str) -> int:
+        if self._encoding == PositionEncodingKind.Utf32 or text.isascii():
+            return len(text)
+        if self._encoding == PositionEncodingKind.Utf8:
+            return len(text.encode("utf-8", "surrogatepass"))
+        return len(text) + sum(char > "\uffff" for char in text)
+
+
+# Open texts.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A text that is open.
+
+    Attributes:
+        path: the file that it is in, its folder resolved; None where it is in none yet.
+        name: how diagnostics name it.
+    """
+
+    uri: str
+    text: str
+    path: Path | None
+    name: str
+
+
+def document_of(uri: str, text: str) -> Document:
+    """The document of a URI; only those of files have a path."""
+    found = uris.to_fs_path(uri) if uri.startswith("file:") else None
+    if not found or "\0" in found:
+        return Document(uri=uri, text=text, path=None, name=uri)
+    path = Path(found)
+    resolved = Path(os.path.realpath(path.parent)) / path.name
+    return Document(uri=uri, text=text, path=resolved, name=str(path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """All that is open at one moment, and how its columns are counted.
+
+    Attributes:
+        documents: by URI.
+        folders: those that the editor has open.
+    """
+
+    documents: Mapping[str, Document]
+    folders: tuple[Path, ...] = ()
+    encoding: str = "utf-16"
+
+    def read(self, path: Path, limit: int) -> bytes | Unreadable:
+        """The bytes of a file as the editor has them."""
+        document = self.at(path)
+        if document is None:
+            return read_bytes(path, limit)
+        data = document.text.encode("utf-8", "surrogatepass")
+        return data if len(data) <= limit else too_large(limit)
+
+    def at(self, path: Path) -> Document | None:
+        """The open document of a file, by its resolved path."""
+        for document in self.documents.values():
+            if document.path is not None and os.path.realpath(document.path) == str(path):
+                return document
+        return None
+
+    def uri(self, source: Source, root: Document) -> str:
+        """The URI of a source of a grammar whose root is open."""
+        if source.path is None or source.path == root.path:
+            return root.uri
+        document = self.at(Path(os.path.realpath(source.path)))
+        if document is not None:
+            return document.uri
+        return uris.from_fs_path(str(source.path)) or root.uri
+
+    def places(self, text: str) -> Places:
+        """The places of a text."""
+        return Places(text, self.encoding)
+
+
+# Grammars: that of a document, and all that use the same file.
+
+MOST_SECONDS = 3.0
+MOST_FILES = 300  # that are looked at for one name
+
+
+class QuestionTimeout(Exception):
+    """A question of the editor took too long."""
+
+
+class QuestionTime:
+    """The time for one question.
+
+    Args:
+        stale: whether nobody wants to know any more.
+    """
+
+    def __init__(
+        self, seconds: float = MOST_SECONDS, stale: Callable[[], bool] | None = None
+    ) -> None:
+        self._end = time.monotonic() + seconds
+        self._stale = stale
+
+    def check(self) -> None:
+        """End the question where its time is over.
+
+        Raises:
+            OutOfTime: it is.
+        """
+        if time.monotonic() > self._end or (self._stale is not None and self._stale()):
+            raise QuestionTimeout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rooted:
+    """A grammar, and the document of its root."""
+
+    document: Document
+    project: Project
+
+
+def grammar_of(document: Document, texts: Texts, budget: QuestionTime) -> Rooted | None:
+    """The grammar of a document; None where it is no text."""
+    project = read_project(document.text, document.path, document.name, texts.read, budget.check)
+    return None if project is None else Rooted(document=document, project=project)
+
+
+def grammars_with(
+    mine: Rooted, path: Path | None, texts: Texts, budget: QuestionTime
+) -> tuple[tuple[Rooted, ...], bool]:
+    """Every grammar that has a file, `mine` first; and whether all could be looked at.
+
+    Args:
+        path: the resolved path of the file; None for a text from no file.
+    """
+    found = [mine]
+    if path is None or (path == mine.document.path and not mine.project.is_part):
+        return tuple(found), True
+    seen = {mine.document.path}
+    for number, document in enumerate(_candidates(path, texts)):
+        if number >= MOST_FILES:
+            return tuple(found), False
+        if document.path in seen:
+            continue
+        seen.add(document.path)
+        rooted = grammar_of(document, texts, budget)
+        if rooted is not None and any(s.path == path for s in rooted.project.sources):
+            found.append(rooted)
+    return tuple(found), True
+
+
+def _candidates(path: Path, texts: Texts) -> Iterator[Document]:
+    yield from texts.documents.values()
+    for folder in _folders(path, texts):
+        try:
+            files = sorted(file for file in folder.iterdir() if file.suffix == ".tcg")
+        except OSError:
+            continue
+        for file in files:
+            if texts.at(file) is not None:
+                continue
+            data = texts.read(file, 1 << 23)
+            text = data if isinstance(data, Unreadable) else decode(data)
+            if not isinstance(text, Unreadable) and (file == path or "use" in text):
+                yield document_of(file.as_uri(), text)
+
+
+def _folders(path: Path, texts: Texts) -> Iterator[Path]:
+    """The folder of a file, and those above it that the editor has open."""
+    yield path.parent
+    for folder in path.parent.parents:
+        if any(folder.is_relative_to(opened) for opened in texts.folders):
+            yield folder
+
+
+TIMEOUT = 10.0
+MAX_STATES = 200_000
+_SEVERITY = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosed:
+    """What was found in one document and the files that it uses.
+
+    Attributes:
+        texts: what was open then.
+        linted: None where the document is a part of other grammars, or no text.
+        told: the diagnostics of each URI.
+        uses: the resolved paths of the files that were read.
+        fixes: texts after a safe fix, by the finding's number; None where it is not shown safe.
+    """
+
+    document: Document
+    texts: Texts
+    options: Options
+    linted: Linted | None
+    told: Mapping[str, tuple[types.Diagnostic, ...]]
+    uses: frozenset[Path]
+    fixes: dict[int, str | None] = field(default_factory=dict)
+
+
+def diagnose(document: Document, texts: Texts, stale: Callable[[], bool]) -> Diagnosed:
+    """Errors and lints of a document.
+
+    Args:
+        stale: whether nobody wants to know any more.
+    """
+    told: dict[str, list[types.Diagnostic]] = {document.uri: []}
+    config = _config(document, texts, told)
+    options = _options(config, stale)
+    linted = None
+    try:
+        rooted = grammar_of(document, texts, QuestionTime())
+    except QuestionTimeout:
+        rooted = None
+    if rooted is not None and rooted.project.is_part:
+        sources = {source.name: source for source in rooted.project.sources}
+        found = [(diagnostic, "error") for diagnostic in rooted.project.diagnostics]
+    else:
+        linted = lint_read(
+            lambda check_time: front_of(document, document.text, texts, check_time),
+            document.name, options, config,
+        )  # fmt: skip
+        sources = dict(linted.sources)
+        found = [(finding.diagnostic, finding.diagnostic.severity) for finding in linted.findings]
+        found += [(diagnostic, "undecided") for diagnostic in linted.undecided]
+    converter = _Converter(document, texts, sources)
+    for diagnostic, level in found:
+        uri, made = converter.diagnostic(diagnostic, level)
+        told.setdefault(uri, []).append(made)
+    return Diagnosed(
+        document=document,
+        texts=texts,
+        options=options,
+        linted=linted,
+        told={uri: tuple(made) for uri, made in told.items()},
+        uses=frozenset(source.path for source in sources.values() if source.path is not None),
+    )
+
+
+def syntax_of(
+    document: Document, texts: Texts, known: Collection[str], budget: QuestionTime
+) -> tuple[tuple[types.Diagnostic, ...], frozenset[str]]:
+    """The errors of syntax of a text, its own alone, and its statements that have none.
+
+    Args:
+        known: statements that are known to have none, as texts.
+
+    Raises:
+        OutOfTime: it takes too long, or nobody wants to know any more.
+    """
+    data = document.text.encode("utf-8", "surrogatepass")
+    if len(data) > MAX_SOURCE_BYTES or isinstance(decode(data), Unreadable):
+        return (), frozenset()
+    source = source_of(document.text, document.name, document.path)
+    report = Report([source], budget.check)
+    good = check_syntax(source, report, known)
+    converter = _Converter(document, texts, {source.name: source})
+    return tuple(converter.diagnostic(item, "error")[1] for item in report.diagnostics()), good
+
+
+def front_of(
+    document: Document, text: str, texts: Texts, check_time: Callable[[], None] | None = None
+) -> Frontend:
+    """The front end's result for a text of a document."""
+    return read_grammar_text(text, document.name, check_time, document.path, texts.read)
+
+
+def _config(document: Document, texts: Texts, told: dict[str, list[types.Diagnostic]]) -> Config:
+    """What ``tcc.toml`` says; where it is refused, it is told there, and nothing of it holds."""
+    if document.path is None:
+        return Config()
+    try:
+        return config_for(document.path)
+    except ConfigError as error:
+        uri = uris.from_fs_path(str(Path(error.source.name).absolute())) or document.uri
+        owner = Document(uri=uri, text=error.source.text, path=None, name=error.source.name)
+        converter = _Converter(owner, texts, {error.source.name: error.source})
+        told[uri] = [converter.diagnostic(item, "error")[1] for item in error.diagnostics]
+        return Config()
+
+
+def _options(config: Config, stale: Callable[[], bool]) -> Options:
+    asked: dict[str, Any] = dict(config.compile)
+    relax = asked.get("relax", ())
+    asked["relax"] = (relax,) if isinstance(relax, str) else tuple(relax)
+    asked["timeout"] = min(asked.get("timeout") or TIMEOUT, TIMEOUT)
+    asked["max_states"] = min(asked.get("max_states") or MAX_STATES, MAX_STATES)
+    return Options(
+        check=check_for_use, clock=lambda: math.inf if stale() else time.monotonic(), **asked
+    )
+
+
+class _Converter:
+    """Diagnostics of the compiler to those of the protocol."""
+
+    def __init__(self, root: Document, texts: Texts, sources: Mapping[str, Source]) -> None:
+        self._root = root
+        self._texts = texts
+        self._sources = sources
+        self._places = {name: texts.places(source.text) for name, source in sources.items()}
+
+    def diagnostic(self, found: Diagnostic, level: str) -> tuple[str, types.Diagnostic]:
+        """The URI that a diagnostic is about, and what is told there."""
+        uri, where = self._place(found.span)
+        hint = "" if found.hint is None else f"\nhelp: {found.hint}"
+        made = types.Diagnostic(
+            range=where,
+            message=found.message + hint,
+            severity=_SEVERITY.get(level, types.DiagnosticSeverity.Information),
+            code=found.code,
+            source="tcc",
+            related_information=list(self._notes(found)) or None,
+        )
+        return uri, made
+
+    def _notes(self, found: Diagnostic) -> Iterator[types.DiagnosticRelatedInformation]:
+        for note in found.notes:
+            if note.span is not None:
+                uri, where = self._place(note.span)
+                yield types.DiagnosticRelatedInformation(
+                    location=types.Location(uri=uri, range=where), message=note.message
+                )
+
+    def _place(self, span: Span | None) -> tuple[str, types.Range]:
+        source = None if span is None else self._sources.get(span.file)
+        if span is None or source is None:
+            zero = types.Position(line=0, character=0)
+            return self._root.uri, types.Range(start=zero, end=zero)
+        start, end = ends(source, span)
+        places = self._places[span.file]
+        return self._texts.uri(source, self._root), places.range(start, end)
+
+
+def ends(source: Source, span: Span) -> tuple[int, int]:
+    """The characters of a span."""
+    start = source.starts[span.line - 1] + span.column - 1
+    return start, source.starts[span.end_line - 1] + span.end_column - 1
+
+
+# Code actions: safe fixes of lints, and comments that allow a lint.
+
+MOST = 4  # findings of one question that are compiled anew
+_ALL = -1
+_SECONDS = 3.0
+
+
+def code_actions(
+    document: Document, diagnosed: Diagnosed, texts: Texts, params: types.CodeActionParams
+) -> list[types.CodeAction]:
+    """What an editor may offer for a range of a document that was diagnosed as it stands."""
+    linted = diagnosed.linted
+    source = None if linted is None else _source(document, diagnosed, texts)
+    if linted is None or source is None or source.text != document.text:
+        return []
+    places = texts.places(document.text)
+    low, high = places.offset(params.range.start), places.offset(params.range.end)
+    numbered = [
+        (number, finding)
+        for number, finding in enumerate(linted.findings)
+        if _touches(finding, source, low, high)
+    ]
+    only = params.context.only
+    made: list[types.CodeAction] = []
+    if _wanted("quickfix", only):
+        made += _fixes(numbered, document, diagnosed, places)
+        made += _allowances(numbered, source, document, places)
+    if _wanted("source.fixAll.tcc", only):
+        made += _fix_all(document, diagnosed, places)
+    return made
+
+
+def _wanted(kind: str, only: Sequence[types.CodeActionKind | str] | None) -> bool:
+    return only is None or any(kind == str_of(o) or kind.startswith(f"{str_of(o)}.") for o in only)
+
+
+def str_of(kind: types.CodeActionKind | str) -> str:
+    """The text of a kind."""
+    return kind.value if isinstance(kind, types.CodeActionKind) else kind
+
+
+def _source(document: Document, diagnosed: Diagnosed, texts: Texts) -> Source | None:
+    linted = diagnosed.linted
+    for source in () if linted is None else linted.sources.values():
+        if texts.uri(source, diagnosed.document) == document.uri:
+            return source
+    return None
+
+
+def _touches(finding: LintFinding, source: Source, low: int, high: int) -> bool:
+    span = finding.diagnostic.span
+    if span is None:
+        return low == 0
+    if span.file != source.name:
+        return False
+    start, end = ends(source, span)
+    return start <= high and low <= end
+
+
+def _fixes(
+    numbered: Sequence[tuple[int, LintFinding]],
+    document: Document,
+    diagnosed: Diagnosed,
+    places: Places,
+) -> Iterator[types.CodeAction]:
+    if document.uri != diagnosed.document.uri:
+        return
+    for number, finding in [item for item in numbered if item[1].fix][:MOST]:
+        text = _fixed(number, [finding], diagnosed)
+        if text is not None:
+            title = f"Fix {finding.diagnostic.code}: the plans stay the same"
+            edit = changed_part(document.text, text, places)
+            yield _action(title, types.CodeActionKind.QuickFix, document, edit)
+
+
+def _allowances(
+    numbered: Sequence[tuple[int, LintFinding]], source: Source, document: Document, places: Places
+) -> Iterator[types.CodeAction]:
+    seen: set[tuple[str, int]] = set()
+    for _, finding in numbered:
+        made = allowance(source, finding.diagnostic, LINTS)
+        if made is None or (finding.diagnostic.code, made.start) in seen:
+            continue
+        seen.add((finding.diagnostic.code, made.start))
+        edit = types.TextEdit(range=places.range(made.start, made.end), new_text=made.text)
+        title = f"Allow {finding.diagnostic.code} here"
+        yield _action(title, types.CodeActionKind.QuickFix, document, edit)
+
+
+def _fix_all(
+    document: Document, diagnosed: Diagnosed, places: Places
+) -> Iterator[types.CodeAction]:
+    linted = diagnosed.linted
+    if linted is None or document.uri != diagnosed.document.uri:
+        return
+    found = [finding for finding in linted.findings if finding.fix]
+    text = _fixed(_ALL, found, diagnosed) if found else None
+    if text is not None:
+        edit = changed_part(document.text, text, places)
+        title = "Fix all lints that can be fixed: the plans stay the same"
+        yield _action(title, "source.fixAll.tcc", document, edit)
+
+
+def _fixed(number: int, found: Sequence[LintFinding], diagnosed: Diagnosed) -> str | None:
+    """The text after some fixes, where it was compiled and has the same plans."""
+    linted = diagnosed.linted
+    if linted is None or linted.text is None or linted.root_state is None:
+        return None
+    if number not in diagnosed.fixes:
+        text = fixed_text(linted.text, found)
+        options = replace(diagnosed.options, timeout=_SECONDS)
+        front = front_of(diagnosed.document, text, diagnosed.texts)
+        diagnosed.fixes[number] = text if has_plans(front, linted, options) else None
+    return diagnosed.fixes[number]
+
+
+def changed_part(before: str, after: str, places: Places) -> types.TextEdit:
+    """One edit that makes one text of another, without what both begin and end with."""
+    most = min(len(before), len(after))
+    start = next((at for at in range(most) if before[at] != after[at]), most)
+    most -= start
+    end = next((at for at in range(most) if before[-1 - at] != after[-1 - at]), most)
+    # No place of the protocol is between a CR and its LF.
+    start -= before[start - 1 : start + 1] == "\r\n"
+    end -= end > 0 and before[len(before) - end - 1 : len(before) - end + 1] == "\r\n"
+    where = places.range(start, len(before) - end)
+    return types.TextEdit(range=where, new_text=after[start : len(after) - end])
+
+
+def _action(
+    title: str, kind: types.CodeActionKind | str, document: Document, edit: types.TextEdit
+) -> types.CodeAction:
+    changes = types.WorkspaceEdit(changes={document.uri: [edit]})
+    return types.CodeAction(title=title, kind=kind, edit=changes)

@@ -1,142 +1,182 @@
-"""Declarations of every ``--json`` document, each once: its JSON and its schema follow from it.
+"""Kinds of values and shared objects that the documents of ``--json`` are declared with.
 
-A command makes a declared :class:`~tcc.outputs.parts.Output` and hands it to
-:func:`tcc.screen.print_output`; :func:`schema_of` gives a document's JSON Schema (draft 2020-12).
-A document's name is that of its command; ``error`` is what any command prints that cannot do its
-work.  Copies stand in docs/schemas; ``python -m tcc.outputs docs/schemas`` writes them again.
-Imported only when a document or a schema is asked for, since msgspec is.
+A document is a :class:`Output`, an object in it a :class:`Part`: msgspec structs, closed, with
+members in the order in which they are printed.  A member that may be missing is `T | UnsetType`.
+Numbers that may exceed 2^53, or are not integers, are decimal strings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
-import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
-from tcc.outputs import grammars, plans, verdicts
-from tcc.outputs.parts import LIKE, Output, Part, RefusedOutput
-from tcc.screen import FORMAT_VERSION
+T = TypeVar("T")
 
-# The forms of each document, in the order in which they are published.
-DOCUMENTS: Final[Mapping[str, Sequence[type[Output]]]] = {
-    "compile": (grammars.CompileOutput, RefusedOutput),
-    "inspect": (grammars.InspectOutput, RefusedOutput),
-    "test": (grammars.TestOutput, RefusedOutput),
-    "count": (grammars.CountOutput, RefusedOutput),
-    "enumerate": (grammars.EnumerateOutput, RefusedOutput),
-    "lint": (grammars.LintOutput, RefusedOutput),
-    "fmt": (grammars.FmtOutput,),
-    "init": (grammars.InitOutput,),
-    "import": (grammars.ImportOutput,),
-    "run": (plans.RunOutput, plans.OpeningOutput, RefusedOutput),
-    "epsilon": (plans.EpsilonOutput,),
-    "exec": (plans.ExecOutput, RefusedOutput),
-    "batch": (
-        plans.BatchOutput,
-        plans.ShardedBatchOutput,
-        plans.BatchValidationOutput,
-        RefusedOutput,
-    ),
-    "demo": (plans.DemoOutput,),
-    "experiments": (plans.ExperimentsOutput, plans.ExperimentListOutput),
-    "why": (plans.WhyOutput, RefusedOutput),
-    "diff": (plans.DiffOutput, RefusedOutput),
-    "cheapest": (plans.CheapestOutput, RefusedOutput),
-    "sample": (plans.SampleOutput, RefusedOutput),
-    "check": (verdicts.CheckOutput, verdicts.CheckedFolderOutput, RefusedOutput),
-    "validate": (verdicts.RunValidationOutput, verdicts.SessionValidationOutput),
-    "pin": (verdicts.PinOutput,),
-    "adapters": (verdicts.AdapterIdOutput, verdicts.AdaptersOutput),
-    "account": (verdicts.AccountOutput,),
-    "session": (verdicts.SessionOutput,),
-    "report": (verdicts.ReportOutput, RefusedOutput),
-    "explain": (verdicts.ExplainOutput, verdicts.CodeListOutput),
-    "error": (verdicts.ErrorOutput,),
-    "schema": (verdicts.SchemaOutput,),
-    "sign": (verdicts.SignOutput, verdicts.NewKeyOutput),
-    "verify": (verdicts.VerifyOutput,),
-    "graph": (grammars.GraphOutput, RefusedOutput),
-    "unroll": (grammars.UnrollOutput, RefusedOutput),
-}
+# Types that schemas of msgspec name by number, resolved by :func:`tcc.outputs.schemas.schema_of`.
+LIKE: list[object] = []
 
 
-def schema_of(name: str) -> dict[str, Any]:
-    """The JSON Schema of the document ``tcc.<name>``, complete.
-
-    Raises:
-        KeyError: there is no such document.
-    """
-    using = _Schemas()
-    forms = [using.form(name, form) for form in DOCUMENTS[name]]
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:tcc:schema:{name}:{FORMAT_VERSION}",
-        "title": f"tcc.{name}",
-        **(forms[0] if len(forms) == 1 else {"oneOf": forms}),
-        **({"$defs": dict(sorted(using.shared.items()))} if using.shared else {}),
-    }
+def like(*kinds: object) -> Meta:
+    """The schema of a value that is built elsewhere, as a dict: one of `kinds`, which are types."""
+    shapes = []
+    for kind in kinds:
+        shapes.append({"like": len(LIKE)})
+        LIKE.append(kind)
+    return Meta(extra_json_schema=shapes[0] if len(shapes) == 1 else {"anyOf": shapes})
 
 
-class _Schemas:
-    """Schemas of msgspec, made plain: objects in place, but for those that schemas share.
-
-    Attributes:
-        shared: the shared objects that were used, by their names.
-    """
-
-    def __init__(self) -> None:
-        self.shared: dict[str, Any] = {}
-
-    def form(self, name: str, form: type[Output]) -> dict[str, Any]:
-        """One form of a document, with the two members that every document begins with."""
-        shape = self._of(form)
-        head = {"format": {"const": f"tcc.{name}"}, "format_version": {"const": FORMAT_VERSION}}
-        return {
-            **shape,
-            "properties": {**head, **shape["properties"]},
-            "required": [*head, *shape["required"]],
-        }
-
-    def _of(self, kind: Any) -> Any:
-        """The schema of a type: of a shared object a reference."""
-        (schema,), parts = msgspec.json.schema_components([kind])
-        if not (isinstance(kind, type) and issubclass(kind, Part)):
-            return self._plain(schema)
-        own = parts[kind.__name__]
-        if kind.shared is None:
-            return self._plain(own)
-        if kind.shared not in self.shared:
-            self.shared[kind.shared] = self._plain(own)
-        return {"$ref": f"#/$defs/{kind.shared}"}
-
-    def _plain(self, schema: Any) -> Any:
-        if isinstance(schema, list):
-            return [self._plain(item) for item in schema]
-        if not isinstance(schema, dict):
-            return schema
-        if "like" in schema:
-            return self._of(LIKE[schema["like"]])
-        if "$ref" in schema:
-            return self._of(_PARTS[schema["$ref"].rpartition("/")[2]])
-        if "opaque" in schema:
-            return {"type": "object"}
-        told = {key: value for key, value in schema.items() if key != "title"}
-        if "properties" in told and told.get("additionalProperties") is False:
-            names = {name: self._plain(value) for name, value in told["properties"].items()}
-            return told | {"properties": names}
-        plain = {key: self._plain(value) for key, value in told.items()}
-        if "enum" in plain:
-            plain.pop("type", None)
-            if len(plain["enum"]) == 1:
-                plain["const"] = plain.pop("enum")[0]
-        return plain
+def one_of(*words: str) -> Meta:
+    """The schema of a string that is one of these; a str to mypy, as in the layers below."""
+    return Meta(extra_json_schema={"enum": list(words)})
 
 
-def _parts(kind: type[Part]) -> Iterator[type[Part]]:
-    yield kind
-    for below in kind.__subclasses__():
-        yield from _parts(below)
+Whole: TypeAlias = Annotated[int, Meta(ge=0)]
+Placed: TypeAlias = Annotated[int, Meta(ge=1)]
+Hex16: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
+Hex32: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+CodeText: TypeAlias = Annotated[str, Meta(pattern="^[A-Z]+[0-9]{3}$")]
+Digits: TypeAlias = Annotated[str, Meta(pattern="^[0-9]+$")]
+Decimal: TypeAlias = Annotated[str, Meta(pattern="^-?[0-9]+(\\.[0-9]+)?$")]
+# A cell of an experiment's table.
+Cell: TypeAlias = Annotated[
+    Any, Meta(extra_json_schema={"type": ["string", "number", "boolean", "null"]})
+]
+# The order of a Rényi bound, or the name of another method (docs/privacy.md).
+GivenOrder: TypeAlias = Annotated[str, one_of("gdp", "pld", "pure")]
+Order: TypeAlias = Annotated[Any, like(Decimal, GivenOrder)]
+ClaimType: TypeAlias = Annotated[
+    str, one_of("RunWiseExact", "RunWiseSurrogate", "TruncationOnly", "NoCert")
+]
+Sense: TypeAlias = Annotated[
+    str, one_of("equal", "narrower", "wider", "incomparable", "cost", "other")
+]
+CountKind: TypeAlias = Annotated[str, one_of("exact", "upper", "none")]
 
 
-_PARTS: Final = {kind.__name__: kind for kind in _parts(Part)}
+class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An object in a document."""
+
+    shared: ClassVar[str | None] = None  # its name in ``$defs``, where schemas share it
+
+
+class Output(Part, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A document, or one form of it; its first members are ``format`` and ``format_version``."""
+
+    document: ClassVar[str]
+
+    def as_fields(self) -> dict[str, Any]:
+        """Its members as dicts, lists, strings, numbers and None, in declared order."""
+        found: dict[str, Any] = to_builtins(self)
+        return found
+
+
+def optional(value: T | None) -> T | UnsetType:
+    """A value, or UNSET for None."""
+    return UNSET if value is None else value
+
+
+class NoteJson(Part, frozen=True, kw_only=True):
+    """Another place that matters to a diagnostic, and why."""
+
+    message: str
+    file: str | UnsetType = UNSET
+    line: Placed | UnsetType = UNSET
+    column: Placed | UnsetType = UNSET
+    end_line: Placed | UnsetType = UNSET
+    end_column: Placed | UnsetType = UNSET
+
+
+class DiagnosticJson(Part, frozen=True, kw_only=True):
+    """A diagnostic of a grammar or a file: code, message, and where."""
+
+    shared: ClassVar[str | None] = "diagnostic"
+    code: CodeText
+    severity: Annotated[str, one_of("error", "warning", "note")]
+    message: str
+    file: str | UnsetType = UNSET
+    line: Placed | UnsetType = UNSET
+    column: Placed | UnsetType = UNSET
+    end_line: Placed | UnsetType = UNSET
+    end_column: Placed | UnsetType = UNSET
+    hint: str | UnsetType = UNSET
+    notes: list[NoteJson] | UnsetType = UNSET
+
+
+class RuleFindingJson(Part, frozen=True, kw_only=True):
+    """A rule that an artifact breaks, at a path in it."""
+
+    shared: ClassVar[str | None] = "finding"
+    code: CodeText
+    path: str
+    expected: str
+    found: str
+
+
+class LineFindingJson(Part, frozen=True, kw_only=True):
+    """A rule that a ledger breaks, at a field of a line."""
+
+    shared: ClassVar[str | None] = "line"
+    code: CodeText
+    line: Whole
+    field: str
+    expected: str
+    found: str
+
+
+class PlaceJson(Part, frozen=True, kw_only=True):
+    """A place in a grammar's text, from line 1 and column 1."""
+
+    file: str
+    line: Placed
+    column: Placed
+
+
+class SpanJson(Part, frozen=True, kw_only=True):
+    """A range of a grammar's text; its end is exclusive."""
+
+    file: str
+    line: Placed
+    column: Placed
+    end_line: Placed
+    end_column: Placed
+
+
+class StatementJson(Part, frozen=True, kw_only=True):
+    """A statement of a grammar, as written, with its place where that is known."""
+
+    shared: ClassVar[str | None] = "statement"
+    kind: str
+    text: str
+    place: PlaceJson | None
+
+
+class PlanJson(Part, frozen=True, kw_only=True):
+    """A plan: its calls in order, and its least cost."""
+
+    shared: ClassVar[str | None] = "plan"
+    calls: list[str]
+    cost: Decimal
+
+
+class EnforcedJson(Part, frozen=True, kw_only=True):
+    """The statements that each place enforces: the automaton, the gate, a run."""
+
+    shared: ClassVar[str | None] = "enforced"
+    automaton: list[str]
+    gate: list[str]
+    run: list[str]
+
+
+class EpsilonDeltaJson(Part, frozen=True, kw_only=True):
+    """A pair of (epsilon, delta) differential privacy."""
+
+    delta: Decimal
+    eps: Decimal
+
+
+class RefusedOutput(Output, frozen=True, kw_only=True):
+    """Diagnostics of a grammar that is refused: the whole document of the command then."""
+
+    document: ClassVar[str] = ""  # of whichever command was asked
+    diagnostics: Annotated[list[DiagnosticJson], Meta(min_length=1)]

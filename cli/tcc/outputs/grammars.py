@@ -1,6 +1,6 @@
 """Documents about a grammar or its artifact: compile, inspect, count, lint, fmt, graph and others.
 
-Graphs are written by networkx (:mod:`tcc.graphs.graph`); their declarations give schemas alone.
+Graphs are written by networkx (:mod:`tcc.pictures.graph`); their declarations give schemas alone.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
 
-from tcc.outputs.parts import (
+from tcc.outputs import (
     CodeText,
     CountKind,
     Decimal,

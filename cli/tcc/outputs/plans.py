@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta, UnsetType
 
-from tcc.outputs.parts import (
+from tcc.outputs import (
     Cell,
     ClaimType,
     CodeText,

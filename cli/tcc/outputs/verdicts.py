@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from tcc.outputs.parts import (
+from tcc.outputs import (
     ClaimType,
     CodeText,
     Decimal,

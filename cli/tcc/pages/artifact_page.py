@@ -8,20 +8,32 @@ Cost: that of these questions, and of a picture of at most `_STATES` states.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, Literal
 
 from tcc import screen
 from tcc.describe import bounds_plans, describe
-from tcc.differing import compare_written, headline, rows
-from tcc.pages.charts import bar_chart
-from tcc.pages.markup import (
+from tcc.library.questions import (
+    Picked,
+    Why,
+    cheapest,
+    compare_written,
+    headline,
+    rows,
+    sample,
+    why,
+)
+from tcc.pages import (
     Html,
+    Mood,
     Page,
     Section,
     Verdict,
     badge,
+    bar_chart,
     calls,
     code,
     element,
@@ -34,15 +46,423 @@ from tcc.pages.markup import (
     table,
     under,
 )
-from tcc.pages.sentences import near_miss_section, near_misses, statements_section
-from tcc.pictures.picture import picture_of
+from tcc.pictures import picture_of
 from tcc.pictures.svg import svg_text
-from tcc.questions import Picked, cheapest, sample
 from tcc_certs.core.enforced import type_text
-from tcc_certs.core.model import Call, Core, Tool
+from tcc_certs.core.model import (
+    Call,
+    Core,
+    Forbid,
+    ForbidBefore,
+    ForbidNext,
+    ForbidWith,
+    Limit,
+    Monitor,
+    OrderMonitor,
+    Require,
+    SumMonitor,
+    Tool,
+    UsesMonitor,
+)
 from tcc_certs.errors import Rejected, clip
+from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.formats.texts import format_decimal, written
+from tcc_certs.statements import Constraint
+from tcc_runtime.analysis.graph import PlanGraph, Row, graph_of
+from tcc_runtime.analysis.statements import StatementTexts
+from tcc_runtime.artifact.constraints import every_statement
 from tcc_runtime.artifact.load import Artifact
+
+Where = Literal["automaton", "run", "gate"]
+MOST_STATEMENTS: Final = 200
+_WORDS: dict[Where, tuple[str, Mood]] = {
+    "automaton": ("automaton", "good"),
+    "run": ("run", "doubtful"),
+    "gate": ("gate", "doubtful"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A statement, in words."""
+
+    sentence: Html
+    text: str
+    where: Where
+
+
+def statements_section(core: Core, relaxed: Relaxed | None) -> Section:
+    """All statements as sentences."""
+    said = list(_all(core, Relaxed() if relaxed is None else relaxed))
+    rows = [
+        (one.sentence, code(one.text), badge(*_WORDS[one.where])) for one in said[:MOST_STATEMENTS]
+    ]
+    body = table(("what holds", "as it is written", "enforced by"), rows, label="Statements")
+    return Section(
+        name="statements",
+        title="What the grammar says",
+        lead=_LEAD,
+        body=joined([body, left_out(len(rows), len(said), "statements")]),
+    )
+
+
+_LEAD = (
+    "The automaton allows no plan that breaks what it enforces. What is left to the run is looked "
+    "at by every run, and by who asks for plans. What is left to the gate depends on values that "
+    "no plan has: it is held where calls are made, and only there."
+)
+
+
+def _all(core: Core, relaxed: Relaxed) -> Iterator[Said]:
+    texts = StatementTexts(core)
+    plan = f"plan = {texts.expression(core.plan)}"
+    yield _held("A plan has this shape; the rules below are its parts.", plan)
+    for name, body in core.rules.items():
+        rule = f"rule {written(name)} = {texts.expression(body)}"
+        yield _held(joined(["Where ", code(written(name)), " is named, this may stand."]), rule)
+    if core.start is not None:
+        yield _held(
+            joined(["A plan begins with ", code(core.start), " in hand."]), f"start {core.start}"
+        )
+        goals = " | ".join(core.goals)
+        yield _held(joined(["It may end with ", code(goals), " in hand."]), f"goal {goals}")
+    for tool in core.tools:
+        if tool.strict:
+            name = written(tool.name)
+            sentence = joined(
+                [code(name), " is called only where a plan goes on after every answer it may give."]
+            )
+            yield _held(sentence, f"strict {name}")
+    for at, limit in enumerate(core.limits):
+        yield _said(_limit(core, limit), texts.limit(limit), at in relaxed.limits)
+    for at, require in enumerate(core.requires):
+        left = at in relaxed.requires
+        yield _said(_require(require, texts), texts.require(require), left)
+    for at, forbid in enumerate(core.forbids):
+        yield _said(_forbid(forbid, texts), texts.forbid(forbid), at in relaxed.forbids)
+    for monitor in core.monitors:
+        yield Said(sentence=_monitor(core, monitor), text=monitor.text, where="gate")
+    for tool in core.tools:
+        for opened in tool.opened:
+            name = f"{written(tool.name)}.{written(opened.name)}"
+            kind = type_text(opened.type)
+            may = "may be left out; given, it is" if opened.optional else "is always given, and is"
+            yield Said(
+                sentence=joined([code(name), f" {may} ", code(kind), "."]),
+                text=f"{name}{'?' if opened.optional else ''}: {kind}",
+                where="gate",
+            )
+
+
+def _held(sentence: object, text: str) -> Said:
+    return Said(sentence=joined([sentence]), text=text, where="automaton")
+
+
+def _said(sentence: Html, text: str, left: bool) -> Said:
+    return Said(sentence=sentence, text=text, where="run" if left else "automaton")
+
+
+def _limit(core: Core, limit: Limit) -> Html:
+    amount = f"{limit.value}"
+    match limit.kind:
+        case "depth":
+            return joined([f"A plan has at most {_times(limit.value, 'call')}."])
+        case "uses":
+            counted = code(limit.text.partition("(")[2].rpartition(")")[0])
+            most = "at least" if limit.least else "at most"
+            return joined(["A plan calls ", counted, f" {most} {_times(limit.value, 'time')}."])
+        case "price":
+            return joined([f"The prices of its calls add up to at most {amount} units of price."])
+        case "latency":
+            return joined([f"The latencies of its calls add up to at most {amount} ms."])
+        case "sum" if limit.parameter is not None:
+            tool = core.tools[limit.parameter[0]]
+            name = f"{written(tool.name)}.{written(tool.parameters[limit.parameter[1]].name)}"
+            most = format_decimal(limit.value, 9)
+            return joined(["The values of ", code(name), f" in a plan add up to at most {most}."])
+        case kind:
+            most = format_decimal(limit.value, 9)
+            return joined([f"The {kind} of a plan is at most {most}."])
+
+
+def _times(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _require(of: Require, texts: StatementTexts) -> Html:
+    first, second = code(texts.pattern(of.first)), code(texts.pattern(of.second))
+    match of.order:
+        case "before":
+            return joined(
+                ["Every call of ", second, " has a call of ", first, " somewhere before it."]
+            )
+        case "after":
+            return joined(
+                ["Every call of ", second, " has a call of ", first, " somewhere after it."]
+            )
+        case "each":
+            return joined(
+                [
+                    "Every call of ",
+                    second,
+                    " has a call of ",
+                    first,
+                    " of its own: one since the ",
+                    second,
+                    " before it.",
+                ]
+            )
+
+
+def _forbid(of: Forbid, texts: StatementTexts) -> Html:
+    match of:
+        case ForbidNext(patterns):
+            if len(patterns) == 1:
+                return joined(["No plan calls ", code(texts.pattern(patterns[0])), "."])
+            row = joined(
+                [code(texts.pattern(pattern)) for pattern in patterns[:8]],
+                ", directly followed by ",
+            )
+            return joined(["No plan has ", row, " and so on." if len(patterns) > 8 else "."])
+        case ForbidBefore(first, second):
+            first_text, second_text = code(texts.pattern(first)), code(texts.pattern(second))
+            return joined(
+                ["No call of ", first_text, " comes anywhere before a call of ", second_text, "."]
+            )
+        case ForbidWith(first, second):
+            first_text, second_text = code(texts.pattern(first)), code(texts.pattern(second))
+            return joined(
+                ["No plan has both a call of ", first_text, " and a call of ", second_text, "."]
+            )
+
+
+def _monitor(core: Core, of: Monitor) -> Html:
+    match of:
+        case SumMonitor(tool=tool, parameter=parameter, value=value):
+            name = f"{written(core.tools[tool].name)}.{written(parameter)}"
+            return joined(
+                ["The values of ", code(name), f" in a session add up to at most {value}."]
+            )
+        case UsesMonitor(calls=calls, per=per, value=value):
+            name = written(core.tools[calls.tool].name)
+            return joined(
+                [
+                    "With one value of ",
+                    code(per),
+                    ", ",
+                    code(name),
+                    f" is called at most {_times(value, 'time')}.",
+                ]
+            )
+        case OrderMonitor():
+            return _order(core, of)
+
+
+def _order(core: Core, of: OrderMonitor) -> Html:
+    first = code(written(core.tools[of.first.tool].name))
+    second = code(written(core.tools[of.second.tool].name))
+    pairs = [a if a == b else f"{a} = {b}" for a, b in of.same]
+    same = joined(["the same ", joined([code(pair) for pair in pairs], ", ")])
+    if of.kind == "forbid":
+        way = "together with" if of.order == "with" else "before"
+        return joined(["No call of ", first, f" {way} a call of ", second, " with ", same, "."])
+    own = ", one for each" if of.order == "each" else ""
+    return joined(
+        ["Every call of ", second, " has a call of ", first, " before it with ", same, f"{own}."]
+    )
+
+
+# Near misses.  Plans are taken in a fixed order.  Edits that break statements of the core come
+# first, one for each set of statements; :mod:`tcc.explaining` assigns the blame.
+
+_SHOWN: Final = 5
+_MOST_EDITS: Final = 4000
+_MOST_STEPS: Final = 1_000_000  # of statements over calls of edits
+_MOST_BROKEN: Final = 24
+_MOST_ASKED: Final = 32
+_MOST_CALLS: Final = 200  # of a plan that is edited
+_MOST_OTHERS: Final = 64  # calls that are tried in the place of one
+_MOST_PLACES: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearMiss:
+    """A sequence that is no plan.
+
+    Attributes:
+        edit: what was done to a plan, in words.
+        found: why it is none.
+    """
+
+    edit: str
+    found: Why
+
+
+def near_misses(artifact: Artifact, plans: Sequence[Sequence[str]]) -> list[NearMiss]:
+    """At most five of them, each with a reason of its own.
+
+    Raises:
+        tcc_certs.errors.Rejected: D201 the artifact is too large to be unfolded.
+    """
+    graph = graph_of(artifact)
+    chosen: dict[tuple[str, ...], NearMiss] = {}
+    for edit, sequence in _candidates(artifact, graph, plans):
+        miss = NearMiss(edit=edit, found=why(artifact, sequence))
+        because = tuple(statement.text for statement in miss.found.because)
+        if because not in chosen or _rank(miss) < _rank(chosen[because]):
+            chosen[because] = miss
+        if sum(not _rank(found)[0] for found in chosen.values()) == _SHOWN:
+            break
+    return sorted(chosen.values(), key=_rank)[:_SHOWN]
+
+
+def _rank(miss: NearMiss) -> tuple[bool, int, int]:
+    """Reasons that statements beside the plan's shape give come first, and short sequences."""
+    because = miss.found.because
+    shaped = not because or any(statement.kind == "plan" for statement in because)
+    return shaped, len(because), len(miss.found.calls)
+
+
+def near_miss_section(found: Sequence[NearMiss]) -> Section:
+    """The near misses with their reasons."""
+    items = [_item(miss) for miss in found]
+    body = numbered(items) if items else element("p", "No edit of the plans above is refused.")
+    return Section(
+        name="near-misses",
+        title="Near misses",
+        lead="One edit away from a plan, and refused. Marked is the call that cannot be there.",
+        body=body,
+    )
+
+
+def _item(miss: NearMiss) -> Html:
+    found = miss.found
+    ends = found.position == len(found.calls)
+    row = calls(found.calls, wrong=None if ends else found.position)
+    why_not = [code(clip(" ".join(one.text.split()), 120)) for one in found.because]
+    reason = (
+        joined(why_not, " and ") if why_not else element("em", "it is not known what forbids it")
+    )
+    where = "no plan ends here" if ends else f"call {found.position + 1} cannot be there"
+    nearest = (
+        under(element("b", "allowed instead: "), calls(found.nearest))
+        if found.nearest is not None
+        else ""
+    )
+    return joined([row, under(f"{miss.edit}; {where}, because of ", reason), nearest])
+
+
+def _candidates(
+    artifact: Artifact, graph: PlanGraph, plans: Sequence[Sequence[str]]
+) -> list[tuple[str, Sequence[str]]]:
+    """Edits that are no plans: one for each set of statements that they break, few broken first.
+
+    Then, as the shape of a plan has many ways to be missed, one for each kind of edit and each two
+    tools that cannot stand so.
+    """
+    number = {text: call for call, text in enumerate(graph.texts)}
+    statements = every_statement(artifact)
+    breaking: dict[frozenset[int], tuple[str, Sequence[str]]] = {}
+    shaped: dict[tuple[str, str], tuple[str, Sequence[str]]] = {}
+    spent = 0
+    for edit, sequence in islice(_edits(graph, plans), _MOST_EDITS):
+        refused = _refused(graph, number, sequence)
+        if refused is None:
+            continue
+        position, pair = refused
+        spent += len(statements) * position
+        if spent > _MOST_STEPS:
+            break
+        calls = [number[text] for text in sequence[: position + 1]]
+        broken = _broken(statements, calls, ends=position == len(sequence))
+        found = breaking.get(broken)
+        if broken and (found is None or len(sequence) < len(found[1])):
+            breaking[broken] = edit, sequence
+        elif not broken:
+            shaped.setdefault((edit, pair), (edit, sequence))
+    ordered = [breaking[broken] for broken in sorted(breaking, key=_fewest)]
+    return [*ordered[:_MOST_BROKEN], *shaped.values()][:_MOST_ASKED]
+
+
+def _fewest(broken: frozenset[int]) -> tuple[int, list[int]]:
+    return len(broken), sorted(broken)
+
+
+def _broken(
+    statements: Sequence[Constraint], calls: Sequence[int], *, ends: bool
+) -> frozenset[int]:
+    """The statements that these calls break, the plan expression aside."""
+    return frozenset(
+        at for at, statement in enumerate(statements) if _breaks(statement, calls, ends)
+    )
+
+
+def _breaks(statement: Constraint, calls: Sequence[int], ends: bool) -> bool:
+    seen = 0
+    for call in calls:
+        after = statement.step(seen, call)
+        if after is None:
+            return True
+        seen = after
+    return ends and not statement.ends(seen)
+
+
+def _refused(
+    graph: PlanGraph, number: Mapping[str, int], sequence: Sequence[str]
+) -> tuple[int, str] | None:
+    """Where it stops being a plan, and the two tools there; None of a plan."""
+    q = graph.root
+    before = ""
+    for at, text in enumerate(sequence):
+        q = None if q is None else _after(graph.edges(q), number[text])
+        if q is None:
+            return at, f"{before} {_tool(text)}"
+        before = _tool(text)
+    return None if q is not None and graph.accepts(q) else (len(sequence), before)
+
+
+def _after(row: Row, call: int) -> int | None:
+    """Where a call leads; a row is in call order."""
+    at = bisect_left(row, (call, -1))
+    return row[at][1] if at < len(row) and row[at][0] == call else None
+
+
+def _edits(graph: PlanGraph, plans: Sequence[Sequence[str]]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Edits of the plans, all kinds for one of them before the next."""
+    texts = graph.used()
+    sisters: dict[str, list[str]] = {}
+    for text in texts:
+        sisters.setdefault(_tool(text), []).append(text)
+    for plan in plans:
+        if len(plan) > _MOST_CALLS:
+            continue
+        for at, made in enumerate(plan):
+            before, after = plan[:at], plan[at + 1 :]
+            for text in sisters[_tool(made)][:_MOST_OTHERS]:
+                if text != made:
+                    yield "A call has another value", [*before, text, *after]
+            yield "A call is left out", [*before, *after]
+            yield "A call is made twice", [*before, made, made, *after]
+            if after and after[0] != made:
+                yield "Two calls change places", [*before, after[0], made, *after[1:]]
+        yield from _ends(plan, texts[:_MOST_OTHERS])
+
+
+def _ends(plan: Sequence[str], texts: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Plans that stop too early, or go on; and other calls in the place of their own."""
+    if plan:
+        yield "The last call is left out", list(plan[:-1])
+    for text in texts:
+        yield "A call is put at the end", [*plan, text]
+        for at in range(min(len(plan), _MOST_PLACES)):
+            if plan[at] != text:
+                yield "A call takes another's place", [*plan[:at], text, *plan[at + 1 :]]
+
+
+def _tool(text: str) -> str:
+    """The name of the tool as a call has it; of a name in quotes the part before a bracket."""
+    return text.partition("(")[0]
+
 
 # The state diagram: the picture of `tcc graph` as an image, which runs no script and fetches
 # nothing whatever its texts are, and follows light and dark by itself.
@@ -68,7 +488,7 @@ def diagram_section(artifact: Artifact) -> Section:
 
 # The table of tools: parameters, what a call costs, signatures.
 
-MOST: Final = 100
+MOST_TOOLS: Final = 100
 _MOST_VALUES: Final = 12
 
 
@@ -77,7 +497,7 @@ def tools_section(core: Core) -> Section:
     by_tool: dict[int, list[Call]] = {}
     for call in core.calls:
         by_tool.setdefault(call.tool, []).append(call)
-    rows = [_row(tool, by_tool.get(at, [])) for at, tool in enumerate(core.tools[:MOST])]
+    rows = [_row(tool, by_tool.get(at, [])) for at, tool in enumerate(core.tools[:MOST_TOOLS])]
     names = ("tool", "parameters", "calls", "cost", "price", "latency")
     lead = (
         "A call is a tool with one value for each listed parameter. Cost is what a search makes "
@@ -111,8 +531,8 @@ def _row(tool: Tool, made: Sequence[Call]) -> tuple[object, ...]:
         joined(parameters) if parameters else element("em", "none"),
         len(made),
         _span(format_decimal(low, 9), format_decimal(high, 9)),
-        _span(*_ends([call.price for call in made])),
-        _span(*_ends([call.latency for call in made])),
+        _span(*_least_and_most([call.price for call in made])),
+        _span(*_least_and_most([call.latency for call in made])),
     )
 
 
@@ -137,7 +557,7 @@ def _parameters(tool: Tool) -> Iterator[Html]:
         )
 
 
-def _ends(amounts: Sequence[int]) -> tuple[str, str]:
+def _least_and_most(amounts: Sequence[int]) -> tuple[str, str]:
     return (str(min(amounts, default=0)), str(max(amounts, default=0)))
 
 

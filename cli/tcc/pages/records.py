@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tcc import screen
-from tcc.pages.markup import Html, Section, element, joined, left_out, note
+from tcc.pages import Html, Section, element, joined, left_out, note
 from tcc_certs.errors import Rejected, clip
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record
@@ -99,7 +99,7 @@ _MOST_MEMBERS: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class RecordRow:
     """A record as it is shown; each text has been cut.
 
     Attributes:
@@ -119,8 +119,8 @@ class Kept:
     """The first and the last records of a ledger, as they are shown."""
 
     def __init__(self) -> None:
-        self._first: list[Row] = []
-        self._last: deque[Row] = deque(maxlen=LAST)
+        self._first: list[RecordRow] = []
+        self._last: deque[RecordRow] = deque(maxlen=LAST)
         self.total = 0
 
     def add(self, record: Record) -> None:
@@ -130,15 +130,15 @@ class Kept:
         into.append(_shown_record(self.total, record))
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[RecordRow]:
         """What is kept, in order."""
         return [*self._first, *self._last]
 
 
-def _shown_record(line: int, record: Record) -> Row:
+def _shown_record(line: int, record: Record) -> RecordRow:
     kind = field(record, "kind")
     members = islice(record.items(), _MOST_MEMBERS)
-    return Row(
+    return RecordRow(
         line=line,
         kind=clip(kind, 40),
         gist=clip(_gist(kind, record), 160),
@@ -170,9 +170,9 @@ def records_section(kept: Kept) -> Section:
     )
 
 
-def _parted(rows: list[Row]) -> Iterator[list[Row]]:
+def _parted(rows: list[RecordRow]) -> Iterator[list[RecordRow]]:
     """Groups of rows whose lines follow each other."""
-    part: list[Row] = []
+    part: list[RecordRow] = []
     for row in rows:
         if part and (len(part) == _GROUP or row.line != part[-1].line + 1):
             yield part
@@ -182,12 +182,12 @@ def _parted(rows: list[Row]) -> Iterator[list[Row]]:
         yield part
 
 
-def _group(part: list[Row]) -> Html:
+def _group(part: list[RecordRow]) -> Html:
     title = f"Lines {part[0].line} to {part[-1].line}" if len(part) > 1 else f"Line {part[0].line}"
     return element("details", element("summary", title), *map(_row, part), class_="group")
 
 
-def _row(row: Row) -> Html:
+def _row(row: RecordRow) -> Html:
     head = element(
         "summary",
         element("span", row.line, class_="line"),

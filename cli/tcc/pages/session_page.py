@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from tcc.pages.markup import (
+from tcc.pages import (
     Html,
     Mood,
     Page,

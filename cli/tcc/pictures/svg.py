@@ -1,6 +1,6 @@
 """Pictures as SVG, and as an HTML page around the SVG with details and a search of calls.
 
-The layout is our own (:mod:`tcc.pictures.layout` says why): no other program is needed, and the
+The layout is our own (:mod:`tcc.pictures.svg` says why): no other program is needed, and the
 bytes are always the same.  Texts are escaped for XML; the title of a box or an arrow states
 everything about it.  The page loads nothing, and its policy allows no script but its own; without
 that script the drawing and its titles are complete.
@@ -11,13 +11,343 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import Final
+from itertools import pairwise
+from typing import Final, Literal, TypeAlias
 from xml.sax.saxutils import escape
 
-from tcc.pictures.layout import Layered, Placed, Size, layered, ordered, placed
-from tcc.pictures.picture import Arrow, Box, Picture, cells
+from tcc.pictures import Arrow, Box, Picture, cells
+
+Size: TypeAlias = "tuple[int, int]"
+
+MOST_BENDS: Final = 20_000
+BEND: Final = (0, 6)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layered:
+    """Items (the boxes by their places, then labels and bends) and the lines between neighbours.
+
+    Attributes:
+        layers: the items of each layer, in the order in which they were made.
+        sizes: width and height of each item.
+        before, after: the items of the layer before, and after, that a line joins to an item.
+        ways: for each arrow the items that it goes through, from its source to its target; all but
+            the last two are in layers that follow each other.
+    """
+
+    layers: list[list[int]]
+    sizes: list[Size]
+    before: list[list[int]]
+    after: list[list[int]]
+    ways: list[list[int]]
+
+
+def layered(
+    boxes: Sequence[Size], arrows: Sequence[tuple[int, int]], labels: Sequence[Size]
+) -> Layered:
+    """The layers of boxes, sources before targets, and of arrows with their labels."""
+    depth = _depths(len(boxes), arrows)
+    spans = [depth[target] - depth[source] for source, target in arrows]
+    longest = _longest_bent(spans)
+    sizes = list(boxes)
+    layers: list[list[int]] = [[] for _ in range(2 * max(depth, default=0) + 1)]
+    for box, at in enumerate(depth):
+        layers[2 * at].append(box)
+    ways = []
+    for (source, target), label, span in zip(arrows, labels, spans, strict=True):
+        way = [source]
+        first = 2 * depth[source] + 1
+        last = 2 * depth[target] if span <= longest else first + 1
+        for layer in range(first, last):
+            way.append(len(sizes))
+            layers[layer].append(len(sizes))
+            sizes.append(label if layer == first else BEND)
+        ways.append([*way, target])
+    return _joined(layers, sizes, ways)
+
+
+def _joined(layers: list[list[int]], sizes: list[Size], ways: list[list[int]]) -> Layered:
+    before: list[list[int]] = [[] for _ in sizes]
+    after: list[list[int]] = [[] for _ in sizes]
+    where = {item: at for at, layer in enumerate(layers) for item in layer}
+    for way in ways:
+        for one, other in pairwise(way):
+            if where[other] == where[one] + 1:  # not so where an arrow has no bends
+                after[one].append(other)
+                before[other].append(one)
+    return Layered(layers=layers, sizes=sizes, before=before, after=after, ways=ways)
+
+
+def _depths(boxes: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
+    leaving: list[list[int]] = [[] for _ in range(boxes)]
+    for source, target in arrows:
+        leaving[source].append(target)
+    depth = [0] * boxes
+    for source in range(boxes):
+        for target in leaving[source]:
+            depth[target] = max(depth[target], depth[source] + 1)
+    return depth
+
+
+def _longest_bent(spans: Sequence[int]) -> int:
+    """The longest span whose arrows have bends, so that there are not too many of these."""
+    longest = bends = 0
+    for span in sorted(spans):
+        bends += 2 * span
+        if bends > MOST_BENDS:
+            break
+        longest = span
+    return longest
+
+
+# Order in each layer: barycentres, a fixed number of sweeps, the best order kept; ties keep the
+# order they had.  Cost: SWEEPS sorts and counts of crossings, each near linear in the lines.
+
+SWEEPS: Final = 8
+_SCALE: Final = 1 << 16
+
+
+def ordered(found: Layered) -> list[list[int]]:
+    """The layers with their items in an order that has few crossings."""
+    layers = [list(layer) for layer in found.layers]
+    best, fewest = layers, crossings(found, layers)
+    for sweep in range(SWEEPS):
+        if not fewest:
+            break
+        layers = [list(layer) for layer in layers]
+        forward = sweep % 2 == 0
+        steps = range(1, len(layers)) if forward else range(len(layers) - 2, -1, -1)
+        for at in steps:
+            beside = layers[at - 1] if forward else layers[at + 1]
+            _sort(layers[at], beside, found.before if forward else found.after)
+        crossed = crossings(found, layers)
+        if crossed < fewest:
+            best, fewest = layers, crossed
+    return best
+
+
+def _sort(layer: list[int], beside: list[int], joined: list[list[int]]) -> None:
+    """By the mean place of what an item is joined to; by its own place where there is nothing."""
+    place = {item: at for at, item in enumerate(beside)}
+    means = {}
+    for at, item in enumerate(layer):
+        near = joined[item]
+        total = sum([place[other] for other in near])
+        means[item] = total * _SCALE // len(near) if near else at * _SCALE
+    layer.sort(key=means.__getitem__)
+
+
+def crossings(found: Layered, layers: list[list[int]]) -> int:
+    """How many pairs of lines cross between neighbouring layers."""
+    total = 0
+    for upper, lower in pairwise(layers):
+        place = {item: at for at, item in enumerate(lower)}
+        ends = [
+            end for item in upper for end in sorted(place[other] for other in found.after[item])
+        ]
+        total += _inversions(ends, len(lower))
+    return total
+
+
+def _inversions(ends: list[int], width: int) -> int:
+    """Pairs in falling order, by a binary indexed tree (Fenwick 1994)."""
+    tree = [0] * (width + 1)
+    total = 0
+    for seen, end in enumerate(ends):
+        at, not_above = end + 1, 0
+        while at:
+            not_above += tree[at]
+            at &= at - 1
+        total += seen - not_above
+        at = end + 1
+        while at <= width:
+            tree[at] += 1
+            at += at & -at
+    return total
+
+
+# Coordinates: layers from left to right, items from top to bottom.  In each layer the items keep
+# their order and distance, and come as near as possible, in least squares, to the items they are
+# joined to: an isotonic regression (pool adjacent violators; Barlow et al., "Statistical Inference
+# under Order Restrictions", 1972).  Bends weigh more, so that long lines are straight.
+
+PASSES: Final = 6
+GAP: Final = 14  # between two items of a layer
+NARROW: Final = 5  # the same where one of them is a bend
+ASIDE: Final = 34  # between two layers
+_BEND_WEIGHT: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """Where items stand.
+
+    Attributes:
+        left: of each item, its left edge.
+        middle: of each item, half-way between top and bottom.
+        width, height: of all of it; everything is at 0 or more.
+    """
+
+    left: list[int]
+    middle: list[int]
+    width: int
+    height: int
+
+
+def placed(found: Layered, order: Sequence[Sequence[int]]) -> Placed:
+    """Places for the items, layer by layer in this order."""
+    sizes = found.sizes
+    middle = [0] * len(sizes)
+    for layer in order:
+        _settle(layer, [0] * len(layer), sizes, middle)
+    for turn in range(PASSES):
+        forward = turn % 2 == 0
+        for layer in order if forward else reversed(order):
+            beside = found.before if forward else found.after
+            last = turn >= PASSES - 2
+            wanted = [_wanted(item, beside, found, middle, last) for item in layer]
+            _settle(layer, wanted, sizes, middle)
+    top = min((middle[item] - sizes[item][1] // 2 for item in range(len(sizes))), default=0)
+    middle = [at - top for at in middle]
+    left, width = _columns(order, sizes)
+    height = max((middle[item] + sizes[item][1] // 2 + 1 for item in range(len(sizes))), default=0)
+    return Placed(left=left, middle=middle, width=width, height=height)
+
+
+def _wanted(
+    item: int, beside: list[list[int]], found: Layered, middle: list[int], both: bool
+) -> int:
+    """The mean height of what an item is joined to; where it is, where that is nothing."""
+    near = [*found.before[item], *found.after[item]] if both else beside[item]
+    if not near:
+        return middle[item]
+    return sum([middle[other] for other in near]) // len(near)
+
+
+def _settle(
+    layer: Sequence[int], wanted: Sequence[int], sizes: Sequence[Size], middle: list[int]
+) -> None:
+    """Put the items of a layer as near as can be to where they are wanted."""
+    offsets, at = [], 0
+    for place, item in enumerate(layer):
+        if place:
+            above = layer[place - 1]
+            gap = NARROW if BEND in (sizes[above], sizes[item]) else GAP
+            at += (sizes[above][1] + sizes[item][1] + 1) // 2 + gap
+        offsets.append(at)
+    # Blocks of items that touch: the weighted sum of where they want to be, the weight, how many.
+    blocks: list[tuple[int, int, int]] = []
+    for item, want, offset in zip(layer, wanted, offsets, strict=True):
+        weight = _BEND_WEIGHT if sizes[item] == BEND else 1
+        block = (weight * (want - offset), weight, 1)
+        while blocks and blocks[-1][0] * block[1] > block[0] * blocks[-1][1]:
+            last = blocks.pop()
+            block = (last[0] + block[0], last[1] + block[1], last[2] + block[2])
+        blocks.append(block)
+    place = 0
+    for total, weight, count in blocks:
+        for _ in range(count):
+            middle[layer[place]] = total // weight + offsets[place]
+            place += 1
+
+
+def _columns(order: Sequence[Sequence[int]], sizes: Sequence[Size]) -> tuple[list[int], int]:
+    """The left edges; items stand in the middle of their layer.  And the whole width."""
+    left = [0] * len(sizes)
+    at = 0
+    for layer in order:
+        width = max(sizes[item][0] for item in layer) if layer else 0
+        for item in layer:
+            left[item] = at + (width - sizes[item][0]) // 2
+        at += width + ASIDE
+    return left, max(0, at - ASIDE)
+
+
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;"})
+_STYLES = {"state": "", "leaf": "", "cut": ", style=dashed", "more": ", style=dashed"}
+
+
+def dot_text(picture: Picture) -> str:
+    """The text of one `digraph`."""
+    note = [f"{name}: {value}" for name, value in picture.about]
+    if picture.left_out is not None:
+        note.append(picture.left_out)
+    said = _dot_quoted([picture.title, *note], left=True)
+    lines = [
+        f"digraph {_dot_quoted([picture.title])} {{",
+        f'  graph [rankdir=LR, labelloc=t, labeljust=l, fontname="monospace", label={said}];',
+        '  node [shape=box, fontname="monospace", fontsize=11];',
+        '  edge [fontname="monospace", fontsize=10];',
+    ]
+    lines += [f"  {_dot_box(box)}" for box in picture.boxes]
+    names = [box.name for box in picture.boxes]
+    lines += [
+        f"  {names[arrow.source]} -> {names[arrow.target]} [label={_dot_quoted(arrow.lines)}];"
+        for arrow in picture.arrows
+    ]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _dot_box(box: Box) -> str:
+    double = ", peripheries=2" if box.accept else ""
+    bold = ", penwidth=2" if box.root else ""
+    return f"{box.name} [label={_dot_quoted(box.lines)}{double}{bold}{_STYLES[box.kind]}];"
+
+
+def _dot_quoted(lines: list[str] | tuple[str, ...], left: bool = False) -> str:
+    """Lines as one text, each centred, or at the left."""
+    texts = [line.translate(_ESCAPES) for line in lines]
+    text = "".join([text + "\\l" for text in texts]) if left else "\\n".join(texts)
+    return f'"{text}"'
+
+
+# Mermaid.
+
+_OTHER = re.compile(r"[^A-Za-z0-9 _.,=():/+*^-]")
+_CLASSES = {
+    "accept": "stroke:#2b7a3f,stroke-width:2px",
+    "more": "stroke-dasharray:5 4",
+    "root": "stroke-width:3px",
+}
+
+
+def mermaid_text(picture: Picture) -> str:
+    """The text of one flowchart."""
+    # A comment ends with its line, and has no quotes to leave.
+    said = [picture.title, *(f"{name}: {value}" for name, value in picture.about)]
+    if picture.left_out is not None:
+        said.append(picture.left_out)
+    lines = ["flowchart LR", *(f"  %% {_numbered(text)}" for text in said)]
+    lines += [f"  {_mermaid_box(box)}" for box in picture.boxes]
+    names = [box.name for box in picture.boxes]
+    lines += [
+        f"  {names[arrow.source]} -->|{_mermaid_quoted(arrow.lines)}| {names[arrow.target]}"
+        for arrow in picture.arrows
+    ]
+    lines += [f"  classDef {name} {style}" for name, style in _CLASSES.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _mermaid_box(box: Box) -> str:
+    kinds = ["root"] if box.root else []
+    kinds += ["accept"] if box.accept else []
+    kinds += ["more"] if box.kind in ("cut", "more") else []
+    ends = ("([", "])") if box.accept else ("[", "]")
+    classes = f":::{kinds[0]}" if kinds else ""
+    return f"{box.name}{ends[0]}{_mermaid_quoted(box.lines)}{ends[1]}{classes}"
+
+
+def _mermaid_quoted(lines: Sequence[str]) -> str:
+    return f'"{"<br/>".join(map(_numbered, lines))}"'
+
+
+def _numbered(text: str) -> str:
+    return _OTHER.sub(lambda found: f"#{ord(found[0])};", text)
+
 
 CELL, LINE = 7, 16  # of a character of the font, in pixels
 MARGIN: Final = 24
@@ -208,3 +538,23 @@ def _arrow_details(arrow: Arrow, boxes: tuple[Box, ...]) -> dict[str, object]:
 
 def _resource(name: str) -> str:
     return files("tcc.pictures").joinpath(name).read_text("utf-8")
+
+
+# All formats.
+
+Format: TypeAlias = Literal["dot", "mermaid", "svg", "html"]
+
+FORMATS: Final = ("dot", "mermaid", "svg", "html")
+
+
+def drawn(picture: Picture, output_format: Format) -> str:
+    """The text of a picture, one line feed at its end."""
+    match output_format:
+        case "dot":
+            return dot_text(picture)
+        case "mermaid":
+            return mermaid_text(picture)
+        case "svg":
+            return svg_text(picture)
+        case "html":
+            return page_text(picture)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tcc.requests import RequestError, read_requests
+from tcc.batches.rows import RequestError, read_requests
 from tcc_compiler.pipeline import read_source
 from tests.doubling import doubles
 from tests.scaling.measure import MOST, growth

@@ -11,14 +11,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from tcc.compilation import OptionsByName, check_for_use, only_guards, opened, require_known
-from tcc.config_file import LINTS, config_for
-from tcc.configuration import Config
+from tcc.configuration import LINTS, config_for
 from tcc.files import STDIN, read_given
+from tcc.library import OptionsByName, check_for_use, only_guards, opened, require_known
+from tcc.options import Config
 
 if TYPE_CHECKING:
+    from tcc.outputs import SpanJson
     from tcc.outputs.grammars import FixJson, LintJson
-    from tcc.outputs.parts import SpanJson
     from tcc_compiler.frontend import Frontend
     from tcc_compiler.language.diagnostics import Diagnostic
     from tcc_compiler.language.source import Source, Span
@@ -79,7 +79,7 @@ def lint(
 
     Raises:
         TypeError: there is no option of that name, or it takes another type.
-        tcc.configuration.ConfigError: the ``tcc.toml`` is refused.
+        tcc.options.ConfigError: the ``tcc.toml`` is refused.
     """
     from tcc_compiler.options import Options
     from tcc_runtime.settings.table import table_of
@@ -215,7 +215,7 @@ class _Linting:
 
     def _search(self, artifact: Artifact, compiled: Compiled) -> list[LintFinding]:
         """TCC713, where a run with these options is predicted to be long."""
-        from tcc.outcome import prediction_text
+        from tcc.library.searching import prediction_text
         from tcc_compiler.language.diagnostics import Diagnostic
         from tcc_runtime.errors import SettingsError
         from tcc_runtime.settings.predict import predict, why_not
@@ -274,8 +274,8 @@ def finding_json(finding: LintFinding, sources: Mapping[str, Source]) -> LintJso
 
 def diagnostic_json(diagnostic: Diagnostic, fixes: Sequence[FixJson] = ()) -> LintJson:
     """A diagnostic as JSON: with its place, and the others that belong to it."""
+    from tcc.outputs import optional
     from tcc.outputs.grammars import LintJson, RelatedJson
-    from tcc.outputs.parts import optional
 
     return LintJson(
         code=diagnostic.code,
@@ -292,7 +292,7 @@ def diagnostic_json(diagnostic: Diagnostic, fixes: Sequence[FixJson] = ()) -> Li
 
 
 def _place(span: Span | None) -> SpanJson | None:
-    from tcc.outputs.parts import SpanJson
+    from tcc.outputs import SpanJson
 
     return None if span is None else SpanJson(**asdict(span))
 

@@ -1,18 +1,20 @@
-"""Cross-checks of a valid ledger: against a registry of adapters, and against an account.
+"""Validation of a ledger against its artifact, a registry of adapters, and an account.
 
 The validator holds a ledger to itself and to the core.  Once it has passed, a reader who trusts a
 registry (docs/adapters.md) compares each adapter that the ledger lists with its entry; and a reader
 who has the account that a run was charged to (docs/budgets.md) compares the reservations: each that
 was granted and settled stands there with the same amounts, and there is no other of this run.
-Cost: linear in the ledger.
+Cost: that of the validator; the comparisons are linear in the ledger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tcc.library import artifact_bytes
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import LedgerReader
@@ -22,6 +24,9 @@ from tcc_certs.replay.header import taken_of
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.amounts import Amounts
 from tcc_runtime.adapters.adapter import Adapter
+from tcc_runtime.artifact.load import Artifact as RuntimeArtifact
+from tcc_runtime.errors import SettingsError
+from tcc_runtime.process import collection_put_off
 
 if TYPE_CHECKING:
     from tcc_certs.replay import Validation
@@ -206,3 +211,90 @@ def _sums(record: Mapping[str, Json]) -> Amounts:
         latency_ms=int(str(record["latency_ms"])),
         epsilon=number * scale,
     )
+
+
+def validate(
+    ledger: str | Path | bytes,
+    artifact: RuntimeArtifact | str | Path | bytes,
+    *,
+    pin: str | None = None,
+    seed: bytes | None = None,
+    opening_salt: bytes | None = None,
+    opening: bytes | None = None,
+    beacon: bytes | None = None,
+    nonce: bytes | None = None,
+    counts: RuntimeArtifact | str | Path | bytes | None = None,
+    key: bytes | None = None,
+    adapters: str | Path | None = None,
+    account: Account | None = None,
+    nodes: Callable[[Mapping[str, Any]], None] | None = None,
+) -> Validation | SessionValidation:
+    """Derive every number of a run's ledger again, or go through a session's, with the artifact.
+
+    Args:
+        ledger: a file (read as a stream) or bytes, of a run or of a session.
+        artifact: a file, its bytes, or one that is open; it is checked first.
+        pin: the artifact digest that it must have, hex.
+        seed: 32 bytes, where the ledger withholds it.
+        opening_salt: 32 bytes, where it is not the one that follows from the seed.
+        opening: 32 bytes, handed out before beacon and nonce were known.
+        beacon, nonce: the public randomness, and the client's own.
+        counts: an artifact with exact counts of the same core, for kappa.
+        adapters: a registry that the adapters of a run, or of a session's models, have to stand in,
+            each held to its folder.
+        account: that it drew on: its reservations have to stand there as the ledger has them.
+        key: 32 bytes, of a session's digests: those of values that it shows are derived again.
+        nodes: is called with kappa and the tightened key of each pushed node: diagnostics, on
+            which no verdict rests.
+
+    Raises:
+        OSError: a file cannot be read.
+        Rejected: A101 to A107, of the registry and its adapters; K101 to K104, of the account.
+        SettingsError: what was given is for runs, and this is a session; or the other way round.
+    """
+    from tcc_certs.replay import validate as replay
+    from tcc_certs.session import validate as go_through
+    from tcc_certs.verbs.validate import LedgerFile, is_session
+
+    chunks = ledger if isinstance(ledger, bytes) else LedgerFile(Path(ledger))
+    if is_session(chunks):
+        for_runs = (seed, opening_salt, opening, beacon, nonce, counts, nodes)
+        if any(given is not None for given in for_runs):
+            expected = "a run, for seed, opening, beacon, nonce, counts and nodes"
+            raise SettingsError("ledger", expected, "a session")
+        gone = go_through(chunks, artifact_bytes(artifact), pin=pin, key=key)
+        return _held(gone, chunks, adapters, account)
+    if key is not None:
+        raise SettingsError("ledger", "a session, for its key", "a run")
+
+    with collection_put_off(nodes is None):
+        found = replay(
+            chunks,
+            artifact_bytes(artifact),
+            pin=pin,
+            seed=seed,
+            opening_salt=opening_salt,
+            opening=opening,
+            beacon=beacon,
+            nonce=nonce,
+            counts=None if counts is None else artifact_bytes(counts),
+            tell=nodes,
+        )
+    return _held(found, chunks, adapters, account)
+
+
+def _held(
+    found: Found,
+    ledger: bytes | Iterable[bytes],
+    adapters: str | Path | None,
+    account: Account | None,
+) -> Found:
+    """The validation, held to a registry and to an account as well."""
+    whole = (ledger,) if isinstance(ledger, bytes) else ledger
+    if account is not None:
+        found = held_to_account(found, whole, account)
+    if adapters is None:
+        return found
+    from tcc_runtime.adapters.registry import read_registry
+
+    return held_to_registry(found, whole, read_registry(Path(adapters)))

@@ -1,4 +1,4 @@
-"""Artifacts of the library: compiled from a grammar, opened from a file, written to a file.
+"""Artifacts of the library: compiled from a grammar, opened, checked, and written to a file.
 
 The options of a compilation stand here by name for type checkers; the fields of
 :class:`tcc_compiler.options.Options` are the table, and a test compares the two.  The runtime knows
@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from tcc.files import GRAMMAR_ENDINGS
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.container import write_container
 from tcc_runtime.artifact.load import Artifact as RuntimeArtifact
-from tcc_runtime.artifact.load import load_as
+from tcc_runtime.artifact.load import load_as, mapped
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.settings.table import Option
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from tcc_certs.kernel import CheckedArtifact
+    from tcc_certs.report import Report
     from tcc_compiler.language.diagnostics import Diagnostic
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
@@ -59,7 +63,7 @@ class Artifact(RuntimeArtifact):
         Raises:
             tcc_certs.errors.Rejected: D201 it has more; or an unverified artifact is damaged.
         """
-        from tcc.graphs.graph import shared_graph
+        from tcc.pictures.graph import shared_graph
 
         return shared_graph(self, limit)
 
@@ -78,7 +82,7 @@ class Artifact(RuntimeArtifact):
             tcc_certs.errors.Rejected: D201 it has more nodes, and so many; or the plans of an
                 artifact with bounds are too many states to unfold.
         """
-        from tcc.graphs.graph import prefix_graph
+        from tcc.pictures.graph import prefix_graph
 
         return prefix_graph(self, depth, limit)
 
@@ -264,6 +268,93 @@ def save(artifact: RuntimeArtifact | str | Path, path: str | Path) -> None:
         artifact = load(artifact)
     # A container has one byte string: written again, these columns are the bytes that were read.
     write_whole(Path(path), write_container(artifact.file.columns))
+
+
+def check(
+    artifact: RuntimeArtifact | str | Path | bytes,
+    *,
+    core: bool = False,
+    source: str | Path | None = None,
+    pin: str | None = None,
+    exact: bool = False,
+    kernel: Literal["pure", "fast"] = "pure",
+) -> Report:
+    """Verify the certificates of an artifact.
+
+    Args:
+        artifact: a file, its bytes, or one that is open.
+        core: also walk the automaton beside the residuals of its core.
+        source: a grammar file or graph whose core has to be the artifact's, byte for byte.
+        pin: the artifact digest that it must have, hex.
+        exact: also require that nothing is relaxed: the automaton holds every statement, and
+            every count is exact.
+        kernel: ``pure`` is the trusted one; ``fast`` evaluates the same equations with numpy.
+
+    Returns:
+        the verdict, what was checked and what was found; it never raises for what the bytes hold.
+
+    Raises:
+        CompileError: `source` has errors.
+        OSError: the artifact cannot be read.
+    """
+    from tcc_certs.report import check_artifact
+
+    expected = _core_in(source)
+    if kernel == "pure":
+        held = artifact_bytes(artifact)
+        found = check_artifact(held, core=core, pin=pin, source=expected, exact=exact)
+        return _naming_statements(found, held, expected)
+    from tcc_runtime.fastcheck.kernel import check as fast
+
+    mappable = isinstance(artifact, str | Path)
+    data = mapped(Path(artifact)) if mappable else artifact_bytes(artifact)  # type: ignore[arg-type]
+    found = check_artifact(data, core=core, pin=pin, source=expected, exact=exact, kernel=fast)
+    return _naming_statements(found, data, expected)
+
+
+def _naming_statements(report: Report, data: Any, expected: bytes | None) -> Report:
+    """The report, where its core is another source's with the statement that differs.
+
+    The kernel compares bytes, and says which: what they mean decides nothing, so it is said here.
+    """
+    if expected is None or Code.CORE_SOURCE not in {finding.code for finding in report.findings}:
+        return report
+    from tcc_runtime.analysis.comparison import core_changes
+
+    held = bytes(read_artifact(data, digests=False).columns["core"].data)
+    changes = core_changes(held, expected)
+    if not changes:
+        return report
+    first, *others = changes
+    alike = (c for c in others if (c.of, c.name) == (first.of, first.name) and c.old is None)
+    wanted = first.new or next((change.new for change in alike), None)
+    where = first.name if first.of == "statement" else f"{first.of} {first.name}"
+    refusal = Rejected(
+        Code.CORE_SOURCE, f"core: {where}", wanted or "nothing", first.old or "nothing"
+    )
+    finding = replace(
+        report.findings[0], path=refusal.path, expected=refusal.expected, found=refusal.found
+    )
+    lines = (f"{report.lines[0].partition(':')[0]}: {refusal}", *report.lines[1:])
+    return replace(report, findings=(finding,), lines=lines)
+
+
+def _core_in(source: str | Path | None) -> bytes | None:
+    if source is None:
+        return None
+    from tcc.files import read_given
+
+    front = read_given(source if isinstance(source, Path) else Path(source))
+    if front.core is None:
+        raise CompileError(front.diagnostics)
+    return front.core
+
+
+def artifact_bytes(source: RuntimeArtifact | str | Path | bytes) -> bytes:
+    """The bytes of an artifact: of a file, or of one that is open."""
+    if isinstance(source, RuntimeArtifact):
+        return write_container(source.file.columns)
+    return source if isinstance(source, bytes) else Path(source).read_bytes()
 
 
 def artifact_of(given: Given) -> RuntimeArtifact:

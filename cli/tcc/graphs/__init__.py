@@ -1,1 +1,0 @@
-"""Artifacts as graphs of networkx, and those as files (docs/pictures.md)."""

@@ -1,0 +1,153 @@
+"""Declarations of every ``--json`` document, each once: its JSON and its schema follow from it.
+
+A command makes a declared :class:`~tcc.outputs.Output` and hands it to
+:func:`tcc.screen.print_output`; :func:`schema_of` gives a document's JSON Schema (draft 2020-12).
+A document's name is that of its command; ``error`` is what any command prints that cannot do its
+work.  ``python -m tcc.outputs.schemas docs/schemas`` writes the published copies.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from tcc.outputs import LIKE, Output, Part, RefusedOutput, grammars, plans, verdicts
+from tcc.screen import FORMAT_VERSION
+
+# The forms of each document, in the order in which they are published.
+DOCUMENTS: Final[Mapping[str, Sequence[type[Output]]]] = {
+    "compile": (grammars.CompileOutput, RefusedOutput),
+    "inspect": (grammars.InspectOutput, RefusedOutput),
+    "test": (grammars.TestOutput, RefusedOutput),
+    "count": (grammars.CountOutput, RefusedOutput),
+    "enumerate": (grammars.EnumerateOutput, RefusedOutput),
+    "lint": (grammars.LintOutput, RefusedOutput),
+    "fmt": (grammars.FmtOutput,),
+    "init": (grammars.InitOutput,),
+    "import": (grammars.ImportOutput,),
+    "run": (plans.RunOutput, plans.OpeningOutput, RefusedOutput),
+    "epsilon": (plans.EpsilonOutput,),
+    "exec": (plans.ExecOutput, RefusedOutput),
+    "batch": (
+        plans.BatchOutput,
+        plans.ShardedBatchOutput,
+        plans.BatchValidationOutput,
+        RefusedOutput,
+    ),
+    "demo": (plans.DemoOutput,),
+    "experiments": (plans.ExperimentsOutput, plans.ExperimentListOutput),
+    "why": (plans.WhyOutput, RefusedOutput),
+    "diff": (plans.DiffOutput, RefusedOutput),
+    "cheapest": (plans.CheapestOutput, RefusedOutput),
+    "sample": (plans.SampleOutput, RefusedOutput),
+    "check": (verdicts.CheckOutput, verdicts.CheckedFolderOutput, RefusedOutput),
+    "validate": (verdicts.RunValidationOutput, verdicts.SessionValidationOutput),
+    "pin": (verdicts.PinOutput,),
+    "adapters": (verdicts.AdapterIdOutput, verdicts.AdaptersOutput),
+    "account": (verdicts.AccountOutput,),
+    "session": (verdicts.SessionOutput,),
+    "report": (verdicts.ReportOutput, RefusedOutput),
+    "explain": (verdicts.ExplainOutput, verdicts.CodeListOutput),
+    "error": (verdicts.ErrorOutput,),
+    "schema": (verdicts.SchemaOutput,),
+    "sign": (verdicts.SignOutput, verdicts.NewKeyOutput),
+    "verify": (verdicts.VerifyOutput,),
+    "graph": (grammars.GraphOutput, RefusedOutput),
+    "unroll": (grammars.UnrollOutput, RefusedOutput),
+}
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The JSON Schema of the document ``tcc.<name>``, complete.
+
+    Raises:
+        KeyError: there is no such document.
+    """
+    using = _Schemas()
+    forms = [using.form(name, form) for form in DOCUMENTS[name]]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:tcc:schema:{name}:{FORMAT_VERSION}",
+        "title": f"tcc.{name}",
+        **(forms[0] if len(forms) == 1 else {"oneOf": forms}),
+        **({"$defs": dict(sorted(using.shared.items()))} if using.shared else {}),
+    }
+
+
+class _Schemas:
+    """Schemas of msgspec, made plain: objects in place, but for those that schemas share.
+
+    Attributes:
+        shared: the shared objects that were used, by their names.
+    """
+
+    def __init__(self) -> None:
+        self.shared: dict[str, Any] = {}
+
+    def form(self, name: str, form: type[Output]) -> dict[str, Any]:
+        """One form of a document, with the two members that every document begins with."""
+        shape = self._of(form)
+        head = {"format": {"const": f"tcc.{name}"}, "format_version": {"const": FORMAT_VERSION}}
+        return {
+            **shape,
+            "properties": {**head, **shape["properties"]},
+            "required": [*head, *shape["required"]],
+        }
+
+    def _of(self, kind: Any) -> Any:
+        """The schema of a type: of a shared object a reference."""
+        (schema,), parts = msgspec.json.schema_components([kind])
+        if not (isinstance(kind, type) and issubclass(kind, Part)):
+            return self._plain(schema)
+        own = parts[kind.__name__]
+        if kind.shared is None:
+            return self._plain(own)
+        if kind.shared not in self.shared:
+            self.shared[kind.shared] = self._plain(own)
+        return {"$ref": f"#/$defs/{kind.shared}"}
+
+    def _plain(self, schema: Any) -> Any:
+        if isinstance(schema, list):
+            return [self._plain(item) for item in schema]
+        if not isinstance(schema, dict):
+            return schema
+        if "like" in schema:
+            return self._of(LIKE[schema["like"]])
+        if "$ref" in schema:
+            return self._of(_PARTS[schema["$ref"].rpartition("/")[2]])
+        if "opaque" in schema:
+            return {"type": "object"}
+        told = {key: value for key, value in schema.items() if key != "title"}
+        if "properties" in told and told.get("additionalProperties") is False:
+            names = {name: self._plain(value) for name, value in told["properties"].items()}
+            return told | {"properties": names}
+        plain = {key: self._plain(value) for key, value in told.items()}
+        if "enum" in plain:
+            plain.pop("type", None)
+            if len(plain["enum"]) == 1:
+                plain["const"] = plain.pop("enum")[0]
+        return plain
+
+
+def _parts(kind: type[Part]) -> Iterator[type[Part]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _parts(below)
+
+
+_PARTS: Final = {kind.__name__: kind for kind in _parts(Part)}
+
+
+def text_of(name: str) -> str:
+    """The published text of a schema."""
+    return json.dumps(schema_of(name), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    for name in DOCUMENTS:
+        (Path(sys.argv[1]) / f"{name}.json").write_text(text_of(name), "utf-8")
