@@ -1,6 +1,7 @@
-(* The checker as OCaml.  Trusted here: whole numbers are those of zarith, bool, list, option and pairs OCaml's. *)
-From Coq Require Import ZArith NArith List FMapPositive Extraction ExtrOcamlBasic.
-From Tcc.Checker Require Import States File Weights Sessions.
+(* The checker as OCaml.  Trusted here: whole numbers are those of zarith, bool, list, option and pairs
+   OCaml's, `table` an array. *)
+From Coq Require Import ZArith NArith List Extraction ExtrOcamlBasic.
+From Tcc.Checker Require Import Strings States File Weights Sessions.
 Extraction Language OCaml.
 
 Extract Inductive positive => "Whole.t" [ "Whole.xI" "Whole.xO" "Whole.one" ] "Whole.on_positive".
@@ -23,8 +24,11 @@ Extract Constant Z.modulo => "Whole.modulo".
 Extract Constant Z.pow => "Whole.pow".
 Extract Constant Z.log2 => "Whole.log2".
 Extract Constant Z.shiftl => "Whole.shiftl".
+Extract Constant Z.shiftr => "Whole.shiftr".
 Extract Constant Z.to_nat => "Whole.to_nat".
 Extract Constant Z.of_nat => "Whole.of_int".
 Extract Constant Z.to_pos => "Whole.to_pos".
 
-Extraction "checker.ml" full_verdict conforms.
+Extract Constant table => "Whole.table".
+
+Extraction "checker.ml" full_verdict bounds call_string conforms.

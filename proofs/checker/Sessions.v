@@ -4,18 +4,17 @@
 
 From Coq Require Import List Arith ZArith Lia Bool.
 From Tcc Require Import Automaton Certificates Digest Prefix Session.
-From Tcc.Checker Require Import States Sound.
+From Tcc.Checker Require Import Strings States Sound.
 Import ListNotations.
 Local Open Scope Z_scope.
 
 Inductive known := Failed | Done | Unknown.
-Fixpoint len_z {X} (l : list X) (n : Z) : Z := match l with [] => n | _ :: l => len_z l (n + 1) end.
 Definition place_z := option Z.                                (* None: nowhere *)
 
-Definition leads_z (t : Map.t row) (a : Z) (p : place_z) : place_z :=
+Definition leads_z {str} (t : Z -> option (row str)) (a : Z) (p : place_z) : place_z :=
   match p with
   | None => None
-  | Some q => match get t q with
+  | Some q => match t q with
               | None => None
               | Some r => match find (fun e => fst e =? a) (redges r) with Some e => Some (snd e) | None => None end
               end
@@ -24,25 +23,25 @@ Definition is_place (p q : place_z) : bool :=
   match p, q with Some p, Some q => p =? q | None, None => true | _, _ => false end.
 Fixpoint with_new (held more : list place_z) : list place_z :=
   match more with [] => held | p :: more => with_new (if existsb (is_place p) held then held else p :: held) more end.
-Definition step_z t (a : Z) (k : known) (held : list place_z) : list place_z :=
+Definition step_z {str} (t : Z -> option (row str)) (a : Z) (k : known) (held : list place_z) : list place_z :=
   match k with
   | Failed => held
   | Done => with_new [] (map (leads_z t a) held)
   | Unknown => with_new held (map (leads_z t a) held)
   end.
 Definition somewhere (p : place_z) : bool := match p with Some _ => true | None => false end.
-Fixpoint goes (t : Map.t row) (held : list place_z) (calls : list (Z * known)) : option (list place_z) :=
+Fixpoint goes {str} (t : Z -> option (row str)) (held : list place_z) (calls : list (Z * known)) : option (list place_z) :=
   match calls with
   | [] => Some held
   | (a, k) :: calls =>
       if (0 <=? a) && forallb (fun p => somewhere (leads_z t a p)) held then goes t (step_z t a k held) calls else None
   end.
 (* The calls of a session conform; and, where it says that it ended, it may finish. *)
-Definition conforms (rows : list row) (calls : list (Z * known)) (ended : bool) : bool :=
-  let t := tabled rows 1 (Map.empty row) in
-  match goes t [Some (len_z rows 0 - 1)] calls with
+Definition conforms {str} (rows : list (row str)) (calls : list (Z * known)) (ended : bool) : bool :=
+  let t := table rows in
+  match goes t [Some (len rows 0 - 1)] calls with
   | None => false
-  | Some held => negb ended || forallb (fun p => match p with Some q => match get t q with Some r => raccept r | None => false end | None => false end) held
+  | Some held => negb ended || forallb (fun p => match p with Some q => match t q with Some r => raccept r | None => false end | None => false end) held
   end.
 
 Lemma with_new_in more held p : In p (with_new held more) <-> In p held \/ In p more.
@@ -55,21 +54,23 @@ Proof.
 Qed.
 
 Section Sound.
-Variable H : bytes -> bytes.
+Context {str : Type} (o : strings str) (H : bytes -> bytes).
+Hypothesis strings_mean : mean o H.
 Variables F room : Z.
-Variable lines : list line.
-Variable rows : list row.
-Hypothesis ok : states_ok H F room lines rows = true.
-Let D := columns H F room lines rows ok.
-Let t := tabled rows 1 (Map.empty row).
+Variable lines : list (line str).
+Variable rows : list (row str).
+Variable hints : list Z.
+Hypothesis ok : states_ok o F room lines rows hints = true.
+Let D := columns o H strings_mean F room lines rows hints ok.
+Let t := table rows.
 Definition answers (o : call) : list call := [o].
 Definition closed (o : call) := true.
 
 Definition nat_place (p : place_z) : place D := match p with Some q => Some (Z.to_nat q) | None => None end.
 Definition sound_place (p : place_z) := match p with Some q => 0 <= q < Z.of_nat (length rows) | None => True end.
 
-Lemma rows_table z : get t z = if z <? 0 then None else nth_error rows (Z.to_nat z).
-Proof. apply (tabled_table rows [] _ empty_table). Qed.
+Lemma rows_table z : t z = if z <? 0 then None else nth_error rows (Z.to_nat z).
+Proof. reflexivity. Qed.
 
 Lemma leads_z_spec a p : 0 <= a -> sound_place p ->
   nat_place (leads_z t a p) = leads D (nat_place p) (Z.to_nat a) /\ sound_place (leads_z t a p).
@@ -77,10 +78,10 @@ Proof.
   intros Ha Hp. destruct p as [q|]; [|split; [reflexivity | exact I]]. cbn [sound_place] in Hp.
   cbn [leads_z nat_place leads]. rewrite rows_table.
   replace (q <? 0) with false by (symmetry; apply Z.ltb_ge; lia).
-  rewrite (row_inside H rows (Z.to_nat q)) by lia.
-  assert (B := s_bounds H F lines rows _ (all_seen H F room lines rows ok (Z.to_nat q))).
+  rewrite (row_inside o rows (Z.to_nat q)) by lia.
+  assert (B := s_bounds o F lines rows _ (all_seen o H strings_mean F room lines rows hints ok (Z.to_nat q))).
   unfold follow. cbn [D edges columns]. revert B.
-  induction (redges (row_of H rows (Z.to_nat q))) as [|e l IH]; intros B; cbn [find map]; [split; [reflexivity | exact I]|].
+  induction (redges (row_of o rows (Z.to_nat q))) as [|e l IH]; intros B; cbn [find map]; [split; [reflexivity | exact I]|].
   inversion B as [|? ? Be Bl]; subst. unfold edge_of at 1. cbn [fst snd].
   replace (Nat.eqb (Z.to_nat (fst e)) (Z.to_nat a)) with (fst e =? a).
   2:{ destruct (Z.eqb_spec (fst e) a) as [-> | N]; symmetry; [apply Nat.eqb_refl | apply Nat.eqb_neq; lia]. }
@@ -142,9 +143,6 @@ Proof.
     + intros x. destruct k, x; cbn; auto; try tauto.
 Qed.
 
-Lemma len_z_length {X} (l : list X) n : len_z l n = n + Z.of_nat (length l).
-Proof. revert n. induction l as [|x l IH]; intros n; cbn [len_z length]; [lia|]. rewrite IH. lia. Qed.
-
 (* Whatever happened to the calls of unknown outcome: what was done is a prefix of a plan; a plan, where it ended. *)
 Theorem conforms_sound calls ended : conforms rows calls ended = true ->
   forall xs, resolves call answers closed (rev (map event calls)) xs ->
@@ -152,16 +150,16 @@ Theorem conforms_sound calls ended : conforms rows calls ended = true ->
   (ended = true -> accepted D (root rows) (trace xs)).
 Proof.
   unfold conforms. cbv zeta. fold t. intros E xs Hx.
-  destruct (goes t [Some (len_z rows 0 - 1)] calls) as [l|] eqn:G; [|discriminate].
-  assert (R := proj2 (proj2 (proj2 (proj2 (parts_ok _ _ _ _ _ ok))))).
+  destruct (goes t [Some (len rows 0 - 1)] calls) as [l|] eqn:G; [|discriminate].
+  assert (R := proj2 (proj2 (proj2 (proj2 (parts_ok _ _ _ _ _ _ ok))))).
   assert (0 < length rows)%nat by (destruct rows; [congruence | simpl; lia]).
-  assert (S0 : same_places [Some (len_z rows 0 - 1)] []).
-  { rewrite len_z_length. split; [|constructor; [cbn [sound_place]; lia | constructor]].
+  assert (S0 : same_places [Some (len rows 0 - 1)] []).
+  { rewrite len_is. split; [|constructor; [cbn [sound_place]; lia | constructor]].
     intros p. cbn. unfold root. replace (Z.to_nat (Z.of_nat (length rows) - 1)) with (length rows - 1)%nat by lia.
     split; [intros [<- | []]; eexists; split; [left; reflexivity|] | intros [z [[<- | []] <-]]; left]; cbn [nat_place];
       repeat f_equal; lia. }
   destruct (goes_passed calls _ _ _ S0 (passed_nothing _ _ _ _ _) G) as [Hp S1]. rewrite app_nil_r in *.
-  assert (C1 := C1_holds H F room lines rows ok). assert (A := alive_holds H F room lines rows ok).
+  assert (C1 := C1_holds o H strings_mean F room lines rows hints ok). assert (A := alive_holds o H strings_mean F room lines rows hints ok).
   split.
   - apply (strict_sessions_stay_on_plans D C1 (root rows) call answers closed A _ Hp) in Hx; [exact Hx|].
     intros c _. apply (one_answer_is_strict D call answers closed) with (fst c); reflexivity.
@@ -171,6 +169,6 @@ Proof.
     destruct S1 as [_ B]. rewrite Forall_forall in B. specialize (B _ Hz). cbn [sound_place] in B.
     exists (Z.to_nat q). split; [reflexivity|]. rewrite rows_table in E.
     replace (q <? 0) with false in E by (symmetry; apply Z.ltb_ge; lia).
-    rewrite (row_inside H rows (Z.to_nat q)) in E by lia. exact E.
+    rewrite (row_inside o rows (Z.to_nat q)) in E by lia. exact E.
 Qed.
 End Sound.

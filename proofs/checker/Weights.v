@@ -5,7 +5,7 @@
 
 From Coq Require Import List ZArith Lia Bool Reals Lra.
 From Tcc Require Import Automaton Certificates Digest.
-From Tcc.Checker Require Import States Sound File.
+From Tcc.Checker Require Import Strings States Sound File.
 Import ListNotations.
 Local Open Scope Z_scope.
 
@@ -21,16 +21,21 @@ Fixpoint decimal_of (s : bytes) (n d : Z) (point : bool) : option (Z * Z) :=
 Definition P := 256.
 Definition unit_ := 2 ^ P.
 Definition halvings := 120%nat.
-Fixpoint squared (n : nat) (y : Z) : Z := match n with O => y | S n => squared n (y * y / unit_) end.
+Fixpoint squared (n : nat) (y : Z) : Z := match n with O => y | S n => squared n (Z.shiftr (y * y) P) end.
+Lemma shifted y : Z.shiftr y P = y / unit_.
+Proof. apply Z.shiftr_div_pow2. discriminate. Qed.
 Definition first (p q : Z) : Z := unit_ + p * unit_ / (q * 2 ^ Z.of_nat halvings).
 Definition billion := 1000000000.
 
-Definition residual_ok (n d F : Z) (c : line) : bool :=
+Definition bounds (n d F low weight r : Z) : bool :=
   let q := 2 ^ 32 * (d * billion) in
-  let y := first (lresidual c * (d * billion) + 2 ^ 32 * (n * llow c)) q in
-  (0 <=? y) && (0 <? q) && (2 ^ F * unit_ <=? lweight c * squared halvings y).
-Definition weights_ok (a : artifact) : bool :=
-  match decimal_of (beta a) 0 1 false with
+  let y := first (r * (d * billion) + 2 ^ 32 * (n * low)) q in
+  (0 <=? y) && (0 <? q) && (2 ^ F * unit_ <=? weight * squared halvings y).
+(* The residual of a call is the least number that is shown to bound. *)
+Definition residual_ok {str} (n d F : Z) (c : line str) : bool :=
+  bounds n d F (llow c) (lweight c) (lresidual c) && negb (bounds n d F (llow c) (lweight c) (lresidual c - 1)).
+Definition weights_ok {str} (o : strings str) (a : artifact str) : bool :=
+  match decimal_of (view o (beta a)) 0 1 false with
   | None => false
   | Some (n, d) => (0 <=? n) && (0 <? d) && forallb (residual_ok n d (fraction_bits a)) (lines a)
   end.
@@ -50,7 +55,7 @@ Lemma squared_below n y x : (0 <= y)%Z -> IZR y / IZR unit_ <= exp x ->
 Proof.
   assert (U := unit_pos). revert y x. induction n as [|n IH]; intros y x Hy H; cbn [squared].
   - rewrite pow_O, Rmult_1_r. exact H.
-  - replace (x * 2 ^ S n) with ((x + x) * 2 ^ n) by (simpl; ring). apply IH.
+  - rewrite shifted. replace (x * 2 ^ S n) with ((x + x) * 2 ^ n) by (simpl; ring). apply IH.
     + apply Z.div_pos; [nia | reflexivity].
     + apply Rle_trans with ((IZR y / IZR unit_) * (IZR y / IZR unit_)).
       * apply (Rmult_le_reg_r (IZR unit_)); [exact U|].
@@ -77,10 +82,10 @@ Proof.
   refine (Rle_trans _ _ _ B _). apply Req_le. field. lra.
 Qed.
 
-Theorem residual_bounds n d F c : (0 < d)%Z -> (0 <= F)%Z -> (0 < lweight c)%Z -> residual_ok n d F c = true ->
+Theorem residual_bounds {str} n d F (c : line str) : (0 < d)%Z -> (0 <= F)%Z -> (0 < lweight c)%Z -> residual_ok n d F c = true ->
   - (IZR n / IZR d) * (IZR (llow c) / IZR billion) - ln (IZR (lweight c) / IZR (2 ^ F)) <= IZR (lresidual c) / IZR (2 ^ 32).
 Proof.
-  intros Hd HF HW K. unfold residual_ok in K. cbv zeta in K. rewrite !andb_true_iff in K. destruct K as [[K1 K2] K3].
+  intros Hd HF HW K. apply andb_prop in K. destruct K as [K _]. unfold bounds in K. cbv zeta in K. rewrite !andb_true_iff in K. destruct K as [[K1 K2] K3].
   apply Z.leb_le in K1, K3. apply Z.ltb_lt in K2.
   set (q := (2 ^ 32 * (d * billion))%Z) in *. set (p := (lresidual c * (d * billion) + 2 ^ 32 * (n * llow c))%Z) in *.
   assert (B := squared_below halvings _ _ K1 (first_below p q K2)).
@@ -109,48 +114,49 @@ Qed.
 
 (* Everything that a run-wise claim takes of an artifact (proofs/Artifact.v, recipe r2), of a file that passes. *)
 Section Premises.
-Variable H : bytes -> bytes.
-Definition full_verdict (file : bytes) (a : artifact) : Z * bytes :=
-  if negb (weights_ok a) then (4%Z, []) else verdict H file a.
+Context {str : Type} (o : strings str) (H : bytes -> bytes).
+Hypothesis strings_mean : mean o H.
+Definition full_verdict (file : str) (a : artifact str) (hints : list Z) : Z * str :=
+  if negb (weights_ok o a) then (4%Z, made o []) else verdict o file a hints.
 
-Theorem premises file a digest : full_verdict file a = (0%Z, digest) ->
-  file = encode H a /\ digest = H (manifest_of H a) /\
-  exists ok : states_ok H (fraction_bits a) (room_of a) (lines a) (rows a) = true, certified H a ok /\
-  let A := columns H (fraction_bits a) (room_of a) (lines a) (rows a) ok in
-  let F := Z.to_nat (fraction_bits a) in let W := fun x => lweight (line_of H (lines a) x) in
-  let r := fun x => lresidual (line_of H (lines a) x) in let g := fun q => rscore (row_of H (rows a) q) in
-  let d := fun q => Z.to_nat (rrank (row_of H (rows a) q)) in let m := fun q => rmass (row_of H (rows a) q) in
-  exists n e, decimal_of (beta a) 0 1 false = Some (n, e) /\
+Theorem premises file a hints digest : full_verdict file a hints = (0%Z, digest) ->
+  view o file = view o (encode o a) /\ view o digest = H (view o (manifest_of o a)) /\ numbers_fit o a = true /\
+  exists ok : states_ok o (fraction_bits a) (room_of a) (lines a) (rows a) hints = true, certified o H strings_mean a hints ok /\
+  let A := columns o H strings_mean (fraction_bits a) (room_of a) (lines a) (rows a) hints ok in
+  let F := Z.to_nat (fraction_bits a) in let W := fun x => lweight (line_of o (lines a) x) in
+  let r := fun x => lresidual (line_of o (lines a) x) in let g := fun q => rscore (row_of o (rows a) q) in
+  let d := fun q => Z.to_nat (rrank (row_of o (rows a) q)) in let m := fun q => rmass (row_of o (rows a) q) in
+  exists n e, decimal_of (view o (beta a)) 0 1 false = Some (n, e) /\
   let beta := IZR n / IZR e in
   0 <= beta /\                                                                            (* beta_nonneg *)
   (forall q, NoDup (map fst (edges A q))) /\                                              (* C1 *)
   (forall x, (0 < W x)%Z) /\                                                              (* W_pos *)
   (forall x, (x < length (lines a))%nat ->
-     - beta * (IZR (llow (line_of H (lines a) x)) / IZR billion) - ln (IZR (W x) / IZR (2 ^ Z.of_nat F)) <= IZR (r x) / IZR (2 ^ 32)) /\  (* r_up *)
+     - beta * (IZR (llow (line_of o (lines a) x)) / IZR billion) - ln (IZR (W x) / IZR (2 ^ Z.of_nat F)) <= IZR (r x) / IZR (2 ^ 32)) /\  (* r_up *)
   (forall q, (Certificates.masses A F W d q (Certificates.row A m q) <= m q)%Z) /\                     (* C4 *)
   alive A /\                                                                              (* C6 *)
   (forall q, accept A q = true -> (0 <= g q)%Z) /\                                        (* ahead_stop *)
   (forall q x p, In (x, p) (edges A q) -> (r x + g p <= g q)%Z).                          (* ahead_step *)
 Proof.
-  unfold full_verdict. intros V. destruct (weights_ok a) eqn:Ew; [|discriminate]. cbn [negb] in V.
-  destruct (check_sound H file a digest V) as [E [D [_ [ok C]]]].
-  split; [exact E|]. split; [exact D|]. exists ok. split; [exact C|]. cbv zeta.
-  unfold weights_ok in Ew. destruct (decimal_of (beta a) 0 1 false) as [[n e]|]; [|discriminate].
+  unfold full_verdict. intros V. destruct (weights_ok o a) eqn:Ew; [|discriminate]. cbn [negb] in V.
+  destruct (check_sound o H strings_mean file a hints digest V) as [E [D [N [ok C]]]].
+  split; [exact E|]. split; [exact D|]. split; [exact N|]. exists ok. split; [exact C|]. cbv zeta.
+  unfold weights_ok in Ew. destruct (decimal_of (view o (beta a)) 0 1 false) as [[n e]|]; [|discriminate].
   rewrite !andb_true_iff in Ew. destruct Ew as [[W1 W2] W3]. apply Z.leb_le in W1. apply Z.ltb_lt in W2.
-  assert (F0 := proj1 (parts_ok _ _ _ _ _ ok)).
+  assert (F0 := proj1 (parts_ok _ _ _ _ _ _ ok)).
   assert (0 <= IZR n) by (apply IZR_le, W1). assert (0 < IZR e) by (apply IZR_lt, W2).
   exists n, e. split; [reflexivity|].
   split; [apply Rmult_le_pos; [assumption | apply Rlt_le, Rinv_0_lt_compat; assumption]|].
-  split; [apply C1_holds|]. split; [apply (weights_positive _ _ _ _ _ ok)|].
+  split; [apply C1_holds|]. split; [apply (weights_positive o H strings_mean _ _ _ _ _ ok)|].
   split.
   { intros x Lx. rewrite Z2Nat.id by exact F0. apply residual_bounds; auto.
-    - apply (weights_positive _ _ _ _ _ ok).
+    - apply (weights_positive o H strings_mean _ _ _ _ _ ok).
     - rewrite forallb_forall in W3. apply W3. apply nth_In, Lx. }
   split.
-  { intros q. assert (K := C4_holds _ _ _ _ _ ok q). unfold race_count in K. unfold m_of, d_of, W_of in K.
+  { intros q. assert (K := C4_holds o H strings_mean _ _ _ _ _ ok q). unfold race_count in K. unfold m_of, d_of, W_of in K.
     rewrite <- K. apply Z.le_refl. }
   split; [apply alive_holds|].
-  assert (G := C5_bounds_steps _ _ _ (C5_score_holds _ _ _ _ _ ok)).
+  assert (G := C5_bounds_steps _ _ _ (C5_score_holds o H strings_mean _ _ _ _ _ ok)).
   split; intros q; apply G.
 Qed.
 End Premises.

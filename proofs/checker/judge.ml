@@ -1,12 +1,12 @@
 (* Bytes in, a line out. *)
-let hex l = String.concat "" (List.map (fun z -> Printf.sprintf "%02x" (Z.to_int z)) l)
+let hex l = String.concat "" (List.map (fun z -> Printf.sprintf "%02x" (Char.code z)) (List.of_seq (String.to_seq l)))
 let said = [| ""; "a number beyond its column"; "a certificate (C1..C6)"; "the bytes are not those of what they say"; "a residual below what its weight asks" |]
 let judge data =
   match Reader.artifact data with
   | exception Reader.Unread why -> false, (if String.length why > 8 && String.sub why 0 8 = "DECLINED" then why else "REJECTED: " ^ why)
   | exception (Invalid_argument _ | Failure _ | Z.Overflow | Division_by_zero | Not_found | Stack_overflow | Out_of_memory) -> false, "REJECTED: no artifact"
-  | a ->
-    match Checker.full_verdict Blake3.on_list (Blake3.to_list (Bytes.unsafe_of_string data)) a with
+  | a, hints ->
+    match Checker.full_verdict Strings.ours data a hints with
     | exception (Z.Overflow | Stack_overflow | Out_of_memory) -> false, "DECLINED: too large"
     | v, digest when Z.sign v = 0 ->
       let root = List.fold_left (fun _ r -> r) (List.hd a.Checker.rows) a.Checker.rows in
