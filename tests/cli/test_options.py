@@ -15,12 +15,12 @@ import click
 import pytest
 
 import tcc as library
-from tcc import requests
+from tcc.batches import rows
 from tcc.commands.compile_command import command as compile_command
 from tcc.commands.run_command import command as run_command
-from tcc.compilation import OptionsByName
+from tcc.library import OptionsByName
+from tcc.library.searching import SettingsByName
 from tcc.options import COMPILING, flag, running
-from tcc.searching import SettingsByName
 from tcc_compiler.options import Options
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.settings.settings import TABLE, Settings
@@ -88,7 +88,7 @@ def test_the_defaults_of_the_commands_are_those_of_the_library(
 
 
 def test_a_request_has_every_setting_but_those_of_asking() -> None:
-    assert {option.short: option for option in TABLE if not option.asking} == requests.MEMBERS
+    assert {option.short: option for option in TABLE if not option.asking} == rows.MEMBERS
     assert {option.name for option in TABLE if option.asking} == {
         "ask", "price_cap", "sla_ms", "epsilon_cap",
         "price_weight", "latency_weight", "epsilon_weight", "margin",

@@ -206,4 +206,4 @@ def test_a_call_of_the_library_loads_what_it_needs(call: str, most: int, tmp_pat
     assert not top(modules) & (HEAVY | {"click", "msgspec", "tcc_compiler", "tcc_experiments"})
     assert not modules & {"tcc.batches", "tcc.library.questions", "tcc.library.linting"}
     ours = [name for name in modules if name.partition(".")[0] in OURS | {"tcc"}]
-    assert 40 < len(ours) <= most, f"{call}: {len(ours)} modules"
+    assert 20 < len(ours) <= most, f"{call}: {len(ours)} modules"
