@@ -1,1 +1,1 @@
-"""Policies of language 1.2 by the sentences of their definition: structures, meaning, text, chance."""
+"""Policies of language 1.2 by the sentences of their definition: meaning, text, chance."""

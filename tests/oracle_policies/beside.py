@@ -11,9 +11,8 @@ from typing import Any
 
 import tcc
 from tests.oracle_policies import language as l
-from tests.oracle_policies.drawn import FORMS, START, Draw, Play
+from tests.oracle_policies.drawn import FORMS, OLD, START, Draw, Play
 from tests.oracle_policies.meaning import Session
-from tests.oracle_policies.values import MISSING
 from tests.oracle_policies.writer import text_of
 
 KEY = bytes(range(32))
@@ -101,7 +100,7 @@ class _Both:
         self.name = f"grammar {seed} session {number}"
         self.grammar, self.artifact, self.tally = grammar, artifact, tally
         self.draw = Play(f"{seed} {number}", grammar)
-        self.new = bool(forms - _OLD)
+        self.new = bool(forms - OLD)
         given = self.draw.given()
         self.slow = Session(grammar=grammar, given=given, ends=not self.new)
         self.clock = Clock()
@@ -213,7 +212,3 @@ class _Both:
             f"{self.name}: {what}: the gate {gate}, the definition {slow}{why}\n{text}{log}"
         )
         self.gate.close()
-
-
-_OLD = frozenset({"listed", "open", "answers", "per", "sum", "owed", "next", "with", "each", "least"})
-_UNUSED = MISSING

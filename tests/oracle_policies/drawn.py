@@ -1,4 +1,4 @@
-"""Random policies and random sessions of them, from a seed; small pools of values, so that they meet.
+"""Random policies and random sessions of them, from a seed; small pools, so that values meet.
 
 `FORMS` names what a grammar may use; a grammar of `OLD` alone is one of language 1.1.
 """
@@ -15,7 +15,9 @@ from tests.oracle_policies import language as l
 T = TypeVar("T")
 Kind: TypeAlias = "str | tuple[str, Any]"  # of a value; of a list with that of its elements
 
-OLD = frozenset({"listed", "open", "answers", "per", "sum", "owed", "next", "with", "each", "least"})
+OLD = frozenset(
+    {"listed", "open", "answers", "per", "sum", "owed", "next", "with", "each", "least"}
+)
 FORMS = OLD | frozenset(
     {
         "lists", "records", "time", "null", "places", "open answers", "rest", "optional answers",
@@ -74,7 +76,9 @@ POOL: tuple[tuple[str, l.Type, str], ...] = (  # open fields: name, type, the fo
 def kind_of(field: l.Field) -> Kind | None:
     """The kind of its values; None of listed ones of several kinds."""
     if field.values is not None:
-        kinds = {"s" if isinstance(v, str) else "b" if isinstance(v, bool) else "n" for v in field.values}
+        kinds = {
+            "s" if isinstance(v, str) else "b" if isinstance(v, bool) else "n" for v in field.values
+        }
         return kinds.pop() if len(kinds) == 1 else None
     assert field.type is not None
     return kind_of_type(field.type)
@@ -239,7 +243,9 @@ class Draw:
         first = self.choice(options)
         others = [one for one in options if one[2] == first[2] and one != first]
         sources = [first, *self.rng.sample(others, min(len(others), self.rng.randint(0, 1)))]
-        self.lets.append(l.Let(name="first", sources=tuple((tool, name) for tool, name, _ in sources)))
+        self.lets.append(
+            l.Let(name="first", sources=tuple((tool, name) for tool, name, _ in sources))
+        )
 
     def _look(self) -> None:
         """Of the latest call with an argument, or of the latest row with a field."""
@@ -290,7 +296,9 @@ class Draw:
         if not plain and self.may("sets", 0.3):
             which = self.rng.random()
             if which < 0.5:
-                return l.Either(sets=(self._pattern(answers=answers), self._pattern(answers=answers)))
+                return l.Either(
+                    sets=(self._pattern(answers=answers), self._pattern(answers=answers))
+                )
             if which < 0.65 and answers:
                 return l.Any_()
             if which < 0.75 and answers:
@@ -313,9 +321,9 @@ class Draw:
         for field in tools[0].fields:
             mine = [other for tool in tools for other in tool.fields if other.name == field.name]
             kinds = {kind_of(other) for other in mine}
-            if len(mine) == len(tools) and len(kinds) == 1 and None not in kinds:
-                if answers or not any(other.answer for other in mine):
-                    found.append(field)
+            chosen = answers or not any(other.answer for other in mine)
+            if chosen and len(mine) == len(tools) and len(kinds) == 1 and None not in kinds:
+                found.append(field)
         return found
 
     # Terms and relations.
@@ -521,8 +529,14 @@ class Draw:
             )
         if which < 0.6 and "in" in self.forms:
             others = [one for one in self._lists(kind, own, seen) if one != of]
-            among = self.choice(others) if others else l.Constants(values=("a", "b") if kind == "s" else (1, 2))
-            return l.Every(of=of, each=l.In(left=element, right=among, negated=self.rng.random() < 0.3))
+            among = (
+                self.choice(others)
+                if others
+                else l.Constants(values=("a", "b") if kind == "s" else (1, 2))
+            )
+            return l.Every(
+                of=of, each=l.In(left=element, right=among, negated=self.rng.random() < 0.3)
+            )
         ops = ("=", "!=") if kind == "s" else ("=", "<=", ">")
         right = self.term(kind, own, seen, 0)
         return l.Every(of=of, each=l.Compare(op=self.choice(ops), left=element, right=right))
@@ -536,7 +550,9 @@ class Draw:
         pairs = "pairs" in self.forms and (self.rng.random() < 0.5 or "some" not in self.forms)
         if pairs and len(lists) > 1:
             other = self.choice([x for x in lists if x != one])
-            relation = self._about("a", kind, own, seen, l.Of(scope="b", name="number" if kind == "r" else None))
+            relation = self._about(
+                "a", kind, own, seen, l.Of(scope="b", name="number" if kind == "r" else None)
+            )
             return l.Group(every=True, lists=((one, "a"), (other, "b")), relations=(relation,))
         if "some" not in self.forms:
             return None
@@ -547,7 +563,13 @@ class Draw:
         self, name: str, kind: str, own: l.Calls, seen: l.Calls | None, other: l.Of | None = None
     ) -> l.Relation:
         """A relation over an element, and one of another list."""
-        part = None if kind != "r" else "number" if other is not None else self.choice(("number", "price"))
+        part = (
+            None
+            if kind != "r"
+            else "number"
+            if other is not None
+            else self.choice(("number", "price"))
+        )
         mine: Kind = "s" if kind == "s" or part == "number" else "n"
         left = l.Of(scope=name, name=part)
         ops = ("=", "!=") if mine == "s" else ("=", "<=", ">")
@@ -570,7 +592,9 @@ class Draw:
             if found is not None:
                 return found
 
-    def _pairs(self, one: l.Calls, other: l.Calls, *, old: bool = False) -> list[tuple[str, l.Term]]:
+    def _pairs(
+        self, one: l.Calls, other: l.Calls, *, old: bool = False
+    ) -> list[tuple[str, l.Term]]:
         """Pairs of `same`: an argument of each tool of the one, a term of the other."""
         old = old or "where" not in self.forms
         options: list[tuple[str, l.Term]] = []
@@ -587,7 +611,9 @@ class Draw:
         size = min(len(options), self.choice((0, 1, 1, 1, 2)))
         return self.rng.sample(options, size)
 
-    def _alternative(self, other: l.Calls, *, answers: bool = True, bare: bool = False) -> l.Alternative:
+    def _alternative(
+        self, other: l.Calls, *, answers: bool = True, bare: bool = False
+    ) -> l.Alternative:
         """An alternative before a call in a set."""
         if not bare and self.may("require where", 0.15):
             relation = self.relation(other, None)
@@ -627,7 +653,9 @@ class Draw:
         relation = self.relation(before, None)
         if relation is None:
             return None
-        return l.Require(alternatives=(l.Alternative(calls=None, where=(relation,)),), before=before)
+        return l.Require(
+            alternatives=(l.Alternative(calls=None, where=(relation,)),), before=before
+        )
 
     def _forbid(self) -> l.Statement | None:
         before = self._set(answers=False)

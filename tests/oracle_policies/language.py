@@ -1,6 +1,6 @@
 """A grammar of language 1.2 as a structure: what a writer of policies says, before it is text.
 
-Nothing here is read by, or from, the compiler.  The plan is ``any*``; a grammar has a limit on depth.
+Nothing here is read by, or from, the compiler.  The plan is ``any*``, and a limit on depth ends it.
 Values are JSON values; a number is an int, a float or a Decimal.
 """
 
@@ -164,7 +164,7 @@ class Const:
 
 @dataclass(frozen=True, kw_only=True)
 class Of:
-    """A field of the call that is decided on (`scope` own), of the earlier one (seen), or an element.
+    """A field of the call decided on (`scope` own), of the earlier one (seen), or an element.
 
     Attributes:
         scope: ``own``, ``seen``, or the name of an element that ``as`` made.

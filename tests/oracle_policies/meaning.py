@@ -84,7 +84,7 @@ class Made:
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """What a relation speaks of: B, the earlier call, elements, the time, attributes, the history."""
+    """What a relation speaks of: B, the earlier call, elements, and the history."""
 
     own: Made
     seen: Made | None = None
@@ -380,7 +380,9 @@ def surely(alternative: l.Alternative, before: Sequence[Made], scene: Scene) -> 
     return [
         call
         for call in _of_tools(alternative, before)
-        if call.done and keys_equal(alternative, call, scene) and conditions(alternative, call, scene)
+        if call.done
+        and keys_equal(alternative, call, scene)
+        and conditions(alternative, call, scene)
     ]
 
 
@@ -420,7 +422,9 @@ def refuses(statement: l.Statement, call: Made, history: Sequence[Made]) -> bool
             told = [_as_done(one) for one in history if one.outcome != "failed" or one.answered]
             if belongs(statement.before, call) is False:
                 return False
-            return any(_holds_back(statement, one, told, past, scene) for one in statement.alternatives)
+            return any(
+                _holds_back(statement, one, told, past, scene) for one in statement.alternatives
+            )
         case l.Apart():
             told = [_as_done(one) for one in history if one.outcome != "failed" or one.answered]
             return _apart(statement, told, scene)
@@ -711,9 +715,7 @@ class Automaton:
                     pools.append(pool + [("*", None)] * one.rest + [NONE] * one.optional)
                 for chosen in product(*pools):
                     states = dict(zip([f.name for f in mine], chosen, strict=True))
-                    self._letters.append(
-                        Made(tool=tool, stamp=0, states=states, outcome="done")
-                    )
+                    self._letters.append(Made(tool=tool, stamp=0, states=states, outcome="done"))
         return self._letters
 
 

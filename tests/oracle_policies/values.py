@@ -187,7 +187,7 @@ def _record(value: Any, kind: Type) -> Value | object:
 
 
 def canonical(value: Any, depth: int = 64) -> str | None:
-    """Canonical JSON, in which values that are the same have the same text; None where it has none."""
+    """Canonical JSON: the same text for the same value; None where it has none."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, str):

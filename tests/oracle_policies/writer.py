@@ -11,11 +11,14 @@ from typing import Any
 from tests.oracle_policies import language as l
 from tests.oracle_policies.values import decimal_text
 
-WORDS = frozenset(
-    """grammar use tool rule plan start goal limit require forbid accept reject expect version any
-    when before after with or where unless last within every some let given monitor now seen session
-    count max own in not as pass across same per each gives true false null currency""".split()
+_RESERVED = (
+    "grammar use tool rule plan start goal limit require forbid accept reject expect version"
 )
+_WORDS = (
+    "any when before after with or where unless last within every some let given monitor now seen"
+    " session count max own in not as pass across same per each gives true false null currency"
+)
+WORDS = frozenset(f"{_RESERVED} {_WORDS}".split())
 _SCOPES = ("own", "seen")
 
 
@@ -137,9 +140,7 @@ def calls_of(calls: l.Calls, level: int = 0) -> str:
         case l.Named(rule=rule):
             return rule
         case l.Pattern(tool=tool, where=where):
-            items = [
-                f"{name_of(name)}={'|'.join(map(value_of, values))}" for name, values in where
-            ]
+            items = [f"{name_of(name)}={'|'.join(map(value_of, values))}" for name, values in where]
             return f"{name_of(tool)}({', '.join(items)})" if items else name_of(tool)
         case l.Either(sets=sets):
             text = " | ".join(calls_of(one, 1) for one in sets)
@@ -299,9 +300,7 @@ def _statement(statement: l.Statement) -> str:
     raise AssertionError(statement)
 
 
-def _require(
-    statement: l.Require, alternatives: Sequence[l.Alternative], before: l.Calls
-) -> str:
+def _require(statement: l.Require, alternatives: Sequence[l.Alternative], before: l.Calls) -> str:
     only = alternatives[0]
     if len(alternatives) == 1 and only.calls is None:
         return f"require {calls_of(before)} " + alternative_of(only)
@@ -323,7 +322,9 @@ def _uses(one: l.Uses) -> str:
     inside = calls_of(one.calls)
     if one.where:
         inside += " where " + ", ".join(map(relation_of, one.where))
-    return f"limit uses({inside})" + _per(one.per, one.within, ">=" if one.least else "<=", one.most)
+    return f"limit uses({inside})" + _per(
+        one.per, one.within, ">=" if one.least else "<=", one.most
+    )
 
 
 def _sum(one: l.Sum) -> str:
