@@ -786,7 +786,7 @@ class Play:
 
     def arguments(self, tool: l.Tool) -> dict[str, Any]:
         """Arguments, mostly good ones."""
-        found = self._object([f for f in tool.fields if not f.answer], 0.97)
+        found = self._object([f for f in tool.fields if not f.answer], 0.985)
         if self.rng.random() < 0.02:
             found["undeclared"] = 1
         return found

@@ -1,0 +1,34 @@
+"""Random policies: what the gate decides, and what the definition says (tests/oracle_policies)."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from tests.campaigns.policies import campaign
+from tests.oracle_policies.beside import Tally, beside
+from tests.oracle_policies.drawn import OLD
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> None:
+    logging.getLogger("tcc.gate").setLevel(logging.CRITICAL)
+
+
+@pytest.mark.parametrize("part", range(6))
+def test_grammars_of_the_forms_of_1_1(part: int) -> None:
+    tally = Tally()
+    for seed in range(part * 20, part * 20 + 20):
+        tally.add(beside(seed, OLD, sessions=2))
+    assert not tally.differences, tally.differences[0]
+    assert not tally.unread, tally.unread[0]
+    assert tally.decisions > 250 and tally.ledgers > 35
+    assert set(tally.codes) >= {"allowed", "R103", "R105", "R201", "R202"}
+
+
+@pytest.mark.campaign
+def test_a_hundred_thousand_grammars() -> None:
+    tally = campaign(100_000, 2, OLD)
+    assert not tally.differences, tally.differences[0]
+    assert tally.decisions >= 1_000_000
