@@ -6,7 +6,7 @@ nearest, ties to even, at enough digits that reading it back to nearest is the i
 
 from __future__ import annotations
 
-from tcc_certs.formats.texts import divide_nearest
+from tcc_certs.formats.codec import divide_nearest
 
 Q64_MIN, Q64_MAX = -(1 << 127), (1 << 127) - 1
 Q32_MIN, Q32_MAX = -(1 << 63), (1 << 63) - 1

@@ -19,8 +19,7 @@ from typing import TypeAlias
 from blake3 import blake3
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import Json, decode, encode
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import Json, blake, decode, encode
 from tcc_certs.limits import MAX_LINE_BYTES
 
 Record: TypeAlias = "Mapping[str, Json]"

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
+from tcc_certs.formats.codec import divide_nearest
 from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
-from tcc_certs.formats.texts import divide_nearest
 from tcc_certs.race.logarithm import LOG_ERROR, UNIT_BITS, log_units, times_log_two
 from tcc_certs.race.numbers import Enclosure, decide, exp_enclosure, log_enclosure
 from tcc_certs.race.weights import enclose_fraction

@@ -12,10 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tcc_certs.errors import Code, ensure
-from tcc_certs.formats.codec import Json
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import Json, blake, format_decimal, parse_decimal
 from tcc_certs.formats.ledger import Record
-from tcc_certs.formats.texts import format_decimal, parse_decimal
 from tcc_certs.replay.controller import Amounts
 from tcc_certs.replay.findings import Findings
 

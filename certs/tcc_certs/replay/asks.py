@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import Json
+from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.formats.fixed import Q64_MAX, format_q32, format_q64
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import text
-from tcc_certs.formats.texts import format_decimal
 from tcc_certs.race.arrivals import publish
 from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.controller import Amounts, cap_fields, margin_fields, slack, spent_fields

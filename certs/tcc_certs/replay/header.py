@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from tcc_certs.core.model import Core, Model
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import Json
+from tcc_certs.formats.codec import Json, parse_decimal
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
-from tcc_certs.formats.texts import parse_decimal
 from tcc_certs.replay.account import Account, read_account
 from tcc_certs.replay.controller import Caps, Rule
 from tcc_certs.replay.findings import NO_CERT, RUN_WISE_EXACT, RUN_WISE_SURROGATE, TRUNCATION_ONLY

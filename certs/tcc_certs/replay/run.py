@@ -23,10 +23,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.formats.codec import Json
+from tcc_certs.formats.codec import Json, divide_nearest
 from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN, format_q32
 from tcc_certs.formats.ledger import Record
-from tcc_certs.formats.texts import divide_nearest
 from tcc_certs.race.digest import Uniforms
 from tcc_certs.race.weights import NANO
 from tcc_certs.replay.children import Left, Listing

@@ -12,9 +12,8 @@ from fractions import Fraction
 from json.encoder import encode_basestring
 
 from tcc_certs.core.atoms import atom_document
-from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.codec import Json, divide_nearest, encode, format_decimal
 from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN, digits_q64, format_q32, format_q64
-from tcc_certs.formats.texts import divide_nearest, format_decimal
 from tcc_certs.privacy.accountant import RENYI
 from tcc_certs.privacy.spending import Taken
 from tcc_runtime.account.amounts import Amounts, Caps, Remainder
