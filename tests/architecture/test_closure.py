@@ -56,7 +56,7 @@ BOUNDS = {
 SCHEMA = ("core/", "values/", "formats/schema")
 WITHOUT_SCHEMA = " without the core's schema"
 OTHERS = (
-    "corecheck/", "replay/", "race/arrivals", "race/logarithm", "race/digest", "formats/ledger",
+    "corecheck/", "replay/", "race/arrivals", "race/digest", "formats/ledger",
 )  # fmt: skip
 
 

@@ -19,8 +19,7 @@ from tcc_certs.core.model import Core, Tool
 from tcc_certs.errors import Code, Rejected, clip, ensure
 from tcc_certs.formats.codec import Json, blake, encode, written
 from tcc_certs.formats.ledger import Record
-from tcc_certs.formats.ledger_forms import HEX, SIZE, TEXT, TIME, TRUE, UUID, Format
-from tcc_certs.formats.ledger_schema import size, text
+from tcc_certs.formats.ledger_schema import HEX, SIZE, TEXT, TIME, TRUE, UUID, Format, size, text
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.findings import Findings
