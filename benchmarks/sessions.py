@@ -25,7 +25,7 @@ from unittest.mock import patch
 import tcc
 from benchmarks.measure import head, row
 from tcc_certs.formats.codec import Json, encode
-from tcc_runtime.gate.records import Writer
+from tcc_runtime.gate.session import Writer
 
 CALLS = (1_000, 10_000, 100_000)
 BATCH, BATCHES = 200, 41

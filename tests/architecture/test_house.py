@@ -154,7 +154,7 @@ def test_every_public_definition_is_documented(package: str) -> None:
 
 def test_files_of_the_kernel_stay_small() -> None:
     for path in PACKAGES["tcc_certs"].rglob("*.py"):
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 500, path
 
 
 def test_the_kernel_runs_with_nothing_but_blake3(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from tcc_certs.formats.codec import encode
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.kernel import check
 from tcc_certs.session import SessionValidation, validate
-from tcc_certs.session.course import Course, Step
+from tcc_certs.session.machine import Course, Step
 from tcc_runtime.errors import ResumeError
-from tcc_runtime.gate.records import Writer
+from tcc_runtime.gate.session import Writer
 from tests.gate.grammars import LONG, artifact, bytes_of, do, gate
 from tests.oracle_session.writer import mac_of, named, sealed
 

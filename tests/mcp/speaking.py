@@ -15,10 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tcc_certs.session.validation import validate
-from tcc_certs.session.verdict import SessionValidation
+from tcc_certs.session.validation import SessionValidation, validate
 from tcc_runtime.gate.gate import Gate
-from tcc_runtime.gate.opening import key_path, read_key
+from tcc_runtime.gate.journal import key_path, read_key
 from tests.cli.documents import check_printed
 
 SERVERS = Path(__file__).parent / "servers"

@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from tcc_runtime.gate.gate import Gate
-from tcc_runtime.gate.turns import Ticket
+from tcc_runtime.gate.permit import Ticket
 from tcc_runtime.mcp.door import ClientConnection
-from tcc_runtime.mcp.pipes import Pipe, Stopping
 from tcc_runtime.mcp.relay import Relay, Served
-from tcc_runtime.mcp.upstream import Steps, Upstream
+from tcc_runtime.mcp.upstream import Pipe, Steps, Stopping, Upstream
 from tests.mcp.speaking import Relayed, locked
 
 PING_MS = 50

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcc_runtime.mcp.calls import plain
-from tcc_runtime.mcp.pipes import Lines
+from tcc_runtime.mcp.upstream import Lines
 from tcc_runtime.mcp.wire import (
     MalformedMessage,
     Request,

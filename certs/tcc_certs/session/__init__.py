@@ -3,7 +3,6 @@
 Start at :mod:`tcc_certs.session.validation`: the order of the checks, on one page.
 """
 
-from tcc_certs.session.validation import validate
-from tcc_certs.session.verdict import SessionValidation
+from tcc_certs.session.validation import SessionValidation, validate
 
 __all__ = ["SessionValidation", "validate"]

@@ -1,19 +1,32 @@
-"""The records of a session: which fields each kind has, and in what form.
+"""The records of a session: fields of each kind, the header, values of a call, refusal codes.
 
-Normative text: docs/spec/session.md, section 3.  What the fields have to say is for
-:mod:`tcc_certs.session.replay`.  Cost: one pattern match a field.
+Normative text: docs/spec/session.md, sections 2, 3 and 6.  The header is of this artifact, and says
+what follows.  A value that is shown has its type, and its digest is the one of its bytes where the
+key is known; without the key, digests of shown values are the same exactly where the values are.
+Of a value that is not shown nothing is known but that.  What else the fields have to say is for
+:mod:`tcc_certs.session.replay`.
+Cost: one pattern match a field; linear in the arguments of a call, for the header in the tools.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TypeGuard
 
-from tcc_certs.errors import Code, Rejected, clip
-from tcc_certs.formats.codec import Json
+from tcc_certs.core.model import Core, Tool
+from tcc_certs.errors import Code, Rejected, clip, ensure
+from tcc_certs.formats.codec import Json, blake, encode, written
 from tcc_certs.formats.ledger import Record
-from tcc_certs.formats.ledger_forms import HEX, SIZE, TEXT, TIME, TRUE, UUID, Format
+from tcc_certs.formats.ledger_schema import HEX, SIZE, TEXT, TIME, TRUE, UUID, Format, size, text
+from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.race.digest import uuid7
+from tcc_certs.replay.findings import Findings
+from tcc_certs.session.machine import Machine, Observed, Offer
+from tcc_certs.session.monitors import Seen
+from tcc_certs.values.canonical import NUMBER, digest, key_commitment, utf8
+from tcc_certs.values.types import OpenParameter, check_text, type_byte
 
 SCHEMA = "tcc.session/1.1"
 WITHOUT_MACS = "tcc.session/1.0"
@@ -129,3 +142,234 @@ def check_record(record: Record, line: int, *, macs: bool) -> str:
         if name not in record:
             raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "the field", "none")
     return kind
+
+
+# Why a gate refuses: values are looked at before plans, plans before monitors.
+
+UNKNOWN_TOOL = "unknown tool"  # stands in records for a name that is not the grammar's
+
+REFUSALS: Mapping[Code, str] = {
+    Code.UNKNOWN_TOOL: "the grammar has no such tool",
+    Code.UNDECLARED_ARGUMENT: "the tool has no such parameter",
+    Code.MISSING_ARGUMENT: "an argument is missing",
+    Code.UNLISTED_VALUE: "the value is none of those that are listed",
+    Code.OPEN_VALUE: "the value is of another type, or outside its limits",
+    Code.NO_VALUE: "the value is none that JSON can hold without loss",
+    Code.NOT_PLANNED: "no plan has this call here",
+    Code.MONITOR_FORBIDS: "a statement over open parameters forbids it",
+    Code.STATEMENT_FORBIDS: "a statement that is left to the run forbids it",
+    Code.MAY_NOT_FINISH: "no plan ends here",
+    Code.NO_MODEL: "no model that may make the call fits what is left of the budget",
+    Code.MANY_STATES: "too many outcomes are unknown",
+    Code.UNFORESEEN: "an answer came that no plan foresees: nothing further is allowed",
+    Code.ENDED: "the session has ended",
+    Code.ALREADY_DONE: "a call of this identity is in the ledger",
+    Code.NESTED_CALL: "another call of the same thread or task is not over",
+    Code.NOT_WRITTEN: "the ledger cannot be written",
+}
+# Those that a record of a refusal may have: of a call, in a session that has not ended.
+RECORDED = frozenset(REFUSALS) - {Code.MAY_NOT_FINISH, Code.ENDED, Code.NOT_WRITTEN}
+
+
+# The first record.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """What the rest of a session depends on.
+
+    Attributes:
+        shown: pairs of a tool's index and the name of an open parameter whose values are shown.
+        key: of the digests, where it is known; name: the session's id.
+        macs: whether records have MACs.
+    """
+
+    name: str
+    shown: frozenset[tuple[int, str]]
+    key: bytes | None
+    macs: bool
+
+
+def has_macs(record: Record) -> bool:
+    """Whether the ledger is one of version 1.1, whose records have MACs; else it is of 1.0.
+
+    Raises:
+        Rejected: D102 another schema.
+    """
+    schema = record.get("schema")
+    if isinstance(schema, str):
+        known = schema in (SCHEMA, WITHOUT_MACS)
+        ensure(known, Code.UNKNOWN_VERSION, "schema", f"{SCHEMA}, {WITHOUT_MACS}", schema)
+    return schema != WITHOUT_MACS
+
+
+def read_header(
+    record: Record, artifact: CheckedArtifact, key: bytes | None, findings: Findings
+) -> Header:
+    """The header, which names this artifact.
+
+    Args:
+        record: its fields in their form.
+        key: of the digests, from who asks; None: it is not known.
+
+    Raises:
+        Rejected: L202 another artifact's; S101 shows what is no open parameter; S104 another key.
+    """
+    left_out = ("session_id", MAC)
+    body = encode({name: value for name, value in record.items() if name not in left_out})
+    _compare(record, "session_id", uuid7(size(record, "started_ms"), blake(body)), findings)
+    digest, found = artifact.file.digest.hex(), text(record, "artifact")
+    ensure(found == digest, Code.LEDGER_ARTIFACT, "artifact", digest, found)
+    manifest, core = artifact.file.manifest, artifact.core
+    _compare(record, "grammar", manifest.grammar, findings)
+    _compare(record, "grammar_version", manifest.version, findings)
+    _compare(record, "root_state", manifest.root.hex(), findings)
+    _compare(record, "monitors", [monitor.text for monitor in core.monitors], findings)
+    if key is not None:
+        expected, found = key_commitment(key).hex(), text(record, "key_commitment")
+        ensure(found == expected, Code.SESSION_KEY, "key_commitment", expected, found)
+    return Header(
+        name=text(record, "session_id"),
+        shown=_shown(record["arguments"], core),
+        key=key,
+        macs=MAC in record,
+    )
+
+
+_CODES = {"session_id": Code.SESSION_ID, "monitors": Code.SESSION_MONITORS}
+
+
+def _compare(record: Record, name: str, expected: Json, findings: Findings) -> None:
+    if record[name] != expected:
+        findings.add(_CODES.get(name, Code.SESSION_HEADER), 1, name, expected, record[name])
+
+
+def _shown(arguments: Json, core: Core) -> frozenset[tuple[int, str]]:
+    names = arguments["show"] if isinstance(arguments, dict) else ()
+    known = {
+        open_name(tool.name, parameter.name): (at, parameter.name)
+        for at, tool in enumerate(core.tools)
+        for parameter in tool.opened
+    }
+    listed = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    found = [known[name] for name in listed if name in known]
+    ordered = listed == sorted(set(listed)) and len(found) == len(listed)
+    expected = "open parameters as tool.parameter, strictly increasing"
+    ensure(ordered, Code.SESSION_HEADER, "arguments", expected, arguments)
+    return frozenset(found)
+
+
+def open_name(tool: str, parameter: str) -> str:
+    """An open parameter as a header names it."""
+    return f"{written(tool)}.{written(parameter)}"
+
+
+# The values of a recorded call: its open arguments, and what was observed once it was made.
+
+
+class Arguments:
+    """The open arguments of a session's calls.
+
+    Attributes:
+        hidden: names of open parameters of which a call had a value that is not shown.
+        shown: the same, of values that are shown.
+    """
+
+    def __init__(self, machine: Machine, header: Header) -> None:
+        self._core = machine.core
+        self._monitors = machine.monitors
+        self._header = header
+        self._digest_of: dict[bytes, str] = {}  # of each shown value, by a hash of it
+        self._value_of: dict[str, bytes] = {}
+        self.hidden: set[str] = set()
+        self.shown: set[str] = set()
+
+    def read(self, offer: Offer, found: Json) -> tuple[Seen, ...]:
+        """The call as monitors see it.
+
+        Raises:
+            Rejected: S203 which arguments there are, or which are shown; S204 a value that is none
+                of its type; S205 a digest that is not of its value.
+        """
+        tool = self._core.tools[offer.tool]
+        given = found if isinstance(found, dict) else {}
+        _check_names(tool, given)
+        opened: dict[str, object] = {}
+        numbers: dict[str, str] = {}
+        for parameter in tool.opened:
+            if parameter.name not in given:
+                continue
+            entry = given[parameter.name]
+            members: Mapping[str, Json] = entry if isinstance(entry, dict) else {}
+            opened[parameter.name] = str(members["digest"])
+            value = self._value(offer.tool, parameter, members)
+            if value is not None and type_byte(parameter.type) == NUMBER:
+                numbers[parameter.name] = value
+        return self._monitors.see(offer.tool, offer.values, opened, numbers)
+
+    def _value(
+        self, tool: int, parameter: OpenParameter, members: Mapping[str, Json]
+    ) -> str | None:
+        """The text of a value that is shown."""
+        name = open_name(self._core.tools[tool].name, parameter.name)
+        shown = (tool, parameter.name) in self._header.shown
+        expected = (
+            "type and value, as it is shown" if shown else "a digest alone, as it is not shown"
+        )
+        ensure(shown == ("value" in members), Code.SESSION_OPEN, f"open: {name}", expected, members)
+        (self.shown if shown else self.hidden).add(name)
+        if not shown:
+            return None
+        kind, text = type_byte(parameter.type), str(members["value"])
+        byte = kind.decode()
+        same = members["type"] == byte
+        ensure(same, Code.SESSION_VALUE, f"open: {name}", byte, members["type"])
+        try:
+            check_text(parameter.type, text)
+        except Rejected as refusal:
+            place = f"open: {name}"
+            raise Rejected(Code.SESSION_VALUE, place, refusal.expected, refusal.found) from None
+        self._check_digest(name, kind, utf8(text, "value"), str(members["digest"]))
+        return text
+
+    def _check_digest(self, name: str, kind: bytes, data: bytes, found: str) -> None:
+        place = f"open: {name}"
+        if self._header.key is not None:
+            expected = digest(self._header.key, kind, data).hex()
+            ensure(found == expected, Code.SESSION_DIGEST, place, expected, found)
+        value = blake(kind + data)
+        expected = self._digest_of.setdefault(value, found)
+        ensure(found == expected, Code.SESSION_DIGEST, place, f"{expected}, as before", found)
+        other = self._value_of.setdefault(found, value)
+        ensure(other == value, Code.SESSION_DIGEST, place, "a digest of its own", found)
+
+
+def _check_names(tool: Tool, given: Mapping[str, Json]) -> None:
+    expected = {parameter.name for parameter in tool.opened}
+    needed = {parameter.name for parameter in tool.opened if not parameter.optional}
+    there = needed <= set(given) <= expected
+    ensure(
+        there, Code.SESSION_OPEN, "open", f"{sorted(needed)} of {sorted(expected)}", sorted(given)
+    )
+
+
+def answer_of(core: Core, offer: Offer, outcome: str, record: Record) -> Observed | None:
+    """The observed values of a call that was done, else None.
+
+    Raises:
+        Rejected: S210 they are not those of the tool, or there are some of a call that was not.
+    """
+    if outcome != "done" or not offer.observed:
+        ensure("observed" not in record, Code.SESSION_OBSERVED, "observed", "no field", "one")
+        return () if outcome == "done" else None
+    found = record.get("observed")
+    given: Mapping[str, Json] = found if isinstance(found, dict) else {}
+    params = [core.tools[offer.tool].parameters[at] for at in offer.observed]
+    names = sorted(param.name for param in params)
+    ensure(sorted(given) == names, Code.SESSION_OBSERVED, "observed", names, sorted(given))
+    answer = []
+    for param in params:
+        value, values = given[param.name], param.values
+        ensure(value in values, Code.SESSION_OBSERVED, "observed", " or ".join(values), value)
+        answer.append(values.index(str(value)))
+    return tuple(answer)

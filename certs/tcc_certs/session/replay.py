@@ -1,9 +1,10 @@
 """The replay of a session: record after record, a rule for each kind.
 
-Normative text: docs/spec/session.md, sections 3 and 4.  A field that has another value than the one
-that follows is a finding, and the replay goes on; a call or an end that is not allowed ends it, as
-nothing after it can be judged.  What a record says of the world, its outcome and what was answered,
-is taken as it is said.
+Normative text: docs/spec/session.md, sections 3, 4 and 8.  A field that has another value than the
+one that follows is a finding, and the replay goes on; a call or an end that is not allowed ends it,
+as nothing after it can be judged.  What a record says of the world, its outcome and what was
+answered, is taken as it is said.  A session without a budget has none of the controller of models
+to trust, nor to load.
 Cost: the steps of the course, and one look at each field.
 """
 
@@ -11,20 +12,84 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
+from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.replay.findings import Findings
-from tcc_certs.session.arguments import Arguments, answer_of
-from tcc_certs.session.course import Course, Outcome
-from tcc_certs.session.header import Header
-from tcc_certs.session.machine import Machine, Observed, Offer
-from tcc_certs.session.makers import Makers
-from tcc_certs.session.refusals import RECORDED, UNKNOWN_TOOL
-from tcc_certs.values.digest import call_key
+from tcc_certs.session.machine import Course, Machine, Observed, Offer, Outcome
+from tcc_certs.session.records import RECORDED, UNKNOWN_TOOL, Arguments, Header, answer_of
+from tcc_certs.values.canonical import call_key
+
+if TYPE_CHECKING:
+    from tcc_certs.session.executions import Executions
+
+# Who makes the calls.
+
+
+class Makers:
+    """The models of one session.
+
+    Attributes:
+        executions: the calls that they make; None before a budget.
+    """
+
+    def __init__(self, core: Core, session: str, findings: Findings) -> None:
+        self.executions: Executions | None = None
+        self._core, self._session, self._findings = core, session, findings
+
+    def budget(self, record: Record, under_way: bool) -> None:
+        """What models that make calls may take from here on; no call is under way."""
+        ensure(not under_way, Code.LEDGER_ORDER, "kind", "the outcome of a call", "budget")
+        ensure(self.executions is None, Code.SESSION_BUDGET, "kind", "one budget", "a second")
+        from tcc_certs.session.executions import Executions, read_budget
+
+        budget = read_budget(record, self._core, self._session)
+        self.executions = Executions(budget, self._core.tools, self._findings)
+
+    def asked(self, record: Record, line: int, under_way: bool) -> None:
+        """What the asks of a search took; no call is under way."""
+        ensure(not under_way, Code.LEDGER_ORDER, "kind", "the outcome of a call", "asked")
+        if self.executions is None:
+            raise Rejected(Code.SESSION_BUDGET, "kind", "a budget before", "asked")
+        self.executions.asked(record, line)
+
+    def call(self, tool: int, record: Record, line: int) -> None:
+        """A call of a tool that is allowed."""
+        found = record.get("execute")
+        if self.executions is not None:
+            self.executions.call(tool, found, line)
+        else:
+            ensure(found is None, Code.SESSION_MODEL, "execute", "no field, without budget", found)
+
+    def outcome(self, record: Record, line: int) -> None:
+        """The outcome of the last call."""
+        found = record.get("took")
+        if self.executions is not None:
+            self.executions.outcome(found, record["outcome"] == "done", line)
+        else:
+            ensure(found is None, Code.SESSION_MODEL, "took", "no field, without budget", found)
+
+    def give_up(self) -> None:
+        """The last call has no outcome."""
+        if self.executions is not None:
+            self.executions.give_up()
+
+    def check_refusal(self, tool: str) -> None:
+        """A call of `tool` was refused as no model fits.
+
+        Raises:
+            Rejected: S211 no model makes it.
+        """
+        places = [at for at, one in enumerate(self._core.tools) if one.name == tool]
+        makes = self.executions is not None and any(map(self.executions.makes, places))
+        ensure(makes, Code.SESSION_REFUSAL, "code", "a code of a call that no model makes", tool)
+
+
+# The session.
 
 _REFUSED: Mapping[Code, tuple[Code, str, str]] = {
     Code.NOT_PLANNED: (Code.SESSION_PLANS, "call", "a call that leads on from every state held"),

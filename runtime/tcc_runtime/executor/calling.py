@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from tcc_certs.session.course import Outcome
+from tcc_certs.session.machine import Outcome
 from tcc_runtime.errors import BindingError
 from tcc_runtime.executor.binding import KEY, MODEL, Bound, Failed
 from tcc_runtime.gate.permit import Took

@@ -26,10 +26,10 @@ from tcc_runtime.errors import SettingsError
 from tcc_runtime.executor.binding import Bindings, Function
 from tcc_runtime.executor.calling import CallResult, Servers, called
 from tcc_runtime.executor.course import Course, ExecutionStop, Step
-from tcc_runtime.gate.arguments import snapshot
 from tcc_runtime.gate.budget import adapters_in, atoms_in
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.inspection import Happened
+from tcc_runtime.gate.policy import snapshot
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.controller import Spending

@@ -1,8 +1,8 @@
 """The gate: an agent proposes one call at a time, and what the grammar does not allow is not made.
 
-Text: docs/gate.md; what it writes: docs/spec/session.md.  Everything that is not foreseen is a
-refusal.  The record of a call is on disk before the call is permitted; an outcome that cannot be
-written is unknown, and then nothing further is allowed.
+Text: docs/gate.md, docs/budgets.md; what it writes: docs/spec/session.md.  Everything that is not
+foreseen is a refusal.  The record of a call is on disk before the call is permitted; an outcome
+that cannot be written is unknown, and then nothing further is allowed.
 Cost: a decision a few look-ups, whatever was called before; with a durable ledger two fdatasync a
 call.
 """
@@ -11,27 +11,215 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, clip
-from tcc_certs.session.course import Outcome
-from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.errors import NEEDS_MODEL, BindingError, LedgerError, ResumeError
-from tcc_runtime.gate.budgeting import Budgeted
-from tcc_runtime.gate.changes import admit, finish, resolve, settle
-from tcc_runtime.gate.journal import InFile, InMemory, now_ms
-from tcc_runtime.gate.opening import given_key, given_nonce, opened, shown_of
-from tcc_runtime.gate.permit import OverError, Permit, Took
-from tcc_runtime.gate.policy import policy_of
+from tcc_certs.session.machine import Outcome
+from tcc_certs.session.records import open_name
+from tcc_runtime.account.account import Account
+from tcc_runtime.adapters.adapter import Adapter
+from tcc_runtime.artifact.load import Artifact, load
+from tcc_runtime.errors import NEEDS_MODEL, BindingError, LedgerError, ResumeError, SettingsError
+from tcc_runtime.gate.budget import adapters_in, atoms_in, budget_of
+from tcc_runtime.gate.inspection import Inspection
+from tcc_runtime.gate.journal import InFile, InMemory, given_key, given_nonce, now_ms
+from tcc_runtime.gate.permit import OverError, Permit, Ticket, Took
+from tcc_runtime.gate.policy import Policy, policy_of
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.shared import Shared
-from tcc_runtime.gate.turns import Ticket
+from tcc_runtime.gate.shared import (
+    Shared,
+    admit,
+    begin_budget,
+    finish,
+    note_search,
+    resolve,
+    settle,
+)
+from tcc_runtime.outcome import Run
+from tcc_runtime.pricing.controller import Spending
+from tcc_runtime.pricing.drawing import Drawing
+from tcc_runtime.pricing.quotes import Quoter
+from tcc_runtime.settings.settings import Settings
+
+# The budget.
+
+
+class Budgeted(Inspection):
+    """The part of a gate that has to do with models that make calls."""
+
+    def budget(
+        self,
+        *,
+        atoms: Sequence[Atom] = (),
+        adapters: Iterable[Adapter] | None = None,
+        account: Account | None = None,
+        **caps: Any,
+    ) -> bool:
+        """From here on the calls of tools with models that execute are made by one of them.
+
+        Args:
+            atoms: what privatised the input before the session.
+            adapters: that models may run with, from a registry; None says nothing of any.
+            account: that calls draw on, as other sessions and runs do.
+            caps: `price_cap`, `sla_ms`, `epsilon_cap`, the weights, `margin` and `delta`, as of
+                :func:`tcc.search`.
+
+        Returns:
+            whether it is new; a session that was taken up has the one that it began with.
+
+        Raises:
+            ResumeError: the session has another one.
+            SettingsError: a setting is out of its range.
+            Rejected: A102 a model names an adapter that is not among them.
+            Refused: R303, R305, R306.
+        """
+        drawn_on = None if account is None else (account.id, account.caps)
+        found = budget_of(self._policy.core, caps, atoms, adapters, drawn_on)
+        shared = self._shared
+        ticket = shared.enter("")
+        try:
+            with shared.lock:
+                return begin_budget(shared, found, account)
+        finally:
+            shared.leave(ticket)
+
+    @property
+    def spent(self) -> Spending | None:
+        """What asks and calls of models have taken; None where there is no budget."""
+        self._looked_at()
+        executions = self._shared.follower.executions
+        return None if executions is None else executions.spent
+
+    @property
+    def budget_left(self) -> Mapping[str, Any]:
+        """What is left of each cap, as texts; empty where there is none."""
+        self._looked_at()
+        executions = self._shared.follower.executions
+        return {} if executions is None else executions.left()
+
+    @property
+    def limits(self) -> Mapping[str, Any]:
+        """The settings of searches that follow from the budget; none where there is none."""
+        executions = self._shared.follower.executions
+        return {} if executions is None else executions.budget.limits
+
+    def plan(
+        self,
+        *,
+        seed: bytes | None = None,
+        quoter: Quoter | None = None,
+        atoms: Sequence[Mapping[str, Any] | Atom] = (),
+        adapters: str | Path | Iterable[Adapter] | None = None,
+        **settings: Any,
+    ) -> Run:
+        """The best ways on from here, certified (see :func:`tcc.search`); nothing is called.
+
+        In a session with a budget its asks are held to what is left of that, and counted.
+
+        Args:
+            seed: 32 bytes; None draws one.
+            quoter, atoms, adapters, settings: as of :func:`tcc.search`; ``after`` is the session's,
+                and in a session with a budget the caps, `delta` and `atoms` are those of that.
+
+        Raises:
+            ValueError: an outcome is unknown, so it is not known where the session is.
+            SettingsError: a setting is out of its range.
+            Rejected: A101 to A107, of the registry; E101 to E104, of atoms.
+        """
+        from tcc_runtime.search import search
+
+        texts = self.word()
+        drawn = os.urandom(32) if seed is None else seed
+        told: dict[str, Any] = {"atoms": atoms_in(atoms), **settings}
+        spent = self.spent
+        if not self.artifact.fixed_costs:
+            told |= self.limits
+        run = search(
+            self.artifact,
+            Settings(seed=drawn, after=texts, **told),
+            quoter=quoter,
+            adapters=adapters_in(adapters),
+            spent=spent,
+            drawing=self.drawing(),
+        )
+        self.searched(run, spent)
+        return run
+
+    def drawing(self) -> Drawing | None:
+        """Draws on the account for the asks of the next search; None: there is none."""
+        executions = self._shared.follower.executions
+        return None if executions is None else executions.drawing()
+
+    def searched(self, run: Run, before: Spending | None) -> None:
+        """Notes what the asks of a search took, where there is a budget and they took anything.
+
+        Args:
+            before: what was spent when it began, and is in what the run has spent.
+
+        Raises:
+            Refused: R303, R305, R306.
+        """
+        if run.spent is None or self._shared.follower.executions is None:
+            return
+        then = Spending() if before is None else before
+        took = Spending(
+            price=run.spent.price - then.price,
+            latency=run.spent.latency - then.latency,
+            epsilon=run.spent.epsilon - then.epsilon,
+        )
+        if took == Spending() and not run.atoms:
+            return
+        shared = self._shared
+        ticket = shared.enter("")
+        try:
+            with shared.lock:
+                note_search(shared, took, run.atoms)
+        finally:
+            shared.leave(ticket)
+
 
 _log: Final = logging.getLogger("tcc.gate")
 _API: Final = "opentelemetry.trace"
+
+
+# What a gate is opened with.
+
+
+def opened(artifact: Artifact | str | Path, checked: str | None) -> Artifact:
+    """The artifact, or that in a file, checked.
+
+    Raises:
+        Rejected: it is refused.
+        SettingsError: its certificates were never checked.
+    """
+    found = artifact if isinstance(artifact, Artifact) else load(Path(artifact), checked=checked)
+    if not found.verified:
+        raise SettingsError("artifact", "one whose certificates were checked", "verify=False")
+    return found
+
+
+def shown_of(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
+    """The open parameters that are shown, sorted; those that are added up among them.
+
+    Raises:
+        SettingsError: one is none of the artifact's.
+    """
+    tools = policy.core.tools
+    known = {open_name(tool.name, given.name) for tool in tools for given in tool.opened}
+    foreign = sorted(set(show) - known)
+    if foreign:
+        raise SettingsError("show", "open parameters as tool.parameter", foreign[0])
+    added = policy.machine.monitors.added.items()
+    expected = {open_name(tools[tool].name, name) for tool, names in added for name in names}
+    return tuple(sorted({*show, *expected}))
+
+
+# The gate.
 
 
 class Gate(Budgeted):

@@ -13,16 +13,14 @@ from decimal import Decimal
 from operator import add
 from typing import Any, Final
 
-from tcc_certs.formats.texts import format_decimal
-from tcc_certs.session.course import Outcome
+from tcc_certs.formats.codec import format_decimal
+from tcc_certs.session.machine import Outcome
 from tcc_certs.session.monitors import PLACES
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.gate.decisions import Permitted, decide, decision, is_call
 from tcc_runtime.gate.policy import Policy
-from tcc_runtime.gate.records import observed_texts
 from tcc_runtime.gate.refusals import Allowed, Decision
-from tcc_runtime.gate.session import Session
-from tcc_runtime.gate.shared import Shared
+from tcc_runtime.gate.session import Session, observed_texts
+from tcc_runtime.gate.shared import Permitted, Shared, decide, decision, is_call
 
 # What was called.
 

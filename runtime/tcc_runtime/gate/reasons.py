@@ -42,7 +42,7 @@ from tcc_certs.corecheck.terms import Derivatives, Term
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.session.machine import Offer, Place
-from tcc_certs.session.refusals import REFUSALS
+from tcc_certs.session.records import REFUSALS
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.refusals import Reason

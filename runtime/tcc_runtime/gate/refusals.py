@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, clip
-from tcc_certs.session.refusals import REFUSALS
+from tcc_certs.session.records import REFUSALS
 
 Scalar: TypeAlias = "str | int | float | Decimal | bool | None"
 Reason: TypeAlias = "Mapping[str, str]"

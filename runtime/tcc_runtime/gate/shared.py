@@ -1,11 +1,13 @@
-"""A session that threads, tasks and processes share: who may go on with it, and how it is kept.
+"""A session that threads, tasks and processes share: how a call is decided, and what changes it.
 
-Who wants to change it waits for his turn (in the order of asking, within a process), then for the
-lock of the file; then he reads what others have written.  A call that its process left without an
-outcome is unknown from then on.  After an error of the system nothing is written any more, and so
-nothing is allowed.
-Text: docs/gate.md.
-Cost: constant, and what others have written since.
+Whether a call may be made is asked in this order: the tool, its arguments, the plans, the monitors.
+Who wants to change a session waits for his turn (in the order of asking, within a process), then
+for the lock of the file; then he reads what others have written.  Each change writes its record
+first and then changes the session.  A call that its process left without an outcome is unknown from
+then on.  After an error of the system nothing is written any more, and so nothing is allowed.
+Text: docs/gate.md; docs/spec/session.md, sections 3 to 6.
+Cost: a decision is linear in the arguments, and a few look-ups for the rest, whatever was called
+before; a record, and what others have written since; resolving is linear in the history.
 """
 
 from __future__ import annotations
@@ -14,20 +16,135 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable
-from typing import Final, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
 
+from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
+from tcc_certs.limits import MAX_REFOLDED
+from tcc_certs.session.machine import Observed, Outcome
+from tcc_certs.session.monitors import Monitors, Seen
+from tcc_runtime.account.account import Account
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
-from tcc_runtime.gate.decisions import decision
-from tcc_runtime.gate.journal import InFile, Journal
-from tcc_runtime.gate.opening import NONCE_BYTES, new_key, read_key, remove_key
-from tcc_runtime.gate.policy import Policy
-from tcc_runtime.gate.records import outcome_record, refusal_record, session_record
-from tcc_runtime.gate.refusals import Decision, Refused
-from tcc_runtime.gate.session import Follower, Session
-from tcc_runtime.gate.turns import Nested, Ticket, Turns, turns_of
+from tcc_runtime.gate.budget import Budget, Execution
+from tcc_runtime.gate.journal import NONCE_BYTES, InFile, Journal, new_key, read_key, remove_key
+from tcc_runtime.gate.permit import Nested, Ticket, Turns, turns_of
+from tcc_runtime.gate.policy import Asked, Policy
+from tcc_runtime.gate.reasons import reasons
+from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Decision, Reason, Refused
+from tcc_runtime.gate.session import (
+    Follower,
+    Session,
+    Writer,
+    end_record,
+    observed_texts,
+    opened_of,
+    outcome_record,
+    refusal_record,
+    resolve_record,
+    session_record,
+)
+from tcc_runtime.pricing.controller import Spending
+from tcc_runtime.pricing.quotes import Answer
+
+# Decisions; they have no effect.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permitted:
+    """A call that may be made.
+
+    Attributes:
+        asked: which.
+        seen: as monitors see it.
+        digests: of those open arguments that monitors compare.
+    """
+
+    asked: Asked
+    seen: Sequence[Seen]
+    digests: Mapping[str, str]
+
+
+def decide(follower: Follower, tool: object, arguments: object) -> Permitted | Decision:
+    """The call, where it is allowed; else the refusal."""
+    session = follower.session
+    if session.ended or session.unforeseen:
+        return decision(session, Code.ENDED if session.ended else Code.UNFORESEEN, "")
+    table = session.policy.tool(tool)
+    if table is None:
+        return decision(session, Code.UNKNOWN_TOOL, "")
+    asked = table.read(arguments)
+    if not isinstance(asked, Asked):
+        return decision(session, asked[0], clip(asked[1], 80))
+    seen, digests = _seen(session.policy.machine.monitors, follower.writer, asked)
+    refused = session.refusal(asked.offer, seen)
+    if refused is not None:
+        return decision(session, refused[0], refused[1], asked)
+    executions, tool = follower.executions, asked.offer.tool
+    if executions is not None and executions.makes(tool) and executions.choice(tool) is None:
+        return decision(session, Code.NO_MODEL, "budget", asked)
+    return Permitted(asked=asked, seen=seen, digests=digests)
+
+
+def _seen(
+    monitors: Monitors, writer: Writer, asked: Asked
+) -> tuple[Sequence[Seen], Mapping[str, str]]:
+    """A call that is asked for as monitors see it, and the digests that this takes."""
+    tool = asked.offer.tool
+    compared, added = monitors.compared.get(tool), monitors.added.get(tool, ())
+    if compared is None:
+        return (), {}
+    digests = {given[0]: writer.digest(given) for given in asked.opened if given[0] in compared}
+    numbers = {name: data.decode() for name, _, data in asked.opened if name in added}
+    return monitors.see(tool, asked.offer.values, digests, numbers), digests
+
+
+def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bool:
+    """Whether a call of the session has these arguments: by its text, and digest by digest."""
+    session = follower.session
+    table = session.policy.tool(tool)
+    if not 1 <= seq <= len(session.made) or table is None:
+        return False
+    asked, made = table.read(arguments), session.made[seq - 1]
+    if not isinstance(asked, Asked) or asked.offer is not made.offer:
+        return False
+    expected = {given[0]: follower.writer.digest(given) for given in asked.opened}
+    found = {
+        name: item.get("digest") if isinstance(item, dict) else None
+        for name, item in made.opened.items()
+    }
+    return expected == found
+
+
+def decision(
+    session: Session, code: Code | None, place: str, asked: Asked | None = None
+) -> Decision:
+    """A decision; what there is to say beyond its code is found when it is read.
+
+    Args:
+        code: why not; None where the call is allowed.
+        place: the argument at fault, or the monitor.
+    """
+    held, made, closed = session.held, len(session.made), session.ended
+    under_way, resolved = session.under_way, len(session.resolved)
+
+    def because() -> list[Reason]:
+        if code is None:
+            return []
+        offer = None if asked is None else asked.offer
+        return reasons(session, made, code, place, offer, resolved=resolved, under_way=under_way)
+
+    def allowed_next() -> tuple[Allowed, ...]:
+        nothing = closed or under_way or code is Code.NOT_WRITTEN
+        return () if nothing else session.policy.allowed(held)
+
+    return Decision(code, place, because, allowed_next)
+
+
+# The session, its journal and its queue.
 
 _POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first, the longest
 _TRIES: Final = 10
@@ -423,3 +540,239 @@ def _held(journal: InFile) -> LedgerError:
 
 def _nothing() -> None:
     """A refusal changes nothing."""
+
+
+# What changes it. Callers have the turn, the lock of the file and that of the session.
+
+
+def admit(
+    shared: Shared, tool: str, arguments: object, ref: str | None, *, sync: bool
+) -> tuple[int, str, str]:
+    """A call begins: its number, its key, and the model that makes it, empty where none does.
+
+    Raises:
+        Refused: it is not allowed; AlreadyDone: the session has the id.
+        Rejected: K101, K103, K104, K106 of the account.
+    """
+    reference = None if ref is None else _reference(shared, tool, ref)
+    found = decide(shared.follower, tool, arguments)
+    if not isinstance(found, Permitted):
+        _record_refusal(shared, found, tool)
+        raise Refused(found, tool)
+    follower, session = shared.follower, shared.session
+    seq = len(session.made) + 1
+    executions, execution = follower.executions, _execution(shared, found, tool)
+    execute = None
+    if executions is not None and execution is not None:
+        execute = executions.fields(execution)
+    record = follower.writer.call(
+        seq, found.asked, session.states(), reference, execute, found.digests
+    )
+    model = "" if execution is None else execution.choice.model.name
+
+    def begin() -> None:
+        made = session.begin(found.asked.offer, found.seen)
+        made.opened, made.model = opened_of(record), model
+        if executions is not None and execution is not None:
+            executions.begin(execution)
+        if reference is not None:
+            follower.refs[reference] = seq
+
+    try:
+        shared.write(record, begin, tool, sync=sync)
+    except Refused:
+        if executions is not None and execution is not None:
+            with suppress(Rejected):
+                executions.give_back(execution)
+        raise
+    return seq, str(record["key"]), model
+
+
+def _execution(shared: Shared, found: Permitted, tool: str) -> Execution | None:
+    """The model that makes a call that is allowed; None: calls of its tool are made by none.
+
+    Raises:
+        Refused: R205 the account has too little for any; Rejected: as :func:`admit`.
+    """
+    executions, number = shared.follower.executions, found.asked.offer.tool
+    if executions is None or not executions.makes(number):
+        return None
+    execution = executions.reserve(number)
+    if execution is None:
+        refused = decision(shared.session, Code.NO_MODEL, "account", found.asked)
+        _record_refusal(shared, refused, tool)
+        raise Refused(refused, tool)
+    return execution
+
+
+def _reference(shared: Shared, tool: str, ref: str) -> str:
+    """What stands for the caller's id.
+
+    Raises:
+        Refused: R106 it is no text; AlreadyDone: the session has it.
+    """
+    try:
+        if type(ref) is not str:
+            raise Rejected(Code.NO_VALUE, "ref", "a text", type(ref).__name__)
+        reference = shared.follower.writer.reference(ref)
+    except Rejected as refusal:
+        found = decision(shared.session, refusal.code, "ref")
+        _record_refusal(shared, found, tool)
+        raise Refused(found, tool) from None
+    seq = shared.follower.refs.get(reference)
+    if seq is None:
+        return reference
+    found = decision(shared.session, Code.ALREADY_DONE, "ref")
+    _record_refusal(shared, found, tool)
+    error = AlreadyDone(found, tool)
+    error.seq, error.outcome = seq, shared.session.made[seq - 1].outcome
+    raise error
+
+
+def _record_refusal(shared: Shared, found: Decision, tool: str) -> None:
+    """Of an ended session nothing is written any more."""
+    if not shared.session.ended:
+        known = shared.policy.tool(tool) is not None
+        record = refusal_record(tool if known else "", str(found.code))
+        shared.try_to_write(record, lambda: None, sync=False)
+
+
+def settle(
+    shared: Shared,
+    outcome: Outcome,
+    result: object,
+    observed: Mapping[str, Any] | None,
+    ms: int,
+    told: Answer | None = None,
+    *,
+    sync: bool,
+) -> tuple[Outcome, bool]:
+    """The outcome of the call under way: as it is kept, and whether it was unforeseen.
+
+    One that cannot be written is unknown, whatever it was.  Where the account cannot be told what
+    the call took, it is written all the same, and nothing is allowed any more.
+
+    Args:
+        ms: since the call.
+        told: what it took, of a call that a model made.
+    """
+    session, executions = shared.session, shared.follower.executions
+    took = None
+    if executions is not None and executions.pending is not None:
+        took = executions.took(told, ms)
+    table = session.policy.table(session.made[-1].offer.tool)
+    indices: Observed | None = None
+    if outcome == "done":
+        indices = table.observe(result if observed is None else observed)
+    unforeseen = outcome == "done" and indices is None
+    record = outcome_record(
+        len(session.made),
+        outcome,
+        ms,
+        observed_texts(table, indices),
+        unforeseen,
+        shared.follower.writer.result(result),
+        None if took is None else _drawn(shared, took),
+    )
+
+    def then() -> None:
+        if executions is not None and took is not None:
+            executions.settle(took, outcome == "done")
+        session.settle(outcome, indices, unforeseen)
+
+    if not shared.try_to_write(record, then, sync=sync):
+        session.settle("unknown", None, False)
+        return "unknown", False
+    return outcome, session.unforeseen
+
+
+def _drawn(shared: Shared, took: Spending) -> Mapping[str, Json] | None:
+    """What the record of an outcome says of what a model took; the account is told."""
+    executions, left = shared.follower.executions, None
+    if executions is None:
+        return None
+    try:
+        left = executions.draw(took)
+    except Rejected as error:
+        shared.fail_after(error)
+    return executions.took_fields(took, left)
+
+
+def begin_budget(shared: Shared, budget: Budget, account: Account | None) -> bool:
+    """Models make calls from here on, within a budget; whether it is a new one.
+
+    Raises:
+        ResumeError: the session has another one.
+        Refused: R303, R306.
+    """
+    follower = shared.follower
+    if shared.session.ended:
+        shared.refuse(Code.ENDED)
+    record, known = budget.record(), follower.executions
+    if known is None:
+        shared.write(record, lambda: follower.begin_budget(budget))
+    elif known.budget.record() != record:
+        raise ResumeError("budget", known.budget.record(), record)
+    if follower.executions is not None:
+        follower.executions.account = account
+    return known is None
+
+
+def note_search(shared: Shared, took: Spending, atoms: Sequence[Atom]) -> None:
+    """Asks of a search took so much.
+
+    Raises:
+        Refused: R303, R306.
+    """
+    executions = shared.follower.executions
+    if shared.session.ended:
+        shared.refuse(Code.ENDED)
+    if executions is not None:
+        record = executions.asked_record(took, atoms)
+        shared.write(record, lambda: executions.asked(took, atoms))
+
+
+def resolve(shared: Shared, seq: int, outcome: Outcome, observed: Mapping[str, Any] | None) -> None:
+    """What an unknown outcome turned out to be.
+
+    Raises:
+        ValueError: there is no such unknown call, or no such outcome or value; or more calls would
+            have to be gone through again than a validator does.
+        Refused: R303, R306.
+    """
+    session = shared.session
+    if session.ended:
+        shared.refuse(Code.ENDED)
+    made = shared.follower.unknown(seq) if type(seq) is int else None
+    if made is None or outcome not in ("done", "failed"):
+        raise ValueError(f"no unknown call {clip(seq, 20)} that can be {clip(outcome, 20)}")
+    table = session.policy.table(made.offer.tool)
+    indices = table.observe({} if observed is None else observed) if outcome == "done" else None
+    if outcome == "done" and indices is None:
+        names = ", ".join(param.name for param in table.observed)
+        raise ValueError(f"observed: one of its values for each of {names}")
+    if outcome == "failed" and observed:
+        raise ValueError("observed: nothing, of a call that failed")
+    if session.course.repeated(seq) > MAX_REFOLDED:
+        # Validators decline such a ledger, and it would never be taken up again.
+        raise ValueError(f"late outcomes: more than {MAX_REFOLDED} calls to go through again")
+    record = resolve_record(seq, outcome, observed_texts(table, indices))
+    shared.write(record, lambda: session.resolve(seq, outcome, indices))
+
+
+def finish(shared: Shared, abandon: bool) -> None:
+    """The end.
+
+    Raises:
+        Refused: R204, R303, R306.
+    """
+    session = shared.session
+    if session.ended:
+        shared.refuse(Code.ENDED)
+    if not abandon and not session.may_finish():
+        shared.refuse(Code.MAY_NOT_FINISH)
+
+    def end() -> None:
+        session.ended = True
+
+    shared.write(end_record(abandon), end)

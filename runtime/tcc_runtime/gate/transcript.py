@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
-from tcc_certs.session.refusals import REFUSALS
+from tcc_certs.session.records import REFUSALS
 from tcc_certs.session.replay import Session
 from tcc_certs.session.validation import Replay
 from tcc_runtime.artifact.load import Artifact

@@ -28,7 +28,7 @@ from tcc_certs.core.model import Tool as CoreTool
 from tcc_certs.core.model import executing
 from tcc_runtime.errors import BindingError
 from tcc_runtime.executor.binding import MODEL
-from tcc_runtime.gate.arguments import snapshot
+from tcc_runtime.gate.policy import snapshot
 
 _DEPTH = 64
 # Names that langchain drops from what it reports, though a model may write them.

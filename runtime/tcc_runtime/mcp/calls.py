@@ -18,10 +18,10 @@ from typing import Any, Literal, Protocol
 
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_runtime.errors import LedgerError
+from tcc_runtime.gate.permit import Ticket
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.turns import Ticket
 from tcc_runtime.mcp.door import ClientCall
-from tcc_runtime.mcp.pipes import MAX_CLIENT_LINE
+from tcc_runtime.mcp.upstream import MAX_CLIENT_LINE
 from tcc_runtime.mcp.wire import Id, Member, Response, dumps
 
 # What the relay needs of a gate, and what it tells a model of a refusal.

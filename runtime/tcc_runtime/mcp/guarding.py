@@ -25,9 +25,17 @@ from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.mcp.calls import ToolTraits, plain
 from tcc_runtime.mcp.door import ClientConnection
-from tcc_runtime.mcp.pipes import MAX_CLIENT_LINE, Pipe, Stopping
 from tcc_runtime.mcp.relay import POLL, Relay, Served
-from tcc_runtime.mcp.upstream import Protocol, Steps, Upstream, check_tools, tool_digest
+from tcc_runtime.mcp.upstream import (
+    MAX_CLIENT_LINE,
+    Pipe,
+    Protocol,
+    Steps,
+    Stopping,
+    Upstream,
+    check_tools,
+    tool_digest,
+)
 
 _CONNECT_SECONDS = 60.0
 _LAST = 0.7  # seconds after we were asked to stop, for the end of the session

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcc_runtime.errors import LedgerError, ServerDrift, ServerError
+from tcc_runtime.gate.permit import Ticket
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.gate.turns import Ticket
 from tcc_runtime.mcp.calls import (
     Ending,
     GateSession,
@@ -42,8 +42,16 @@ from tcc_runtime.mcp.calls import (
     unknown,
 )
 from tcc_runtime.mcp.door import Cancelled, ClientCall, ClientConnection, Early, error_line
-from tcc_runtime.mcp.pipes import MAX_CLIENT_LINE, Pipe, StopNow, Stopping, ready
-from tcc_runtime.mcp.upstream import ServerRequest, Steps, Upstream
+from tcc_runtime.mcp.upstream import (
+    MAX_CLIENT_LINE,
+    Pipe,
+    ServerRequest,
+    Steps,
+    StopNow,
+    Stopping,
+    Upstream,
+    ready,
+)
 from tcc_runtime.mcp.wire import (
     BUSY,
     INTERNAL_ERROR,

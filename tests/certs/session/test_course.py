@@ -16,8 +16,7 @@ import pytest
 import tcc
 from tcc_certs.formats.container import write_container
 from tcc_certs.kernel import CheckedArtifact, check
-from tcc_certs.session.course import Course
-from tcc_certs.session.machine import Machine, Offer
+from tcc_certs.session.machine import Course, Machine, Offer
 from tcc_certs.session.monitors import Seen
 from tcc_certs.session.validation import machine_of
 from tests.oracle_session.brute import Brute, Did

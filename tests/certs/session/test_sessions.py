@@ -251,7 +251,7 @@ def test_late_outcomes_may_not_ask_for_endless_work(monkeypatch: pytest.MonkeyPa
         writer.done()
     writer.resolve(1, "done")
     assert validate(writer.ledger(), desk(4)).claim_type == "ConformantPrefix"
-    monkeypatch.setattr("tcc_certs.session.course.MAX_REFOLDED", 1)
+    monkeypatch.setattr("tcc_certs.session.machine.MAX_REFOLDED", 1)
     found = validate(writer.ledger(), desk(4))
     assert (found.word, found.claim_type) == ("DECLINED", "NoClaim")
     assert first(found) == ("D201", 8, "resolve")
