@@ -12,7 +12,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import NoReturn
 
-from tcc_certs.plain import escaped, trace_lines
+from tcc_certs.errors import escaped, trace_lines
 from tcc_certs.verbs.answer import complain, show
 
 # What each verb does; its file in `verbs` is loaded where it is the one that was named.

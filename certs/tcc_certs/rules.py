@@ -18,8 +18,7 @@ from tcc_certs.core.derived import StrictGroups, call_text, strict_groups
 from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.artifact import ROUNDED, ArtifactFile, Automaton, Manifest, Relaxed
-from tcc_certs.formats.codec import Json, decode, encode
-from tcc_certs.formats.hashes import call_digest, root_document
+from tcc_certs.formats.codec import Json, call_digest, decode, encode, root_document
 from tcc_certs.formats.schema import as_list, as_text
 from tcc_certs.limits import MAX_CALLS
 from tcc_certs.race.weights import call_residual, call_weight, fraction_bits

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tcc import screen
 from tcc_certs.core.enforced import enforced, shortened, type_text
 from tcc_certs.core.model import Core, Tool
-from tcc_certs.formats.texts import format_decimal, written
+from tcc_certs.formats.codec import format_decimal, written
 from tcc_certs.values.types import OpenParameter
 from tcc_runtime.artifact.load import Artifact, CompilerDiagnostic
 from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth

@@ -302,7 +302,7 @@ def _internal(error: BaseException) -> int:
         err=True,
     )
     if os.environ.get("TCC_TRACEBACK"):
-        from tcc_certs.plain import trace_lines
+        from tcc_certs.errors import trace_lines
 
         for line in trace_lines(error):
             screen.say(line, err=True)

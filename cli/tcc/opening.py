@@ -113,7 +113,7 @@ def options_of(given: dict[str, Any]) -> Options:
         click.ClickException: beta is no exact decimal of at least 0.
     """
     from tcc_certs.errors import Code
-    from tcc_certs.formats.texts import parse_decimal
+    from tcc_certs.formats.codec import parse_decimal
     from tcc_compiler.options import Options
     from tcc_runtime.fastcheck.kernel import check as fast
 

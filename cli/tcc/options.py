@@ -22,7 +22,7 @@ import click
 from click.core import ParameterSource
 
 from tcc.files import STDIN, is_regular
-from tcc_certs.formats.texts import format_decimal
+from tcc_certs.formats.codec import format_decimal
 from tcc_compiler.options import Options
 from tcc_runtime.artifact.root import typed_calls
 from tcc_runtime.settings.table import Option, table_of

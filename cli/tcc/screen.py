@@ -3,7 +3,7 @@
 People get plain text, coloured on a terminal only; ``--json`` prints one object whose first members
 are ``format`` and ``format_version``.  Commands print through this module alone.  Text from files,
 paths and errors stays on its line: hidden and control characters are escaped
-(:mod:`tcc_certs.plain`), in text and in JSON.  Imports click and the standard library; all else is
+(:mod:`tcc_certs.errors`), in text and in JSON.  Imports click and the standard library; all else is
 imported on use, so that ``tcc --version`` stays fast.
 """
 
@@ -66,7 +66,7 @@ def say_text(text: str) -> None:
 
 def say_json(document: str) -> None:
     """Print a JSON text."""
-    from tcc_certs.plain import escaped_json
+    from tcc_certs.errors import escaped_json
 
     click.echo(_encodable(escaped_json(document), False))
 
@@ -111,7 +111,7 @@ def print_fields(rows: Iterable[tuple[str, object]]) -> None:
 def _shown(text: str, err: bool) -> str:
     """`text` as people may be shown it."""
     if not (text.isascii() and text.isprintable()):
-        from tcc_certs.plain import escaped  # here, so that `tcc --version` stays quick
+        from tcc_certs.errors import escaped  # here, so that `tcc --version` stays quick
 
         text = escaped(text)
     return _encodable(text, err)

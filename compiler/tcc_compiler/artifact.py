@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from tcc_certs.core.model import Core
 from tcc_certs.formats.artifact import Manifest, Relaxed
 from tcc_certs.formats.artifact_writer import pack, pack_texts, write_artifact
-from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.hashes import call_digest, root_document
+from tcc_certs.formats.codec import Json, call_digest, encode, root_document
 from tcc_certs.race.weights import Beta
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Numbers, Table, portions, spread, starts

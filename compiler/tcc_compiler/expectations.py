@@ -26,7 +26,7 @@ from tcc_certs.core.model import (
     members,
 )
 from tcc_certs.formats.artifact import Relaxed
-from tcc_certs.formats.texts import format_decimal
+from tcc_certs.formats.codec import format_decimal
 from tcc_compiler.automata.constraint.statements import Control, statement_text
 from tcc_compiler.automata.letters import Letters, partition
 from tcc_compiler.automata.table import Table

@@ -28,8 +28,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.core.reader import core_of, decode_core
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import MAX_ROUND_BITS
-from tcc_certs.formats.codec import Json
-from tcc_certs.formats.texts import parse_decimal
+from tcc_certs.formats.codec import Json, parse_decimal
 from tcc_certs.race.weights import Beta
 from tcc_compiler.artifact import CallEdges, Contents, certify, emit
 from tcc_compiler.automata.answers import keep_strict

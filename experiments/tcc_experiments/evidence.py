@@ -14,10 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tcc_certs.formats.codec import Json
+from tcc_certs.formats.codec import Json, blake, divide_nearest
 from tcc_certs.formats.container import write_container
-from tcc_certs.formats.hashes import blake
-from tcc_certs.formats.texts import divide_nearest
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import validate
 from tcc_runtime.adapters.adapter import Adapter

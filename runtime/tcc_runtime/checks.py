@@ -10,7 +10,7 @@ from collections.abc import Callable
 from heapq import heapify, heappush, heappushpop
 from typing import Protocol
 
-from tcc_certs.formats.fixed import Q64_MAX
+from tcc_certs.formats.ledger import Q64_MAX
 from tcc_runtime.guards import CountKind, Guard, Stop
 from tcc_runtime.item import ORDER, VIEW, Item, nodes_up, state_view
 from tcc_runtime.loop import AGAIN, Search, Verdict

@@ -9,8 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from tcc_certs.errors import Code
-from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN
-from tcc_certs.formats.texts import divide_nearest, parse_decimal
+from tcc_certs.formats.codec import divide_nearest, parse_decimal
+from tcc_certs.formats.ledger import Q32_MAX, Q32_MIN
 from tcc_runtime.item import Item, calls_of
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.states import State

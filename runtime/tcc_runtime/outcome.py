@@ -9,8 +9,8 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 from tcc_certs.core.atoms import Atom
-from tcc_certs.formats.fixed import format_q64
-from tcc_certs.formats.texts import format_decimal
+from tcc_certs.formats.codec import format_decimal
+from tcc_certs.formats.ledger import format_q64
 from tcc_certs.privacy.spending import Taken
 from tcc_runtime.guards import Guard, Stop
 from tcc_runtime.pricing.controller import Spending

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tcc_certs.errors import Code
-from tcc_certs.formats.fixed import format_q64
-from tcc_certs.formats.texts import parse_decimal
+from tcc_certs.formats.codec import parse_decimal
+from tcc_certs.formats.ledger import format_q64
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.constraints import constraints_of

@@ -55,7 +55,7 @@ WHOLE = ("certs/test_upper.py", "certs/test_kernel.py")
 # By the beginning of a module's path: the tests that know it best, in suites, the quickest first.
 TESTS: Sequence[tuple[str, Suites]] = (
     ("formats/container", [["certs/test_container.py"]]),
-    ("formats/codec", [["certs/test_codec.py"]]),
+    ("formats/codec", [["certs/test_codec.py", "certs/test_core_later.py"]]),
     ("formats/artifact", [["certs/test_manifest.py", *WHOLE]]),
     ("states", [["certs/test_states.py", "certs/rules", *WHOLE]]),
     ("kernel", [["certs/rules", *WHOLE]]),
@@ -68,7 +68,6 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("formats/ledger", [["certs/test_ledger.py", "certs/test_ledger_forms.py", *REPLAYS[0]],
                         *REPLAYS[1:]]),
     ("replay/", REPLAYS),
-    ("formats/texts", [["certs/test_core_later.py"]]),
     ("core/", [["certs/test_core_later.py", "certs/test_core_places.py"],
                ["certs/test_core.py", "certs/test_corecheck_later.py"]]),
     ("", [["certs/test_core_places.py", "certs/test_core.py"]]),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.ledger import format_q64
 from tcc_runtime.search import search
 from tcc_runtime.settings.settings import Settings
 from tests.campaigns import soundness

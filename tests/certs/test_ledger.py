@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats import ledger as lines
-from tcc_certs.formats.codec import encode
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import blake, encode
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
 from tcc_certs.formats.ledger_schema import check_record, size, text
 from tcc_certs.replay import validate

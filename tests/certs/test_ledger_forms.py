@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tcc_certs.errors import Rejected
-from tcc_certs.formats import ledger_forms as forms
+from tcc_certs.formats import ledger_schema as forms
 from tcc_certs.formats.ledger_schema import check_record
 from tests.forgery import test_range_forgeries as ranges
 

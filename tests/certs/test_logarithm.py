@@ -6,8 +6,15 @@ import random
 
 import pytest
 
-from tcc_certs.race.arrivals import BASE_BITS, Arrival, neg_log
-from tcc_certs.race.logarithm import LOG_ERROR, UNIT_BITS, log_units, times_log_two
+from tcc_certs.race.arrivals import (
+    BASE_BITS,
+    LOG_ERROR,
+    UNIT_BITS,
+    Arrival,
+    log_units,
+    neg_log,
+    times_log_two,
+)
 from tcc_certs.race.numbers import log_enclosure
 
 MORE = 64  # bits of the enclosures beyond the units

@@ -8,8 +8,8 @@ import pytest
 
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.artifact import Relaxed, read_artifact, read_manifest
+from tcc_certs.formats.codec import blake
 from tcc_certs.formats.container import read_container, write_container
-from tcc_certs.formats.hashes import blake
 from tcc_certs.kernel import check
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge

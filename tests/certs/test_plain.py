@@ -7,8 +7,7 @@ import unicodedata
 
 import pytest
 
-from tcc_certs.errors import Code, Rejected, clip
-from tcc_certs.plain import escaped, escaped_json, hidden_in, is_plain
+from tcc_certs.errors import Code, Rejected, clip, escaped, escaped_json, hidden_in, is_plain
 
 STEERS = [
     *map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), "\u061c", "\u200e", "\u200f", "\u2028",

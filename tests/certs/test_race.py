@@ -10,7 +10,7 @@ from pathlib import Path
 import gmpy2
 import pytest
 
-from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, format_q64
+from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN, format_q64
 from tcc_certs.race.arrivals import Arrival, child_masses, leaf_uniform, neg_log, publish, winner
 from tcc_certs.race.digest import child_context, leaf_digest, race_key, root_context, uniform
 from tcc_experiments.evidence import q64_of

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from tcc_certs.__main__ import main as kernel
+from tcc_certs.errors import is_plain
 from tcc_certs.formats.ledger import FIRST_HEAD, seal
-from tcc_certs.plain import is_plain
 from tests.cli.conftest import Ended, Tcc
 from tests.forgery.artifacts import Forge
 

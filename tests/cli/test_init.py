@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tcc_certs.formats.texts import RESERVED
+from tcc_certs.formats.codec import RESERVED
 from tests.cli.conftest import Tcc
 from tests.runtime.test_outputs import NOT_FILES, put
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, format_q64
+from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN, format_q64
 from tcc_experiments.evidence import q64_of
 from tcc_runtime.ledger.lines import q64_text
 

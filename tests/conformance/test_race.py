@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tcc_certs.formats.artifact import read_artifact, unpack_limbs
-from tcc_certs.formats.fixed import format_q64
-from tcc_certs.formats.hashes import root_document
+from tcc_certs.formats.codec import root_document
+from tcc_certs.formats.ledger import format_q64
 from tcc_certs.race.digest import child_context, leaf_digest, race_key, root_context, uniform
 from tcc_certs.replay import validate
 from tcc_runtime.artifact.counts import race_counts

@@ -12,7 +12,7 @@ from blake3 import blake3
 
 from tcc_certs.kernel import check
 from tcc_certs.session import validate
-from tcc_certs.values.digest import record_key, record_mac
+from tcc_certs.values.canonical import record_key, record_mac
 
 VECTORS = Path(__file__).parent / "vectors"
 TEXT = Path(__file__).parents[2] / "docs" / "spec" / "session.md"

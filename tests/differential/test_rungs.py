@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.fixed import digits_q64
+from tcc_certs.formats.ledger import digits_q64
 from tcc_runtime.artifact.load import load
 from tcc_runtime.ledger import lines
 from tcc_runtime.ledger import steps as rendering

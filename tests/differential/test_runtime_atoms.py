@@ -13,8 +13,7 @@ import pytest
 
 from tcc_certs.core.atoms import Exact
 from tcc_certs.errors import Code
-from tcc_certs.formats.codec import decode, encode
-from tcc_certs.formats.texts import format_decimal, parse_decimal
+from tcc_certs.formats.codec import decode, encode, format_decimal, parse_decimal
 from tcc_certs.kernel import check
 from tcc_certs.privacy.accountant import epsilon_text, stated, total_of
 from tcc_certs.privacy.atoms_file import atoms_of

@@ -14,7 +14,7 @@ from struct import error as too_wide
 import pytest
 
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.fixed import Q64_MIN
+from tcc_certs.formats.ledger import Q64_MIN
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate
 from tcc_certs.replay.closing import _fewest, tail_steps

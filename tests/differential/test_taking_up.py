@@ -157,7 +157,7 @@ def played(artifact: Artifact, drawn: Any, path: Path, rng: random.Random) -> Re
 
 
 def tcc_name(name: str) -> str:
-    from tcc_certs.formats.texts import written
+    from tcc_certs.formats.codec import written
 
     return written(name)
 

@@ -14,8 +14,8 @@ from functools import cache
 
 import pytest
 
-from tcc_certs.formats.fixed import format_q64
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import blake
+from tcc_certs.formats.ledger import format_q64
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay.children import Listing
 from tcc_certs.replay.language import Language, read_language, root_of

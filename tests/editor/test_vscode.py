@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tcc_certs.formats.texts import RESERVED
+from tcc_certs.formats.codec import RESERVED
 from tcc_compiler.language.syntax.tokens import _LOCAL
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, OPENERS, PLACED, TYPES, UNITS
 

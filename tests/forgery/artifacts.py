@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tcc_certs.formats.codec import decode, encode
+from tcc_certs.formats.codec import blake, decode, encode
 from tcc_certs.formats.container import ITEM_SIZE, Tensor, read_container, write_container
-from tcc_certs.formats.hashes import blake
 
 FORMAT = {"I64": "q", "U64": "Q", "U32": "I", "U8": "B"}
 TEXTS = ("call_text", "tools", "core")

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.ledger import format_q64
 from tests.forgery.test_ledger_mode_forgeries import codes
 from tests.oracle_ledger.artifacts import relaxed, small, tiny
 from tests.oracle_ledger.falling import counts_fall

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import blake
 from tcc_certs.kernel import check
 from tcc_certs.replay import validate
 

@@ -15,9 +15,15 @@ from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Code
 from tcc_certs.formats.artifact import Manifest
 from tcc_certs.formats.artifact_writer import pack, pack_limbs, pack_texts, write_artifact
-from tcc_certs.formats.codec import Json, decode, encode
-from tcc_certs.formats.hashes import call_digest, root_document, state_digest
-from tcc_certs.formats.texts import parse_decimal
+from tcc_certs.formats.codec import (
+    Json,
+    call_digest,
+    decode,
+    encode,
+    parse_decimal,
+    root_document,
+    state_digest,
+)
 from tcc_certs.race.weights import call_residual, call_weight, fraction_bits
 
 Word = tuple[int, ...]

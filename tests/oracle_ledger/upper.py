@@ -14,7 +14,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
 from tcc_certs.formats.artifact import Relaxed, read_artifact
 from tcc_certs.formats.artifact_writer import pack, pack_limbs, write_artifact
-from tcc_certs.formats.hashes import call_digest, state_digest
+from tcc_certs.formats.codec import call_digest, state_digest
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.race.weights import call_residual
 from tests.oracle.build import build

@@ -10,11 +10,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from tcc_certs.formats.codec import encode
-from tcc_certs.formats.fixed import format_q32, format_q64
-from tcc_certs.formats.hashes import blake
-from tcc_certs.formats.ledger import FIRST_HEAD, seal
-from tcc_certs.formats.texts import format_decimal
+from tcc_certs.formats.codec import blake, encode, format_decimal
+from tcc_certs.formats.ledger import FIRST_HEAD, format_q32, format_q64, seal
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.digest import (
     child_context,

@@ -20,7 +20,7 @@ def test_any_text_is_one_text_of_one_element(content: str, value: str) -> None:
 
 
 def text_shown(content: str) -> str:
-    from tcc_certs.plain import escaped
+    from tcc_certs.errors import escaped
 
     return escaped(content)
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tcc_certs.formats.texts import is_bare, written
+from tcc_certs.formats.codec import is_bare, written
 
 TOOLS = (
     "pay",

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from tcc_certs.formats.fixed import format_q64
+from tcc_certs.formats.ledger import format_q64
 from tcc_runtime.artifact.load import load
 from tcc_runtime.guards import Stop
 from tcc_runtime.item import ORDER

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcc_certs.formats.codec import encode
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import blake, encode
 from tcc_certs.formats.ledger import LedgerReader
 from tcc_certs.race.digest import uuid7
 from tcc_runtime.artifact.load import Artifact, load

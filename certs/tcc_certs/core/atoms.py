@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import Json
+from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.formats.schema import as_object
-from tcc_certs.formats.texts import format_decimal
 
 MAX_TIMES = 10**9
 MAX_CHOICES = 10**18

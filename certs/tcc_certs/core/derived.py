@@ -22,9 +22,8 @@ from tcc_certs.core.model import (
 )
 from tcc_certs.errors import Code, ensure
 from tcc_certs.formats import schema
-from tcc_certs.formats.codec import Json
+from tcc_certs.formats.codec import Json, is_bare, nano_of, written
 from tcc_certs.formats.schema import Known, Table, row
-from tcc_certs.formats.texts import is_bare, nano_of, written
 from tcc_certs.limits import MAX_CALLS
 
 

@@ -22,8 +22,7 @@ from tcc_certs.core.model import (
 )
 from tcc_certs.errors import clip
 from tcc_certs.formats.artifact import Relaxed
-from tcc_certs.formats.codec import encode
-from tcc_certs.formats.texts import written
+from tcc_certs.formats.codec import encode, written
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, OpenType, TextType
 
 _SHOWN = 8

@@ -23,9 +23,8 @@ from tcc_certs.core.model import (
 )
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import schema
-from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.codec import Json, encode, is_decimal, read_name, written
 from tcc_certs.formats.schema import Check, Form, Known, Table, maybe, row, tagged
-from tcc_certs.formats.texts import is_decimal, read_name, written
 from tcc_certs.limits import MAX_CALLS
 from tcc_certs.values.declared import (
     FlagType,
@@ -42,7 +41,7 @@ _LISTED = "listed"  # the kind of a listed parameter; those of open ones are nam
 
 
 def _pattern(value: Json, path: str, code: Code, known: Known) -> str:
-    from tcc_certs.values.text_source import ensure_quick
+    from tcc_certs.values.text_syntax import ensure_quick
 
     pattern = schema.as_text(value, path, code)
     ensure_quick(pattern, known["max"], path)

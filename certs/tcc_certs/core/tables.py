@@ -17,9 +17,8 @@ from tcc_certs.core.derived import Owned, read_selection, selection_text
 from tcc_certs.core.model import HALF, Limit, Model, Parameter, Tool
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import schema
-from tcc_certs.formats.codec import Json
+from tcc_certs.formats.codec import Json, format_decimal, nano_of, parse_decimal, read_name, written
 from tcc_certs.formats.schema import Check, Known, Table, dropped, maybe, read, row, tagged
-from tcc_certs.formats.texts import format_decimal, nano_of, parse_decimal, read_name, written
 from tcc_certs.limits import MAX_CALLS
 from tcc_certs.values.declared import json_of
 

@@ -25,7 +25,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.corecheck.letters import KEPT, WorkBudget
 from tcc_certs.corecheck.residuals import Residuals
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.hashes import call_digest, state_digest
+from tcc_certs.formats.codec import call_digest, state_digest
 
 Edges: TypeAlias = "list[list[tuple[int, int]]]"  # by residual, pairs of a letter and a residual
 

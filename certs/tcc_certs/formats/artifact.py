@@ -19,11 +19,9 @@ from typing import Any
 
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats import schema
-from tcc_certs.formats.codec import Json, decode
+from tcc_certs.formats.codec import Json, blake, decode, parse_decimal
 from tcc_certs.formats.container import Tensor, read_container
-from tcc_certs.formats.hashes import blake
 from tcc_certs.formats.schema import Check, Form, Known, Table, as_list, dropped, read, row, word
-from tcc_certs.formats.texts import parse_decimal
 
 _SCHEMA, _VALUE = Code.MANIFEST_SCHEMA, Code.MANIFEST_VALUE
 STATEMENTS = ["forbids", "limits", "requires"]

@@ -11,10 +11,8 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 
 from tcc_certs.formats.artifact import COLUMNS, LEAF_POLICY, RELAXED, STATEMENTS, Manifest, shape_of
-from tcc_certs.formats.codec import Json, encode, large
+from tcc_certs.formats.codec import Json, blake, encode, format_decimal, large
 from tcc_certs.formats.container import ITEM_SIZE, Tensor, write_container
-from tcc_certs.formats.hashes import blake
-from tcc_certs.formats.texts import format_decimal
 
 _TYPECODE = {"I64": "q", "U64": "Q", "U32": "I", "U8": "B"}
 

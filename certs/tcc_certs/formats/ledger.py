@@ -1,4 +1,4 @@
-"""The ledger as lines: one canonical JSON object each, chained by BLAKE3.
+"""The ledger as lines: one canonical JSON object each, chained by BLAKE3; its fixed-point numbers.
 
 Normative text: docs/spec/ledger.md, section 1.  The reader takes chunks cut anywhere, hands out
 one verified record after the other, and keeps no line but the current one; so the verified prefix
@@ -19,8 +19,7 @@ from typing import TypeAlias
 from blake3 import blake3
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import Json, decode, encode
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import Json, blake, decode, divide_nearest, encode
 from tcc_certs.limits import MAX_LINE_BYTES
 
 Record: TypeAlias = "Mapping[str, Json]"
@@ -235,3 +234,43 @@ def _check_size(size: int, before: int) -> None:
         f"at most {MAX_LINE_BYTES} bytes",
         "more",
     )
+
+
+# Numbers: Q64.64 with 20 digits, Q32.32 with 10. A Q number is an integer; its value is that
+# integer over 2^bits. The text is the value rounded to nearest, ties to even, at enough digits that
+# reading it back to nearest is the identity.
+
+Q64_MIN, Q64_MAX = -(1 << 127), (1 << 127) - 1
+Q32_MIN, Q32_MAX = -(1 << 63), (1 << 63) - 1
+
+# value * 10^20 / 2^64 is value * 5^20 / 2^44.
+_FIVES, _DROP = 5**20, 44
+_HALF, _FRACTION = 1 << _DROP - 1, (1 << _DROP) - 1
+
+
+def format_q(value: int, bits: int, digits: int) -> str:
+    """The decimal text of ``value / 2^bits`` with exactly `digits` fractional digits."""
+    scaled = divide_nearest(abs(value) * 10**digits, 1 << bits)
+    whole, part = divmod(scaled, 10**digits)
+    return f"{'-' if value < 0 else ''}{whole}.{part:0{digits}d}"
+
+
+def digits_q64(value: int) -> str:
+    """:func:`format_q64` without its point, which stands before the last 20 of these."""
+    product = value * _FIVES + _HALF
+    scaled = product >> _DROP
+    if not product & _FRACTION:
+        scaled &= -2  # a tie, and it goes to the even one
+    text = str(scaled)
+    return text if len(text) > 21 else text.zfill(21 + (value < 0))
+
+
+def format_q64(value: int) -> str:
+    """Q64.64 text, 20 fractional digits: :func:`format_q` with shifts for its divisions."""
+    text = digits_q64(value)
+    return f"{text[:-20]}.{text[-20:]}"
+
+
+def format_q32(value: int) -> str:
+    """Q32.32 text, 10 fractional digits."""
+    return format_q(value, 32, 10)

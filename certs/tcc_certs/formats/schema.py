@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from tcc_certs.errors import Code, Rejected, clip, ensure, require
-from tcc_certs.formats.codec import Json, read_large
-from tcc_certs.formats.texts import is_identifier
+from tcc_certs.errors import Code, Rejected, clip, ensure, is_plain, require
+from tcc_certs.formats.codec import Json, is_identifier, read_large
 from tcc_certs.limits import MAX_VERSION_BYTES
-from tcc_certs.plain import is_plain
 
 Known: TypeAlias = "Mapping[str, Any]"  # by the names of members, what was read before
 Form: TypeAlias = "Callable[[Any, str, Code, Known], Any]"

@@ -11,8 +11,7 @@ from functools import lru_cache
 
 from blake3 import blake3
 
-from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import Json, blake, encode
 
 _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 FIRST_ARRIVAL, WINNER, RESIDUAL, PER_LEAF, REST_WINNER, REST_ARRIVAL = 1, 2, 3, 4, 5, 6

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from tcc_certs.formats.texts import divide_nearest
+from tcc_certs.formats.codec import divide_nearest
 from tcc_certs.race.numbers import Enclosure, decide, exp_enclosure, log_enclosure, log_two
 
 Beta: TypeAlias = "tuple[int, int]"

@@ -22,8 +22,7 @@ from typing import TypeAlias
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.artifact import Automaton
 from tcc_certs.formats.codec import Json
-from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN, format_q64
-from tcc_certs.formats.ledger import Record
+from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN, Record, format_q64
 from tcc_certs.formats.ledger_schema import text
 from tcc_certs.limits import FREE_TAIL_STEPS, MAX_PRECISION_BITS, TAIL_STEPS_PER_EDGE
 from tcc_certs.race.arrivals import WORD, clamp

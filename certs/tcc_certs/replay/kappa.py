@@ -24,9 +24,8 @@ from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.artifact import Automaton
-from tcc_certs.formats.codec import Json
-from tcc_certs.formats.fixed import format_q32, format_q64
-from tcc_certs.formats.texts import divide_nearest
+from tcc_certs.formats.codec import Json, divide_nearest
+from tcc_certs.formats.ledger import format_q32, format_q64
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.arrivals import clamp
 from tcc_certs.race.digest import uuid7

@@ -14,12 +14,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.formats.codec import Json, decode, encode
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import Json, blake, decode, encode, format_decimal
 from tcc_certs.formats.ledger import Record
-from tcc_certs.formats.ledger_forms import HEX
-from tcc_certs.formats.ledger_schema import PRF_DOMAIN, SCHEMA, size, text
-from tcc_certs.formats.texts import format_decimal
+from tcc_certs.formats.ledger_schema import HEX, PRF_DOMAIN, SCHEMA, size, text
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_LINE_BYTES
 from tcc_certs.race.digest import opening_salt, seed_commitment, uuid7

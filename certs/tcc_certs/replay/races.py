@@ -23,8 +23,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.codec import Json
-from tcc_certs.formats.fixed import format_q64
-from tcc_certs.formats.ledger import Record
+from tcc_certs.formats.ledger import Record, format_q64
 from tcc_certs.race.arrivals import (
     Arrival,
     Fraction,

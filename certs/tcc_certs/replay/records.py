@@ -12,11 +12,9 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.fixed import format_q64
-from tcc_certs.formats.ledger import Line, Record
+from tcc_certs.formats.codec import Json, encode, format_decimal
+from tcc_certs.formats.ledger import Line, Record, format_q64
 from tcc_certs.formats.ledger_schema import check_record, text
-from tcc_certs.formats.texts import format_decimal
 from tcc_certs.race.digest import uuid7, uuid7_of_hex, uuid7_stamp
 from tcc_certs.replay.children import Texts
 from tcc_certs.replay.findings import NO_CERT, Findings

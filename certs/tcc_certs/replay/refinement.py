@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from tcc_certs.core.model import Model
 from tcc_certs.kernel import CheckedArtifact
-from tcc_certs.replay.account import Account, Drawn
 from tcc_certs.replay.controller import UNNAMED, Choice, Controller, Rule, most_useful
+from tcc_certs.replay.header import Account, Drawn
 from tcc_certs.replay.language import Language
 from tcc_certs.replay.tree import Node
 

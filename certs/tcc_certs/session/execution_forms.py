@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tcc_certs.formats.codec import Json
-from tcc_certs.formats.ledger_forms import (
+from tcc_certs.formats.ledger_schema import (
     ACCOUNT,
     ADAPTERS,
     AMOUNT,

@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING
 
 from tcc_certs.core.model import Core, Model, Tool, executing
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import Json
+from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import text
-from tcc_certs.formats.texts import format_decimal
-from tcc_certs.replay.account import Account, Drawn, read_account
 from tcc_certs.replay.controller import Amounts, Caps, Choice, Controller, Rule, spent_fields
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import (
+    Account,
     Adapter,
+    Drawn,
     adapter_fields,
     caps_of,
     nano,
+    read_account,
     read_adapters,
     rule_of,
     taken_of,

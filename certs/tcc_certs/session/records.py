@@ -17,19 +17,15 @@ from typing import TypeGuard
 
 from tcc_certs.core.model import Core, Tool
 from tcc_certs.errors import Code, Rejected, clip, ensure
-from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import Json, blake, encode, written
 from tcc_certs.formats.ledger import Record
-from tcc_certs.formats.ledger_forms import HEX, SIZE, TEXT, TIME, TRUE, UUID, Format
-from tcc_certs.formats.ledger_schema import size, text
-from tcc_certs.formats.texts import written
+from tcc_certs.formats.ledger_schema import HEX, SIZE, TEXT, TIME, TRUE, UUID, Format, size, text
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.digest import uuid7
 from tcc_certs.replay.findings import Findings
 from tcc_certs.session.machine import Machine, Observed, Offer
 from tcc_certs.session.monitors import Seen
-from tcc_certs.values.canonical import NUMBER, utf8
-from tcc_certs.values.digest import digest, key_commitment
+from tcc_certs.values.canonical import NUMBER, digest, key_commitment, utf8
 from tcc_certs.values.types import OpenParameter, check_text, type_byte
 
 SCHEMA = "tcc.session/1.1"

@@ -22,7 +22,7 @@ from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.replay.findings import Findings
 from tcc_certs.session.machine import Course, Machine, Observed, Offer, Outcome
 from tcc_certs.session.records import RECORDED, UNKNOWN_TOOL, Arguments, Header, answer_of
-from tcc_certs.values.digest import call_key
+from tcc_certs.values.canonical import call_key
 
 if TYPE_CHECKING:
     from tcc_certs.session.executions import Executions

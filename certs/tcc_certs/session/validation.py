@@ -34,7 +34,7 @@ from tcc_certs.replay.findings import DECLINED, INVALID, VALID, Finding, Finding
 from tcc_certs.session.machine import Machine
 from tcc_certs.session.records import MAC, check_record, has_macs, open_name, read_header
 from tcc_certs.session.replay import Session
-from tcc_certs.values.digest import record_key, record_mac
+from tcc_certs.values.canonical import record_key, record_mac
 
 # What a session shows, in a verdict, a claim and plain words (session.md, section 7).
 

@@ -1,9 +1,11 @@
-"""One byte string for one JSON value: what digests of values are made from.
+"""One byte string for one JSON value, and keyed digests of values, keys and records.
 
 Normative text: docs/spec/session.md, section 2.  Texts are their UTF-8, numbers their canonical
 decimals; whole JSON values have a canonical form of their own: members by code point, no spaces,
-numbers as canonical decimals, strings as canonical JSON has them.
-Cost: linear in the bytes; a value that grows past the given size is left there and then.
+numbers as canonical decimals, strings as canonical JSON has them.  The key of digests is one a
+session, the owner's; without it a digest says only which values are the same.
+Cost: linear in the bytes; a value that grows past the given size is left there and then; one
+BLAKE3 each.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from typing import NoReturn
+
+from blake3 import blake3
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import encode
@@ -130,3 +134,53 @@ def _scalar(value: object) -> bytes:
     if isinstance(value, (int, float, Decimal)):
         return canonical_number(value).encode()
     raise Rejected(Code.NO_VALUE, "value", "a JSON value", type(value).__name__)
+
+
+# Keyed digests.
+
+_COMMITMENT = "tcc.session/1.0 digest key"
+_RECORDS = "tcc.session/1.1 record key"
+KEY_BYTES = 32
+CALL_KEY_BYTES = 16
+MAC_BYTES = 16
+
+
+def digest(key: bytes, kind: bytes, data: bytes) -> bytes:
+    """The digest of a value: its type byte and its canonical bytes, without its name."""
+    return blake3(kind + data, key=key).digest()
+
+
+def call_key(key: bytes, session_id: str, seq: int) -> bytes:
+    """The idempotency key of call number `seq` of a session; two sessions may have one key."""
+    session = bytes.fromhex(session_id.replace("-", ""))
+    return blake3(b"key" + session + seq.to_bytes(8, "little"), key=key).digest(CALL_KEY_BYTES)
+
+
+def reference_digest(key: bytes, reference: str) -> bytes:
+    """The digest of the identity that a caller gave to a call.
+
+    Raises:
+        Rejected: R106 it holds half of a surrogate pair.
+    """
+    return blake3(b"ref" + utf8(reference, "ref"), key=key).digest()
+
+
+def key_commitment(key: bytes) -> bytes:
+    """What a session says of its key before it uses it."""
+    return blake3(key, derive_key_context=_COMMITMENT).digest()
+
+
+def record_key(key: bytes) -> bytes:
+    """The key of the records' MACs: derived, so that no digest of a value is ever one of them."""
+    return blake3(key, derive_key_context=_RECORDS).digest()
+
+
+def record_mac(derived: bytes, previous: bytes, body: bytes) -> bytes:
+    """The MAC of a record.
+
+    Args:
+        derived: from :func:`record_key`.
+        previous: the hash of the record before it; zeros of the first.
+        body: its canonical bytes without ``mac`` and ``~``.
+    """
+    return blake3(b"mac" + previous + body, key=derived).digest(MAC_BYTES)

@@ -15,8 +15,7 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.codec import decode, encode
-from tcc_certs.formats.texts import is_bare
+from tcc_certs.formats.codec import decode, encode, is_bare
 
 Scalar: TypeAlias = "str | int | Decimal | bool | None"
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.texts import is_decimal, scaled
+from tcc_certs.formats.codec import is_decimal, scaled
 
 Number: TypeAlias = "int | float | Decimal"
 

@@ -15,7 +15,6 @@ from bisect import bisect_right
 from functools import lru_cache, reduce
 from operator import or_
 
-from tcc_certs.values.text_source import read_tree
 from tcc_certs.values.text_syntax import (
     Chars,
     Either,
@@ -23,6 +22,7 @@ from tcc_certs.values.text_syntax import (
     Node,
     Ranges,
     Times,
+    read_tree,
 )
 
 _MAX_KEPT = 1 << 12  # sets, and characters that were met at them, before all are forgotten

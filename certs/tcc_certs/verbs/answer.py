@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from tcc_certs.errors import escaped, escaped_json
 from tcc_certs.formats.codec import Json, encode
-from tcc_certs.plain import escaped, escaped_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,9 +20,8 @@ from blake3 import blake3
 
 from tcc.batches import PartDamaged
 from tcc.library.searching import run_fields
-from tcc_certs.errors import Rejected
+from tcc_certs.errors import Rejected, escaped_json
 from tcc_certs.formats.codec import decode, encode
-from tcc_certs.plain import escaped_json
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.outcome import Run

@@ -10,7 +10,7 @@ import click
 from tcc import screen
 from tcc.opening import account_in, refusing
 from tcc.options import json_option
-from tcc_certs.formats.texts import format_decimal
+from tcc_certs.formats.codec import format_decimal
 
 if TYPE_CHECKING:
     from tcc_runtime.account.account import AccountStatement

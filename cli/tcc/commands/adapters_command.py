@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from tcc import screen
 from tcc.opening import adapters_in, refusing
 from tcc.options import json_option
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.group("adapters")

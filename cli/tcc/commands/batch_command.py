@@ -35,8 +35,7 @@ from tcc.options import (
     trust_options,
 )
 from tcc.screen import CLEAN, DECLINED
-from tcc_certs.errors import Rejected
-from tcc_certs.plain import escaped_json
+from tcc_certs.errors import Rejected, escaped_json
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import LedgerError, SettingsError, WorkerLost
 from tcc_runtime.ledger.outputs import create

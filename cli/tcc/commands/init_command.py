@@ -13,7 +13,7 @@ import click
 from tcc import screen
 from tcc.opening import writing
 from tcc.options import json_option
-from tcc_certs.formats.texts import MAX_NAME, RESERVED
+from tcc_certs.formats.codec import MAX_NAME, RESERVED
 from tcc_runtime.ledger.outputs import create, write_whole
 
 _TEMPLATE = "agent"  # the name that the templates have

@@ -18,8 +18,7 @@ from tcc.findings import Place, ReportedFinding, as_object, print_found
 from tcc.opening import refusing, require_artifact, writing
 from tcc.options import chosen, format_option, input_option, json_option, lock_option
 from tcc.screen import FINDINGS
-from tcc_certs.errors import clip
-from tcc_certs.plain import is_plain
+from tcc_certs.errors import clip, is_plain
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.mcp.wire import MalformedMessage, read_json

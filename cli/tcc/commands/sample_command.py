@@ -12,7 +12,7 @@ from tcc import screen
 from tcc.library.questions import plan_json, sample
 from tcc.opening import open_artifact, options_of, refusing
 from tcc.options import FlagPair, artifact_argument, bytes_option, compile_options, json_option
-from tcc_certs.formats.texts import format_decimal
+from tcc_certs.formats.codec import format_decimal
 
 
 @click.command("sample")

@@ -48,8 +48,8 @@ from tcc.editor import (
     grammars_with,
     syntax_of,
 )
-from tcc_certs.formats.texts import written
-from tcc_certs.plain import escaped
+from tcc_certs.errors import escaped
+from tcc_certs.formats.codec import written
 from tcc_compiler.editing.completion import Offer, completion
 from tcc_compiler.editing.project import Occurrence, Project, statement_ends
 from tcc_compiler.editing.renaming import NotRenamed, renamed

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from tcc.library import Given, artifact_of
-from tcc_certs.formats.texts import format_decimal
+from tcc_certs.formats.codec import format_decimal
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_runtime.analysis.blame import Blame, blame
 from tcc_runtime.analysis.draws import UNIFORM, draws

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from tcc import files, screen
 from tcc.library import Given, artifact_of, require_known
 from tcc_certs.core.enforced import enforced, shortened
-from tcc_certs.formats.texts import format_decimal
+from tcc_certs.formats.codec import format_decimal
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.outcome import Progress, Run
 from tcc_runtime.settings import predict as predicting

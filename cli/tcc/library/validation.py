@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tcc.library import artifact_bytes
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.codec import Json
+from tcc_certs.formats.codec import Json, parse_decimal
 from tcc_certs.formats.ledger import LedgerReader
-from tcc_certs.formats.texts import parse_decimal
 from tcc_certs.replay.findings import INVALID, VALID, Findings
 from tcc_certs.replay.header import taken_of
 from tcc_runtime.account.account import Account

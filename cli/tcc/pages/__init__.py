@@ -16,8 +16,7 @@ from importlib import resources
 from typing import Final, Literal
 
 from tcc import screen
-from tcc_certs.errors import clip
-from tcc_certs.plain import escaped
+from tcc_certs.errors import clip, escaped
 
 # Frame: head, policy, style, script, the verdict at the top, sections with their index.
 

@@ -66,7 +66,7 @@ from tcc_certs.core.model import (
 )
 from tcc_certs.errors import Rejected, clip
 from tcc_certs.formats.artifact import Relaxed
-from tcc_certs.formats.texts import format_decimal, written
+from tcc_certs.formats.codec import format_decimal, written
 from tcc_certs.statements import Constraint
 from tcc_runtime.analysis.graph import PlanGraph, Row, graph_of
 from tcc_runtime.analysis.statements import StatementTexts

@@ -11,8 +11,8 @@ from typing import Final, Literal, TypeAlias
 from tcc import screen
 from tcc.pictures.graph import Prefix
 from tcc_certs.core.enforced import enforced, shortened
-from tcc_certs.formats.texts import format_decimal, written
-from tcc_certs.plain import escaped
+from tcc_certs.errors import escaped
+from tcc_certs.formats.codec import format_decimal, written
 from tcc_runtime.artifact.load import Artifact
 
 _NO_XML = re.compile("[\ufffe\uffff]")

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from tcc.screen import FORMAT_VERSION, decimal
 from tcc_certs.core.enforced import enforced
 from tcc_certs.core.model import Call, Tool
-from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.texts import format_decimal
-from tcc_certs.plain import escaped_json
+from tcc_certs.errors import Code, Rejected, escaped_json
+from tcc_certs.formats.codec import format_decimal
 from tcc_certs.values.declared import json_of
 from tcc_runtime.artifact.load import Artifact
 

@@ -31,7 +31,7 @@ from tcc_certs.core.model import (
     Tool,
     members,
 )
-from tcc_certs.formats.texts import nano_of
+from tcc_certs.formats.codec import nano_of
 from tcc_certs.limits import MAX_CALLS
 from tcc_compiler.frozen import frozen
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcc_certs.core.model import Call, Core, OneCall, Repeat
-from tcc_certs.formats.texts import written
+from tcc_certs.formats.codec import written
 from tcc_compiler.automata.letters import Letters, value_amounts
 from tcc_compiler.automata.machine import Machine, components
 from tcc_compiler.resources import Refused

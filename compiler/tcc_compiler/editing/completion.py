@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
-from tcc_certs.formats.texts import written
+from tcc_certs.formats.codec import written
 from tcc_compiler.editing.project import Project
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Report

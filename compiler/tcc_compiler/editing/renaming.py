@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from tcc_certs.formats.texts import MAX_NAME, RESERVED, is_identifier, written
-from tcc_certs.plain import hidden_in
+from tcc_certs.errors import hidden_in
+from tcc_certs.formats.codec import MAX_NAME, RESERVED, is_identifier, written
 from tcc_compiler.editing.project import Kind, Occurrence, Project, changed
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic, quote

@@ -16,8 +16,8 @@ from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
-from tcc_certs.formats.texts import MAX_NAME, RESERVED, written
-from tcc_certs.plain import is_plain
+from tcc_certs.errors import is_plain
+from tcc_certs.formats.codec import MAX_NAME, RESERVED, written
 from tcc_compiler.imports.graphs import Attributes, GraphRefused
 from tcc_compiler.language.diagnostics import Report, quote
 from tcc_compiler.language.source import Region

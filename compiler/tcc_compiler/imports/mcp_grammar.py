@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tcc_certs.plain import escaped, is_plain
+from tcc_certs.errors import escaped, is_plain
 from tcc_compiler.frozen import frozen
 from tcc_compiler.imports.mcp_schema import ArgumentDomain, domain_of, quoted
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, RESERVED

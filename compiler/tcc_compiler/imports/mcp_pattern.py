@@ -12,8 +12,7 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
-from tcc_certs.errors import Rejected
-from tcc_certs.plain import is_plain
+from tcc_certs.errors import Rejected, is_plain
 from tcc_certs.values.text_pattern import parse
 from tcc_certs.values.text_syntax import MAX_PATTERN, Ranges, complement, merged
 from tcc_compiler.frozen import frozen

@@ -18,8 +18,7 @@ from typing import Any
 
 from tcc_certs.errors import Rejected
 from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.text_source import MAX_STEPS, ensure_quick, read_tree, size_of
-from tcc_certs.values.text_syntax import MAX_PATTERN
+from tcc_certs.values.text_syntax import MAX_PATTERN, MAX_STEPS, ensure_quick, read_tree, size_of
 from tcc_compiler.frozen import frozen
 from tcc_compiler.imports.mcp_pattern import dialect_of
 

@@ -13,7 +13,7 @@ from heapq import nlargest
 from itertools import islice, takewhile
 from typing import Literal, TypeAlias
 
-from tcc_certs.plain import escaped, is_plain
+from tcc_certs.errors import escaped, is_plain
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.source import Region, Source, Span
 

@@ -24,7 +24,7 @@ from dataclasses import replace
 
 from tcc_certs.core.model import Core, Limit, Tool
 from tcc_certs.formats.artifact import MAX_ROUND_BITS, Relaxed
-from tcc_certs.formats.texts import written
+from tcc_certs.formats.codec import written
 from tcc_compiler.automata.constraint.statements import statement_text
 from tcc_compiler.automata.letters import partition
 from tcc_compiler.frozen import frozen

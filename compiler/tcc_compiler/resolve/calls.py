@@ -13,7 +13,7 @@ from itertools import product
 from typing import NamedTuple
 
 from tcc_certs.core.model import CallSet
-from tcc_certs.formats.texts import written
+from tcc_certs.formats.codec import written
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import Pattern, Reference, Word
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from tcc_certs.core.model import CallSet
-from tcc_certs.formats.codec import Json, encode, large
-from tcc_certs.formats.texts import is_bare
+from tcc_certs.formats.codec import Json, encode, is_bare, large
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.source import Region
 from tcc_compiler.resolve.calls import Call, CallList

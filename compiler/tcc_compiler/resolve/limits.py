@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TypeAlias
 
-from tcc_certs.formats.codec import Json, large
-from tcc_certs.formats.texts import is_decimal, written
+from tcc_certs.formats.codec import Json, is_decimal, large, written
 from tcc_certs.values.types import NumberType
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import LimitStatement, Number, Word

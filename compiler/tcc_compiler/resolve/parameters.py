@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.codec import Json
-from tcc_certs.formats.texts import MAX_NAME, written
-from tcc_certs.plain import hidden_in
+from tcc_certs.errors import Code, Rejected, hidden_in
+from tcc_certs.formats.codec import MAX_NAME, Json, written
 from tcc_certs.values.numbers import ensure_survives
 from tcc_certs.values.text_pattern import parse
-from tcc_certs.values.text_source import MAX_STEPS, ensure_quick, read_tree, size_of
+from tcc_certs.values.text_syntax import MAX_STEPS, ensure_quick, read_tree, size_of
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenParameter, OpenType, TextType
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from tcc_certs.errors import hidden_in
 from tcc_certs.limits import MAX_VERSION_BYTES
-from tcc_certs.plain import hidden_in
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (
     Broken,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.texts import parse_decimal
+from tcc_certs.formats.codec import parse_decimal
 
 NAMES: Final = ("price", "latency_ms", "epsilon")
 _MOST: Final = 1 << 53

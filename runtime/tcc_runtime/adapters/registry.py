@@ -22,8 +22,8 @@ from blake3 import blake3
 
 from tcc_certs.core.atoms import Atom, Codes, read_atom
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.formats.ledger_forms import AMOUNT, HEX, PROBABILITY, Format
-from tcc_certs.formats.texts import parse_decimal
+from tcc_certs.formats.codec import parse_decimal
+from tcc_certs.formats.ledger_schema import AMOUNT, HEX, PROBABILITY, Format
 from tcc_certs.privacy.accountant import PLACES, epsilon_text, stated, total_of
 from tcc_certs.privacy.spending import exact_delta
 from tcc_runtime.adapters.adapter import Adapter, Tensor, adapter_id, check_lora

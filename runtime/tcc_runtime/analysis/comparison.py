@@ -17,7 +17,7 @@ from blake3 import blake3
 from tcc_certs.core.model import Call, Core
 from tcc_certs.core.reader import decode_core, read_core
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.texts import written
+from tcc_certs.formats.codec import written
 from tcc_runtime.analysis.blame import blame
 from tcc_runtime.analysis.difference import OneSided, Plan, only_in
 from tcc_runtime.analysis.gate_changes import (

@@ -16,8 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from tcc_certs.core.enforced import type_text
 from tcc_certs.core.model import Core, Monitor, SumMonitor, Tool, UsesMonitor
-from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.texts import written
+from tcc_certs.formats.codec import Json, encode, written
 from tcc_certs.values.declared import (
     FlagType,
     JsonType,

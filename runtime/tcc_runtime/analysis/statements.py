@@ -36,7 +36,7 @@ from tcc_certs.core.model import (
     Seq,
     members,
 )
-from tcc_certs.formats.texts import written
+from tcc_certs.formats.codec import written
 
 # Texts of statements and expressions.
 

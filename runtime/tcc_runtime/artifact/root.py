@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from tcc_certs.core.model import Core
 from tcc_certs.errors import clip
-from tcc_certs.formats.texts import written
+from tcc_certs.formats.codec import written
 from tcc_certs.race.digest import child_context
 from tcc_certs.values.declared import text_of
 from tcc_runtime.artifact.constraints import Held, constraints_of

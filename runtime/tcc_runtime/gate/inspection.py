@@ -13,7 +13,7 @@ from decimal import Decimal
 from operator import add
 from typing import Any, Final
 
-from tcc_certs.formats.texts import format_decimal
+from tcc_certs.formats.codec import format_decimal
 from tcc_certs.session.machine import Outcome
 from tcc_certs.session.monitors import PLACES
 from tcc_runtime.artifact.load import Artifact

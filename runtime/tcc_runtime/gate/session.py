@@ -22,8 +22,7 @@ from typing import Final
 from blake3 import blake3
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import Json, blake, encode
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.race.digest import uuid7
@@ -31,7 +30,7 @@ from tcc_certs.session.machine import Course, Held, Observed, Offer, Outcome
 from tcc_certs.session.monitors import Seen
 from tcc_certs.session.records import MAC, SCHEMA, open_name
 from tcc_certs.session.validation import Replay
-from tcc_certs.values.digest import (
+from tcc_certs.values.canonical import (
     call_key,
     digest,
     key_commitment,

@@ -12,9 +12,8 @@ from fractions import Fraction
 from json.encoder import encode_basestring
 
 from tcc_certs.core.atoms import atom_document
-from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.fixed import Q32_MAX, Q32_MIN, digits_q64, format_q32, format_q64
-from tcc_certs.formats.texts import divide_nearest, format_decimal
+from tcc_certs.formats.codec import Json, divide_nearest, encode, format_decimal
+from tcc_certs.formats.ledger import Q32_MAX, Q32_MIN, digits_q64, format_q32, format_q64
 from tcc_certs.privacy.accountant import RENYI
 from tcc_certs.privacy.spending import Taken
 from tcc_runtime.account.amounts import Amounts, Caps, Remainder
@@ -103,7 +102,7 @@ class Following(dict[WeightedCall, str]):
 
 
 def q64_text(value: int) -> str:
-    """Q64.64 text; tcc_certs.formats.fixed.format_q64 is the definition."""
+    """Q64.64 text; tcc_certs.formats.ledger.format_q64 is the definition."""
     digits = str(value * FIVES + HALF >> DROP)
     if ONE > value > MINUS_ONE or not value & TIE:
         digits = rare_digits(digits, value)

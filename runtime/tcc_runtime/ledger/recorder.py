@@ -17,8 +17,7 @@ from typing import Final
 
 from blake3 import blake3
 
-from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import Json, blake, encode
 from tcc_certs.race.digest import seed_commitment, uuid7
 from tcc_runtime.account.account import Account
 from tcc_runtime.artifact.load import Artifact

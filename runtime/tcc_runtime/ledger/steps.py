@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from tcc_certs.core.atoms import atom_document
-from tcc_certs.formats.codec import Json
-from tcc_certs.formats.fixed import format_q32
-from tcc_certs.formats.texts import format_decimal
+from tcc_certs.formats.codec import Json, format_decimal
+from tcc_certs.formats.ledger import format_q32
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.guards import Descent, Guard, Stop
 from tcc_runtime.item import EDGE, ID, LEFT, ORDER, SOURCE, VIEW, WORD, Item, node_of, step_of

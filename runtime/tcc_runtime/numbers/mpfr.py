@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Final
 
-from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
+from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN
 from tcc_runtime.artifact.constraints import Held
 from tcc_runtime.errors import Undecided
 from tcc_runtime.item import Item, NodeRemainder

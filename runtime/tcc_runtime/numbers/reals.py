@@ -34,7 +34,7 @@ from typing import Final, TypeAlias
 
 import gmpy2
 
-from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
+from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN
 from tcc_runtime.errors import Undecided
 
 Real: TypeAlias = "gmpy2.mpfr"

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 
 import gmpy2
 
-from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
+from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN
 from tcc_runtime.artifact.cuts import Cut, cut_of, fewest_calls
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import Undecided

@@ -14,8 +14,7 @@ from typing import Any, Protocol
 
 from tcc_certs.core.atoms import Atom, canonical_atom
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.codec import Json
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import Json, blake
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.amounts import Amounts, Remainder
 from tcc_runtime.errors import AnswerError, ResumeError

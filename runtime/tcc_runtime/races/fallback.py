@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tcc_certs.errors import Code
-from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
-from tcc_certs.formats.texts import parse_decimal
+from tcc_certs.formats.codec import parse_decimal
+from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN
 from tcc_certs.race.digest import PER_LEAF
 from tcc_certs.statements import Constraints
 from tcc_runtime.artifact.constraints import Held

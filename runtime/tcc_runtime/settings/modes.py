@@ -16,9 +16,7 @@ from typing import Final
 from tcc_certs.core.atoms import Atom, Exact
 from tcc_certs.core.model import Model
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.codec import Json, encode
-from tcc_certs.formats.hashes import blake
-from tcc_certs.formats.texts import format_decimal
+from tcc_certs.formats.codec import Json, blake, encode, format_decimal
 from tcc_certs.privacy.accountant import PLD, RENYI, total_of
 from tcc_certs.privacy.spending import Taken, account, exact_delta
 from tcc_certs.race.digest import race_key

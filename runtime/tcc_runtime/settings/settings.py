@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 from tcc_certs.core.atoms import Atom
 from tcc_certs.errors import Code
-from tcc_certs.formats.texts import parse_decimal
+from tcc_certs.formats.codec import parse_decimal
 from tcc_certs.race.digest import opening_salt, seed_commitment
 from tcc_runtime.settings.table import check_value, table_of
 

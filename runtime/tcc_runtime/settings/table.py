@@ -17,7 +17,7 @@ from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.texts import parse_decimal
+from tcc_certs.formats.codec import parse_decimal
 from tcc_runtime.errors import SettingsError
 
 _UNIONS = (Union, UnionType)

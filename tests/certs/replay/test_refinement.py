@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from tcc_certs.replay.account import Account
 from tcc_certs.replay.children import Listing, whole
 from tcc_certs.replay.controller import Amounts, Caps, Rule
+from tcc_certs.replay.header import Account
 from tcc_certs.replay.language import read_language, root_of
 from tcc_certs.replay.refinement import Refinement, read_asking
 from tcc_certs.replay.tree import Node, below, child_digest, root_node, slots

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import blake
 from tcc_certs.formats.ledger import FIRST_HEAD
 from tcc_certs.race.digest import Uniforms
 from tcc_certs.replay import validate

@@ -9,7 +9,7 @@ import pytest
 
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.fixed import Q64_MAX, Q64_MIN
+from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN
 from tcc_certs.kernel import check
 from tcc_certs.replay import closing
 from tcc_certs.replay.closing import tail_lse, tail_steps

@@ -11,12 +11,11 @@ import pytest
 from tcc_certs.errors import Code
 from tcc_certs.kernel import check
 from tcc_certs.replay import kinds, validate
-from tcc_certs.replay.expansion import made_of
 from tcc_certs.replay.findings import Findings
 from tcc_certs.replay.header import read_header
 from tcc_certs.replay.kappa import Kappa
 from tcc_certs.replay.language import read_language, root_of
-from tcc_certs.replay.run import Run, Turn
+from tcc_certs.replay.run import Run, Turn, made_of
 from tcc_certs.replay.tree import PRIME, root_node, share_of
 from tcc_certs.replay.validation import policy_of
 from tcc_certs.statements import residual_constraints

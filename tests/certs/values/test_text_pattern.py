@@ -10,7 +10,7 @@ import pytest
 
 from tcc_certs.errors import Rejected
 from tcc_certs.values.text_pattern import parse
-from tcc_certs.values.text_source import MAX_STEPS, ensure_quick
+from tcc_certs.values.text_syntax import MAX_STEPS, ensure_quick
 
 re2 = pytest.importorskip("re2")
 

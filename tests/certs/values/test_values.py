@@ -13,8 +13,8 @@ import pytest
 from blake3 import blake3
 
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.texts import RESERVED
-from tcc_certs.values import digest as digests
+from tcc_certs.formats.codec import RESERVED
+from tcc_certs.values import canonical as digests
 from tcc_certs.values.canonical import canonical, json_text, json_value
 from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.numbers import canonical_number, compare, ensure_survives, exact

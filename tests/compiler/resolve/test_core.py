@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tcc_certs.core.reader import read_core
-from tcc_certs.formats.hashes import root_document
+from tcc_certs.formats.codec import root_document
 from tcc_certs.race.digest import root_context
 from tcc_compiler.frontend import read_grammar, read_grammar_text
 from tests.compiler.grammars import HEAD, TOOLS, codes, core

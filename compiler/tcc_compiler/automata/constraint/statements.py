@@ -24,7 +24,7 @@ from tcc_certs.core.model import (
     Limit,
     Require,
 )
-from tcc_certs.formats.texts import written
+from tcc_certs.formats.codec import written
 from tcc_compiler.automata.letters import Letters, letter_amounts
 from tcc_compiler.automata.machine import Edges, Machine
 from tcc_compiler.frozen import frozen

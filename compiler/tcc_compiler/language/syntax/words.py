@@ -11,7 +11,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 
-from tcc_certs.formats.texts import RESERVED, STATEMENT_WORDS
+from tcc_certs.formats.codec import RESERVED, STATEMENT_WORDS
 
 __all__ = ["RESERVED"]
 from tcc_compiler.language.diagnostics import quote
