@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tcc.traces import Trace, TraceCall
 from tcc_certs.errors import clip
-from tcc_certs.formats.hashes import blake
+from tcc_certs.formats.codec import blake
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Permit
