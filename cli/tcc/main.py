@@ -53,6 +53,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Guard calls": {
         "gate": "hold an MCP server to a grammar",
         "exec": "execute the best plan, call by call, through a gate",
+        "replay": "tell what a grammar would have refused in recorded sessions",
         "serve": "answer an agent that plans, as an MCP server",
     },
     "Search for plans": {
@@ -116,6 +117,7 @@ ENDINGS: Final[Mapping[str, ExitRule]] = {
     "tcc.batches.BatchError": _REFUSED,
     "tcc.commands.import_command.NotListed": ExitRule(BAD_USAGE, prefix=""),
     "tcc.pages.records.Changed": _REFUSED,
+    "tcc.traces.TraceError": _REFUSED,
     "tcc.signing.SigningError": ExitRule(FINDINGS, prefix=""),
     "tcc.signing.MissingExtra": _REFUSED,
     "tcc.commands.sign_command.NotValid": ExitRule(lambda error: error.verdict, prefix=""),

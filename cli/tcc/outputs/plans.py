@@ -17,6 +17,7 @@ from tcc.outputs import (
     Order,
     Output,
     Part,
+    Placed,
     PlanJson,
     Sense,
     StatementJson,
@@ -392,3 +393,30 @@ class ExperimentListOutput(Output, frozen=True, kw_only=True):
 
     document: ClassVar[str] = "experiments"
     experiments: list[ExperimentJson]
+
+
+class ReplayedCallJson(Part, frozen=True, kw_only=True):
+    """A recorded call that would have been refused; its values are digests unless asked for."""
+
+    session: str
+    call: str
+    position: Placed
+
+
+class ReplayedStatementJson(Part, frozen=True, kw_only=True):
+    """A statement, or another reason, that refuses recorded calls."""
+
+    text: str
+    code: CodeText
+    count: Placed
+    examples: list[ReplayedCallJson]
+
+
+class ReplayOutput(Output, frozen=True, kw_only=True):
+    """What an artifact would have refused in recorded sessions."""
+
+    document: ClassVar[str] = "replay"
+    sessions: Whole
+    calls: Whole
+    refused: Whole
+    statements: list[ReplayedStatementJson]

@@ -1,0 +1,100 @@
+"""``tcc replay``: what a grammar would have refused in recorded sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tcc import screen
+from tcc.opening import open_artifact, options_of
+from tcc.options import artifact_argument, compile_options, json_option
+from tcc.screen import CLEAN, FINDINGS
+from tcc.traces import FORMATS, Trace, read_traces
+from tcc.traces.replaying import Replayed, replay
+
+
+@click.command("replay")
+@artifact_argument
+@click.argument(
+    "files",
+    metavar="FILE..",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="auto",
+    show_default=True,
+    help="of the recorded sessions",
+)
+@click.option("--values", is_flag=True, help="show values in examples, in place of digests")
+@click.option("--stop", is_flag=True, help="leave the rest of a session after a refused call")
+@compile_options
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    artifact: Path,
+    files: tuple[Path, ...],
+    form: str,
+    values: bool,
+    stop: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Tell what ARTIFACT (or a grammar) would have refused in the sessions recorded in FILE.
+
+    A file is a session, or has one a line. Each call is decided after the calls before it, with the
+    answers that were recorded. A refused call is taken as not made, so that one mistake counts
+    once. Ends with 1 where a call is refused.
+    """
+    opened = open_artifact(artifact, command="replay", options=options_of(given))
+    traces: Iterator[Trace] = chain.from_iterable(read_traces(path, form) for path in files)
+    found = replay(opened, traces, values=values, stop=stop)
+    if as_json:
+        _print_output(found)
+    else:
+        _print(found)
+    ctx.exit(FINDINGS if found.refused else CLEAN)
+
+
+def _print(found: Replayed) -> None:
+    for blamed in found.statements:
+        times = "once" if blamed.count == 1 else f"{blamed.count} times"
+        screen.say(f"{blamed.code}  {blamed.text}", f"refused {times}")
+        for example in blamed.examples:
+            screen.say(f"        {example.session}, call {example.position}: {example.call}")
+    told = f"{found.calls} calls of {found.sessions} sessions"
+    if found.refused:
+        screen.bad(f"{found.refused} of {told} would have been refused")
+    else:
+        screen.good(f"{told}: none would have been refused")
+
+
+def _print_output(found: Replayed) -> None:
+    from tcc.outputs.plans import ReplayedCallJson, ReplayedStatementJson, ReplayOutput
+
+    statements = [
+        ReplayedStatementJson(
+            text=blamed.text,
+            code=blamed.code,
+            count=blamed.count,
+            examples=[
+                ReplayedCallJson(session=one.session, call=one.call, position=one.position)
+                for one in blamed.examples
+            ],
+        )
+        for blamed in found.statements
+    ]
+    output = ReplayOutput(
+        sessions=found.sessions, calls=found.calls, refused=found.refused, statements=statements
+    )
+    screen.print_output(output)

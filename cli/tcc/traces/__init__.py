@@ -1,0 +1,522 @@
+"""Recorded sessions of agents: readers of the formats in which frameworks keep them.
+
+A trace is a session: calls of tools in the order in which they were made, each with its arguments
+and with what is known of how it ended.  Text: docs/traces.md.
+
+Traces come from outside and may be wrong, huge or hostile: JSON is read strictly (members once, no
+NaN, 64 levels), a file has a bound, and what is no trace is a :class:`TraceError` with its place.
+Arguments that a model wrote and that are no JSON object are kept as such: a gate refuses them.
+Cost: linear in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from tcc_certs.errors import Rejected, clip
+from tcc_certs.values.declared import json_of
+from tcc_runtime.mcp.wire import MalformedMessage, is_deeper, read_json
+
+MOST_BYTES: Final = 1 << 30  # of a file
+MOST_LINE: Final = 1 << 26  # of one session
+_DEPTH: Final = 64
+_OUTCOMES: Final = ("done", "failed", "unknown")
+
+Messages: TypeAlias = "Sequence[Mapping[str, Any]]"
+
+
+class TraceError(Exception):
+    """A file that is no trace.
+
+    Args:
+        path: the file.
+        line: of it, from 1; 0 where the whole file is one value.
+        what: is wrong with it.
+    """
+
+    def __init__(self, path: Path, line: int, what: str) -> None:
+        self.path, self.line = path, line
+        where = f"{path}:{line}" if line else str(path)
+        super().__init__(f"{where}: {what}")
+
+
+class Unfit(Exception):
+    """A value that is no trace of a format; the text says where and why."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TraceCall:
+    """A call of a trace.
+
+    Attributes:
+        tool: its name.
+        arguments: as they were recorded; a text that is no JSON object stays that text.
+        outcome: `done`, `error` (an answer that says that it is an error), `failed` (nothing
+            happened) or `unknown` (there is no answer).
+        answer: what came back, of a call that is done or an error: a JSON value, or a text.
+    """
+
+    tool: str
+    arguments: Any
+    outcome: str = "unknown"
+    answer: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """A session.
+
+    Attributes:
+        name: its identity in the file, else the file's name and its line.
+        calls: in the order in which they were made.
+    """
+
+    name: str
+    calls: Sequence[TraceCall]
+
+
+def read_traces(path: Path, form: str = "auto") -> Iterator[Trace]:
+    """The sessions of a file, in order.
+
+    Args:
+        form: one of :data:`FORMATS`, or `auto`, which looks at each value.
+
+    Raises:
+        TraceError: the file is none, or is too large.
+        OSError: it cannot be read.
+    """
+    spans: list[Mapping[str, Any]] = []
+    pending: list[tuple[int, Any]] = []
+    for line, value in _values(path):
+        kind = _kind_of(value) if form == "auto" else form
+        try:
+            if kind == "otlp":
+                spans += _spans_of(value)
+            elif kind == "ledger":
+                pending.append((line, value))
+            else:
+                yield _one(value, kind, f"{path.name}:{line}" if line else path.name)
+        except Unfit as error:
+            raise TraceError(path, line, str(error)) from None
+    try:
+        yield from _of_spans(spans)
+        if pending:
+            yield _of_ledger([record for _, record in pending])
+    except Unfit as error:
+        raise TraceError(path, 0, str(error)) from None
+
+
+def _values(path: Path) -> Iterator[tuple[int, Any]]:
+    """Each value of a file: the whole file as one, or one a line."""
+    if path.stat().st_size > MOST_BYTES:
+        raise TraceError(path, 0, f"a file of traces has at most {MOST_BYTES} bytes")
+    with path.open("rb") as file:
+        head = file.readline(MOST_LINE + 1)
+        rest = file.readline(MOST_LINE + 1)
+        file.seek(0)
+        if not rest.strip() or _is_begun(head):
+            data = file.read(MOST_LINE + 1)
+            if len(data) > MOST_LINE:
+                what = f"one session has at most {MOST_LINE} bytes; write one a line"
+                raise TraceError(path, 0, what)
+            if not data.strip():
+                raise TraceError(path, 0, "the file is empty")
+            yield 0, _read(path, 0, data)
+            return
+        for number, line in enumerate(iter(lambda: file.readline(MOST_LINE + 1), b""), 1):
+            if len(line) > MOST_LINE:
+                raise TraceError(path, number, f"a line has at most {MOST_LINE} bytes")
+            if line.strip():
+                yield number, _read(path, number, line)
+
+
+def _is_begun(line: bytes) -> bool:
+    """Whether a first line only begins a value, so that the whole file is one."""
+    try:
+        read_json(line)
+    except MalformedMessage:
+        return True
+    return False
+
+
+def _read(path: Path, line: int, data: bytes) -> Any:
+    try:
+        value = read_json(data)
+    except MalformedMessage as error:
+        raise TraceError(path, line, f"not JSON as it is read here: {error}") from None
+    if is_deeper(value, _DEPTH):
+        raise TraceError(path, line, f"more than {_DEPTH} lists and objects in one another")
+    return value
+
+
+def _kind_of(value: Any) -> str:
+    """The format that a value looks like; `tcc` where it looks like none."""
+    if isinstance(value, dict):
+        if "resourceSpans" in value or "resource_spans" in value:
+            return "otlp"
+        if "kind" in value and "~" in value:
+            return "ledger"
+        if "calls" in value:
+            return "tcc"
+    for message in _messages_of(value):
+        found = _kind_of_message(message)
+        if found:
+            return found
+    return "openai" if isinstance(value, list) or _messages_of(value) else "tcc"
+
+
+def _messages_of(value: Any) -> Messages:
+    """The messages in a session; empty where it is none."""
+    if isinstance(value, dict):
+        value = next((value[name] for name in ("messages", "items") if name in value), ())
+    if not isinstance(value, list):
+        return ()
+    return [message for message in value if isinstance(message, dict)]
+
+
+def _kind_of_message(message: Mapping[str, Any]) -> str | None:
+    if "lc" in message or isinstance(message.get("data"), dict):
+        return "langchain"
+    if "role" not in message and message.get("type") in ("ai", "human", "tool", "system"):
+        return "langchain"
+    if message.get("type") in ("function_call", "function_call_output"):
+        return "openai"
+    if any(name in message for name in ("tool_calls", "function_call", "tool_call_id")):
+        return "openai"
+    blocks = message.get("content")
+    if isinstance(blocks, list) and any(
+        isinstance(block, dict) and block.get("type") in ("tool_use", "tool_result")
+        for block in blocks
+    ):
+        return "anthropic"
+    return None
+
+
+def _one(value: Any, kind: str, name: str) -> Trace:
+    """The session in one value."""
+    if isinstance(value, dict):
+        told = value.get("id")
+        if isinstance(told, str) and told:
+            name = told
+    if kind == "tcc":
+        return Trace(name=name, calls=_of_own(value))
+    entries = value.get("messages", value.get("items")) if isinstance(value, dict) else value
+    if not isinstance(entries, list):
+        raise Unfit("a session is a list of messages, or an object with the member 'messages'")
+    if not all(isinstance(message, dict) for message in entries):
+        raise Unfit("a message is an object")
+    reader = _Reader()
+    for message in entries:
+        _MESSAGES[kind](reader, message)
+    return Trace(name=name, calls=reader.calls)
+
+
+class _Reader:
+    """Calls as messages tell them; an answer belongs to the latest open call of its id."""
+
+    def __init__(self) -> None:
+        self.calls: list[TraceCall] = []
+        self._open: dict[str, TraceCall] = {}
+
+    def call(self, identity: Any, tool: Any, arguments: Any) -> None:
+        """A call that a model asked for."""
+        if not isinstance(tool, str) or not tool:
+            raise Unfit(f"call {len(self.calls) + 1} has no name of a tool")
+        made = TraceCall(tool=tool, arguments=_arguments(arguments))
+        self.calls.append(made)
+        if isinstance(identity, str):
+            self._open[identity] = made
+
+    def answered(self, identity: Any, answer: Any, *, error: bool) -> None:
+        """The answer to the call of an id; of an id that nobody called by, none."""
+        made = self._open.pop(identity, None) if isinstance(identity, str) else None
+        if made is not None:
+            made.outcome, made.answer = ("error" if error else "done"), _answer(answer)
+
+
+def _arguments(value: Any) -> Any:
+    """The arguments of a call: an object, also where it was written as a JSON text."""
+    if not isinstance(value, str):
+        return {} if value is None else value
+    if not value.strip():
+        return {}
+    try:
+        found = read_json(value.encode("utf-8", "surrogatepass"))
+    except MalformedMessage:
+        return value
+    return found if isinstance(found, dict) and not is_deeper(found, _DEPTH) else value
+
+
+def _answer(value: Any) -> Any:
+    """An answer: the JSON value that its text is, else the text."""
+    if isinstance(value, list):
+        texts = [part.get("text") for part in value if isinstance(part, dict)]
+        if len(texts) != 1 or not isinstance(texts[0], str):
+            return value
+        value = texts[0]
+    if not isinstance(value, str):
+        return value
+    try:
+        found = read_json(value.encode("utf-8", "surrogatepass"))
+    except MalformedMessage:
+        return value
+    return value if is_deeper(found, _DEPTH) else found
+
+
+def _list(message: Mapping[str, Any], name: str) -> Iterable[Mapping[str, Any]]:
+    found = message.get(name)
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else ()
+
+
+def _openai(reader: _Reader, message: Mapping[str, Any]) -> None:
+    """A message of chat completions, or an item of responses."""
+    if message.get("type") == "function_call":
+        reader.call(message.get("call_id"), message.get("name"), message.get("arguments"))
+        return
+    if message.get("type") == "function_call_output":
+        reader.answered(message.get("call_id"), message.get("output"), error=False)
+        return
+    for asked in _list(message, "tool_calls"):
+        function = asked.get("function")
+        if not isinstance(function, dict):
+            raise Unfit(f"call {len(reader.calls) + 1} has no member 'function'")
+        reader.call(asked.get("id"), function.get("name"), function.get("arguments"))
+    old = message.get("function_call")
+    if isinstance(old, dict):  # before there were ids, one call at a time
+        reader.call(f"function {old.get('name')}", old.get("name"), old.get("arguments"))
+    if message.get("role") == "tool":
+        reader.answered(message.get("tool_call_id"), message.get("content"), error=False)
+    if message.get("role") == "function":
+        reader.answered(f"function {message.get('name')}", message.get("content"), error=False)
+
+
+def _anthropic(reader: _Reader, message: Mapping[str, Any]) -> None:
+    for block in _list(message, "content"):
+        if block.get("type") == "tool_use":
+            reader.call(block.get("id"), block.get("name"), block.get("input"))
+        elif block.get("type") == "tool_result":
+            failed = block.get("is_error") is True
+            reader.answered(block.get("tool_use_id"), block.get("content"), error=failed)
+
+
+def _langchain(reader: _Reader, message: Mapping[str, Any]) -> None:
+    """A message as `messages_to_dict`, `model_dump` or `dumpd` writes it."""
+    inner = message
+    for name in ("data", "kwargs"):
+        held = message.get(name)
+        if isinstance(held, dict):
+            inner = held
+    for asked in _list(inner, "tool_calls"):
+        reader.call(asked.get("id"), asked.get("name"), asked.get("args"))
+    for asked in _list(inner, "invalid_tool_calls"):
+        reader.call(asked.get("id"), asked.get("name"), asked.get("args"))
+    if isinstance(inner.get("tool_call_id"), str):
+        failed = inner.get("status") == "error"
+        reader.answered(inner["tool_call_id"], inner.get("content"), error=failed)
+
+
+def _of_own(value: Any) -> Sequence[TraceCall]:
+    """The calls of one object of our own form."""
+    if not isinstance(value, dict) or not isinstance(value.get("calls"), list):
+        raise Unfit("a session has the member 'calls', a list (or 'messages'; see docs/traces.md)")
+    found = []
+    for number, call in enumerate(value["calls"], 1):
+        if not isinstance(call, dict) or not isinstance(call.get("tool"), str):
+            raise Unfit(f"call {number} is no object with the member 'tool', a text")
+        strange = set(call) - {"tool", "arguments", "answer", "outcome"}
+        if strange:
+            raise Unfit(f"call {number} has the unknown member {min(strange)!r}")
+        outcome = call.get("outcome", "done" if "answer" in call else "unknown")
+        if outcome not in (*_OUTCOMES, "error"):
+            raise Unfit(f"call {number}: an outcome is done, error, failed or unknown")
+        arguments = call.get("arguments", {})
+        made = TraceCall(tool=call["tool"], arguments=arguments, outcome=outcome)
+        made.answer = call.get("answer")
+        found.append(made)
+    return found
+
+
+# OpenTelemetry: spans of the operation `execute_tool`, by conversation.
+
+
+def _spans_of(value: Any) -> list[Mapping[str, Any]]:
+    """The spans of an export request."""
+    if not isinstance(value, dict):
+        raise Unfit("an export of spans is an object with the member 'resourceSpans'")
+    found: list[Mapping[str, Any]] = []
+    for resource in _either(value, "resourceSpans", "resource_spans"):
+        for scope in _either(resource, "scopeSpans", "scope_spans"):
+            found += _list(scope, "spans")
+    return found
+
+
+def _either(value: Mapping[str, Any], *names: str) -> Iterable[Mapping[str, Any]]:
+    return next((_list(value, name) for name in names if name in value), ())
+
+
+def _of_spans(spans: Sequence[Mapping[str, Any]]) -> Iterator[Trace]:
+    """Sessions by `gen_ai.conversation.id`, else by trace, in the order in which calls began."""
+    sessions: dict[str, list[tuple[int, int, TraceCall]]] = {}
+    for at, span in enumerate(spans):
+        attributes = _attributes(span)
+        if attributes.get("gen_ai.operation.name") != "execute_tool":
+            continue
+        tool = attributes.get("gen_ai.tool.name")
+        if not isinstance(tool, str) or not tool:
+            raise Unfit("a span of execute_tool has no attribute gen_ai.tool.name")
+        arguments = _arguments(attributes.get("gen_ai.tool.call.arguments"))
+        made = TraceCall(tool=tool, arguments=arguments)
+        if _is_error(span, attributes):
+            made.outcome = "error"
+        elif "gen_ai.tool.call.result" in attributes or _nanoseconds(span, "end"):
+            made.outcome = "done"
+        made.answer = _answer(attributes.get("gen_ai.tool.call.result"))
+        told = attributes.get("gen_ai.conversation.id") or span.get("traceId", span.get("trace_id"))
+        name = told if isinstance(told, str) and told else "(no trace id)"
+        sessions.setdefault(name, []).append((_nanoseconds(span, "start"), at, made))
+    for name, calls in sessions.items():
+        ordered = sorted(calls, key=lambda call: call[:2])
+        yield Trace(name=name, calls=[made for _, _, made in ordered])
+
+
+def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        str(entry.get("key")): _any_value(entry.get("value")) for entry in _list(span, "attributes")
+    }
+
+
+def _any_value(value: Any) -> Any:
+    """The value in an `AnyValue` of OTLP."""
+    if not isinstance(value, dict):
+        return None
+    for name in ("stringValue", "string_value", "boolValue", "bool_value"):
+        if name in value:
+            return value[name]
+    for name in ("intValue", "int_value"):
+        told = value.get(name)
+        if isinstance(told, int):
+            return told
+        if isinstance(told, str) and len(told) < 21 and told.lstrip("-").isascii():
+            return int(told) if told.lstrip("-").isdigit() else None
+    if "doubleValue" in value:
+        return value["doubleValue"]
+    for name in ("kvlistValue", "kvlist_value"):
+        if isinstance(value.get(name), dict):
+            pairs = _list(value[name], "values")
+            return {str(pair.get("key")): _any_value(pair.get("value")) for pair in pairs}
+    for name in ("arrayValue", "array_value"):
+        if isinstance(value.get(name), dict):
+            return [_any_value(item) for item in _list(value[name], "values")]
+    return None
+
+
+def _is_error(span: Mapping[str, Any], attributes: Mapping[str, Any]) -> bool:
+    status = span.get("status")
+    code = status.get("code") if isinstance(status, dict) else None
+    return code in (2, "STATUS_CODE_ERROR") or "error.type" in attributes
+
+
+def _nanoseconds(span: Mapping[str, Any], which: str) -> int:
+    told = span.get(f"{which}TimeUnixNano", span.get(f"{which}_time_unix_nano"))
+    if isinstance(told, int):
+        return told
+    return int(told) if isinstance(told, str) and told.isdigit() and len(told) < 21 else 0
+
+
+def _of_ledger(records: Sequence[Any]) -> Trace:
+    """The session in the records of a ledger of ours, whose chain is not looked at here.
+
+    Open arguments and answers that are not shown are digests there, which is no value: a ledger
+    that has one cannot be replayed.
+    """
+    name, calls = "", list[TraceCall]()
+    by_number: dict[int, TraceCall] = {}
+    for record in records:
+        if not isinstance(record, dict):
+            raise Unfit("a record of a ledger is an object")
+        kind, number = record.get("kind"), record.get("seq")
+        if kind == "session":
+            name = str(record.get("session_id", ""))
+        elif kind == "call" and isinstance(number, int):
+            made = _recorded(record, number)
+            calls.append(made)
+            by_number[number] = made
+        elif kind in ("outcome", "resolve") and isinstance(number, int) and number in by_number:
+            made = by_number[number]
+            made.outcome = str(record.get("outcome"))
+            made.answer = _observed(record)
+            if made.outcome not in _OUTCOMES:
+                raise Unfit(f"call {number}: an outcome is done, failed or unknown")
+            if record.get("answered") is True:
+                made.outcome = "error"
+    if not name:
+        raise Unfit("the first record of a ledger of a session is missing")
+    return Trace(name=name, calls=calls)
+
+
+def _recorded(record: Mapping[str, Any], number: int) -> TraceCall:
+    text = record.get("call")
+    parts = _CALL.fullmatch(text) if isinstance(text, str) else None
+    if parts is None:
+        raise Unfit(f"call {number} has no text of a call")
+    arguments = {_name(name): _listed(value) for name, value in _PAIR.findall(parts[2] or "")}
+    opened = record.get("open")
+    for name, told in opened.items() if isinstance(opened, dict) else ():
+        if not isinstance(told, dict) or not isinstance(told.get("value"), str):
+            raise Unfit(
+                f"call {number}: {name} is not shown in this ledger, which has its digest alone: "
+                "a session is replayed from a ledger that was kept with --show"
+            )
+        arguments[name] = _shown(told["value"], told.get("type"))
+    return TraceCall(tool=_name(parts[1]), arguments=arguments)
+
+
+# A canonical text of a call (core.md, section 3): names and values, in quotes where they must be.
+_WORD: Final = r'(?:"(?:[^"\\]|\\.)*"|[^\s(),="]+)'
+_CALL: Final = re.compile(rf"({_WORD})(?:\(((?:{_WORD}={_WORD},?)*)\))?", re.DOTALL)
+_PAIR: Final = re.compile(rf"({_WORD})=({_WORD})", re.DOTALL)
+
+
+def _name(text: str) -> str:
+    found = _listed(text) if text[:1] == '"' else text
+    return found if isinstance(found, str) else text
+
+
+def _listed(text: str) -> Any:
+    """The value of a canonical text."""
+    try:
+        return json_of(text)
+    except Rejected:
+        raise Unfit(f"{clip(text, 60)} is the text of no value") from None
+
+
+def _shown(text: str, kind: Any) -> Any:
+    """The value of an open argument from its canonical bytes and its type byte."""
+    return text if kind == "s" else _read_value(text)
+
+
+def _observed(record: Mapping[str, Any]) -> Any:
+    """The observed values of an outcome, by name."""
+    found = record.get("observed")
+    if not isinstance(found, dict):
+        return None
+    return {name: _listed(text) if isinstance(text, str) else text for name, text in found.items()}
+
+
+def _read_value(text: str) -> Any:
+    try:
+        return read_json(text.encode("utf-8", "surrogatepass"))
+    except MalformedMessage:
+        raise Unfit(f"{clip(text, 60)} is the text of no value") from None
+
+
+_MESSAGES: Final[Mapping[str, Callable[[_Reader, Mapping[str, Any]], None]]] = {
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "langchain": _langchain,
+}
+FORMATS: Final = ("auto", "openai", "anthropic", "langchain", "otlp", "ledger", "tcc")

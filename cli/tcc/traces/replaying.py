@@ -1,0 +1,164 @@
+"""Replays recorded sessions through a gate: what a grammar would have refused.
+
+Each session gets a gate of its own, in memory.  A call that is refused is taken as not made, and
+the rest of its session goes on, so that one mistake is counted once.  What an answer means is what
+the relay makes of it: an error is a failure where the grammar says so of the tool, else unknown.
+Cost: a decision and a step a call, the reasons of a refusal, and memory of the statements seen.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tcc.traces import Trace, TraceCall
+from tcc_certs.errors import clip
+from tcc_certs.formats.codec import blake
+from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.gate.gate import Gate
+from tcc_runtime.gate.permit import Permit
+from tcc_runtime.gate.policy import json_bytes
+from tcc_runtime.gate.refusals import Refused
+
+_EXAMPLES: Final = 3  # of a statement
+_SHOWN: Final = 200  # characters of a value
+_MOST: Final = 1 << 20  # bytes of a value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A call that a statement refused.
+
+    Attributes:
+        session: the name of its trace.
+        call: its text; values are digests unless they were asked for.
+        position: of the call among those of its session, from 1.
+    """
+
+    session: str
+    call: str
+    position: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Blamed:
+    """A statement that refused calls.
+
+    Attributes:
+        text: as the grammar has it; of what is no statement, what it is.
+        code: of the refusals.
+        count: how many calls it refused.
+        examples: the first of them.
+    """
+
+    text: str
+    code: str
+    count: int = 0
+    examples: list[Example] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """What came of sessions.
+
+    Attributes:
+        sessions, calls: how many there were.
+        refused: how many calls would have been refused.
+        statements: those that refused, by falling count, then in the order of their first refusal.
+    """
+
+    sessions: int
+    calls: int
+    refused: int
+    statements: tuple[Blamed, ...]
+
+
+def replay(
+    artifact: Artifact, traces: Iterable[Trace], *, values: bool = False, stop: bool = False
+) -> Replayed:
+    """Hold recorded sessions to an artifact.
+
+    Args:
+        values: whether examples show values; else each is the start of its BLAKE3.
+        stop: leave the rest of a session after its first refusal.
+    """
+    sessions = calls = refused = 0
+    blamed: dict[tuple[str, str], Blamed] = {}
+    failing = {tool.name for tool in artifact.core.tools if tool.errors_failed}
+    for trace in traces:
+        sessions += 1
+        with _quiet(), Gate(artifact, durable=False) as gate:
+            for position, call in enumerate(trace.calls, 1):
+                calls += 1
+                refusal = _made(gate, call, failing)
+                if refusal is None:
+                    continue
+                refused += 1
+                text = call_text(call, values=values)
+                example = Example(session=trace.name, call=text, position=position)
+                for reason in _reasons(refusal):
+                    found = blamed.setdefault(reason, Blamed(text=reason[0], code=reason[1]))
+                    found.count += 1
+                    if len(found.examples) < _EXAMPLES:
+                        found.examples.append(example)
+                if stop:
+                    break
+    ordered = sorted(blamed.values(), key=lambda one: -one.count)
+    return Replayed(sessions=sessions, calls=calls, refused=refused, statements=tuple(ordered))
+
+
+def _made(gate: Gate, call: TraceCall, failing: set[str]) -> Refused | None:
+    """Make a call as it was recorded; its refusal, if it is refused."""
+    try:
+        with gate.call(call.tool, call.arguments) as permit:
+            _settle(permit, call, failing)
+    except Refused as refusal:
+        return refusal
+    return None
+
+
+def _settle(permit: Permit, call: TraceCall, failing: set[str]) -> None:
+    if call.outcome == "done":
+        permit.done(call.answer, observed=call.answer if isinstance(call.answer, dict) else None)
+    elif call.outcome == "failed" or (call.outcome == "error" and call.tool in failing):
+        permit.failed()
+    else:
+        permit.unknown()
+
+
+def _reasons(refusal: Refused) -> list[tuple[str, str]]:
+    """Text and code of each statement that refuses; of a refusal that names none, the refusal's."""
+    found = [reason["text"] for reason in refusal.because if reason["text"]]
+    if not found:
+        found = [str(refusal).partition(": ")[2]]
+    return [(text, refusal.code) for text in dict.fromkeys(found)]
+
+
+def call_text(call: TraceCall, *, values: bool) -> str:
+    """A call on one line; of values that are not to be shown, the start of their BLAKE3."""
+    tool = clip(call.tool, 80)
+    if not isinstance(call.arguments, Mapping):
+        return f"{tool}({_value(call.arguments, values)})"
+    inside = [f"{clip(str(n), 80)}={_value(v, values)}" for n, v in call.arguments.items()]
+    return f"{tool}({', '.join(inside)})" if inside else tool
+
+
+def _value(value: Any, shown: bool) -> str:
+    found = json_bytes(value, _MOST)
+    text = found if isinstance(found, bytes) else b"(no value that a call may have)"
+    return clip(text.decode("utf-8", "replace"), _SHOWN) if shown else f"#{blake(text).hex()[:12]}"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What happened long ago is no news for the gate's log."""
+    log = logging.getLogger("tcc.gate")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)

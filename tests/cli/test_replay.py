@@ -1,0 +1,272 @@
+"""`tcc replay`: recorded sessions, each format as its framework writes it, held to a grammar."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.load import dumpd
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+    convert_to_openai_messages,
+    messages_to_dict,
+)
+from opentelemetry.exporter.otlp.json.common.trace_encoder import encode_spans
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import Status, StatusCode
+
+import tcc as library
+from tcc.traces import Trace, TraceError, read_traces
+from tests.cli.conftest import Tcc
+
+GRAMMAR = """grammar desk version "1"
+tool find_order(; order: text ~ "ord-[0-9]+") gives (status: open | closed)
+tool refund(part: half | full; order: text ~ "ord-[0-9]+", amount: number 0 .. 500) {
+  errors mean failed
+}
+tool reply
+plan = (find_order | refund)* reply
+limit depth <= 9
+limit uses(refund) <= 1
+require find_order(status=open) before refund same order
+"""
+# Tool, arguments, answer; the answer None: there is none; an error where it begins with "Error".
+CALLS: Sequence[tuple[str, dict[str, Any], str | None]] = (
+    ("find_order", {"order": "ord-1"}, '{"status": "open"}'),
+    ("find_order", {"order": "ord-2"}, '{"status": "closed"}'),
+    ("refund", {"part": "half", "order": "ord-2", "amount": 4}, "paid"),  # it is closed
+    ("refund", {"part": "half", "order": "ord-1", "amount": 4.5}, "Error: try again"),
+    ("refund", {"part": "half", "order": "ord-1", "amount": 4.5}, "paid"),
+    ("refund", {"part": "full", "order": "ord-1", "amount": 5}, "paid"),  # the second
+    ("delete", {}, "gone"),  # nobody declared it
+    ("reply", {}, None),
+)
+REFUSED = {
+    ("require find_order(status=open) before refund same order", "R202", 3),
+    ("uses(refund)<=1", "R201", 6),
+}
+
+
+def messages(calls: Sequence[tuple[str, dict[str, Any], str | None]]) -> list[BaseMessage]:
+    found: list[BaseMessage] = [HumanMessage("please")]
+    for number, (tool, arguments, answer) in enumerate(calls):
+        asked = {"name": tool, "args": arguments, "id": f"c{number}", "type": "tool_call"}
+        found.append(AIMessage("", tool_calls=[asked]))
+        if answer is not None:
+            status = "error" if answer.startswith("Error") else "success"
+            found.append(ToolMessage(answer, tool_call_id=f"c{number}", status=status))
+    return found
+
+
+def anthropic(calls: Sequence[tuple[str, dict[str, Any], str | None]]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [{"role": "user", "content": "please"}]
+    for number, (tool, arguments, answer) in enumerate(calls):
+        use = {"type": "tool_use", "id": f"c{number}", "name": tool, "input": arguments}
+        found.append({"role": "assistant", "content": [{"type": "text", "text": "so"}, use]})
+        if answer is not None:
+            block = {
+                "type": "tool_result", "tool_use_id": f"c{number}",
+                "content": [{"type": "text", "text": answer}],
+                "is_error": answer.startswith("Error"),
+            }  # fmt: skip
+            found.append({"role": "user", "content": [block]})
+    return found
+
+
+def spans(calls: Sequence[tuple[str, dict[str, Any], str | None]]) -> str:
+    kept = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    tracer = provider.get_tracer("agent")
+    for number, (tool, arguments, answer) in enumerate(calls):
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": tool,
+            "gen_ai.conversation.id": "talk-1",
+            "gen_ai.tool.call.id": f"c{number}",
+            "gen_ai.tool.call.arguments": json.dumps(arguments),
+        }
+        with tracer.start_as_current_span(f"execute_tool {tool}", attributes=attributes) as span:
+            if answer is not None:
+                span.set_attribute("gen_ai.tool.call.result", answer)
+                if answer.startswith("Error"):
+                    span.set_status(Status(StatusCode.ERROR))
+    provider.shutdown()
+    return encode_spans(kept.get_finished_spans()).to_json()
+
+
+def own(calls: Sequence[tuple[str, dict[str, Any], str | None]]) -> dict[str, Any]:
+    found = []
+    for tool, arguments, answer in calls:
+        call: dict[str, Any] = {"tool": tool, "arguments": arguments}
+        if answer is not None:
+            text = answer.startswith(("{", "["))
+            call["answer"] = json.loads(answer) if text else answer
+            call["outcome"] = "error" if answer.startswith("Error") else "done"
+        found.append(call)
+    return {"id": "talk-1", "calls": found}
+
+
+def as_openai(calls: Sequence[tuple[str, dict[str, Any], str | None]]) -> list[Any]:
+    """Chat completions have no mark of an error: the answer that is one is left out."""
+    without = [(t, a, None if r and r.startswith("Error") else r) for t, a, r in calls]
+    return list(convert_to_openai_messages(messages(without)))
+
+
+FORMS = {
+    "langchain": lambda: json.dumps(messages_to_dict(messages(CALLS))),
+    "langchain-dump": lambda: json.dumps([message.model_dump() for message in messages(CALLS)]),
+    "langchain-lc": lambda: json.dumps(dumpd(messages(CALLS))),
+    "anthropic": lambda: json.dumps({"id": "talk-1", "messages": anthropic(CALLS)}, indent=1),
+    "otlp": lambda: spans(CALLS),
+    "tcc": lambda: json.dumps(own(CALLS)) + "\n",
+}
+
+
+@pytest.fixture
+def grammar(tmp_path: Path) -> Path:
+    path = tmp_path / "desk.tcg"
+    path.write_text(GRAMMAR)
+    return path
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_format_is_replayed_alike(form: str, tcc: Tcc, grammar: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    trace.write_text(FORMS[form]())
+    found = tcc("replay", grammar, trace, "--json", "--values")
+    assert (found.code, found.err) == (1, ""), found.err
+    told = found.json
+    assert (told["sessions"], told["calls"], told["refused"]) == (1, 8, 3)
+    refused = {
+        (one["text"], one["code"], one["examples"][0]["position"]) for one in told["statements"]
+    }
+    assert refused >= REFUSED
+    assert {at for _, _, at in refused} == {3, 6, 7}
+    # By its own name, too, as where it is found out.
+    named = tcc("replay", grammar, trace, "--json", "--format", form.partition("-")[0], "--values")
+    assert named.json == told
+
+
+def test_messages_of_chat_completions_and_items_of_responses(
+    tcc: Tcc, grammar: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "chat").write_text(json.dumps(as_openai(CALLS)))
+    items: list[dict[str, Any]] = []
+    for number, (tool, arguments, answer) in enumerate(CALLS):
+        made = {"call_id": f"c{number}", "name": tool, "arguments": json.dumps(arguments)}
+        items.append({"type": "function_call", **made})
+        if answer is not None and not answer.startswith("Error"):
+            items.append(
+                {"type": "function_call_output", "call_id": f"c{number}", "output": answer}
+            )
+    (tmp_path / "items").write_text(json.dumps(items))
+    for name in ("chat", "items"):
+        told = tcc("replay", grammar, tmp_path / name, "--json").json
+        # The refund without an answer is unknown, so it counts, and the two after it are too many.
+        at = {one["position"] for each in told["statements"] for one in each["examples"]}
+        assert at == {3, 5, 6, 7}, name
+
+
+def test_a_ledger_is_replayed_where_it_shows_its_values(
+    tcc: Tcc, grammar: Path, tmp_path: Path
+) -> None:
+    artifact = library.compile_file(grammar)
+    show = ["find_order.order", "refund.order", "refund.amount"]
+    for name, shown in (("shown", show), ("hidden", [])):
+        with library.Gate(artifact, ledger=tmp_path / name, show=shown, durable=False) as gate:
+            with gate.call("find_order", {"order": "ord-1"}) as permit:
+                permit.done({"status": "open"})
+            with gate.call("refund", {"part": "half", "order": "ord-1", "amount": 4.5}) as permit:
+                permit.done()
+    strict = tmp_path / "strict.tcg"
+    strict.write_text(GRAMMAR.replace("0 .. 500", "0 .. 4"))
+    assert tcc("replay", grammar, tmp_path / "shown").code == 0
+    told = tcc("replay", strict, tmp_path / "shown", "--json")
+    assert (told.code, told.json["refused"]) == (1, 1)
+    assert told.json["statements"][0]["code"] == "R105"
+    hidden = tcc("replay", grammar, tmp_path / "hidden")
+    assert hidden.code == 2 and "order is not shown in this ledger" in hidden.err
+
+
+def test_a_refused_call_is_taken_as_not_made(tcc: Tcc, grammar: Path, tmp_path: Path) -> None:
+    """What came after it is decided without it; with --stop, not at all."""
+    closed = CALLS[1:3]
+    lines = [own([*closed, *closed, ("reply", {}, "ok")]), own(closed)]
+    (tmp_path / "two").write_text("".join(json.dumps({**one, "id": "s"}) + "\n" for one in lines))
+    told = tcc("replay", grammar, tmp_path / "two", "--json").json
+    assert (told["sessions"], told["calls"], told["refused"]) == (2, 7, 3)
+    told = tcc("replay", grammar, tmp_path / "two", "--json", "--stop").json
+    assert (told["sessions"], told["calls"], told["refused"]) == (2, 4, 2)
+
+
+def test_values_are_digests_unless_they_are_asked_for(
+    tcc: Tcc, grammar: Path, tmp_path: Path
+) -> None:
+    secret = own([("refund", {"part": "half", "order": "ord-77", "amount": 4}, "paid")])
+    (tmp_path / "one").write_text(json.dumps(secret))
+    for more in ((), ("--json",)):
+        assert "ord-77" not in tcc("replay", grammar, tmp_path / "one", *more).out
+        assert "ord-77" in tcc("replay", grammar, tmp_path / "one", "--values", *more).out
+
+
+HOSTILE = {
+    "empty": ("", "the file is empty"),
+    "no JSON": ("{", "not JSON"),
+    "twice": ('{"calls": [], "calls": []}', "not JSON"),
+    "a NaN": ('{"calls": [{"tool": "t", "answer": NaN}]}', "not JSON"),
+    "deep": ("[" * 5000 + "]" * 5000, "not JSON"),
+    "a number": ("3", "has the member 'calls'"),
+    "no list": ('{"calls": 3}', "has the member 'calls'"),
+    "no tool": ('{"calls": [{"name": "t"}]}', "call 1 is no object with the member 'tool'"),
+    "a member": ('{"calls": [{"tool": "t", "args": {}}]}', "unknown member 'args'"),
+    "an outcome": ('{"calls": [{"tool": "t", "outcome": "fine"}]}', "call 1: an outcome is"),
+    "a message": ('[{"tool_calls": []}, 3]', "a message is an object"),
+    "no function": ('[{"tool_calls": [{"id": "a"}]}]', "call 1 has no member 'function'"),
+    "no name": ('[{"tool_calls": [{"function": {}}]}]', "call 1 has no name of a tool"),
+    "a second line": ('{"calls": []}\n{"calls": 3}\n', ":2: "),
+    "a span": (
+        (
+            '{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":'
+            '"gen_ai.operation.name","value":{"stringValue":"execute_tool"}}]}]}]}]}'
+        ),
+        "has no attribute gen_ai.tool.name",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_no_trace_is_told_with_its_place(
+    name: str, tcc: Tcc, grammar: Path, tmp_path: Path
+) -> None:
+    text, said = HOSTILE[name]
+    (tmp_path / "trace").write_text(text)
+    found = tcc("replay", grammar, tmp_path / "trace")
+    assert found.code == 2 and said in found.err, found.err
+    with pytest.raises(TraceError):
+        list(read_traces(tmp_path / "trace"))
+
+
+def test_arguments_that_are_no_object_are_refused(tcc: Tcc, grammar: Path, tmp_path: Path) -> None:
+    for arguments in ("[1]", "no json", '{"order": "ord-1", "order": "ord-2"}', "[" * 900):
+        call = {"id": "a", "function": {"name": "find_order", "arguments": arguments}}
+        (tmp_path / "trace").write_text(json.dumps([{"role": "assistant", "tool_calls": [call]}]))
+        told = tcc("replay", grammar, tmp_path / "trace", "--json")
+        assert (told.code, told.json["refused"]) == (1, 1), arguments
+        assert told.json["statements"][0]["code"].startswith("R10"), told.json
+
+
+def test_a_file_of_many_sessions_is_read_line_by_line(tmp_path: Path) -> None:
+    line = json.dumps(own(CALLS)) + "\n"
+    (tmp_path / "many").write_text(line * 50)
+    found = list(read_traces(tmp_path / "many"))
+    assert [type(one) for one in found] == [Trace] * 50
+    assert {len(one.calls) for one in found} == {len(CALLS)}
