@@ -65,6 +65,29 @@ def plain_name(name: Word, report: Report) -> bool:
     return False
 
 
+# What no core has yet.
+
+_LATER = "needs version 1.2 of the core, which nothing reads yet"
+
+
+def report_later(what: str, region: Region, report: Report) -> None:
+    """Report something of language 1.2 that no core has yet."""
+    hint = "take it away, or say it in the forms of 1.1"
+    report.error("TCC228", region, f"{what} {_LATER}", hint)
+
+
+def _is_later(declared: ParameterDeclaration | OpenDeclaration, report: Report) -> bool:
+    """Whether a declaration has something of 1.2; that is reported."""
+    found = declared.nullable or (declared.at.region if declared.at else None)
+    if isinstance(declared, ParameterDeclaration):
+        found = found or declared.domain.rest
+    elif declared.type.text not in _TAKES:
+        found = found or declared.made.region
+    if found is not None:
+        report_later("this", found, report)
+    return found is not None
+
+
 # Listed parameters: their domains as lists of distinct values.
 
 MAX_CALLS = 1 << 16
@@ -112,7 +135,7 @@ def parameters_of(tool: ToolStatement, report: Report) -> tuple[Parameter, ...] 
         names.setdefault(name.text, name.region)
         observed = place >= len(tool.parameters)
         values = _values(declared.domain, report)
-        if values is None or _type_alone(declared, observed, report):
+        if values is None or _type_alone(declared, observed, report) or _is_later(declared, report):
             sound = False
             continue
         parameters[name.text] = _parameter(declared, values, observed)
@@ -258,11 +281,14 @@ def opened_of(
         name = declared.name
         sound &= declared_name(name, names, report)
         names.setdefault(name.text, name.region)
-        kind = _type(declared, report)
+        kind = None if _is_later(declared, report) else _type(declared, report)
         if kind is None:
             sound = False
         else:
             opened[name.text] = OpenParameter(name=name.text, type=kind, optional=declared.optional)
+    if tool.answers:
+        report_later("an open answer", tool.answers[0].name.region, report)
+        sound = False
     return tuple(opened.values()) if sound else None
 
 

@@ -35,6 +35,7 @@ from tcc_compiler.resolve.expressions import (
 )
 from tcc_compiler.resolve.limits import limit_text, monitor_text
 from tcc_compiler.resolve.parameters import MAX_CALLS
+from tcc_compiler.resolve.policies import Expanded, TooManyPairs, expand, narrowed, numbered
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.statements import (
     Example,
@@ -84,6 +85,11 @@ def resolve(
             for statement, selections in zip(program.examples, checked.examples, strict=True)
         )
         return _assemble(grammar, program, scope, call_list, checked), examples, checked.expects
+    except TooManyPairs as pairs:
+        message = "this statement compares too many calls with each other"
+        hint = "list fewer values, or let the parameters be open: then a gate holds the statement"
+        report.error("TCC320", pairs.region, message, hint)
+        return None
     except TooManyMembers:
         message = "the patterns of this grammar stand for too many calls in all"
         report.error("TCC314", grammar.region, message, "use fewer different patterns or values")
@@ -185,7 +191,7 @@ def _check_statements(program: Program, scope: Scope) -> Checked:
     examples = [selections_of(statement, scope) for statement in program.examples]
     expects = [expect_of(statement, scope) for statement in program.expects]
     return Checked(
-        stated=stated(program.limits, program.requires, program.forbids, scope),
+        stated=stated(program, scope),
         examples=[example for example in examples if example is not None],
         expects=tuple(expect for expect in expects if expect is not None),
     )
@@ -204,7 +210,8 @@ def _assemble(
         TooManyMembers: see :meth:`CallList.calls_of`.
     """
     reached = reached_rules(program)
-    patterns = sorted(_used_sets(program, reached, scope, call_list, checked))
+    expanded = expand(checked.stated.policies, call_list)
+    patterns = sorted(_used_sets(program, reached, scope, call_list, checked) | _sets_of(expanded))
     numbers = {pattern: number for number, pattern in enumerate(patterns)}
 
     def number(selection: Selection) -> int:
@@ -213,7 +220,14 @@ def _assemble(
     found = checked.stated
     requires = [(order, number(a), number(b)) for order, a, b, _ in found.requires]
     forbids = [(kind, tuple(map(number, chain))) for kind, chain, _ in found.forbids]
-    written = list(_written(found, requires, forbids, call_list.tools))
+    requires += [(order, numbers[a], numbers[b]) for order, a, b, _ in expanded.requires]
+    forbids += [(kind, tuple(numbers[one] for one in c)) for kind, c, _ in expanded.forbids]
+    regions = [item[-1] for item in (*found.requires, *expanded.requires)]
+    others = [item[-1] for item in (*found.forbids, *expanded.forbids)]
+    orders = list(zip(requires, regions, strict=True)), list(zip(forbids, others, strict=True))
+    written = list(_written(found, *orders, call_list.tools))
+    cuts = [numbered(one, numbers) for one in expanded.cuts]
+    asked = [numbered(one, numbers) for one in expanded.asked]
     return Resolved(
         name=grammar.name.text,
         version=grammar.version.value,
@@ -223,7 +237,7 @@ def _assemble(
             name: expression_json(program.rules[name].body, scope, call_list, numbers)
             for name in reached
         },
-        plan=plan_json(program.plan, scope, call_list, numbers),
+        plan=narrowed(plan_json(program.plan, scope, call_list, numbers), cuts, asked),
         start=program.start.state.text if program.start else None,
         goals=[state.text for state in program.goal.states] if program.goal else [],
         limits=[limit for limit, _ in found.limits],
@@ -235,16 +249,26 @@ def _assemble(
     )
 
 
+def _sets_of(expanded: Expanded) -> set[CallSet]:
+    """The call sets of what was written out."""
+    used = set(expanded.used)
+    for _, first, second, _ in expanded.requires:
+        used.update((first, second))
+    for _, chain, _ in expanded.forbids:
+        used.update(chain)
+    return used
+
+
 def _written(
     found: Stated,
-    requires: Sequence[tuple[str, int, int]],
-    forbids: Sequence[tuple[str, tuple[int, ...]]],
+    requires: Sequence[tuple[tuple[str, int, int], Region]],
+    forbids: Sequence[tuple[tuple[str, tuple[int, ...]], Region]],
     tools: Mapping[str, Tool],
 ) -> Iterator[tuple[str, Region]]:
     """The place of everything that was stated, with its region; the same place may come twice."""
-    for (order, first, second), (*_, region) in zip(requires, found.requires, strict=True):
+    for (order, first, second), region in requires:
         yield require_place(order, first, second), region
-    for (kind, patterns), (*_, region) in zip(forbids, found.forbids, strict=True):
+    for (kind, patterns), region in forbids:
         yield forbid_place(kind, sorted(patterns) if kind == "with" else patterns), region
     for limit, region in found.limits:
         yield f"limit {limit_text(limit, tools)}", region

@@ -28,6 +28,7 @@ from tcc_compiler.language.ast import (
     ModelExecute,
     ModelPart,
     Number,
+    Parallel,
     Quotes,
     Strict,
     ToolStatement,
@@ -35,7 +36,13 @@ from tcc_compiler.language.ast import (
 from tcc_compiler.language.diagnostics import Report, quote, suggest
 from tcc_compiler.language.values import decimal_text
 from tcc_compiler.resolve.amounts import MILLISECONDS, Amounts, Steps, amounts_of, in_unit
-from tcc_compiler.resolve.parameters import Parameter, opened_of, parameters_of, plain_name
+from tcc_compiler.resolve.parameters import (
+    Parameter,
+    opened_of,
+    parameters_of,
+    plain_name,
+    report_later,
+)
 
 # Models: what each takes.
 
@@ -259,6 +266,9 @@ def _extras(statement: ToolStatement, report: Report) -> Mapping[str, Json] | No
                 sound &= _observes(statement, attribute, report)
             case Errors():
                 extras["errors"] = "failed"
+            case Parallel():
+                report_later("`parallel`", attribute.region, report)
+                sound = False
             case BindMcp() | BindPython():
                 binding = _binding(attribute, report)
                 sound &= binding is not None
