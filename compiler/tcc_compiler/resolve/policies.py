@@ -10,11 +10,11 @@ Cost: the groups of calls that a statement tells apart, pair by pair, at most MA
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from tcc_certs.core.model import CallSet
-from tcc_certs.formats.codec import Json, encode
+from tcc_certs.formats.codec import Json, encode, is_decimal, large
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.ast import (
     Alternative,
@@ -26,10 +26,13 @@ from tcc_compiler.language.ast import (
     FieldTerm,
     ForbidStatement,
     KeyPair,
+    LetStatement,
     LimitStatement,
     Many,
     Minus,
+    MonitorStatement,
     Pair,
+    ParameterDeclaration,
     Pattern,
     PolicyStatement,
     Reference,
@@ -38,12 +41,17 @@ from tcc_compiler.language.ast import (
     Term,
     Word,
 )
-from tcc_compiler.language.diagnostics import Report, quote
+from tcc_compiler.language.diagnostics import Report, quote, suggest
 from tcc_compiler.language.source import Region
+from tcc_compiler.language.values import decimal_text
 from tcc_compiler.resolve.calls import CallList, Scope, Selection
 from tcc_compiler.resolve.limits import count_of
+from tcc_compiler.resolve.parameters import Kind, OpenField, fields_of, given_of
+from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.relations import (
     Checked,
+    Field,
+    LookUp,
     Made,
     Names,
     Sides,
@@ -51,16 +59,18 @@ from tcc_compiler.resolve.relations import (
     field_of,
     fields_in,
     is_listed,
+    relation_json,
     shared_field,
+    term_json,
     truth,
     value_of,
+    window_of,
 )
 from tcc_compiler.resolve.tools import Tool
 
 MAX_PAIRS = 1 << 18  # of groups of calls, for one statement
 MAX_COUNT = 1000  # of calls that one statement counts
 MAX_HEIGHT = 50  # of terms and relations
-_LATER = "this needs version 1.2 of the core, which nothing reads yet"
 
 
 # Sets of calls.
@@ -190,13 +200,15 @@ def policy_form(
     pairs: tuple[Pair, ...] = ()
     match statement:
         case RequireStatement():
-            kind, order, patterns = "require", statement.order, (statement.first, statement.second)
-            pairs = statement.same
+            patterns, pairs = (statement.first, statement.second), statement.same
         case ForbidStatement():
-            kind, order, patterns = "forbid", statement.order, statement.patterns
-            pairs = statement.same
+            patterns, pairs = statement.patterns, statement.same
         case LimitStatement(pattern=Pattern() as pattern):
-            kind, order, patterns = "uses", statement.op, (pattern,)
+            patterns = (pattern,)
+        case LimitStatement(total=(tool, parameter)):
+            of = Pattern(tool, (), tool.region)
+            new = _may_be_absent(of, parameter, scope) and not _is_listed(of, parameter, scope)
+            return _as_policy(statement) if new else None
         case _:
             return None
     names = [(patterns[0], pair.first) for pair in pairs]
@@ -204,15 +216,55 @@ def policy_form(
     if isinstance(statement, LimitStatement) and statement.per is not None:
         names.append((patterns[0], statement.per))
     named = any(_names_rule(pattern, scope) for pattern in patterns)
-    if not named and not any(_may_be_absent(pattern, name, scope) for pattern, name in names):
-        return None
+    mixed = any(_mixes(patterns[0], patterns[-1], pair, scope) for pair in pairs)
+    new = named or mixed or any(_may_be_absent(pattern, name, scope) for pattern, name in names)
+    return _as_policy(statement) if new else None
+
+
+def _mixes(first: Pattern, second: Pattern, pair: Pair, scope: Scope) -> bool:
+    """Whether a listed field is compared with an open one of its kind."""
+    tools = scope.tools.get(first.name.text), scope.tools.get(second.name.text)
+    one = None if tools[0] is None else field_of(tools[0], pair.first.text)
+    other = None if tools[1] is None else field_of(tools[1], pair.second.text)
+    if one is None or other is None or one.listed is other.listed:
+        return False
+    return one.kind == other.kind
+
+
+def _is_listed(pattern: Pattern, name: Word, scope: Scope) -> bool:
+    tool = scope.tools.get(pattern.name.text)
+    found = None if tool is None else field_of(tool, name.text)
+    return found is not None and found.listed
+
+
+def _as_policy(
+    statement: RequireStatement | ForbidStatement | LimitStatement,
+) -> PolicyStatement | None:
+    """The statement in the form of 1.2; None for a limit on amounts of plans."""
+    patterns: tuple[Pattern, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    per: tuple[Term, ...] = ()
+    total = None
+    match statement:
+        case RequireStatement():
+            kind, order, patterns = "require", statement.order, (statement.first, statement.second)
+            pairs = statement.same
+        case ForbidStatement():
+            kind, order, patterns = "forbid", statement.order, statement.patterns
+            pairs = statement.same
+        case LimitStatement():
+            kind, order, total = statement.kind, statement.op, statement.total
+            patterns = () if statement.pattern is None else (statement.pattern,)
+            per = () if statement.per is None else (_field_term(statement.per),)
+            if not patterns and total is None:
+                return None
     parts = [
         Alternative(
             calls=one, last=False, count=None, keys=(), where=(), within=None, region=one.region
         )
         for one in patterns
     ]
-    alone = kind == "uses" or order == "next"
+    alone = kind in ("uses", "sum") or order == "next"
     return PolicyStatement(
         kind=kind,
         order=order,
@@ -221,9 +273,8 @@ def policy_form(
         region=statement.region,
         word=Word(kind, statement.region),
         keys=tuple(KeyPair(pair.first, _field_term(pair.second)) for pair in pairs),
-        per=(_field_term(statement.per),)
-        if isinstance(statement, LimitStatement) and statement.per
-        else (),
+        total=total,
+        per=per,
         number=statement.number if isinstance(statement, LimitStatement) else None,
     )
 
@@ -238,9 +289,23 @@ def _names_rule(pattern: Pattern, scope: Scope) -> bool:
 
 
 def _may_be_absent(pattern: Pattern, name: Word, scope: Scope) -> bool:
+    """Whether a key may be left out, or is of a type or an answer that 1.1 does not know."""
     tool = scope.tools.get(pattern.name.text)
     found = None if tool is None else field_of(tool, name.text)
-    return found is not None and found.listed and found.optional
+    if tool is None or found is None:
+        return False
+    return found.optional or (not found.listed and name.text not in tool.opened)
+
+
+def monitored(statement: MonitorStatement, scope: Scope) -> PolicyStatement | None:
+    """``monitor`` before a statement of 1.1 as one of 1.2; None, reported, where it can be none."""
+    inner = statement.statement
+    found = _as_policy(inner)
+    if found is None:
+        message = "`monitor` stands before a `require`, a `forbid`, or a limit on calls or a sum"
+        scope.report.error("TCC227", statement.region, message, "take the `monitor` away")
+        return None
+    return replace(found, monitored=statement.region, region=statement.region)
 
 
 # Statements, checked.
@@ -262,6 +327,7 @@ class Part:
     keys: tuple[tuple[str, Made], ...]
     where: tuple[Made, ...]
     region: Region
+    within: int | None = None
 
     @property
     def relations(self) -> tuple[Made, ...]:
@@ -278,6 +344,9 @@ class Policy:
         own: B; of a chain and of a limit what is counted is in `parts`.
         most: of a limit.
         per: of a limit, fields of the calls that are counted.
+        held: by whoever makes the calls, and not by the automaton.
+        total: of a sum the tool, the field and the most, a decimal.
+        within: of a limit, in milliseconds.
     """
 
     kind: str
@@ -288,44 +357,47 @@ class Policy:
     unless: tuple[Part, ...] = ()
     most: int = 0
     per: tuple[Made, ...] = ()
+    held: bool = False
+    total: tuple[str, str, str] | None = None
+    within: int | None = None
 
 
-def policy_of(statement: PolicyStatement, scope: Scope) -> Policy | None:
-    """The statement, None after an error or where it is declined."""
-    return _Checker(statement, scope).run()
+def policy_of(statement: PolicyStatement, scope: Scope, session: Attributes) -> Policy | None:
+    """The statement, None after an error."""
+    return _Checker(statement, scope, session).run()
 
 
 class _Checker:
-    """One statement; `listed` until something is met that no plan has."""
+    """One statement; `held` once something is met that no plan has."""
 
-    def __init__(self, statement: PolicyStatement, scope: Scope) -> None:
+    def __init__(self, statement: PolicyStatement, scope: Scope, session: Attributes) -> None:
         self.statement = statement
         self.scope = scope
+        self.session = session
         self.report: Report = scope.report
-        self.later: tuple[Region, str] | None = None
+        self.held = False
 
     def run(self) -> Policy | None:
         self.report.tick()
         statement = self.statement
         if statement.monitored is not None:
-            self._decline(statement.monitored, "the word `monitor`")
-        if statement.across is not None:
-            self._decline(statement.across, "a limit across sessions")
+            self.held = True
         if statement.within is not None:
-            self._decline(statement.within.region, "a window of time")
+            self.held = True
         made = self._limit() if statement.kind in ("uses", "sum") else self._order()
         if made is None:
             return None
-        if self.later is not None:
-            region, what = self.later
-            hint = "compare listed parameters, or write the statement in the forms of 1.1"
-            self.report.error("TCC228", region, f"{what}: {_LATER}", hint)
+        if self.held and made.kind == "uses" and made.order == ">=":
+            message = "`>=` is of what a whole plan has: of listed fields, without a window"
+            hint = "say what has to come before or after: require A before B"
+            self.report.error("TCC227", statement.region, message, hint)
             return None
-        return made
-
-    def _decline(self, region: Region, what: str) -> None:
-        if self.later is None:
-            self.later = region, what
+        if self.held and made.order == "next":
+            message = "neighbours are held by the automaton alone"
+            hint = "take the `monitor` away"
+            self.report.error("TCC227", statement.region, message, hint)
+            return None
+        return replace(made, held=self.held)
 
     def _tools(self, chosen: Chosen) -> list[Tool] | None:
         tools = [self.scope.tools[name] for name in chosen.tools]
@@ -333,7 +405,14 @@ class _Checker:
         return sound if len(sound) == len(tools) else None
 
     def _names(self, own: Sequence[Tool], seen: Sequence[Tool] | None, answers: bool) -> Names:
-        return Names(own=own, seen=seen, session={}, report=self.report, answers=answers)
+        return Names(
+            own=own,
+            seen=seen,
+            session=self.session.kinds,
+            report=self.report,
+            answers=answers,
+            looks=self.session.looks,
+        )
 
     # Orders.
 
@@ -360,7 +439,7 @@ class _Checker:
             return None
         alone = [part for part in (*sound, *lifts) if part.calls is None]
         if alone:
-            self._decline(alone[0].region, "a condition on the call itself")
+            self.held = True
         return self._policy(sound, own, lifts)
 
     def _keys_fit(self) -> bool:
@@ -399,7 +478,7 @@ class _Checker:
         if one.calls is not None and tools is None:
             return None
         if one.within is not None:
-            self._decline(one.within.region, "a window of time")
+            self.held = True
         names = self._names(own, tools, answered)
         keys = self._keys(one.keys, names, False) if not behind else self._keys(behind, names, True)
         where = self._where(one, names)
@@ -407,11 +486,17 @@ class _Checker:
         if keys is None or where is None or least is None:
             return None
         part = Part(
-            calls=calls, last=one.last, least=least, keys=keys, where=where, region=one.region
+            calls=calls,
+            last=one.last,
+            least=least,
+            keys=keys,
+            where=where,
+            region=one.region,
+            within=window_of(one.within, self.report),
         )
         for relation in (*part.relations, *where):
             if not is_listed(relation, own, tools or ()):
-                self._decline(one.region, "a condition on more than listed parameters")
+                self.held = True
         return part
 
     def _least(self, one: Alternative) -> int | None:
@@ -475,13 +560,18 @@ class _Checker:
         if where is None or per is None:
             return None
         if not all(is_listed(one, tools, ()) for one in (*where, *per)):
-            self._decline(statement.region, "a limit on more than listed parameters")
-        elif most > MAX_COUNT:
-            self._decline(statement.region, f"a limit on a set of more than {MAX_COUNT} calls")
+            self.held = True
+        elif most > MAX_COUNT and not self.held:
+            message = f"a limit on a set of calls counts to {MAX_COUNT}"
+            hint = (
+                "write a smaller number, or a limit for each tool; `monitor` leaves it to the gate"
+            )
+            self.report.error("TCC227", statement.region, message, hint)
+            return None
         part = Part(calls=chosen, last=False, least=1, keys=(), where=where, region=counted.region)
         return Policy(
             kind="uses", order=statement.order, parts=(part,), own=None, region=statement.region,
-            most=most, per=per,
+            most=most, per=per, within=window_of(statement.within, self.report),
         )  # fmt: skip
 
     def _per(self, names: Names) -> tuple[Made, ...] | None:
@@ -493,12 +583,188 @@ class _Checker:
         pattern = Pattern(name, (), name.region)
         selection = self.scope.selection(pattern)
         tool = None if selection is None else self.scope.tools[selection.tool]
-        if tool is None or shared_field([tool], parameter, self.report) is None:
+        field = None if tool is None else shared_field([tool], parameter, self.report)
+        per = None if tool is None else self._per(self._names([tool], None, False))
+        number = self.statement.number
+        if tool is None or field is None or per is None or number is None:
             return None
-        if self._per(self._names([tool], None, False)) is None:
+        if not _adds_up(tool, field):
+            message = (
+                f"{quote(parameter.text)} is no number from 0 up, so its sum may go down again"
+            )
+            hint = "declare it `number 0 .. HIGH` or `integer 0 .. HIGH`"
+            self.report.error("TCC321", parameter.region, message, hint)
             return None
-        self._decline(self.statement.region, "a sum for each of something, or within some time")
-        return Policy(kind="sum", order="<=", parts=(), own=None, region=self.statement.region)
+        most = decimal_text(number.value)
+        if number.value < 0 or not is_decimal(most):
+            self.report.error("TCC308", number.region, "this sum is no amount", "write 0 or more")
+            return None
+        self.held = True
+        return Policy(
+            kind="sum",
+            order="<=",
+            parts=(),
+            own=None,
+            region=self.statement.region,
+            per=per,
+            total=(tool.name, field.name, most),
+            within=window_of(self.statement.within, self.report),
+        )
+
+
+def _adds_up(tool: Tool, field: Field) -> bool:
+    """Whether the values of a field are amounts from 0 up."""
+    if field.answer or field.kind != "number":
+        return False
+    if field.listed:
+        numbers = tool.parameters[tool.places[field.name]].numbers
+        return all(number is None or number >= 0 for number in numbers)
+    members = [one.members for one in tool.arguments if one.name == field.name]
+    opened = tool.opened.get(field.name)
+    low = members[0].get("low") if members else getattr(opened and opened.type, "low", None)
+    return isinstance(low, str) and not low.startswith("-")
+
+
+# Attributes of the session.
+
+
+@frozen
+class Attributes:
+    """What is given and let: kinds of ``session.x``, look-ups, and members of the core."""
+
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    looks: Mapping[str, LookUp] = field(default_factory=dict)
+    given: Sequence[OpenField] = ()
+    lets: Sequence[LetStatement] = ()
+    calls: Mapping[str, Chosen] = field(default_factory=dict)
+
+
+def attributes_of(program: Program, scope: Scope) -> Attributes:
+    """The attributes; those with an error are reported and left out."""
+    report = scope.report
+    kinds: dict[str, Kind] = {}
+    looks: dict[str, LookUp] = {}
+    calls: dict[str, Chosen] = {}
+    names: dict[str, Region] = {}
+    given: list[OpenField] = []
+    for statement in program.givens:
+        for declared in statement.attributes:
+            found: Sequence[OpenField] | None
+            if isinstance(declared, ParameterDeclaration):
+                one = given_of(declared, report)
+                found = None if one is None else [one]
+            else:
+                found = fields_of([declared], names, report)
+            if found is None:
+                continue
+            if declared.name.text in names and isinstance(declared, ParameterDeclaration):
+                _report_twice(declared.name, names, report)
+                continue
+            names[declared.name.text] = declared.name.region
+            kinds[declared.name.text] = found[0].kind
+            given += found
+    for let in program.lets:
+        if let.name.text in names:
+            _report_twice(let.name, names, report)
+            continue
+        names[let.name.text] = let.name.region
+        if not let.keys:
+            kind = _let_kind(let, scope)
+            if kind is not None:
+                kinds[let.name.text] = kind
+            continue
+        chosen = None if let.calls is None else chosen_of(let.calls, scope)
+        look = _rows(let, scope) if let.calls is None else _calls(let, chosen, scope)
+        if look is not None:
+            looks[let.name.text] = look
+            calls |= {} if chosen is None else {let.name.text: chosen}
+    return Attributes(kinds=kinds, looks=looks, given=given, lets=program.lets, calls=calls)
+
+
+def _report_twice(name: Word, names: Mapping[str, Region], report: Report) -> None:
+    message = f"the attribute {quote(name.text)} is declared twice"
+    notes = [("first declared here", names[name.text])]
+    report.error("TCC201", name.region, message, "take one of them away", notes)
+
+
+def _tool_named(name: Word, scope: Scope) -> Tool | None:
+    selection = scope.selection(Pattern(name, (), name.region))
+    return None if selection is None else scope.tools[selection.tool]
+
+
+def _let_kind(let: LetStatement, scope: Scope) -> Kind | None:
+    """The one kind of what an attribute may be taken from; None after an error."""
+    kinds: list[Kind] = []
+    for name, parameter in let.sources:
+        tool = _tool_named(name, scope)
+        field = None if tool is None else shared_field([tool], parameter, scope.report)
+        if field is None:
+            return None
+        kinds.append(field.kind)
+    if any(kind != kinds[0] for kind in kinds):
+        message = f"what {quote(let.name.text)} may be taken from is of different kinds"
+        hint = "name fields of one kind, or an attribute for each"
+        scope.report.error("TCC225", let.region, message, hint)
+        return None
+    return kinds[0]
+
+
+def _calls(let: LetStatement, chosen: Chosen | None, scope: Scope) -> LookUp | None:
+    tools = [] if chosen is None else [scope.tools[name] for name in chosen.tools]
+    sound = [tool for tool in tools if tool is not None]
+    if not sound or len(sound) < len(tools):
+        return None
+    keys = [shared_field(sound, key, scope.report) for key in let.keys]
+    good = [key for key in keys if key is not None]
+    if len(good) < len(keys):
+        return None
+    return LookUp(keys=[(key.name, key.kind) for key in good], fields=_shared(sound))
+
+
+def _shared(tools: Sequence[Tool]) -> dict[str, Kind]:
+    """The fields that all of some tools have, of one kind."""
+    first = tools[0]
+    names = [*first.places, *first.opened]
+    names += [one.name for one in (*first.arguments, *first.answers)]
+    shared: dict[str, Kind] = {}
+    for name in names:
+        found = [field_of(tool, name) for tool in tools]
+        kinds = [one.kind for one in found if one is not None]
+        if len(kinds) == len(found) and all(kind == kinds[0] for kind in kinds):
+            shared[name] = kinds[0]
+    return shared
+
+
+def _rows(let: LetStatement, scope: Scope) -> LookUp | None:
+    fields: list[dict[str, Kind]] = []
+    keys: list[tuple[str, Kind]] = []
+    for name, parameter in let.sources:
+        tool = _tool_named(name, scope)
+        field = None if tool is None else shared_field([tool], parameter, scope.report)
+        if tool is None or field is None:
+            return None
+        kind = field.kind
+        inner = kind[1] if isinstance(kind, tuple) and kind[0] == "list" else None
+        if not isinstance(inner, tuple) or inner[0] != "record":
+            message = f"{quote(parameter.text)} is no list of records"
+            hint = "declare it `list of (number: text, ..)`"
+            scope.report.error("TCC225", parameter.region, message, hint)
+            return None
+        cells = dict(inner[1])
+        for key in let.keys:
+            if key.text not in cells:
+                message = f"{quote(key.text)} is no field of these records"
+                hint = suggest(key.text, list(cells)) or f"they have {', '.join(cells)}"
+                scope.report.error("TCC204", key.region, message, hint)
+                return None
+        keys = [(key.text, cells[key.text]) for key in let.keys]
+        fields.append(_shared([tool]) | cells)
+    shared = {
+        name: kind
+        for name, kind in fields[0].items()
+        if all(other.get(name) == kind for other in fields[1:])
+    }
+    return LookUp(keys=keys, fields=shared)
 
 
 def _named(term: Term) -> Term:
@@ -516,6 +782,105 @@ def _key_term(pair: KeyPair, behind: bool) -> Term | None:
 
 def _alike(kind: object, found: Checked) -> bool:
     return kind == found.kind or not {"mixed", "null"}.isdisjoint((str(kind), str(found.kind)))
+
+
+# The JSON of statements that are held call by call (docs/spec/core.md, section 7).
+
+
+def set_json(chosen: Chosen, numbers: Mapping[str, int], tools: Mapping[str, Tool]) -> Json:
+    """A set of calls."""
+    if chosen.op == "any":
+        return ["any"]
+    if chosen.selection is not None:
+        tool = tools[chosen.selection.tool]
+        bound = sorted(
+            (tool.parameters[place].name, [tool.parameters[place].values[one] for one in values])
+            for place, values in chosen.selection.where
+        )
+        where: Json = [[name, sorted(values)] for name, values in bound]
+        return ["calls", numbers[tool.name], where]
+    items = [set_json(item, numbers, tools) for item in chosen.items]
+    if chosen.op == "|":
+        return ["or", items]
+    made = items[0]
+    for item in items[1:]:
+        made = ["but", made, item]
+    return made
+
+
+def _part_json(part: Part, numbers: Mapping[str, int], tools: Mapping[str, Tool]) -> Json:
+    members: dict[str, Json] = {}
+    if part.calls is not None:
+        members["calls"] = set_json(part.calls, numbers, tools)
+    members |= {"last": True} if part.last else {}
+    members |= {"n": part.least} if part.least > 1 else {}
+    members |= {"same": _keys_json(part)} if part.keys else {}
+    members |= {"where": [relation_json(one) for one in part.where]} if part.where else {}
+    members |= {} if part.within is None else {"within": part.within}
+    return members
+
+
+def _keys_json(part: Part) -> Json:
+    return [[name, term_json(made)] for name, made in sorted(part.keys, key=lambda key: key[0])]
+
+
+def policy_json(policy: Policy, numbers: Mapping[str, int], tools: Mapping[str, Tool]) -> Json:
+    """The monitor object of a statement."""
+
+    def calls(chosen: Chosen | None) -> Json:
+        return ["any"] if chosen is None else set_json(chosen, numbers, tools)
+
+    def parts(some: Sequence[Part]) -> Json:
+        return [_part_json(one, numbers, tools) for one in some]
+
+    first = policy.parts[0] if policy.parts else None
+    members: dict[str, Json]
+    if policy.total is not None:
+        tool, name, most = policy.total
+        members = {"kind": "total", "tool": numbers[tool], "param": name, "value": most}
+    elif first is None:
+        raise ValueError("a statement of nothing")
+    elif policy.kind == "uses":
+        members = {"kind": "count", "of": calls(first.calls), "value": large(policy.most)}
+        members |= {"where": [relation_json(one) for one in first.where]} if first.where else {}
+    elif policy.order == "after":
+        members = {"kind": "owe", "first": calls(first.calls), "of": calls(policy.own)}
+        members |= {"same": _keys_json(first)} if first.keys else {}
+    elif policy.order == "with":
+        members = {"kind": "apart", "one": calls(first.calls), "other": calls(policy.own)}
+        members |= {"same": _keys_json(first)} if first.keys else {}
+    elif policy.kind == "forbid":
+        members = {"kind": "ban", "any": parts(policy.parts), "of": calls(policy.own)}
+        members |= {"unless": parts(policy.unless)} if policy.unless else {}
+    else:
+        order = "each" if policy.order == "each" else "before"
+        members = {
+            "kind": "need",
+            "order": order,
+            "any": parts(policy.parts),
+            "of": calls(policy.own),
+        }
+    members |= {"per": [term_json(made) for made in policy.per]} if policy.per else {}
+    members |= {} if policy.within is None else {"within": policy.within}
+    return members
+
+
+def lets_json(
+    session: Attributes, numbers: Mapping[str, int], tools: Mapping[str, Tool]
+) -> list[Json]:
+    """The member ``lets`` of the core."""
+    made: list[Json] = []
+    for let in sorted(session.lets, key=lambda one: one.name.text.encode()):
+        sources: Json = [[numbers[tool.text], name.text] for tool, name in let.sources]
+        keys: Json = [key.text for key in let.keys]
+        if not let.keys:
+            made.append({"name": let.name.text, "of": sources})
+        elif let.calls is None:
+            made.append({"name": let.name.text, "keys": keys, "rows": sources})
+        else:
+            calls = set_json(session.calls[let.name.text], numbers, tools)
+            made.append({"name": let.name.text, "keys": keys, "calls": calls})
+    return made
 
 
 # What the core has of a statement.
@@ -555,7 +920,11 @@ def expand(policies: Sequence[Policy], call_list: CallList) -> Expanded:
     """
     found = Expanded()
     for policy in policies:
-        _Expander(policy, call_list, found).run()
+        expander = _Expander(policy, call_list, found)
+        if policy.held:
+            expander.shadow()
+        else:
+            expander.run()
     return found
 
 
@@ -607,6 +976,17 @@ class _Expander:
             self._uses()
         else:
             self._orders()
+
+    def shadow(self) -> None:
+        """What the automaton keeps of a `require`: some call of its sets before each of B."""
+        policy = self.policy
+        needs = policy.kind == "require" and policy.order in ("before", "each")
+        if not needs or any(part.calls is None for part in policy.parts):
+            return
+        helps = frozenset[int]().union(*(self._members(part.calls) for part in policy.parts))
+        own = self._members(policy.own)
+        if own:
+            self.found.requires.append(("before", call_set(helps), call_set(own), policy.region))
 
     def _members(self, chosen: Chosen | None) -> frozenset[int]:
         return self.every if chosen is None else members(chosen, self.call_list)

@@ -8,10 +8,12 @@ equal, and to order them is an error here.  Cost: linear in the terms and the to
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from tcc_certs.errors import Rejected
+from tcc_certs.formats.codec import Json
 from tcc_certs.values.declared import json_of
 from tcc_certs.values.text_pattern import parse, pattern_of
 from tcc_certs.values.types import FlagType, NumberType, TextType
@@ -37,12 +39,10 @@ from tcc_compiler.language.ast import (
 )
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.source import Region
-from tcc_compiler.language.values import decimal_text
-from tcc_compiler.resolve.parameters import Parameter
+from tcc_compiler.language.values import REST, decimal_text
+from tcc_compiler.resolve.parameters import Kind, Parameter
 from tcc_compiler.resolve.tools import Tool
 
-# ``text number flag time json record mixed``; of a list ``list``, of a constant null ``null``.
-Kind: TypeAlias = "str | tuple[str, Any]"
 # An operator and what it takes.
 Made: TypeAlias = tuple[Any, ...]
 
@@ -81,13 +81,11 @@ class Field:
 
 def kind_of_listed(parameter: Parameter) -> Kind:
     """The kind of the values that a listed field has."""
-    kinds = {_kind_of_text(text) for text in parameter.index}
+    kinds = {_kind_of_text(text) for text in parameter.index if text != REST}
     return kinds.pop() if len(kinds) == 1 else "mixed"
 
 
 def _kind_of_text(text: str) -> str:
-    if text == "*":
-        return "rest"
     value = json_of(text)
     if value is None:
         return "null"
@@ -108,6 +106,12 @@ def field_of(tool: Tool, name: str) -> Field | None:
             answer=listed.observed,
             optional=listed.optional,
         )
+    for answer, fields in ((False, tool.arguments), (True, tool.answers)):
+        for one in fields:
+            if one.name == name:
+                return Field(
+                    name=name, kind=one.kind, listed=False, answer=answer, optional=one.optional
+                )
     opened = tool.opened.get(name)
     if opened is None:
         return None
@@ -130,6 +134,7 @@ def shared_field(tools: Sequence[Tool], name: Word, report: Report) -> Field | N
         mine = field_of(tool, name.text)
         if mine is None:
             known = [*tool.places, *tool.opened]
+            known += [one.name for one in (*tool.arguments, *tool.answers) if one.name not in known]
             message = f"tool {quote(tool.name)} has no field {quote(name.text)}"
             hint = suggest(name.text, known) or (
                 f"it has {some(known)}" if known else "it has none"
@@ -153,6 +158,14 @@ def shared_field(tools: Sequence[Tool], name: Word, report: Report) -> Field | N
 
 
 @frozen
+class LookUp:
+    """``let x(k, ..) = ..``: its keys and its fields, with their kinds."""
+
+    keys: Sequence[tuple[str, Kind]]
+    fields: Mapping[str, Kind]
+
+
+@frozen
 class Names:
     """What names mean in a statement.
 
@@ -162,6 +175,7 @@ class Names:
         answers: whether answers of the calls decided on are known.
         session: the kind of each attribute of the session.
         elements: those that `as` has named here, innermost last.
+        looks: the look-ups.
     """
 
     own: Sequence[Tool]
@@ -170,6 +184,7 @@ class Names:
     report: Report
     answers: bool = False
     elements: tuple[tuple[str, Kind], ...] = ()
+    looks: Mapping[str, LookUp] = field(default_factory=dict)
 
     def term(self, term: Term) -> Checked | None:
         """The term; None after an error."""
@@ -195,11 +210,17 @@ class Names:
     def _wrong(self, region: Region, message: str, hint: str) -> None:
         self.report.error("TCC225", region, message, hint)
 
-    def _constant(self, term: Constant) -> Checked:
+    def _constant(self, term: Constant) -> Checked | None:
         if term.number is None:
             return Checked(made=("text", term.text), kind="text", region=term.region)
-        number = term.number * (1 if term.unit is None else MILLISECONDS[term.unit])
-        return Checked(made=("number", number), kind="number", region=term.region)
+        if term.unit is None:
+            return Checked(made=("number", term.number), kind="number", region=term.region)
+        span = term.number * MILLISECONDS[term.unit]
+        if span.denominator != 1:
+            hint = "write it in a smaller unit"
+            self._wrong(term.region, "a duration is a whole number of milliseconds", hint)
+            return None
+        return Checked(made=("ms", span), kind="number", region=term.region)
 
     def _field(self, term: FieldTerm) -> Checked | None:
         first = term.names[0]
@@ -233,9 +254,7 @@ class Names:
         return self._parts(Checked(made=made, kind=field.kind, region=term.region), term.names[1:])
 
     def _element(self, term: FieldTerm, kind: Kind) -> Checked | None:
-        names = [name for name, _ in self.elements]
-        place = len(names) - 1 - names[::-1].index(term.names[0].text)
-        found = Checked(made=("element", place), kind=kind, region=term.region)
+        found = Checked(made=("as", term.names[0].text), kind=kind, region=term.region)
         return self._parts(found, term.names[1:])
 
     def _attribute(self, term: FieldTerm) -> Checked | None:
@@ -255,6 +274,10 @@ class Names:
         """The field of a record, or of each record of a list."""
         for name in names:
             kind = whole.kind
+            if whole.made[0] not in ("own", "seen", "as"):
+                hint = "only a field of a call, or an element, has fields"
+                self._wrong(name.region, f"{quote(name.text)} is no field of a record here", hint)
+                return None
             listed = isinstance(kind, tuple) and kind[0] == "list"
             inner = kind[1] if listed and isinstance(kind, tuple) else kind
             fields = dict(inner[1]) if isinstance(inner, tuple) and inner[0] == "record" else {}
@@ -276,7 +299,7 @@ class Names:
         if found is None:
             return None
         whole: dict[Made, Fraction] = {}
-        constant = Fraction(0)
+        constant, span = Fraction(0), Fraction(0)
         times = Fraction(0)
         for factor, part in found:
             if part.kind not in _ORDERED:
@@ -285,6 +308,9 @@ class Names:
                 return None
             if part.made[0] == "number":
                 constant += factor * part.made[1]
+                continue
+            if part.made[0] == "ms":
+                span += factor * part.made[1]
                 continue
             times += factor if part.kind == "time" else 0
             whole[part.made] = whole.get(part.made, Fraction(0)) + factor
@@ -295,9 +321,19 @@ class Names:
             return None
         kind = "time" if times == 1 else "number"
         parts = tuple(sorted(((made, by) for made, by in whole.items()), key=repr))
-        if not parts:
-            return Checked(made=("number", constant), kind=kind, region=term.region)
-        return Checked(made=("sum", parts, constant), kind=kind, region=term.region)
+        if span.denominator != 1:
+            hint = "write it in a smaller unit"
+            self._wrong(term.region, "a duration is a whole number of milliseconds", hint)
+            return None
+        if not parts and (not span or not constant):
+            made = ("ms", span) if span else ("number", constant)
+            return Checked(made=made, kind=kind, region=term.region)
+        more: tuple[tuple[Made, Fraction], ...] = ()
+        more += ((("number", constant), Fraction(1)),) if constant else ()
+        more += ((("ms", span), Fraction(1)),) if span else ()
+        if len(parts) == 1 and parts[0][1] == 1 and not more:
+            return Checked(made=parts[0][0], kind=kind, region=term.region)
+        return Checked(made=("sum", (*parts, *more)), kind=kind, region=term.region)
 
     def _parts_of(self, term: Term, factor: Fraction) -> list[tuple[Fraction, Checked]] | None:
         """The terms of a sum with their factors."""
@@ -324,7 +360,7 @@ class Names:
             found = self._parts_of(part, Fraction(1))
             if found is None:
                 return None
-            fixed = all(one.made[0] == "number" for _, one in found)
+            fixed = all(one.made[0] in ("number", "ms") for _, one in found)
             if fixed:
                 factor *= sum((by * one.made[1] for by, one in found), Fraction(0))
             elif variable is None:
@@ -360,10 +396,33 @@ class Names:
         return Checked(made=made, kind="number", region=term.region)
 
     def _looked_up(self, term: LookedUp) -> Checked | None:
-        message = f"no look-up is named {quote(term.name.text)}"
-        hint = f"declare it: let {term.name.text}(FIELD) = TOOL"
-        self.report.error("TCC204", term.name.region, message, hint)
-        return None
+        found = self.looks.get(term.name.text)
+        if found is None:
+            message = f"no look-up is named {quote(term.name.text)}"
+            hint = f"declare it: let {term.name.text}(FIELD) = TOOL"
+            self.report.error("TCC204", term.name.region, message, hint)
+            return None
+        keys = [self.term(key) for key in term.keys]
+        sound = [key for key in keys if key is not None]
+        if len(sound) < len(keys):
+            return None
+        if len(keys) != len(found.keys):
+            message = f"{quote(term.name.text)} takes {len(found.keys)} keys"
+            self._wrong(term.region, message, f"they are {', '.join(n for n, _ in found.keys)}")
+            return None
+        for key, (name, kind) in zip(sound, found.keys, strict=True):
+            if not _comparable(key.kind, kind):
+                message = f"{_shown(key.kind)} is never the key {quote(name)}"
+                self._wrong(key.region, message, "compare values of one kind")
+                return None
+        of = found.fields.get(term.field.text)
+        if of is None:
+            message = f"{quote(term.name.text)} has no field {quote(term.field.text)}"
+            hint = suggest(term.field.text, list(found.fields)) or "a field of all that it looks in"
+            self.report.error("TCC204", term.field.region, message, hint)
+            return None
+        made = ("look", term.name.text, tuple(key.made for key in sound), term.field.text)
+        return Checked(made=made, kind=of, region=term.region)
 
     def list_of(self, term: Term) -> Checked | None:
         """A term that is a list; else reported."""
@@ -415,7 +474,7 @@ class Names:
             of = self.list_of(term)
             if of is None:
                 return None
-            lists.append(of.made)
+            lists.append((of.made, word.text))
             named = (*named, (word.text, self._element_of(of).kind))
         if not relation.every and len(lists) > 1:
             hint = "`some` speaks of one list; `every L as a, M as b (..)` of pairs"
@@ -423,7 +482,7 @@ class Names:
             return None
         inner = Names(
             own=self.own, seen=self.seen, session=self.session, report=self.report,
-            answers=self.answers, elements=named,
+            answers=self.answers, elements=named, looks=self.looks,
         )  # fmt: skip
         made = inner.relations(relation.relations)
         kind = "every_of" if relation.every else "some_of"
@@ -535,7 +594,7 @@ def is_listed(made: Made, own: Sequence[Tool], seen: Sequence[Tool]) -> bool:
         case ("own" | "seen", str(name)):
             tools = own if made[0] == "own" else seen
             return all(name in tool.places for tool in tools)
-        case ("text" | "number" | "word", _):
+        case ("text" | "number" | "word" | "ms", _):
             return True
         case ("constants", _):
             return True
@@ -565,7 +624,7 @@ def value_of(text: str) -> Value:
     """The value of a canonical text; None of the empty one, a field that is left out."""
     if not text:
         return None
-    if text == "*":
+    if text == REST:
         return "rest", None
     value = json_of(text)
     if value is None or isinstance(value, bool):
@@ -605,7 +664,9 @@ def truth(made: Made, sides: Sides) -> bool | None:
 
 
 def _side(made: Made, sides: Sides) -> Value:
-    return sides[made[0], made[1]] if made[0] in ("own", "seen") else (made[0], made[1])
+    if made[0] in ("own", "seen"):
+        return sides[made[0], made[1]]
+    return ("number" if made[0] == "ms" else made[0]), made[1]
 
 
 def _compare(op: str, one: Value, other: Value) -> bool | None:
@@ -622,6 +683,53 @@ def both(parts: Sequence[bool | None]) -> bool | None:
     return False if False in parts else None if None in parts else True
 
 
-def term_text(made: Made) -> str:
-    """A constant as messages show it."""
-    return decimal_text(made[1]) if made[0] == "number" else str(made[1])
+# The JSON of the core (docs/spec/core.md, section 7).
+
+
+def term_json(made: Made) -> Json:
+    """A term."""
+    match made:
+        case ("text", value):
+            return ["s", value]
+        case ("number", value):
+            return ["n", decimal_text(value)]
+        case ("ms", value):
+            return ["ms", value.numerator]
+        case ("word", "null"):
+            return ["z"]
+        case ("word", value):
+            return ["b", value == "true"]
+        case ("part", inner, name):
+            found = term_json(inner)
+            return [*(found if isinstance(found, list) else []), name]
+        case ("each",):
+            return ["it"]
+        case ("sum", parts):
+            return ["sum", [[decimal_text(by), term_json(part)] for part, by in parts]]
+        case ("max", one, other):
+            return ["max", term_json(one), term_json(other)]
+        case ("count", of):
+            return ["count", term_json(of)]
+        case ("count", of, relation):
+            return ["count", term_json(of), relation_json(relation)]
+        case ("constants", values):
+            return ["list", [term_json(value) for value in values]]
+        case ("look", name, keys, of):
+            return ["look", name, [term_json(key) for key in keys], of]
+    return list(made)  # own, seen, as, session, now
+
+
+def relation_json(made: Made) -> Json:
+    """A relation."""
+    match made:
+        case ("maybe", _, inner):
+            return ["?", relation_json(inner)]
+        case ("every", of, inner):
+            return ["every", term_json(of), relation_json(inner)]
+        case ("every_of" | "some_of", lists, relations):
+            named: Json = [[term_json(of), name] for of, name in lists]
+            kind = "all" if made[0] == "every_of" else "some"
+            return [kind, named, [relation_json(one) for one in relations]]
+        case ("~" | "!~", left, source):
+            return [made[0], term_json(left), source]
+    return [made[0], term_json(made[1]), term_json(made[2])]

@@ -10,7 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tcc_certs.core.model import CallSet
 from tcc_compiler.frozen import frozen
-from tcc_compiler.language.ast import GoalStatement, GrammarStatement, StartStatement
+from tcc_compiler.language.ast import (
+    GoalStatement,
+    GrammarStatement,
+    OpenDeclaration,
+    Parallel,
+    StartStatement,
+    ToolStatement,
+)
 from tcc_compiler.language.diagnostics import Report, quote, some, suggest
 from tcc_compiler.language.source import Region
 from tcc_compiler.resolve.amounts import Steps
@@ -34,7 +41,7 @@ from tcc_compiler.resolve.expressions import (
     reached_rules,
 )
 from tcc_compiler.resolve.limits import limit_text, monitor_text
-from tcc_compiler.resolve.parameters import MAX_CALLS
+from tcc_compiler.resolve.parameters import MAX_CALLS, is_new_field
 from tcc_compiler.resolve.policies import Expanded, TooManyPairs, expand, narrowed, numbered
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.statements import (
@@ -74,6 +81,7 @@ def resolve(
     _check_states(program, tools, report)
     _check_signatures(program, report)
     checked = _check_statements(program, scope)
+    _check_read(program, checked.stated, report)
     grammar = program.grammar
     sound = {name: tool for name, tool in tools.items() if tool is not None}
     if report.failed or grammar is None or len(sound) < len(tools):
@@ -94,6 +102,49 @@ def resolve(
         message = "the patterns of this grammar stand for too many calls in all"
         report.error("TCC314", grammar.region, message, "use fewer different patterns or values")
         return None
+
+
+# The last minor version of the core that the kernel reads.
+READ_MINOR = 1
+_UNREAD = "needs version 1.2 of the core, which this release does not enforce"
+
+
+def _check_read(program: Program, found: Stated, report: Report) -> None:
+    """Decline what no reader of the core enforces, so that nothing is left unheld."""
+    parallel = [
+        attribute.region
+        for tool in program.tools.values()
+        for attribute in tool.attributes
+        if isinstance(attribute, Parallel)
+    ]
+    across = [policy.across for policy in program.policies if policy.across is not None]
+    for region in (*(one.region for one in program.passes), *across, *parallel):
+        message = "this statement of sessions is read, and held by nothing yet"
+        report.error("TCC228", region, message, "take it away")
+    if READ_MINOR >= 2:
+        return
+    regions = [region for tool in program.tools.values() for region in _new_in(tool)]
+    regions += [given.region for given in program.givens]
+    regions += [let.region for let in program.lets]
+    regions += [policy.region for policy in found.policies if policy.held]
+    hint = "take it away, or say it of listed fields, or in the forms of 1.1"
+    for region in regions:
+        report.error("TCC228", region, f"this {_UNREAD}", hint)
+
+
+def _new_in(tool: ToolStatement) -> Iterator[Region]:
+    """Where a tool declares what 1.1 does not know."""
+    for listed in (*tool.parameters, *tool.observed):
+        if listed.at is not None:
+            yield listed.at.region
+        elif listed.domain.rest is not None:
+            yield listed.domain.rest
+        elif listed.optional and listed in tool.observed:
+            yield listed.name.region
+    for opened in tool.opened:
+        if isinstance(opened, OpenDeclaration) and is_new_field(opened):
+            yield opened.made.region
+    yield from (answer.name.region for answer in tool.answers)
 
 
 def _tools(program: Program, report: Report) -> Mapping[str, Tool | None]:
@@ -244,6 +295,8 @@ def _assemble(
         requires=requires,
         forbids=forbids,
         monitors=[monitor for monitor, _ in found.monitors],
+        policies=[policy for policy in found.policies if policy.held],
+        session=found.session,
         places=dict(written),
         written=written,
     )

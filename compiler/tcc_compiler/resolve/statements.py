@@ -18,11 +18,7 @@ from tcc_compiler.language.ast import (
     ExampleStatement,
     ExpectStatement,
     ForbidStatement,
-    GivenStatement,
-    LetStatement,
     LimitStatement,
-    MonitorStatement,
-    PassStatement,
     Pattern,
     PolicyStatement,
     RequireStatement,
@@ -42,7 +38,14 @@ from tcc_compiler.resolve.limits import (
     limit_of,
     sum_of_open,
 )
-from tcc_compiler.resolve.policies import Policy, policy_form, policy_of
+from tcc_compiler.resolve.policies import (
+    Attributes,
+    Policy,
+    attributes_of,
+    monitored,
+    policy_form,
+    policy_of,
+)
 from tcc_compiler.resolve.program import Program
 from tcc_compiler.resolve.same import (
     Room,
@@ -70,11 +73,12 @@ class Stated:
     forbids: list[tuple[str, tuple[Selection, ...], Region]] = field(default_factory=list)
     monitors: list[tuple[Monitor, Region]] = field(default_factory=list)
     policies: list[Policy] = field(default_factory=list)
+    session: Attributes = field(default_factory=Attributes)
 
 
 def stated(program: Program, scope: Scope) -> Stated:
     """The statements of a grammar; those with an error are reported and left out."""
-    reader = _Reader(scope)
+    reader = _Reader(scope, attributes_of(program, scope))
     for limit in program.limits:
         reader.limit(limit)
     for require in program.requires:
@@ -83,35 +87,21 @@ def stated(program: Program, scope: Scope) -> Stated:
         reader.forbid(forbid)
     for policy in program.policies:
         reader.policy(policy)
-    _decline(program, scope.report)
+    for statement in program.monitors:
+        inner = monitored(statement, scope)
+        if inner is not None:
+            reader.policy(inner)
     return reader.found
-
-
-def _decline(program: Program, report: Report) -> None:
-    """Report statements of core 1.2, of which no core has anything yet."""
-    later: list[MonitorStatement | GivenStatement | LetStatement | PassStatement] = [
-        *program.monitors,
-        *program.givens,
-        *program.lets,
-        *program.passes,
-    ]
-    for statement in later:
-        report.error(
-            "TCC228",
-            statement.region,
-            "this statement needs version 1.2 of the core, which nothing reads yet",
-            "take it away, or say it in the forms of 1.1",
-        )
 
 
 class _Reader:
     """One pass over the statements, which share the room for what is written out."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, session: Attributes) -> None:
         self.scope = scope
         self.report = scope.report
         self.room = Room()
-        self.found = Stated()
+        self.found = Stated(session=session)
 
     # Limits.
 
@@ -158,7 +148,7 @@ class _Reader:
 
     def policy(self, statement: PolicyStatement) -> None:
         """A statement in a form of 1.2."""
-        found = policy_of(statement, self.scope)
+        found = policy_of(statement, self.scope, self.found.session)
         if found is not None:
             self.found.policies.append(found)
 

@@ -28,20 +28,24 @@ from tcc_compiler.language.ast import (
     ModelExecute,
     ModelPart,
     Number,
+    OpenDeclaration,
     Parallel,
     Quotes,
     Strict,
     ToolStatement,
 )
 from tcc_compiler.language.diagnostics import Report, quote, suggest
+from tcc_compiler.language.source import Region
 from tcc_compiler.language.values import decimal_text
 from tcc_compiler.resolve.amounts import MILLISECONDS, Amounts, Steps, amounts_of, in_unit
 from tcc_compiler.resolve.parameters import (
+    OpenField,
     Parameter,
+    fields_of,
+    is_new_field,
     opened_of,
     parameters_of,
     plain_name,
-    report_later,
 )
 
 # Models: what each takes.
@@ -205,7 +209,9 @@ class Tool:
         extras: members of the core's tool object that no plan depends on.
         amounts: of every call, the last parameter fastest.
         places: of the name of each parameter that is not open, its number.
-        opened: the open parameters, by name in declared order.
+        opened: the open parameters that 1.1 knows, by name in declared order.
+        arguments: all open parameters, in declared order.
+        answers: open answers.
     """
 
     name: str
@@ -216,6 +222,8 @@ class Tool:
     amounts: Sequence[Amounts]
     places: Mapping[str, int]
     opened: Mapping[str, OpenParameter] = field(default_factory=dict)
+    arguments: Sequence[OpenField] = ()
+    answers: Sequence[OpenField] = ()
 
 
 def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | None:
@@ -227,6 +235,9 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | No
     taken = {declared.name.text: declared.name.region for declared in listed}
     opened = opened_of(statement, taken, report)
     if parameters is None or opened is None or not named:
+        return None
+    fields = _fields(statement, taken, report)
+    if fields is None:
         return None
     clauses = [a for a in statement.attributes if isinstance(a, Amount)]
     amounts = amounts_of(
@@ -244,7 +255,43 @@ def tool_of(statement: ToolStatement, steps: Steps, report: Report) -> Tool | No
         amounts=amounts,
         places={parameter.name: place for place, parameter in enumerate(parameters)},
         opened={parameter.name: parameter for parameter in opened},
+        arguments=fields[0],
+        answers=fields[1],
     )
+
+
+def _fields(
+    statement: ToolStatement, taken: Mapping[str, Region], report: Report
+) -> tuple[tuple[OpenField, ...], tuple[OpenField, ...]] | None:
+    """The open arguments and the open answers; None after an error."""
+    new = any(isinstance(one, OpenDeclaration) and is_new_field(one) for one in statement.opened)
+    if not new and not statement.answers:
+        return (), ()
+    arguments = fields_of(statement.opened, taken, report)
+    if arguments is None:
+        return None
+    others = {one.name.text: one.name.region for one in statement.opened}
+    answers = fields_of(statement.answers, {**taken, **others}, report)
+    if answers is None or not _heads_are_there(statement, report):
+        return None
+    return arguments, answers
+
+
+def _heads_are_there(statement: ToolStatement, report: Report) -> bool:
+    """Whether the member at the head of each argument's place is declared beside it."""
+    declared = (*statement.parameters, *statement.opened)
+    members = {one.name.text for one in declared if one.at is None}
+    sound = True
+    for one in declared:
+        if one.at is None or one.at.value == "":
+            continue
+        head = one.at.value.split("/")[1].replace("~1", "/").replace("~0", "~")
+        if head not in members:
+            message = f"no argument is called {quote(head)}, in which {quote(one.name.text)} lies"
+            hint = f"declare it beside it: (; {head}: json, ..)"
+            report.error("TCC204", one.at.region, message, hint)
+            sound = False
+    return sound
 
 
 def _extras(statement: ToolStatement, report: Report) -> Mapping[str, Json] | None:
@@ -267,8 +314,7 @@ def _extras(statement: ToolStatement, report: Report) -> Mapping[str, Json] | No
             case Errors():
                 extras["errors"] = "failed"
             case Parallel():
-                report_later("`parallel`", attribute.region, report)
-                sound = False
+                extras["parallel"] = True
             case BindMcp() | BindPython():
                 binding = _binding(attribute, report)
                 sound &= binding is not None
