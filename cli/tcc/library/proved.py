@@ -64,11 +64,15 @@ def verdicts(files: Sequence[bytes], command: Sequence[str] | None = None) -> li
         for path, data in zip(paths, files, strict=True):
             path.write_bytes(data)
         run = [*(command_line(script) if command is None else command), *map(str, paths)]
+        said = Path(folder, "lines")
         try:
-            done = subprocess.run(run, capture_output=True, check=False, timeout=SECONDS)
+            with said.open("wb") as out:
+                subprocess.run(
+                    run, stdout=out, stderr=subprocess.DEVNULL, check=False, timeout=SECONDS
+                )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise NoChecker(f"{run[0]} gave no verdict: {clip(error)}") from None
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
+        lines = said.read_text("utf-8", "replace").splitlines()
     if len(lines) != len(files):
         raise NoChecker(f"{run[0]} gave {len(lines)} lines about {len(files)} files")
     return lines
