@@ -298,42 +298,27 @@ class Names:
         found = self._parts_of(term, Fraction(1))
         if found is None:
             return None
-        whole: dict[Made, Fraction] = {}
-        constant, span = Fraction(0), Fraction(0)
         times = Fraction(0)
+        parts: list[tuple[Made, Fraction]] = []
         for factor, part in found:
             if part.kind not in _ORDERED:
                 hint = "add up numbers, and times with durations"
                 self._wrong(part.region, "this is no number, and is not added up", hint)
                 return None
-            if part.made[0] == "number":
-                constant += factor * part.made[1]
-                continue
-            if part.made[0] == "ms":
-                span += factor * part.made[1]
-                continue
             times += factor if part.kind == "time" else 0
-            whole[part.made] = whole.get(part.made, Fraction(0)) + factor
+            parts.append((part.made, factor))
         if times not in (0, 1):
             message = "times are neither added up nor multiplied"
             hint = "take one time from another, or move one by a duration: now - 24 h"
             self._wrong(term.region, message, hint)
             return None
+        if all(made[0] == "number" for made, _ in parts):
+            total = sum((by * made[1] for made, by in parts), Fraction(0))
+            return Checked(made=("number", total), kind="number", region=term.region)
+        if len(parts) == 1 and parts[0][1] == 1:
+            return Checked(made=parts[0][0], kind=found[0][1].kind, region=term.region)
         kind = "time" if times == 1 else "number"
-        parts = tuple(sorted(((made, by) for made, by in whole.items()), key=repr))
-        if span.denominator != 1:
-            hint = "write it in a smaller unit"
-            self._wrong(term.region, "a duration is a whole number of milliseconds", hint)
-            return None
-        if not parts and (not span or not constant):
-            made = ("ms", span) if span else ("number", constant)
-            return Checked(made=made, kind=kind, region=term.region)
-        more: tuple[tuple[Made, Fraction], ...] = ()
-        more += ((("number", constant), Fraction(1)),) if constant else ()
-        more += ((("ms", span), Fraction(1)),) if span else ()
-        if len(parts) == 1 and parts[0][1] == 1 and not more:
-            return Checked(made=parts[0][0], kind=kind, region=term.region)
-        return Checked(made=("sum", (*parts, *more)), kind=kind, region=term.region)
+        return Checked(made=("sum", tuple(parts)), kind=kind, region=term.region)
 
     def _parts_of(self, term: Term, factor: Fraction) -> list[tuple[Fraction, Checked]] | None:
         """The terms of a sum with their factors."""

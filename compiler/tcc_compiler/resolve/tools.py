@@ -46,6 +46,7 @@ from tcc_compiler.resolve.parameters import (
     opened_of,
     parameters_of,
     plain_name,
+    pointer_of,
 )
 
 # Models: what each takes.
@@ -280,10 +281,11 @@ def _fields(
 def _heads_are_there(statement: ToolStatement, report: Report) -> bool:
     """Whether the member at the head of each argument's place is declared beside it."""
     declared = (*statement.parameters, *statement.opened)
-    members = {one.name.text for one in declared if one.at is None}
+    places = {one.name.text: pointer_of(one.at, one.name.text, report) for one in declared}
+    members = {name for name, place in places.items() if place is None}
     sound = True
     for one in declared:
-        if one.at is None or one.at.value == "":
+        if one.at is None or not places[one.name.text]:
             continue
         head = one.at.value.split("/")[1].replace("~1", "/").replace("~0", "~")
         if head not in members:

@@ -259,9 +259,9 @@ NAMES: Mapping[str, Entry] = {
         'grammar g version "1"\ntool a\ntool b\nrequire 0 a before b\n',
     ),
     "TCC228": Entry(
-        "statement that no core has yet",
+        "statement that nothing enforces yet",
         "Policies over what calls answered, lists, times and attributes of sessions need version\n"
-        "1.2 of the core. This version reads their text, checks names and types, and compiles\n"
+        "1.2 of the core. This release reads their text, checks names and types, and compiles\n"
         "what speaks of listed parameters alone; the rest it declines, so that nothing is left\n"
         "unheld.",
         'grammar g version "1"\n'
