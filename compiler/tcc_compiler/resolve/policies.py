@@ -821,8 +821,8 @@ def _part_json(part: Part, numbers: Mapping[str, int], tools: Mapping[str, Tool]
 
 
 def _keys_json(part: Part) -> Json:
-    keys: list[tuple[str, Json]] = [(name, term_json(made)) for name, made in part.keys]
-    return [list(key) for key in sorted(keys, key=lambda key: (key[0].encode(), encode(key[1])))]
+    keys: list[Json] = [[name, term_json(made)] for name, made in part.keys]
+    return sorted(keys, key=encode)
 
 
 def policy_json(policy: Policy, numbers: Mapping[str, int], tools: Mapping[str, Tool]) -> Json:
