@@ -180,7 +180,12 @@ class Writer:
                 return {"kind": "ban", "any": found, "of": self.calls(before), **more}
             case l.Apart(one=one, other=other, same=same):
                 pairs = {"same": self.same(same)} if same else {}
-                return {"kind": "apart", "one": self.calls(one), "other": self.calls(other), **pairs}
+                return {
+                    "kind": "apart",
+                    "one": self.calls(one),
+                    "other": self.calls(other),
+                    **pairs,
+                }
             case l.Owed(calls=calls, after=after, same=same):
                 pairs = {"same": self.same(same)} if same else {}
                 return {"kind": "owe", "first": self.calls(calls), "of": self.calls(after), **pairs}

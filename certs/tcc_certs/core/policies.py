@@ -199,7 +199,9 @@ class _Reader:
 
     # Terms.
 
-    def term(self, value: Json, names: frozenset[str] = frozenset(), depth: int = MAX_DEPTH) -> Tree:
+    def term(
+        self, value: Json, names: frozenset[str] = frozenset(), depth: int = MAX_DEPTH
+    ) -> Tree:
         """A term; `names` are those of elements, ``it`` among them where there is one."""
         parts = self._parts(value, depth)
         match parts:

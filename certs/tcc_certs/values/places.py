@@ -16,7 +16,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -135,15 +134,11 @@ def at(value: object, steps: Sequence[str]) -> object:
 def _spread(level: Sequence[object]) -> list[object]:
     found: list[object] = []
     for one in level:
-        if type(one) is dict:
-            size, members = len(one), one.values()
-        elif type(one) is list or type(one) is tuple:
-            size, members = len(one), one
-        else:
+        if type(one) is not dict and type(one) is not list and type(one) is not tuple:
             raise Missing
-        if len(found) + size > MOST_ELEMENTS:
+        if len(found) + len(one) > MOST_ELEMENTS:
             raise Wrong
-        found += members
+        found += one.values() if type(one) is dict else one
     return found
 
 
@@ -205,10 +200,10 @@ def plain(value: object) -> State:
     if type(value) is str:
         _ensure_whole(value)
         return "s", value
-    return "n", number(canonical_number(value))
+    return "n", exact_number(canonical_number(value))
 
 
-def number(decimal: str) -> int | Fraction:
+def exact_number(decimal: str) -> int | Fraction:
     """An exact number; whole ones are integers, and equal numbers are equal values."""
     return Fraction(decimal) if "." in decimal else int(decimal)
 
@@ -245,10 +240,9 @@ def typed(value: object, kind: FieldType) -> State:
         case ListType():
             return _list(value, kind)
         case RecordType(fields=fields):
-            if type(value) is not dict:
-                # A field at "" may stand for the whole of anything.
-                if type(value) is not list and any(one.steps for one in fields):
-                    raise Wrong
+            # A field at "" may stand for the whole of anything.
+            if type(value) not in (dict, list, tuple) and any(one.steps for one in fields):
+                raise Wrong
             try:
                 return "r", tuple([(one.name, read(value, one)) for one in fields])
             except Missing:
@@ -318,9 +312,3 @@ def _midnight(value: object) -> int:
     except ValueError:
         raise Wrong from None
     return (day.toordinal() - _EPOCH) * _DAY
-
-
-def exact(value: Decimal | int) -> int | Fraction:
-    """A decimal as a number of values."""
-    found = Fraction(value)
-    return found.numerator if found.denominator == 1 else found
