@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from tcc_certs.core.reader import core_of, decode_core
 from tcc_compiler.automata.table import Table
-from tcc_compiler.counting.count import used_calls
+from tcc_compiler.counting import used_calls
 from tcc_compiler.frontend import Frontend
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
