@@ -295,7 +295,7 @@ class Constraints:
             (at, reach) for at, item in enumerate(items) for reach in item.sets or ()
         )
         self._owed = frozenset([at for at, item in enumerate(items) if not item.ends(0)])
-        self._after: dict[Tally, Steps] = {}
+        self._after: dict[Tally, StatementSteps] = {}
         self._most = max(1, _MOST_STEPS // max(1, calls))
 
     def step(self, tally: Tally, call: int) -> Tally | None:
@@ -313,13 +313,13 @@ class Constraints:
         found.sort()
         return tuple(found)
 
-    def after(self, tally: Tally) -> Steps:
+    def after(self, tally: Tally) -> StatementSteps:
         """The tallies after each call, kept for all nodes of one tally."""
         found = self._after.get(tally)
         if found is None:
             if len(self._after) >= self._most:
                 self._after.clear()
-            found = self._after[tally] = Steps(self, tally)
+            found = self._after[tally] = StatementSteps(self, tally)
         return found
 
     def may_stop(self, tally: Tally) -> bool:
@@ -329,7 +329,7 @@ class Constraints:
         return not self._owed or self._owed <= {number for number, _ in tally}
 
 
-class Steps(dict[int, "Tally | None"]):
+class StatementSteps(dict[int, "Tally | None"]):
     """:meth:`Constraints.step` by call, from one tally; each made when it is asked for."""
 
     __slots__ = ("_constraints", "held")

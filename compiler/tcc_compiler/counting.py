@@ -25,7 +25,7 @@ from tcc_certs.race.weights import Beta, call_residual, call_weight, fraction_bi
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Table, best_to_go, exact_array, summed
 from tcc_compiler.frozen import frozen
-from tcc_compiler.resources import Guard, Refused
+from tcc_compiler.resources import CompileRefused, Guard
 
 # Weighted sums.
 
@@ -357,7 +357,7 @@ def integer(limbs: Limbs, q: int) -> int:
 def _check_room(bits: int) -> None:
     """Refuse columns of counts that take more than a gigabyte."""
     if bits > _MOST_BITS:
-        raise Refused(
+        raise CompileRefused(
             "TCC407",
             f"the counts of all states take more than {_MOST_BITS >> 33} GiB",
             hint="add `limit depth <= N`, or lower --tilt",
@@ -461,7 +461,7 @@ def check_bits(counts: SuffixCounts, limit: int | None) -> None:
     """
     bits = counts.total.bit_length()
     if limit is not None and bits > limit:
-        raise Refused(
+        raise CompileRefused(
             "TCC407",
             f"the number of plans takes {bits} bits, more than {limit}",
             hint="raise --count-bits, or add a limit",
@@ -518,7 +518,7 @@ def _tool(core: Core, amounts: Mapping[int, int]) -> str | None:
 def _check_range(what: str, values: Iterable[int], place: str | None) -> None:
     worst = max(map(int, values), key=abs, default=0)
     if not _LEAST <= worst <= _MOST:
-        raise Refused(
+        raise CompileRefused(
             "TCC405",
             f"{what} leaves 64 bits: {worst}",
             hint="make the costs or --beta smaller",

@@ -27,7 +27,7 @@ from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.langchain.arguments import (
     Chosen,
-    Parameters,
+    ToolParameters,
     annotations_of,
     is_runtime,
     parameters_of,
@@ -108,7 +108,7 @@ def _require_plain(tool: BaseTool) -> None:
             raise BindingError(tool.name, f"its class replaces {name}: give a plain tool")
 
 
-def _guarded(tool: BaseTool, recorder: PermitRecorder, parameters: Parameters) -> GuardedTool:
+def _guarded(tool: BaseTool, recorder: PermitRecorder, parameters: ToolParameters) -> GuardedTool:
     schema = tool.args_schema
     if schema is None and isinstance(tool, Tool):
         schema = {"type": "object", "properties": tool.args, "required": list(tool.args)}
@@ -142,7 +142,7 @@ class GuardedTool(BaseTool):
 
     _inner: BaseTool = PrivateAttr()
     _recorder: PermitRecorder = PrivateAttr()
-    _parameters: Parameters = PrivateAttr()
+    _parameters: ToolParameters = PrivateAttr()
     _takes: Takes = PrivateAttr()
     _takes_in_task: Takes = PrivateAttr()
 

@@ -48,7 +48,7 @@ from tcc_compiler.automata.table import (
 )
 from tcc_compiler.automata.witness import infinite, word_to
 from tcc_compiler.frozen import frozen
-from tcc_compiler.resources import Guard, Refused
+from tcc_compiler.resources import CompileRefused, Guard
 
 # A limit on a sum of a table.
 
@@ -396,8 +396,8 @@ def _tidy(
     return minimise(trimmed, guard)
 
 
-def _no_plan(statement: str, place: str | None) -> Refused:
-    return Refused(
+def _no_plan(statement: str, place: str | None) -> CompileRefused:
+    return CompileRefused(
         "TCC402",
         f"there is no plan: {statement} leaves none",
         hint="take statements away until plans appear",

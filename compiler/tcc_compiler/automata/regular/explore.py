@@ -35,7 +35,7 @@ from tcc_compiler.automata.regular.determinise import (
 )
 from tcc_compiler.automata.regular.network import Network
 from tcc_compiler.automata.regular.nodes import Kind, Nodes, build, grows
-from tcc_compiler.resources import Guard, Refused
+from tcc_compiler.resources import CompileRefused, Guard
 
 # Words of at most so many calls, put together from those of the parts.
 
@@ -344,7 +344,7 @@ def _check_least(least: int | None, driver: Driver | None, guard: Guard) -> None
     """Refuse at once where the shortest or lightest plan is out of reach."""
     if least is None or (driver and least > driver.bound):
         within = f" within `{driver.text}`" if driver and least is not None else ""
-        raise Refused(
+        raise CompileRefused(
             "TCC402",
             f"there is no plan: the plan expression derives none{within}",
             hint="take statements away until plans appear",
@@ -379,8 +379,8 @@ def _longest(core: Core, letters: Letters, nodes: Nodes, root: int, guard: Guard
     return longest_plan(core, letters, nodes, root, guard)
 
 
-def _undecided() -> Refused:
-    return Refused(
+def _undecided() -> CompileRefused:
+    return CompileRefused(
         "TCC406",
         "it could not be decided whether the recursion of the rules gives finitely many plans",
         hint="add `limit depth <= N`",
