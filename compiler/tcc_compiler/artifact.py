@@ -40,7 +40,7 @@ from tcc_certs.formats.codec import (
     root_document,
 )
 from tcc_certs.formats.container import ITEM_SIZE, Tensor, write_container
-from tcc_certs.race.weights import Beta
+from tcc_certs.race.numbers import Beta
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Numbers, Table, portions, spread, starts
 from tcc_compiler.counting import Bounds, Limbs, SuffixCounts, Weights

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcc_certs.core.model import Core
-from tcc_certs.race.weights import Beta, call_residual, call_weight, fraction_bits
+from tcc_certs.race.numbers import Beta, call_residual, call_weight, fraction_bits
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Table, best_to_go, exact_array, summed
 from tcc_compiler.frozen import frozen

@@ -23,7 +23,7 @@ from tcc_certs.formats.codec import (
     root_document,
     state_digest,
 )
-from tcc_certs.race.weights import call_residual, call_weight, fraction_bits
+from tcc_certs.race.numbers import call_residual, call_weight, fraction_bits
 from tcc_compiler.artifact import pack, pack_limbs, pack_texts, write_artifact
 
 Word = tuple[int, ...]

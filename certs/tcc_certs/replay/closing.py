@@ -26,8 +26,14 @@ from tcc_certs.formats.ledger import Q64_MAX, Q64_MIN, Record, format_q64
 from tcc_certs.formats.ledger_schema import text
 from tcc_certs.limits import FREE_TAIL_STEPS, MAX_PRECISION_BITS, TAIL_STEPS_PER_EDGE
 from tcc_certs.race.arrivals import WORD, clamp
-from tcc_certs.race.numbers import Enclosure, exp_enclosure, log_enclosure, log_two
-from tcc_certs.race.weights import enclose_fraction, score
+from tcc_certs.race.numbers import (
+    Enclosure,
+    enclose_fraction,
+    exp_enclosure,
+    log_enclosure,
+    log_two,
+    score,
+)
 from tcc_certs.replay.controller import cap_fields, spent_fields
 from tcc_certs.replay.findings import NO_CERT, Findings
 from tcc_certs.replay.language import Language, States

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tcc_certs.core.model import Model
 from tcc_certs.formats.codec import Json, divide_nearest, format_decimal
 from tcc_certs.formats.ledger import Q32_MAX, Q32_MIN, format_q32
-from tcc_certs.race.weights import NANO, Beta
+from tcc_certs.race.numbers import NANO, Beta
 
 if TYPE_CHECKING:
     from tcc_certs.core.atoms import Atom

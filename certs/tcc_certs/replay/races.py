@@ -34,7 +34,7 @@ from tcc_certs.race.arrivals import (
     publish,
 )
 from tcc_certs.race.digest import FIRST_ARRIVAL, PER_LEAF, RESIDUAL, Uniforms
-from tcc_certs.race.weights import score
+from tcc_certs.race.numbers import score
 from tcc_certs.replay.children import Rate
 from tcc_certs.replay.language import Language, States
 from tcc_certs.replay.tree import Node
