@@ -683,7 +683,7 @@ def term_json(made: Made) -> Json:
         case ("word", "null"):
             return ["z"]
         case ("word", value):
-            return ["b", value == "true"]
+            return ["b", value]
         case ("part", inner, name):
             found = term_json(inner)
             return [*(found if isinstance(found, list) else []), name]

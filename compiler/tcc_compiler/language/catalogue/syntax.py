@@ -205,10 +205,10 @@ NAMES: Mapping[str, Entry] = {
     ),
     "TCC219": Entry(
         "values that cannot be compared",
-        "`same` and `per` compare values: of two listed parameters, or of two open ones of one\n"
-        "type (text, flag, or numbers, where integer and number go together). A listed\n"
-        "parameter is not compared with an open one, and values of the type json not at all.",
-        _HEAD + "tool a(k: 1 | 2)\ntool b(; k: integer)\nrequire a before b same k\n",
+        "`same` and `per` compare values of one kind: of two listed parameters, or of two open\n"
+        "ones of one type (text, flag, or numbers, where integer and number go together).\n"
+        "Values of the type json are not compared at all.",
+        _HEAD + "tool a(; k: text)\ntool b(; k: integer)\nrequire a before b same k\n",
     ),
     "TCC220": Entry(
         "observed parameter where a gate decides",
