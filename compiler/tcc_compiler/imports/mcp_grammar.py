@@ -16,7 +16,7 @@ from typing import Any
 
 from tcc_certs.errors import escaped, is_plain
 from tcc_compiler.frozen import frozen
-from tcc_compiler.imports.mcp_schema import ArgumentDomain, domain_of, quoted
+from tcc_compiler.imports.mcp_schema import ArgumentDomain, domain_of, quoted, resolved
 from tcc_compiler.language.syntax.words import BLOCK_WORDS, KEPT_WORDS, RESERVED
 
 MAX_CALLS = 1024
@@ -144,7 +144,7 @@ def _parameters(
         return "an argument that it requires is not described"
     found, lost = [], [("", said) for said in _around(schema)]
     for name, inner in properties.items():
-        domain, reason = domain_of(inner), _no_name(name)
+        domain, reason = domain_of(resolved(inner, schema)), _no_name(name)
         if (domain is None or reason) and name in required:
             return f"its argument {quoted(name[:128])} cannot be given"
         if domain is None or reason:

@@ -1,4 +1,4 @@
-"""Statements of 1.2 that are held call by call: the core has them as the definition's own emitter."""
+"""Statements of 1.2 that are held call by call: the core has those of the definition."""
 
 from __future__ import annotations
 
