@@ -27,6 +27,7 @@ from tcc.describe import to_json
 from tcc.files import is_regular
 from tcc.findings import ReportedFinding, as_object, of_check, print_diagnostics, print_found
 from tcc.library import CompileError, check
+from tcc.library.proved import NoChecker
 from tcc.opening import require_artifact
 from tcc.options import (
     GIVEN,
@@ -41,7 +42,7 @@ from tcc.options import (
 )
 from tcc.screen import CLEAN, DECLINED, FINDINGS
 from tcc_certs.formats.artifact import read_artifact
-from tcc_certs.report import VERDICTS, Report
+from tcc_certs.report import VERDICTS, CheckReport
 
 if TYPE_CHECKING:
     from tcc.outputs.verdicts import CheckedFolderOutput
@@ -65,7 +66,11 @@ def _are_regular(
     "--locked", is_flag=True, help="refuse what is not as it is pinned; alone: check every pin"
 )
 @lock_option("the pins, for --locked")
-@kernel_option("fast: the same equations with numpy, for large artifacts")
+@kernel_option(
+    "fast: the same equations with numpy, for large artifacts; proved: pure, and a program "
+    "extracted from proofs has to say VALID too (docs/proved.md)",
+    "proved",
+)
 @format_option
 @json_option
 @click.pass_context
@@ -78,7 +83,7 @@ def command(
     exact: bool,
     locked: bool,
     lock: Path,
-    kernel: Literal["pure", "fast"],
+    kernel: Literal["pure", "fast", "proved"],
     output_format: str,
     as_json: bool,
 ) -> None:
@@ -108,6 +113,8 @@ def command(
     except CompileError as error:
         _show_source(error, str(source), shown)
         ctx.exit(FINDINGS)
+    except NoChecker as error:
+        raise click.ClickException(str(error)) from None
     except OSError as error:
         where = error.filename or artifacts[0]
         raise click.ClickException(f"cannot read {where}: {error.strerror or error}") from None
@@ -115,7 +122,7 @@ def command(
     ctx.exit(report.verdict)
 
 
-def _show(report: Report, artifact: Path, shown: str) -> None:
+def _show(report: CheckReport, artifact: Path, shown: str) -> None:
     if shown == "json":
         screen.print_document(to_json(report))
     elif shown != "text":
@@ -140,7 +147,7 @@ def _show_all(checked: CheckedFile, shown: str) -> None:
             screen.say(f"  help: {one.hint}")
 
 
-def _say(report: Report, where: str) -> None:
+def _say(report: CheckReport, where: str) -> None:
     say = screen.good if report.verdict == CLEAN else screen.bad
     first, *rest = report.lines
     say(f"{where}{first}")
@@ -156,7 +163,7 @@ def _show_source(error: CompileError, source: str, shown: str) -> None:
         print_diagnostics("check", error.diagnostics, {}, shown)
 
 
-Check: TypeAlias = "Callable[[bytes], Report]"
+Check: TypeAlias = "Callable[[bytes], CheckReport]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +175,7 @@ class CheckedFile:
         pins: what does not agree with the lock.
     """
 
-    reports: Sequence[tuple[Path, Report]]
+    reports: Sequence[tuple[Path, CheckReport]]
     pins: Sequence[ReportedFinding]
 
     @property
@@ -207,7 +214,7 @@ def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> CheckedFile
     except LockError as error:
         return CheckedFile(reports=(), pins=(error.found,))
     wanted = named if paths else {name: lock.parent / name for name in sorted(pins)}
-    reports: list[tuple[Path, Report]] = []
+    reports: list[tuple[Path, CheckReport]] = []
     found: list[ReportedFinding] = []
     for name, path in wanted.items():
         if not is_regular(path):

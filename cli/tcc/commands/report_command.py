@@ -37,6 +37,7 @@ from tcc.pages import (
     table,
 )
 from tcc.pages.artifact_page import Known, artifact_page
+from tcc.pages.proved import with_proof
 from tcc.pages.records import kept_of, lines_named, records
 from tcc.pages.run_page import run_page
 from tcc.pages.session_page import session_page
@@ -45,7 +46,7 @@ from tcc_certs.errors import Code
 from tcc_certs.formats.container import write_container
 from tcc_certs.formats.ledger import Record
 from tcc_certs.replay import Validation
-from tcc_certs.report import VALID, VERDICTS, Report, check_artifact
+from tcc_certs.report import VALID, VERDICTS, CheckReport, check_artifact
 from tcc_certs.session import SessionValidation
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.gate.transcript import transcript_of
@@ -94,7 +95,9 @@ def of_artifact(given: Artifact | bytes, since: Artifact | None, pin: str | None
         )
     else:
         artifact = given if isinstance(given, Artifact) else load(whole, checked=report.digest)
-        page = artifact_page(Known(artifact=artifact, verdict=verdict, since=since))
+        page = with_proof(
+            artifact_page(Known(artifact=artifact, verdict=verdict, since=since)), whole
+        )
     return BuiltPage(
         page=page,
         kind="artifact",
@@ -104,7 +107,7 @@ def of_artifact(given: Artifact | bytes, since: Artifact | None, pin: str | None
     )
 
 
-def _checked(data: bytes, pin: str | None) -> tuple[Report, str]:
+def _checked(data: bytes, pin: str | None) -> tuple[CheckReport, str]:
     """The verdict, and who says so; of a core that is too large to walk the certificates alone."""
     if len(data) >= _LARGE:
         from tcc_runtime.fastcheck.kernel import check as fast
@@ -150,7 +153,7 @@ def _told(ledger: Path, data: bytes, found: Validation | SessionValidation) -> P
     verdict = ledger_verdict(found)
     if isinstance(found, SessionValidation):
         told = transcript_of(artifact, read())
-        page = session_page(artifact, told, kept_of(read()), found, verdict)
+        page = with_proof(session_page(artifact, told, kept_of(read()), found, verdict), data)
     else:
         page = run_page(artifact, read, verdict)
     if found.findings:
@@ -186,7 +189,7 @@ def ledger_verdict(found: Validation | SessionValidation) -> Verdict:
     return Verdict(word=found.word, summary=_sentence(found.summary), mood=mood, by=by)
 
 
-def artifact_verdict(report: Report, by: str) -> Verdict:
+def artifact_verdict(report: CheckReport, by: str) -> Verdict:
     """The verdict on an artifact."""
     word = VERDICTS[report.verdict]
     mood: Mood = ("good", "bad", "doubtful")[report.verdict]
@@ -231,7 +234,7 @@ def ledger_findings(
     )
 
 
-def artifact_findings(report: Report) -> Section:
+def artifact_findings(report: CheckReport) -> Section:
     """What does not hold of an artifact."""
     rows = [(code(f.code.value), code(f.path), code(f.expected), code(f.found))
             for f in report.findings]  # fmt: skip

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from tcc_certs.kernel import CheckedArtifact
-    from tcc_certs.report import Report
+    from tcc_certs.report import CheckReport
     from tcc_compiler.language.diagnostics import Diagnostic
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
@@ -277,8 +277,8 @@ def check(
     source: str | Path | None = None,
     pin: str | None = None,
     exact: bool = False,
-    kernel: Literal["pure", "fast"] = "pure",
-) -> Report:
+    kernel: Literal["pure", "fast", "proved"] = "pure",
+) -> CheckReport:
     """Verify the certificates of an artifact.
 
     Args:
@@ -288,21 +288,27 @@ def check(
         pin: the artifact digest that it must have, hex.
         exact: also require that nothing is relaxed: the automaton holds every statement, and
             every count is exact.
-        kernel: ``pure`` is the trusted one; ``fast`` evaluates the same equations with numpy.
+        kernel: ``pure`` is the trusted one; ``fast`` evaluates the same equations with numpy;
+            ``proved`` is ``pure``, and a program extracted from proofs has to say VALID as well.
 
     Returns:
         the verdict, what was checked and what was found; it never raises for what the bytes hold.
 
     Raises:
         CompileError: `source` has errors.
+        tcc.library.proved.NoChecker: there is no proved checker, nor node to run one.
         OSError: the artifact cannot be read.
     """
     from tcc_certs.report import check_artifact
 
     expected = _core_in(source)
-    if kernel == "pure":
+    if kernel != "fast":
         held = artifact_bytes(artifact)
         found = check_artifact(held, core=core, pin=pin, source=expected, exact=exact)
+        if kernel == "proved":
+            from tcc.library.proved import with_proved
+
+            found = with_proved(found, bytes(held))
         return _naming_statements(found, held, expected)
     from tcc_runtime.fastcheck.kernel import check as fast
 
@@ -312,7 +318,7 @@ def check(
     return _naming_statements(found, data, expected)
 
 
-def _naming_statements(report: Report, data: Any, expected: bytes | None) -> Report:
+def _naming_statements(report: CheckReport, data: Any, expected: bytes | None) -> CheckReport:
     """The report, where its core is another source's with the statement that differs.
 
     The kernel compares bytes, and says which: what they mean decides nothing, so it is said here.
