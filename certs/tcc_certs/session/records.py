@@ -108,7 +108,13 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
     "resolve": {"observed": OBSERVED},
     "end": {},
 }
+# What ledgers may have since their records have MACs.
+_MORE: Mapping[str, Mapping[str, Format]] = {
+    "session": {"principal": HEX},
+    "resolve": {"who": TEXT, "at_ms": TIME},
+}
 _SEALED = {kind: {**fields, MAC: KEY} for kind, fields in _REQUIRED.items()}
+_SEALED_OPTIONAL = {kind: {**fields, **_MORE.get(kind, {})} for kind, fields in _OPTIONAL.items()}
 KINDS = tuple(_REQUIRED)
 
 
@@ -124,7 +130,8 @@ def check_record(record: Record, line: int, *, macs: bool) -> str:
     kind = record.get("kind")
     if not isinstance(kind, str) or kind not in _REQUIRED:
         raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: kind", KINDS, kind)
-    required, optional = (_SEALED if macs else _REQUIRED)[kind], _OPTIONAL[kind]
+    required = (_SEALED if macs else _REQUIRED)[kind]
+    optional = (_SEALED_OPTIONAL if macs else _OPTIONAL)[kind]
     if kind in ("asked", "budget") or "execute" in record or "took" in record:
         # What is said of models: a session without any has none of it to load.
         from tcc_certs.session.execution_forms import FIELDS

@@ -261,8 +261,8 @@ class Door(Protocol):
     def leave(self, ticket: Ticket) -> None:
         """The call is over."""
 
-    async def sync_in_task(self) -> None:
-        """Waits for the disk."""
+    async def outcome_in_task(self) -> None:
+        """Waits for the disk, where the outcome that was told has to be there."""
 
     def fail(self, error: LedgerError) -> None:
         """From here on nothing is allowed."""
@@ -408,7 +408,7 @@ class Permit:
             return
         try:
             self._leave_unknown(kind)
-            await self._gate.sync_in_task()
+            await self._gate.outcome_in_task()
         except LedgerError as trouble:
             self._gate.fail(trouble)
         finally:
