@@ -84,6 +84,11 @@ STATES: Format = ("a list of states", _is_states)
 OUTCOME: Format = ("done, failed or unknown", lambda value: value in OUTCOMES)
 RESOLUTION: Format = ("done or failed", lambda value: value in RESOLVED)
 
+WHO: Format = (
+    "a text of 1 to 255 characters",
+    lambda value: isinstance(value, str) and 0 < len(value) <= 255,
+)
+
 _REQUIRED: Mapping[str, Mapping[str, Format]] = {
     "session": {
         "kind": TEXT, "schema": TEXT, "session_id": UUID, "started_ms": TIME, "nonce": KEY,
@@ -111,7 +116,7 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
 # What ledgers may have since their records have MACs.
 _MORE: Mapping[str, Mapping[str, Format]] = {
     "session": {"principal": HEX},
-    "resolve": {"who": TEXT, "at_ms": TIME},
+    "resolve": {"who": WHO, "at_ms": TIME},
 }
 _SEALED = {kind: {**fields, MAC: KEY} for kind, fields in _REQUIRED.items()}
 _SEALED_OPTIONAL = {kind: {**fields, **_MORE.get(kind, {})} for kind, fields in _OPTIONAL.items()}
@@ -145,6 +150,8 @@ def check_record(record: Record, line: int, *, macs: bool) -> str:
             raise Rejected(Code.LEDGER_SCHEMA, place, "no such field", value)
         if not form[1](value):
             raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", form[0], value)
+    if "who" in record or "at_ms" in record:
+        required = {**required, "who": WHO, "at_ms": TIME}  # both or neither
     for name in required:
         if name not in record:
             raise Rejected(Code.LEDGER_SCHEMA, f"line {line}: {name}", "the field", "none")
