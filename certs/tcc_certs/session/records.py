@@ -116,6 +116,7 @@ _OPTIONAL: Mapping[str, Mapping[str, Format]] = {
 # What ledgers may have since their records have MACs.
 _MORE: Mapping[str, Mapping[str, Format]] = {
     "session": {"principal": HEX},
+    "outcome": {"answered": TRUE},
     "resolve": {"who": WHO, "at_ms": TIME},
 }
 _SEALED = {kind: {**fields, MAC: KEY} for kind, fields in _REQUIRED.items()}

@@ -540,11 +540,13 @@ class Gate(Budgeted):
         told: Took | None = None,
         *,
         sync: bool,
+        read: bool = False,
     ) -> tuple[Outcome, bool]:
         """The outcome of that turn's call: as it is kept, and whether it was unforeseen.
 
         Raises:
-            SettingsError: an atom is told where none are counted.
+            SettingsError: an atom is told where none are counted; an error that was read is told of
+                a tool whose errors do not mean failure.
             OverError: it is over, or was told already; nothing is told of another call.
         """
         shared = self._shared
@@ -555,7 +557,7 @@ class Gate(Budgeted):
             answer = None if told is None else told.answer
             executions = shared.follower.executions
             self._waits = not sync and executions is not None and executions.pending is not None
-            kept = settle(shared, outcome, result, observed, took, answer, sync=sync)
+            kept = settle(shared, outcome, result, observed, took, answer, sync=sync, read=read)
         self._outcome = kept[0], reason, kept[1]
         return kept
 

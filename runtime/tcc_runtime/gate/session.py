@@ -180,13 +180,17 @@ def outcome_record(
     unforeseen: bool,
     result: str | None,
     took: Mapping[str, Json] | None = None,
+    *,
+    read: bool = False,
 ) -> dict[str, Json]:
-    """`outcome`; `took` is what the model took that made the call."""
+    """`outcome`; `took` is what the model took, `read` whether a call failed with an answer."""
     record: dict[str, Json] = {"kind": "outcome", "seq": seq, "outcome": outcome, "ms": ms}
     if unforeseen:
         record["unforeseen"] = True
     elif observed:
         record["observed"] = observed
+    if read:
+        record["answered"] = True
     if result is not None:
         record["result"] = result
     return record if took is None else {**record, "took": took}
@@ -338,12 +342,14 @@ class Session:
         self.under_way = True
         return made
 
-    def settle(self, outcome: Outcome, observed: Observed | None, unforeseen: bool) -> None:
+    def settle(
+        self, outcome: Outcome, observed: Observed | None, unforeseen: bool, *, read: bool = False
+    ) -> None:
         """The outcome of the call that is under way."""
         made = self.made[-1]
         made.outcome, made.observed, made.unforeseen = outcome, observed, unforeseen
         self.under_way = False
-        self.course.settle(outcome, None if unforeseen else observed)
+        self.course.settle(outcome, None if unforeseen else observed, read=read)
         if outcome != "failed" and self.taken:
             took = self.policy.takes(made.offer, observed)
             self.taken = tuple(map(add, self.taken, took))
@@ -486,7 +492,8 @@ class Follower:
             executions.settle(executions.told_took(took, line), outcome == "done")
         unforeseen = record.get("unforeseen") is True
         observed = None if unforeseen else self._observed(self.session.made[-1], record)
-        self.session.settle(outcome, observed, unforeseen)
+        read = record.get("answered") is True
+        self.session.settle(outcome, observed, unforeseen, read=read)
 
     def _observed(self, made: Made, record: Record) -> Observed | None:
         if record["outcome"] != "done":

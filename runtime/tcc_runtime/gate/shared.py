@@ -705,6 +705,7 @@ def settle(
     told: Answer | None = None,
     *,
     sync: bool,
+    read: bool = False,
 ) -> tuple[Outcome, bool]:
     """The outcome of the call under way: as it is kept, and whether it was unforeseen.
 
@@ -714,12 +715,18 @@ def settle(
     Args:
         ms: since the call.
         told: what it took, of a call that a model made.
+        read: of one that failed: with an error that whoever made it has read.
+
+    Raises:
+        SettingsError: that is said of a tool whose errors do not mean failure.
     """
     session, executions = shared.session, shared.follower.executions
     took = None
     if executions is not None and executions.pending is not None:
         took = executions.took(told, ms)
     table = session.policy.table(session.made[-1].offer.tool)
+    if read and not table.tool.errors_failed:
+        raise SettingsError("answered", "a tool whose errors mean failed", table.tool.name)
     indices: Observed | None = None
     if outcome == "done":
         indices = table.observe(result if observed is None else observed)
@@ -732,12 +739,13 @@ def settle(
         unforeseen,
         shared.follower.writer.result(result),
         None if took is None else _drawn(shared, took),
+        read=read,
     )
 
     def then() -> None:
         if executions is not None and took is not None:
             executions.settle(took, outcome == "done")
-        session.settle(outcome, indices, unforeseen)
+        session.settle(outcome, indices, unforeseen, read=read)
 
     # What a model took, and an account was told, is on the disk before anybody goes on.
     if not shared.try_to_write(record, then, sync=sync and took is not None):

@@ -44,8 +44,8 @@ class GatePermit(Protocol):
     def done(self, result: Any = None, observed: Mapping[str, Any] | None = None) -> None:
         """It happened."""
 
-    def failed(self, reason: str) -> None:
-        """It did not happen."""
+    def failed(self, reason: str, *, answered: bool = False) -> None:
+        """It did not happen; `answered`: it changed nothing, and its error was read."""
 
     def unknown(self, reason: str) -> None:
         """Nobody knows."""
@@ -292,7 +292,8 @@ def record(permit: GatePermit, ending: Ending, tool: ToolTraits) -> None:
         observed = _observed_in(ending.structured, tool.observed) if tool.observed else None
         permit.done(whole, observed=observed)
     elif ending.outcome == "failed":
-        permit.failed(ending.reason)
+        # The client reads what the server says.
+        permit.failed(ending.reason, answered=True)
     else:
         permit.unknown(ending.reason)
 
