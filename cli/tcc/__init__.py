@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from tcc_runtime.gate.gate import Gate
     from tcc_runtime.gate.permit import Took
     from tcc_runtime.gate.refusals import Allowed, AlreadyDone, Refused
+    from tcc_runtime.gate.store import Sessions
     from tcc_runtime.outcome import Run
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "Picked",
     "Refused",
     "Run",
+    "Sessions",
     "Took",
     "Why",
     "batch",
@@ -118,6 +120,7 @@ _MODULES: Final = {
     "tcc_runtime.gate.gate": ("Gate",),
     "tcc_runtime.gate.refusals": ("Allowed", "AlreadyDone", "Refused"),
     "tcc_runtime.gate.permit": ("Took",),
+    "tcc_runtime.gate.store": ("Sessions",),
     "tcc_runtime.outcome": ("Run",),
     "tcc_runtime.analysis.comparison": ("Comparison",),
 }

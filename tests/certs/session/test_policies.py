@@ -204,3 +204,26 @@ def test_an_index_is_undone() -> None:
     assert held.refuses(call(3, 1, n=1)) is None
     held.add(call(2, 0, n=5))  # nobody knows whether it was done
     assert held.refuses(call(3, 1, n=4)) == (0, True)
+
+
+def test_the_last_call_that_may_be_meant_hides_none_that_is() -> None:
+    held = memory(ban({"calls": A, "last": True, "same": MINE, "where": ALONE}))
+    held.add(call(1, 0, n=5, done=True))
+    held.add(call(2, 0, n=0, done=True, states={"k": UNKNOWN}))
+    assert held.refuses(call(3, 1, n=1)) == (0, True)
+    held.add(call(3, 0, n=0, done=True))
+    assert held.refuses(call(4, 1, n=1)) is None
+
+
+def test_an_index_counts_what_is_not_known_against_a_call_and_never_for_it() -> None:
+    bound = ["calls", 0, [["v", ["a"]]]]
+    held = memory(ban({"calls": A, "where": ALONE}))
+    held.add(call(1, 0, n=0, done=True))
+    assert held.refuses(call(2, 1, n=1)) is None
+    held.add(call(2, 0, done=True, states={"n": UNKNOWN}))
+    assert held.refuses(call(3, 1, n=1)) == (0, True)
+    helps = memory(need({"calls": bound, "where": ALONE}))
+    helps.add(call(1, 0, n=5, done=True, states={"v": UNKNOWN}))
+    assert helps.refuses(call(2, 1, n=1)) == (0, True)
+    helps.add(call(2, 0, n=5, done=True))
+    assert helps.refuses(call(3, 1, n=1)) is None
