@@ -21,11 +21,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from tcc_certs.call_sets import Reach, Reaching
 from tcc_certs.core.derived import summed_parameter
 from tcc_certs.core.model import CallSet, Core, Forbid, ForbidBefore, ForbidNext, Limit, Require
 from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.kernel import CheckedArtifact
+from tcc_certs.statements import Reach, Reaching
 
 Tally: TypeAlias = "tuple[tuple[int, int], ...]"  # constraint and its integer, increasing, no 0
 _MOST_STEPS = 1 << 16  # that are kept for one run
@@ -228,7 +228,7 @@ class Constraints:
             (at, reach) for at, item in enumerate(items) for reach in item.sets or ()
         )
         self._owed = frozenset([at for at, item in enumerate(items) if not item.ends(0)])
-        self._after: dict[Tally, Steps] = {}
+        self._after: dict[Tally, StatementSteps] = {}
         self._most = max(1, _MOST_STEPS // max(1, calls))
 
     def step(self, tally: Tally, call: int) -> Tally | None:
@@ -246,13 +246,13 @@ class Constraints:
         found.sort()
         return tuple(found)
 
-    def after(self, tally: Tally) -> Steps:
+    def after(self, tally: Tally) -> StatementSteps:
         """The tallies after each call, kept for all nodes of one tally."""
         found = self._after.get(tally)
         if found is None:
             if len(self._after) >= self._most:
                 self._after.clear()
-            found = self._after[tally] = Steps(self, tally)
+            found = self._after[tally] = StatementSteps(self, tally)
         return found
 
     def may_stop(self, tally: Tally) -> bool:
@@ -262,7 +262,7 @@ class Constraints:
         return not self._owed or self._owed <= {number for number, _ in tally}
 
 
-class Steps(dict[int, "Tally | None"]):
+class StatementSteps(dict[int, "Tally | None"]):
     """:meth:`Constraints.step` by call, from one tally; each made when it is asked for."""
 
     __slots__ = ("_constraints", "held")

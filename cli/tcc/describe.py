@@ -21,12 +21,14 @@ from tcc_runtime.artifact.plans import cheapest_plan, plans_by_depth
 if TYPE_CHECKING:
     from tcc.library.questions import Why
     from tcc_certs.replay import Validation
-    from tcc_certs.report import Report
+    from tcc_certs.report import CheckReport
     from tcc_certs.session import SessionValidation
     from tcc_runtime.analysis.comparison import Comparison
     from tcc_runtime.outcome import Run
 
-Result: TypeAlias = "Run | Artifact | Report | Validation | SessionValidation | Comparison | Why"
+Result: TypeAlias = (
+    "Run | Artifact | CheckReport | Validation | SessionValidation | Comparison | Why"
+)
 
 
 def to_json(result: Result) -> dict[str, Any]:
@@ -48,7 +50,7 @@ def to_json(result: Result) -> dict[str, Any]:
     from tcc.library.searching import run_fields
     from tcc.outputs.grammars import InspectOutput
     from tcc_certs.replay import Validation
-    from tcc_certs.report import Report
+    from tcc_certs.report import CheckReport
     from tcc_certs.session import SessionValidation
     from tcc_certs.verbs import check, validate
     from tcc_runtime.analysis.comparison import Comparison
@@ -59,7 +61,7 @@ def to_json(result: Result) -> dict[str, Any]:
             name, fields = "run", run_fields(result)
         case Artifact():
             name, fields = "inspect", InspectOutput(**describe(result)).as_fields()
-        case Report():
+        case CheckReport():
             name, fields = "check", dict(check.document(result))
         case Validation():
             name, fields = "validate", dict(validate.document(result))

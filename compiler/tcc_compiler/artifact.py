@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 
 from tcc_certs.core.model import Core
 from tcc_certs.formats.artifact import Manifest, Relaxed
-from tcc_certs.formats.artifact_writer import pack, pack_texts, write_artifact
 from tcc_certs.formats.codec import Json, call_digest, encode, root_document
-from tcc_certs.race.weights import Beta
+from tcc_certs.race.numbers import Beta
+from tcc_compiler.artifact import pack, pack_texts, write_artifact
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Numbers, Table, portions, spread, starts
-from tcc_compiler.counting.count import Bounds, SuffixCounts, Weights
-from tcc_compiler.counting.sums import Limbs
+from tcc_compiler.counting import Bounds, Limbs, SuffixCounts, Weights
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard
 

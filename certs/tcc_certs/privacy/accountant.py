@@ -20,9 +20,9 @@ from functools import lru_cache
 
 from tcc_certs.core.atoms import Atom, Exact, Gaussian, SubsampledGaussian
 from tcc_certs.errors import Code, ensure
+from tcc_certs.privacy.accountant import losses_epsilon
 from tcc_certs.privacy.curves import Curve, Part, curve_of, from_bits
 from tcc_certs.privacy.gaussians import gaussian_epsilon, gaussian_shift
-from tcc_certs.privacy.losses import losses_epsilon
 from tcc_certs.privacy.moments import ORDERS, UNITS, WORK_BITS, sampled_at
 from tcc_certs.race.numbers import log_enclosure
 

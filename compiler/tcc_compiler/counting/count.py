@@ -3,7 +3,7 @@
 The paper's SuffixCountDP, exact and of any size. Specification: docs/spec/artifact.md, C3 to C5;
 the weights, docs/spec/race.md, section 3.
 Cost: one logarithm and one exponential for each distinct cost; the weighted sums of
-:mod:`tcc_compiler.counting.sums`; one pass over the edges for each bound.
+:mod:`tcc_compiler.counting`; one pass over the edges for each bound.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from tcc_certs.core.model import Core
-from tcc_certs.race.weights import Beta, call_residual, call_weight, fraction_bits
+from tcc_certs.race.numbers import Beta, call_residual, call_weight, fraction_bits
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Table, best_to_go, exact_array
-from tcc_compiler.counting.sums import Limbs, integer, rounded_sums, weighted_sums
+from tcc_compiler.counting import Limbs, integer, rounded_sums, weighted_sums
 from tcc_compiler.frozen import frozen
-from tcc_compiler.resources import Guard, Refused
+from tcc_compiler.resources import CompileRefused, Guard
 
 
 @frozen
@@ -115,7 +115,7 @@ def check_bits(counts: SuffixCounts, limit: int | None) -> None:
     """
     bits = counts.total.bit_length()
     if limit is not None and bits > limit:
-        raise Refused(
+        raise CompileRefused(
             "TCC407",
             f"the number of plans takes {bits} bits, more than {limit}",
             hint="raise --count-bits, or add a limit",
@@ -172,7 +172,7 @@ def _tool(core: Core, amounts: Mapping[int, int]) -> str | None:
 def _check_range(what: str, values: Iterable[int], place: str | None) -> None:
     worst = max(map(int, values), key=abs, default=0)
     if not _LEAST <= worst <= _MOST:
-        raise Refused(
+        raise CompileRefused(
             "TCC405",
             f"{what} leaves 64 bits: {worst}",
             hint="make the costs or --beta smaller",

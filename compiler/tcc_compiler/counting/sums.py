@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcc_compiler.automata.table import Ints, Table, summed
-from tcc_compiler.resources import Guard, Refused
+from tcc_compiler.resources import CompileRefused, Guard
 
 # Digits. A value is a column of digits, the highest on top, so that one look-up, one multiplication
 # and one cumulative sum serve the edges of a level and all their digits. Digits are redundant: a
@@ -349,7 +349,7 @@ def integer(limbs: Limbs, q: int) -> int:
 def _check_room(bits: int) -> None:
     """Refuse columns of counts that take more than a gigabyte."""
     if bits > _MOST_BITS:
-        raise Refused(
+        raise CompileRefused(
             "TCC407",
             f"the counts of all states take more than {_MOST_BITS >> 33} GiB",
             hint="add `limit depth <= N`, or lower --tilt",

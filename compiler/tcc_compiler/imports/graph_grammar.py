@@ -17,7 +17,7 @@ from tcc_certs.core.model import CallSet
 from tcc_certs.formats.codec import Json
 from tcc_compiler.frontend import Frontend, failed, unreadable
 from tcc_compiler.frozen import frozen
-from tcc_compiler.imports.graph_calls import (
+from tcc_compiler.imports.graph_grammar import (
     WHOLE_FILE,
     GraphCall,
     amounts_in,

@@ -20,7 +20,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.values.numbers import canonical_number
 from tcc_certs.values.text_syntax import MAX_PATTERN, MAX_STEPS, ensure_quick, read_tree, size_of
 from tcc_compiler.frozen import frozen
-from tcc_compiler.imports.mcp_pattern import dialect_of
+from tcc_compiler.imports.mcp_schema import dialect_of
 
 _ANNOTATIONS = frozenset(
     (

@@ -19,8 +19,8 @@ from tcc_certs.core.model import Core
 from tcc_certs.corecheck.letters import WorkBudget
 from tcc_certs.corecheck.residuals import Residuals
 from tcc_certs.errors import Rejected
+from tcc_runtime.analysis.blame import strict_edges
 from tcc_runtime.analysis.statements import Part, WrittenStatement, alone, without
-from tcc_runtime.analysis.strict_residuals import strict_edges
 
 _STEPS: Final = 200_000  # units of work for one trial
 _ALL_STEPS: Final = 4_000_000  # for all of them

@@ -24,8 +24,8 @@ from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import SettingsError
 from tcc_runtime.executor.binding import Bindings, Function
-from tcc_runtime.executor.calling import CallResult, Servers, called
-from tcc_runtime.executor.course import Course, ExecutionStop, Step
+from tcc_runtime.executor.course import ExecutionStop, PlanCourse, PlanStep
+from tcc_runtime.executor.execute import CallResult, Servers, called
 from tcc_runtime.gate.budget import adapters_in, atoms_in
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.inspection import Happened
@@ -43,7 +43,7 @@ Source: TypeAlias = (
 )
 
 
-async def arguments_of(step: Step, source: Source | None) -> dict[str, Any]:
+async def arguments_of(step: PlanStep, source: Source | None) -> dict[str, Any]:
     """All arguments of a call: the plan's, and a copy of those of the caller.
 
     Raises:
@@ -246,7 +246,7 @@ async def execute_in_task(
     known = adapters_in(adapters)
     funds = Funds(atoms=atoms_in(atoms), adapters=known, account=account)
     searching = settle_budget(gate, run, funds, quoter is not None, settings)
-    course = Course(
+    course = PlanCourse(
         gate,
         run,
         seed=seed,
@@ -278,7 +278,7 @@ class _Doing:
     def __init__(
         self,
         gate: Gate,
-        course: Course,
+        course: PlanCourse,
         bindings: Bindings,
         arguments: Source | None,
         deadline: Deadline,
@@ -310,7 +310,7 @@ class _Doing:
                     self._bindings.of(tool)
             await self._make(step)
 
-    async def _make(self, step: Step) -> None:
+    async def _make(self, step: PlanStep) -> None:
         bound, gate = self._bindings.of(step.tool), self._gate
         given = await arguments_of(step, self._arguments)
         try:

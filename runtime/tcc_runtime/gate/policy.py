@@ -28,12 +28,12 @@ from tcc_certs.core.model import Call, Core, Limit, Parameter, Tool
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.rules import check_calls
-from tcc_certs.session.machine import Held, Machine, Observed, Offer, Place
+from tcc_certs.session.machine import Held, Observed, Offer, Place, SessionMachine
 from tcc_certs.values.canonical import MAX_DEPTH
 from tcc_certs.values.declared import json_of, text_of
 from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.text_pattern import Pattern, pattern_of
-from tcc_certs.values.text_syntax import Chars, Either, Join, Node, Parser, Times
+from tcc_certs.values.text_pattern import TextPattern, pattern_of
+from tcc_certs.values.text_syntax import Chars, Either, Join, Node, PatternReader, Times
 from tcc_certs.values.types import FlagType, JsonType, NumberType, OpenType, TextType
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
@@ -71,7 +71,7 @@ def matcher(source: str) -> Callable[[str], bool]:
         Rejected: C801 `source` is no pattern of the dialect.
     """
     pattern = pattern_of(source)
-    tree = Parser(source, "pattern").parse()
+    tree = PatternReader(source, "pattern").parse()
     if not is_deterministic(pattern) or _loops_on_nothing(tree):
         return lambda text: reduce(getitem, text, pattern.set_of(_START)).accepts
     quick = re.compile(_translated(tree)).fullmatch
@@ -83,7 +83,7 @@ def matcher(source: str) -> Callable[[str], bool]:
     return matches
 
 
-def is_deterministic(pattern: Pattern) -> bool:
+def is_deterministic(pattern: TextPattern) -> bool:
     """Whether after every position each character is at one position at most.
 
     A pattern that is too large to be worth the look is taken for one that is not.
@@ -99,7 +99,7 @@ def is_deterministic(pattern: Pattern) -> bool:
     return True
 
 
-def size_of(pattern: Pattern) -> int:
+def size_of(pattern: TextPattern) -> int:
     """How many positions it has, that before the text among them."""
     return max(1, *[positions.bit_length() for positions in pattern.at])
 
@@ -450,7 +450,7 @@ class ToolTable:
         "tool",
     )  # fmt: skip
 
-    def __init__(self, machine: Machine, number: int) -> None:
+    def __init__(self, machine: SessionMachine, number: int) -> None:
         self.number = number
         self.tool: Tool = machine.core.tools[number]
         parameters = self.tool.parameters
@@ -571,7 +571,9 @@ class Policy:
         self.core: Core = artifact.core
         ensure_values_distinct(self.core.tools)
         self._core_calls = core_calls(artifact)
-        self.machine = Machine(self.core, artifact.automaton, self._core_calls, artifact.relaxed)
+        self.machine = SessionMachine(
+            self.core, artifact.automaton, self._core_calls, artifact.relaxed
+        )
         self._numbers = {tool.name: at for at, tool in enumerate(self.core.tools)}
         self._tables: dict[int, ToolTable] = {}
         self._amounts: list[Callable[[int], int]] | None = None

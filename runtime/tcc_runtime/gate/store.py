@@ -32,7 +32,7 @@ from tcc_certs.formats.container import write_container
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, Record, seal
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.session.machine import Course
-from tcc_certs.session.validation import Replay
+from tcc_certs.session.validation import SessionReplay
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate.gate import Gate, opened, shown_of
@@ -453,7 +453,7 @@ class Sessions:
         path = self._ledger(session_id)
         with _as_ledger_error(path):
             header = self._header(path)
-            replay = Replay(
+            replay = SessionReplay(
                 self._policy.checked(),
                 self._policy.machine,
                 self._key_of(str(header["nonce"])),
@@ -492,7 +492,7 @@ class _Ended(ResumeError):
     """A session of the store that has ended."""
 
 
-def _go_through(replay: Replay, file: Any, path: Path) -> None:
+def _go_through(replay: SessionReplay, file: Any, path: Path) -> None:
     """All whole records; what is left of a line is being written, or was cut off."""
     reader = LedgerReader(iter(lambda: file.read(1 << 16), b""))
     head = reader.head

@@ -37,7 +37,7 @@ _MISSING = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
+class ToolParameters:
     """The parameters of a tool of LangChain, beside those of the grammar's tool.
 
     Attributes:
@@ -146,7 +146,7 @@ class Chosen:
     models: tuple[str, ...]
 
 
-def parameters_of(tool: BaseTool, declared: CoreTool) -> Parameters:
+def parameters_of(tool: BaseTool, declared: CoreTool) -> ToolParameters:
     """The parameters of a tool, read once.
 
     Raises:
@@ -159,7 +159,7 @@ def parameters_of(tool: BaseTool, declared: CoreTool) -> Parameters:
     both = sorted(injected.keys() & known.keys())
     if both:
         raise BindingError(tool.name, f"{both[0]!r} is declared, and it is injected by a graph")
-    return Parameters(
+    return ToolParameters(
         tool=tool,
         optional=frozenset(name for name, optional in known.items() if optional),
         required=frozenset(name for name, optional in known.items() if not optional),

@@ -25,7 +25,7 @@ from tcc_runtime.errors import NEEDS_MODEL, OWN_MODEL, BindingError
 from tcc_runtime.executor.binding import MODEL
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
-from tcc_runtime.langchain.arguments import (
+from tcc_runtime.langchain.guard import (
     Chosen,
     Parameters,
     annotations_of,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcc_certs.core.model import Core, Limit
-from tcc_compiler.automata.constraint.limit_acyclic import at_least, at_most
+from tcc_compiler.automata.constraint.apply import at_least, at_most
 from tcc_compiler.automata.constraint.limit_cyclic import (
     NegativeCycle,
     cyclic_at_least,
@@ -23,7 +23,7 @@ from tcc_compiler.automata.machine import Machine, trim
 from tcc_compiler.automata.minimise import minimise
 from tcc_compiler.automata.table import Table, as_machine
 from tcc_compiler.automata.witness import infinite, word_to
-from tcc_compiler.resources import Guard, Refused
+from tcc_compiler.resources import CompileRefused, Guard
 
 _ORDER = ("depth", "uses", "price", "latency", "epsilon", "sum", "cost")
 
@@ -102,8 +102,8 @@ def _tidy(
     return minimise(trimmed, guard)
 
 
-def _no_plan(statement: str, place: str | None) -> Refused:
-    return Refused(
+def _no_plan(statement: str, place: str | None) -> CompileRefused:
+    return CompileRefused(
         "TCC402",
         f"there is no plan: {statement} leaves none",
         hint="take statements away until plans appear",

@@ -15,16 +15,16 @@ from math import lcm
 from tcc_certs.core.model import Core, Limit
 from tcc_compiler.automata.letters import Letters, letter_amounts
 from tcc_compiler.automata.machine import Machine
-from tcc_compiler.automata.regular.bounded import bounded_machine
 from tcc_compiler.automata.regular.determinise import (
     Driver,
     determinise,
     determinise_by_depth,
     follow,
 )
+from tcc_compiler.automata.regular.explore import bounded_machine
 from tcc_compiler.automata.regular.network import Network
 from tcc_compiler.automata.regular.nodes import Nodes, build, grows
-from tcc_compiler.resources import Guard, Refused
+from tcc_compiler.resources import CompileRefused, Guard
 
 _FIRST_CAP = 1 << 13
 _GROWTH = 8
@@ -87,7 +87,7 @@ def _check_least(least: int | None, driver: Driver | None, guard: Guard) -> None
     """Refuse at once where the shortest or lightest plan is out of reach."""
     if least is None or (driver and least > driver.bound):
         within = f" within `{driver.text}`" if driver and least is not None else ""
-        raise Refused(
+        raise CompileRefused(
             "TCC402",
             f"there is no plan: the plan expression derives none{within}",
             hint="take statements away until plans appear",
@@ -122,8 +122,8 @@ def _longest(core: Core, letters: Letters, nodes: Nodes, root: int, guard: Guard
     return longest_plan(core, letters, nodes, root, guard)
 
 
-def _undecided() -> Refused:
-    return Refused(
+def _undecided() -> CompileRefused:
+    return CompileRefused(
         "TCC406",
         "it could not be decided whether the recursion of the rules gives finitely many plans",
         hint="add `limit depth <= N`",
