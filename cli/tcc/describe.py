@@ -52,7 +52,9 @@ def to_json(result: Result) -> dict[str, Any]:
     from tcc_certs.replay import Validation
     from tcc_certs.report import CheckReport
     from tcc_certs.session import SessionValidation
-    from tcc_certs.verbs import check, validate
+    from tcc_certs.verbs.check import document as check_document
+    from tcc_certs.verbs.validate import document as run_document
+    from tcc_certs.verbs.validate import session_document
     from tcc_runtime.analysis.comparison import Comparison
     from tcc_runtime.outcome import Run
 
@@ -62,16 +64,16 @@ def to_json(result: Result) -> dict[str, Any]:
         case Artifact():
             name, fields = "inspect", InspectOutput(**describe(result)).as_fields()
         case CheckReport():
-            name, fields = "check", dict(check.document(result))
+            name, fields = "check", dict(check_document(result))
         case Validation():
-            name, fields = "validate", dict(validate.document(result))
+            name, fields = "validate", dict(run_document(result))
         case Comparison():
             name, fields = "diff", diff_output(result, breaking=False).as_fields()
             del fields["breaking"]  # the command adds which changes are breaking
         case Why():
             name, fields = "why", why_output(result).as_fields()
         case SessionValidation():
-            name, fields = "validate", dict(validate.session_document(result))
+            name, fields = "validate", dict(session_document(result))
         case _:
             raise TypeError(
                 f"a run, an artifact or a report is needed, not {type(result).__name__}"

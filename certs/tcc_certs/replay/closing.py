@@ -252,8 +252,8 @@ def check_coverage(run: ReplayedRun) -> None:
 
     n(root) = sum of omega * n over the frontier and the popped leaves + sum over expanded nodes of
     omega * (n - the masses of all children + the masses of the forbidden ones).  Every pop has kept
-    its mass as integers (:meth:`tcc_certs.replay.run.ReplayedRun.begin`), so this holds in exact rationals
-    if every share is counted once; that is what the sum shows, as residues.
+    its mass as integers (:meth:`tcc_certs.replay.run.ReplayedRun.begin`), so this holds in exact
+    rationals if every share is counted once; that is what the sum shows, as residues.
 
     Raises:
         Rejected: L608 they do not.

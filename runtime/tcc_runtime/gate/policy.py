@@ -7,7 +7,8 @@ it gives the same bytes and the same codes as the definitions, :mod:`tcc_certs.v
 Decimal, bool, None, dict, list, tuple): an object of another class could answer differently each
 time it is asked.
 Text: docs/gate.md; docs/spec/core.md, section 2; docs/spec/session.md, section 2.  Everything is
-made when it is first asked for, and kept with the artifact.
+made when it is first asked for, and kept with the artifact; the tables of what plans may begin with
+when a small artifact is opened.
 Cost: a look-up for each listed argument and one for the call, an open argument its size (a text
 with a pattern some tens of nanoseconds a character); of a tool's table its calls, once.
 """
@@ -551,6 +552,9 @@ def ensure_values_distinct(tools: Sequence[Tool]) -> None:
                 raise Rejected(Code.CORE_SCHEMA, path, "one text for each JSON value", "two")
 
 
+_MOST_PREPARED: Final = 1 << 12  # calls of a core; the tables of larger ones are made on demand
+
+
 class Policy:
     """An artifact as its gates use it.
 
@@ -592,6 +596,11 @@ class Policy:
         if found is None:
             found = self._tables[number] = ToolTable(self.machine, number)
         return found
+
+    def prepare(self) -> None:
+        """Makes the tables of the tools that plans may begin with: no first call waits for them."""
+        for offer in self.next_offers(self.machine.start):
+            self.table(offer.tool)
 
     def takes(self, offer: Offer, observed: Observed | None) -> tuple[int, ...]:
         """What a call takes of each limit; the most, where its observed values are not known."""
@@ -672,4 +681,6 @@ def policy_of(artifact: Artifact) -> Policy:
     found = artifact.kept.get("gate")
     if not isinstance(found, Policy):
         found = artifact.kept["gate"] = Policy(artifact)
+        if len(found.core.calls) <= _MOST_PREPARED:
+            found.prepare()
     return found
