@@ -95,6 +95,7 @@ def container(raw: bytes) -> dict[str, Any]:  # the columns: artifact.md, sectio
     at = base = 8 + int.from_bytes(raw[:8], "little")
     header, sizes, due = read(raw[8:base].rstrip(b" "), "header"), {"32": 32}, {}
     found: dict[str, Any] = {}
+    need("plans_mantissa" not in header, "an artifact for a gate", OutOfScope)
     need(base <= 65544 and COLUMNS.keys() - {"race_count"} <= header.keys(), "columns")
     for name in sorted(header, key=lambda one: (-TYPES[COLUMNS[one][0]][1], one)):
         form, shape = COLUMNS[name], header[name]["shape"]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from tcc_certs.core.model import Core
+from tcc_certs.formats.artifact import MAX_ROUND_BITS
 from tcc_certs.race.weights import Beta, call_residual, call_weight, fraction_bits
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Table, best_to_go, exact_array
@@ -41,14 +42,15 @@ class SuffixCounts:
     """Per state: the number of plans N, the race count m.
 
     Attributes:
-        plans: [limbs, states].
-        race: [limbs, states]; None where race counts are rounded.
-        rounded: [states] mantissas and [states] exponents of m; None where m is exact.
-        round_bits: the bits of the mantissas, None where race counts are exact.
-        total: the number of plans of the start.
+        plans: [limbs, states]; None for a gate.
+        race: [limbs, states]; None where race counts are rounded, and for a gate.
+        rounded: [states] mantissas and [states] exponents of m, for a gate of N; None where counts
+            are exact.
+        round_bits: the bits of the mantissas of m, None where race counts are exact.
+        total: the number of plans of the start; for a gate an upper bound.
     """
 
-    plans: Limbs
+    plans: Limbs | None
     race: Limbs | None
     rounded: tuple[Sequence[int], Sequence[int]] | None
     round_bits: int | None
@@ -104,6 +106,19 @@ def count(
         rounded=rounded,
         round_bits=round_bits,
         total=integer(plans, table.start),
+    )
+
+
+def count_for_gate(table: Table, letters: Letters, guard: Guard) -> SuffixCounts:
+    """Upper bounds of the number of plans of every state; `table` is ranked."""
+    sizes = [len(group) for group in letters.calls]
+    mantissa, exponent = rounded_sums(table, sizes, 0, MAX_ROUND_BITS, guard)
+    return SuffixCounts(
+        plans=None,
+        race=None,
+        rounded=(mantissa, exponent),
+        round_bits=None,
+        total=mantissa[table.start] << exponent[table.start],
     )
 
 

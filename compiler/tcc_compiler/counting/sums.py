@@ -18,6 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tcc_certs.states import round_up as sum_rounded_up
 from tcc_compiler.automata.table import Ints, Table, summed
 from tcc_compiler.resources import Guard, Refused
 
@@ -275,6 +276,7 @@ def _joined(digits: Words, row: Ints, shift: Ints, bits: int) -> Words:
 
 _MOST_BITS = 1 << 33
 _LEAST_DIGIT = 20
+_NEAR = 256  # bits between the terms of a sum that is written out
 
 
 def weighted_sums(table: Table, weights: Sequence[int], fraction_bits: int, guard: Guard) -> Limbs:
@@ -289,8 +291,7 @@ def weighted_sums(table: Table, weights: Sequence[int], fraction_bits: int, guar
     """
     bits = digit_bits(table, weights)
     if bits < _LEAST_DIGIT:
-        values = [value for value, _ in _long_sums(table, weights, fraction_bits, None, guard)]
-        return packed(values)
+        return packed(list(_long_sums(table, weights, fraction_bits, guard)))
     most = _MOST_BITS // (bits * table.states)
     return level_sums(table, weights, bits, fraction_bits, guard, _check_room, most)
 
@@ -298,19 +299,52 @@ def weighted_sums(table: Table, weights: Sequence[int], fraction_bits: int, guar
 def rounded_sums(
     table: Table, weights: Sequence[int], fraction_bits: int, round_bits: int, guard: Guard
 ) -> tuple[list[int], list[int]]:
-    """[states] mantissas and [states] exponents; each value is rounded up to `round_bits` bits."""
-    pairs = list(_long_sums(table, weights, fraction_bits, round_bits, guard))
-    return [value for value, _ in pairs], [exponent for _, exponent in pairs]
+    """[states] mantissas and [states] exponents; each value is rounded up to `round_bits` bits.
 
-
-def _long_sums(
-    table: Table, weights: Sequence[int], fraction_bits: int, round_bits: int | None, guard: Guard
-) -> Iterator[tuple[int, int]]:
-    """The value of every state as (m, e), m * 2^e; e is 0 where values are exact."""
+    A value is never written out: exponents grow with the rank, mantissas do not.
+    """
     first, target = table.edge_start.tolist(), table.target.tolist()
     factor = [weights[letter] for letter in table.letter.tolist()]
     accept = table.accept.tolist()
     value, exponent = [0] * table.states, [0] * table.states
+    level = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels)).tolist()
+    for q, (begin, end) in enumerate(pairwise(first)):
+        guard.tick(1 + end - begin)
+        above = fraction_bits * (level[q] - 1)
+        terms = [
+            (factor[edge] * value[p], exponent[p] + above - fraction_bits * level[p])
+            for edge, p in zip(range(begin, end), target[begin:end], strict=True)
+        ]
+        if accept[q]:
+            terms.append((1, fraction_bits * level[q]))
+        value[q], exponent[q] = _rounded(terms, round_bits)
+    return value, exponent
+
+
+def _rounded(terms: list[tuple[int, int]], bits: int) -> tuple[int, int]:
+    """The sum of value * 2^shift over the terms, rounded up to `bits` bits; canonical."""
+    if not terms:
+        return 0, 0
+    shifts = [shift for _, shift in terms]
+    low = min(shifts)
+    if max(shifts) - low <= _NEAR:
+        total = 0
+        for term, shift in terms:
+            total += term << shift - low
+        if not low or total.bit_length() >= bits:
+            mantissa, exponent = round_up(total, bits)
+            return mantissa, exponent + low
+    return sum_rounded_up(terms, bits)
+
+
+def _long_sums(
+    table: Table, weights: Sequence[int], fraction_bits: int, guard: Guard
+) -> Iterator[int]:
+    """The exact value of every state."""
+    first, target = table.edge_start.tolist(), table.target.tolist()
+    factor = [weights[letter] for letter in table.letter.tolist()]
+    accept = table.accept.tolist()
+    value = [0] * table.states
     level = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels)).tolist()
     widest = 0
     for q, (begin, end) in enumerate(pairwise(first)):
@@ -319,11 +353,11 @@ def _long_sums(
         total = int(accept[q]) << fraction_bits * level[q]
         for edge in range(begin, end):
             p = target[edge]
-            total += factor[edge] * value[p] << exponent[p] + fraction_bits * (below - level[p])
-        value[q], exponent[q] = (total, 0) if round_bits is None else round_up(total, round_bits)
+            total += factor[edge] * value[p] << fraction_bits * (below - level[p])
+        value[q] = total
         widest = max(widest, value[q].bit_length())
         _check_room(widest * table.states)
-        yield value[q], exponent[q]
+        yield total
 
 
 def round_up(value: int, bits: int) -> tuple[int, int]:
