@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from tcc.commands import compile_command
 from tcc_certs import kernel
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Rejected
-from tcc_certs.formats.artifact import Manifest, read_artifact
+from tcc_certs.formats.artifact import read_artifact
+from tcc_certs.replay.language import read_language
 from tcc_certs.report import check_artifact
 from tcc_certs.rules import check_calls
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_text
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.errors import SettingsError
 from tcc_runtime.fastcheck import kernel as bulk
 from tcc_runtime.search import search
 from tcc_runtime.settings.settings import Settings
@@ -30,6 +35,8 @@ from tests.oracle.plans import plans
 DEEP = 'grammar deep version "1"\ntool a\ntool b\nplan = any*\nlimit depth <= {}\n'
 GATE = Options(purpose="gate")
 WIDE = 63
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "tests" / "golden" / "ledgers" / "gate-1.0.tcca"
 
 
 def deep(depth: int, purpose: Any = "gate") -> bytes:
@@ -156,13 +163,11 @@ def opened() -> Artifact:
 
 
 def test_a_run_says_how_to_get_an_artifact_for_runs() -> None:
-    for mode in (None, "surrogate", "fallback"):
+    for mode in (None, "exact", "surrogate", "fallback"):
         with pytest.raises(Rejected) as caught:
             search(opened(), Settings(seed=bytes(32), mode=mode))
         assert caught.value.code == "D203"
         assert "without --for gate" in caught.value.expected
-    with pytest.raises(SettingsError):
-        search(opened(), Settings(seed=bytes(32), mode="exact"))
 
 
 def test_race_counts_are_declined() -> None:
@@ -195,5 +200,33 @@ def test_an_expectation_of_many_plans_is_not_decided_by_a_bound() -> None:
     assert [one.code for one in found.diagnostics] == ["TCC504"]
 
 
-def test_the_feature_is_named_in_the_manifest_alone() -> None:
-    assert Manifest.__dataclass_fields__["gate"].default is False
+def test_the_golden_file_is_what_the_compiler_writes() -> None:
+    assert deep(70) == GOLDEN.read_bytes()
+
+
+def test_the_short_validator_is_out_of_scope() -> None:
+    ledger = GOLDEN.parent / "exact-1.0.ndjson"
+    command = [sys.executable, "reference/validate.py", str(ledger), str(GOLDEN)]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert (ended.returncode, ended.stdout.split()[0]) == (2, "OUT")
+
+
+def test_a_validator_of_runs_declines_it() -> None:
+    with pytest.raises(Rejected) as caught:
+        read_language(kernel.check(deep(3)))
+    assert (caught.value.code, caught.value.path) == ("D203", "manifest.critical")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cost", "hinted"),
+    [((), "", True), (("--for", "gate"), "", False), ((), " { cost 1 }", False)],
+)
+def test_compile_hints_at_it_where_a_large_file_has_no_cost(
+    arguments: tuple[str, ...], cost: str, hinted: bool, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(compile_command, "_LARGE", 1000)
+    grammar = tmp_path / "deep.tcg"
+    grammar.write_text(DEEP.format(5).replace("tool a", f"tool a{cost}"))
+    ended = CliRunner().invoke(compile_command.command, [str(grammar), *arguments])
+    assert ended.exit_code == 0
+    assert ("--for gate leaves them out" in ended.stderr) == hinted
