@@ -276,6 +276,7 @@ def _joined(digits: Words, row: Ints, shift: Ints, bits: int) -> Words:
 
 _MOST_BITS = 1 << 33
 _LEAST_DIGIT = 20
+_NARROW = 64  # edges a level, below which edge by edge is faster
 _NEAR = 256  # bits between the terms of a sum that is written out
 
 
@@ -290,7 +291,9 @@ def weighted_sums(table: Table, weights: Sequence[int], fraction_bits: int, guar
         Refused: TCC407 where the values take more than a gigabyte.
     """
     bits = digit_bits(table, weights)
-    if bits < _LEAST_DIGIT:
+    # A level costs some calls of numpy, however few edges it has.
+    narrow = table.edges < _NARROW * (len(table.levels) - 1)
+    if bits < _LEAST_DIGIT or narrow:
         return packed(list(_long_sums(table, weights, fraction_bits, guard)))
     most = _MOST_BITS // (bits * table.states)
     return level_sums(table, weights, bits, fraction_bits, guard, _check_room, most)
@@ -371,7 +374,9 @@ def round_up(value: int, bits: int) -> tuple[int, int]:
 def packed(values: Sequence[int]) -> Limbs:
     """Integers as columns of limbs; the width is the least that holds them all."""
     size = 8 * max(1, -(-max(values).bit_length() // 64))
-    raw = b"".join([value.to_bytes(size, "little") for value in values])
+    raw = bytearray(size * len(values))
+    for q, value in enumerate(values):
+        raw[q * size : (q + 1) * size] = value.to_bytes(size, "little")
     return np.frombuffer(raw, dtype="<u8").reshape(len(values), -1).T
 
 
