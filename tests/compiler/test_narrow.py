@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tcc_compiler.counting import sums
+from tcc_compiler import counting
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_text
 from tests.oracle.cores import random_core
@@ -26,12 +26,12 @@ def test_edge_by_edge_and_level_by_level_are_one(
 ) -> None:
     data, _ = random_core(random.Random(number))
     due = compile_core(data, Options()).artifact
-    monkeypatch.setattr(sums, "_NARROW", most)
+    monkeypatch.setattr(counting, "_NARROW", most)
     assert compile_core(data, Options()).artifact == due
 
 
 def test_counts_of_several_words_are_one_either_way(monkeypatch: pytest.MonkeyPatch) -> None:
     due = compile_text(DEEP, Options()).artifact
     assert due is not None
-    monkeypatch.setattr(sums, "_NARROW", 0)
+    monkeypatch.setattr(counting, "_NARROW", 0)
     assert compile_text(DEEP, Options()).artifact == due
