@@ -92,9 +92,9 @@ def weigh(beta: Fraction, tilt: int, costs: list[int], heavy: list[int]) -> tupl
         rest.append(decided(lambda x: -(-x * 2**32 // 1), score - ln, off))
     return bits, rest
 def container(raw: bytes) -> dict[str, Any]:  # the columns: artifact.md, sections 1 and 2
-    at = base = 8 + int.from_bytes(raw[:8], "little")
-    header, sizes, due = read(raw[8:base].rstrip(b" "), "header"), {"32": 32}, {}
-    found: dict[str, Any] = {}
+    base, found = 8 + int.from_bytes(raw[:8], "little"), dict[str, Any]()
+    at, header, sizes, due = base, read(raw[8:base].rstrip(b" "), "header"), {"32": 32}, {}
+    need("plans_mantissa" not in header, "an artifact for a gate", OutOfScope)
     need(base <= 65544 and COLUMNS.keys() - {"race_count"} <= header.keys(), "columns")
     for name in sorted(header, key=lambda one: (-TYPES[COLUMNS[one][0]][1], one)):
         form, shape = COLUMNS[name], header[name]["shape"]

@@ -275,6 +275,7 @@ class Code(StrEnum):
     UNKNOWN_VERSION = "D102"
     LIMIT = "D201"
     PRECISION = "D202"
+    NO_RACE = "D203"
     INCOMPLETE = "D301"
     WITHHELD = "D302"
 

@@ -37,7 +37,7 @@ class CheckedArtifact:
         table: the calls of the artifact.
         core_calls: for each call of the artifact its index in the core.
         plans: [n], number of plans below each state; of derivations in a nondeterministic one.
-        race_count: [n], m(q); upper bounds where the manifest's counts are.
+        race_count: [n], m(q); upper bounds where the manifest's counts are; nothing for a gate.
         kept: what its readers have made of it and want again, by name; it says nothing new.
     """
 
@@ -71,7 +71,7 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
         require(pin, file.digest.hex(), Code.PIN, "artifact digest")
     table = check_calls(file)
     automaton = view(file)
-    plans = unpack_limbs(file.columns["plans"])
+    plans = plan_counts(file)
     race_count = race_counts(file, plans)
     check_states(file, automaton, table, plans, race_count)
     check_widths(file, plans, race_count)
@@ -88,9 +88,23 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     )
 
 
-def race_counts(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
-    """The race counts: rounded, in a column of their own, or `plans` where there is none."""
+def plan_counts(file: ArtifactFile) -> Sequence[int]:
+    """The numbers of plans: exact, or rounded up for a gate."""
     columns = file.columns
+    if not file.manifest.gate:
+        return unpack_limbs(columns["plans"])
+    mantissa = columns["plans_mantissa"].items().tolist()
+    return RoundedCounts(mantissa, columns["plans_exponent"].items().tolist())
+
+
+def race_counts(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
+    """The race counts: rounded, in a column of their own, or `plans` where there is none.
+
+    Nothing for a gate.
+    """
+    columns = file.columns
+    if file.manifest.gate:
+        return ()
     if file.manifest.round_counts is not None:
         mantissa = columns["race_mantissa"].items().tolist()
         return RoundedCounts(mantissa, columns["race_exponent"].items().tolist())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tcc_certs.core.enforced import Enforced, enforced, shortened
 from tcc_certs.errors import Code, Rejected, clip
-from tcc_certs.formats.artifact import NONDETERMINISTIC, RELAXED, ROUNDED, Manifest
+from tcc_certs.formats.artifact import GATE, NONDETERMINISTIC, RELAXED, ROUNDED, Manifest
 from tcc_certs.kernel import CheckedArtifact, check
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ def _refused(refusal: Rejected) -> CheckReport:
 
 def _not_exact(manifest: Manifest, where: Enforced) -> CheckReport:
     reasons = {
+        GATE: ("manifest.critical", "counts of plans and of a race", "bounds of plans alone"),
         NONDETERMINISTIC: ("manifest.critical", "one path a plan", "derivations are counted"),
         RELAXED: (
             "manifest.relaxed",
@@ -161,12 +162,13 @@ def _valid(
     checked: CheckedArtifact, compared: CoreReport | None, sourced: bool, where: Enforced
 ) -> CheckReport:
     manifest = checked.file.manifest
-    # Two counts and two bounds a state: plans and race count, cost and residual to go.
+    # Two counts and two bounds a state: plans and race count, cost and residual to go; for a gate
+    # plans alone.
     counted = {
         "states": manifest.states,
         "edges": manifest.edges,
         "calls": manifest.calls,
-        "counts": 2 * manifest.states,
+        "counts": (2 - manifest.gate) * manifest.states,
         "bounds": 2 * manifest.states,
     }
     did = ", ".join(f"{number} {name}" for name, number in counted.items())

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from tcc_certs.core.derived import StrictGroups, call_text, strict_groups
 from tcc_certs.core.model import Core
 from tcc_certs.errors import Code, Rejected, ensure, require
-from tcc_certs.formats.artifact import ROUNDED, ArtifactFile, Automaton, Manifest, Relaxed
+from tcc_certs.formats.artifact import GATE, ROUNDED, ArtifactFile, Automaton, Manifest, Relaxed
 from tcc_certs.formats.codec import Json, call_digest, decode, encode, root_document
 from tcc_certs.formats.schema import as_list, as_text
 from tcc_certs.limits import MAX_CALLS
@@ -229,7 +229,7 @@ def allowed_answers(manifest: Manifest, core: Core) -> StrictGroups | None:
     """
     answers = strict_groups(core)
     if answers is not None:
-        loose = [name for name in manifest.critical if name != ROUNDED]
+        loose = [name for name in manifest.critical if name not in (GATE, ROUNDED)]
         expected = "no strict tool beside these features"
         ensure(not loose, Code.STRICT_FEATURE, "manifest.critical", expected, ", ".join(loose))
     return answers

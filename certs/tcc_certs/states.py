@@ -9,7 +9,8 @@ A rounded count mantissa * 2^exponent is the least number of its bits that is no
 over the rounded targets, so it is never below the exact count and never above what its targets'
 rounding forces.  The pair is the canonical one: exponent 0, or a mantissa of all its bits.
 Exponents may be large in a small file, so a sum is taken in a window of a few hundred bits that
-slides up, and never written out.
+slides up, and never written out.  For a gate (artifact.md, section 7) C3 says the same of `plans`,
+and of race counts, which are not there, nothing is said.
 
 Cost: linear in the edges, times the width of the counts; one BLAKE3 a state.
 """
@@ -41,7 +42,7 @@ _RULES: Mapping[Code, tuple[str, str]] = {
     Code.TARGET_ORDER: ("edge_target[{}]", "less than its source"),
     Code.RANK: ("rank[{}]", "1 + max of d(p), 0 without edges"),
     # C3 plans: SuffixCountDP
-    Code.PLAN_COUNT: ("plans[{}]", "accept + sum of N(p)"),
+    Code.PLAN_COUNT: ("plans[{}]", "accept + sum of N(p); rounded up for a gate"),
     # C4 race counts
     Code.RACE_COUNT: ("race_count[{}]", "accept 2^(F d(q)) + sum of W(a) 2^(F (d(q)-1-d(p))) m(p)"),
     # C5 bounds
@@ -72,7 +73,7 @@ def check_states(
         automaton: the states and edges of the columns; nothing is known of them yet.
         table: the calls, checked.
         plans: [n], N(q).
-        race: [n], m(q); `plans` itself where there is no column of them.
+        race: [n], m(q); `plans` itself where there is no column of them; nothing for a gate.
 
     Raises:
         Rejected: the first rule of the table that fails; C504 in place of C501 or C502
@@ -80,15 +81,20 @@ def check_states(
     """
     manifest, columns = file.manifest, file.columns
     known, ambiguous = manifest.calls, manifest.nondeterministic
-    factor, bits = manifest.fraction_bits, manifest.round_counts
-    room = 64 * columns.get("race_count", columns["plans"]).shape[1]
+    factor, bits, gate = manifest.fraction_bits, manifest.round_counts, manifest.gate
+    room, weights, rule = 0, table.weight, Code.RACE_COUNT
+    if gate:  # rounded plans are rounded race counts of weights 1 without fractions
+        factor, bits, race, plans = 0, MAX_ROUND_BITS, plans, range(manifest.states)
+        weights, rule = [1] * known, Code.PLAN_COUNT
+    else:
+        room = 64 * columns.get("race_count", columns["plans"]).shape[1]
     states = zip(
         automaton.edge_start[1:], automaton.accept, automaton.rank, plans, count_pairs(race),
         columns["cost_to_go"].items(), columns["residual_to_go"].items(),
         iter_unpack("32s", columns["state_digest"].data), strict=True,
     )  # fmt: skip
     edges = zip(automaton.edge_call, automaton.edge_target, strict=True)
-    calls = list(zip(table.weight, table.cost_low, table.residual, table.digest, strict=True))
+    calls = list(zip(weights, table.cost_low, table.residual, table.digest, strict=True))
     held: list[tuple[int, int, int, int, int, int, bytes]] = []  # the values of the states so far
     entered, used = bytearray(manifest.states), bytearray(known)
     hasher = blake3()  # used again: two thirds of the time of a new one for each state
@@ -137,13 +143,11 @@ def check_states(
             parts.append(a_digest + p_digest)
         if rank != deepest + 1:
             raise _refused(Code.RANK, q, rank, deepest + 1)
-        if plan != total:
+        if plan != total and not gate:
             raise _refused(Code.PLAN_COUNT, q, plan, total)
         expected = (mass if fits else 1 << room, 0) if bits is None else round_up(terms, bits)
         if count != expected:
-            raise _refused(
-                Code.RACE_COUNT, q, count if bits else count[0], expected if bits else expected[0]
-            )
+            raise _refused(rule, q, count if bits else count[0], expected if bits else expected[0])
         if cost != least:
             raise _bound_refused(Code.COST_TO_GO, q, cost, least)
         if score != most:
@@ -250,9 +254,13 @@ def count_pairs(counts: Sequence[int]) -> Iterator[tuple[int, int]]:
 def check_widths(file: ArtifactFile, plans: Sequence[int], race: Sequence[int]) -> None:
     """Columns of counts are as wide as they have to be; race counts are there where they differ.
 
+    Those for a gate are of one width.
+
     Raises:
         Rejected: C302, C402.
     """
+    if file.manifest.gate:
+        return
     _check_width(file, "plans", plans, Code.PLAN_WIDTH)
     if "race_count" in file.columns:
         _check_width(file, "race_count", race, Code.RACE_WIDTH)

@@ -223,6 +223,8 @@ TEXTS: Mapping[Code, str] = {
     Code.UNKNOWN_VERSION: "The file is of a version that this version does not know.",
     Code.LIMIT: "The input asks for more than is handled: of size, of memory or of steps.",
     Code.PRECISION: "A rounding stayed open at the greatest precision.",
+    Code.NO_RACE: "The artifact is for a gate and has no race counts: compile the grammar again "
+    "without --for gate.",
     Code.INCOMPLETE: "The ledger ends before its last record: what is there is verified, and "
     "nothing is claimed. `tcc run --resume` goes on with it.",
     Code.WITHHELD: "The seed is withheld, so the run cannot be replayed; give it with --seed.",

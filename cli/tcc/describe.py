@@ -97,7 +97,7 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
         "root_state": manifest.root.hex(),
         "counts": manifest.counts,
         "plans": screen.decimal(artifact.plans(root)),
-        "race_count": screen.decimal(artifact.race_count(root)),
+        "race_count": None if manifest.gate else screen.decimal(artifact.race_count(root)),
         "states": manifest.states,
         "edges": manifest.edges,
         "calls": manifest.calls,
@@ -125,7 +125,7 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
 
 def bounds_plans(artifact: Artifact) -> bool:
     """Whether the artifact's numbers of plans are bounds from above."""
-    return artifact.nondeterministic or artifact.relaxed is not None
+    return artifact.nondeterministic or artifact.relaxed is not None or artifact.manifest.gate
 
 
 def left_to_run(artifact: Artifact) -> list[str]:
@@ -142,6 +142,8 @@ def diagnostic_fields(said: CompilerDiagnostic) -> dict[str, Any]:
 def _counts(fields: dict[str, Any]) -> str:
     """Which kind of counts, and why they are bounds where they are."""
     reasons = ["derivations are counted"] if fields["nondeterministic"] else []
+    if fields["race_count"] is None:
+        reasons.append("for a gate: no race counts, and plans rounded up")
     if fields["relaxed"]:
         reasons.append(f"left to the run: {shortened(tuple(fields['relaxed']))}")
     if fields["round_counts"] is not None:

@@ -293,6 +293,7 @@ def emit(contents: Contents) -> bytes:
         nondeterministic=table.nondeterministic,
         relaxed=contents.relaxed,
         round_counts=contents.counts.round_bits,
+        gate=contents.counts.plans is None,
     )
     return write_artifact(manifest, columns)
 
@@ -304,17 +305,20 @@ def _states(contents: Contents) -> dict[str, Column]:
     columns = {
         "accept": _column(table.accept.take(order), "u1"),
         "rank": _column(ranks, "<u4"),
-        "plans": _limbs(counts.plans, order),
         "cost_to_go": _column(bounds.cost_to_go.take(order), "<i8"),
         "residual_to_go": _column(bounds.residual_to_go.take(order), "<i8"),
         # Digests are bytes: their order in memory is kept, whatever the byte order of the machine.
         "state_digest": _column(contents.numbering.digest.take(order, axis=0), "=u8"),
     }
+    plans = counts.plans
+    if plans is not None:
+        columns["plans"] = _limbs(plans, order)
     if counts.rounded is not None:
+        of = "plans" if plans is None else "race"
         mantissa, exponent = (np.array(part, dtype=np.uint64)[order] for part in counts.rounded)
-        columns["race_mantissa"] = _column(mantissa, "<u8")
-        columns["race_exponent"] = _column(exponent, "<u4")
-    elif counts.race is not None and not np.array_equal(counts.race, counts.plans):
+        columns[f"{of}_mantissa"] = _column(mantissa, "<u8")
+        columns[f"{of}_exponent"] = _column(exponent, "<u4")
+    elif counts.race is not None and (plans is None or not np.array_equal(counts.race, plans)):
         columns["race_count"] = _limbs(counts.race, order)
     return columns
 

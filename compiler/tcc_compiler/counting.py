@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcc_certs.core.model import Core
+from tcc_certs.formats.artifact import MAX_ROUND_BITS
 from tcc_certs.race.numbers import Beta, call_residual, call_weight, fraction_bits
+from tcc_certs.states import round_up as sum_rounded_up
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Ints, Table, best_to_go, exact_array, summed
 from tcc_compiler.frozen import frozen
@@ -283,6 +285,8 @@ def _joined(digits: Words, row: Ints, shift: Ints, bits: int) -> Words:
 
 _MOST_BITS = 1 << 33
 _LEAST_DIGIT = 20
+_NARROW = 64  # edges a level, below which edge by edge is faster
+_NEAR = 256  # bits between the terms of a sum that is written out
 
 
 def weighted_sums(table: Table, weights: Sequence[int], fraction_bits: int, guard: Guard) -> Limbs:
@@ -296,9 +300,10 @@ def weighted_sums(table: Table, weights: Sequence[int], fraction_bits: int, guar
         Refused: TCC407 where the values take more than a gigabyte.
     """
     bits = digit_bits(table, weights)
-    if bits < _LEAST_DIGIT:
-        values = [value for value, _ in _long_sums(table, weights, fraction_bits, None, guard)]
-        return packed(values)
+    # A level costs some calls of numpy, however few edges it has.
+    narrow = table.edges < _NARROW * (len(table.levels) - 1)
+    if bits < _LEAST_DIGIT or narrow:
+        return packed(list(_long_sums(table, weights, fraction_bits, guard)))
     most = _MOST_BITS // (bits * table.states)
     return level_sums(table, weights, bits, fraction_bits, guard, _check_room, most)
 
@@ -306,19 +311,52 @@ def weighted_sums(table: Table, weights: Sequence[int], fraction_bits: int, guar
 def rounded_sums(
     table: Table, weights: Sequence[int], fraction_bits: int, round_bits: int, guard: Guard
 ) -> tuple[list[int], list[int]]:
-    """[states] mantissas and [states] exponents; each value is rounded up to `round_bits` bits."""
-    pairs = list(_long_sums(table, weights, fraction_bits, round_bits, guard))
-    return [value for value, _ in pairs], [exponent for _, exponent in pairs]
+    """[states] mantissas and [states] exponents; each value is rounded up to `round_bits` bits.
 
-
-def _long_sums(
-    table: Table, weights: Sequence[int], fraction_bits: int, round_bits: int | None, guard: Guard
-) -> Iterator[tuple[int, int]]:
-    """The value of every state as (m, e), m * 2^e; e is 0 where values are exact."""
+    A value is never written out: exponents grow with the rank, mantissas do not.
+    """
     first, target = table.edge_start.tolist(), table.target.tolist()
     factor = [weights[letter] for letter in table.letter.tolist()]
     accept = table.accept.tolist()
     value, exponent = [0] * table.states, [0] * table.states
+    level = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels)).tolist()
+    for q, (begin, end) in enumerate(pairwise(first)):
+        guard.tick(1 + end - begin)
+        above = fraction_bits * (level[q] - 1)
+        terms = [
+            (factor[edge] * value[p], exponent[p] + above - fraction_bits * level[p])
+            for edge, p in zip(range(begin, end), target[begin:end], strict=True)
+        ]
+        if accept[q]:
+            terms.append((1, fraction_bits * level[q]))
+        value[q], exponent[q] = _rounded(terms, round_bits)
+    return value, exponent
+
+
+def _rounded(terms: list[tuple[int, int]], bits: int) -> tuple[int, int]:
+    """The sum of value * 2^shift over the terms, rounded up to `bits` bits; canonical."""
+    if not terms:
+        return 0, 0
+    shifts = [shift for _, shift in terms]
+    low = min(shifts)
+    if max(shifts) - low <= _NEAR:
+        total = 0
+        for term, shift in terms:
+            total += term << shift - low
+        if not low or total.bit_length() >= bits:
+            mantissa, exponent = round_up(total, bits)
+            return mantissa, exponent + low
+    return sum_rounded_up(terms, bits)
+
+
+def _long_sums(
+    table: Table, weights: Sequence[int], fraction_bits: int, guard: Guard
+) -> Iterator[int]:
+    """The exact value of every state."""
+    first, target = table.edge_start.tolist(), table.target.tolist()
+    factor = [weights[letter] for letter in table.letter.tolist()]
+    accept = table.accept.tolist()
+    value = [0] * table.states
     level = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels)).tolist()
     widest = 0
     for q, (begin, end) in enumerate(pairwise(first)):
@@ -327,11 +365,11 @@ def _long_sums(
         total = int(accept[q]) << fraction_bits * level[q]
         for edge in range(begin, end):
             p = target[edge]
-            total += factor[edge] * value[p] << exponent[p] + fraction_bits * (below - level[p])
-        value[q], exponent[q] = (total, 0) if round_bits is None else round_up(total, round_bits)
+            total += factor[edge] * value[p] << fraction_bits * (below - level[p])
+        value[q] = total
         widest = max(widest, value[q].bit_length())
         _check_room(widest * table.states)
-        yield value[q], exponent[q]
+        yield total
 
 
 def round_up(value: int, bits: int) -> tuple[int, int]:
@@ -345,7 +383,9 @@ def round_up(value: int, bits: int) -> tuple[int, int]:
 def packed(values: Sequence[int]) -> Limbs:
     """Integers as columns of limbs; the width is the least that holds them all."""
     size = 8 * max(1, -(-max(values).bit_length() // 64))
-    raw = b"".join([value.to_bytes(size, "little") for value in values])
+    raw = bytearray(size * len(values))
+    for q, value in enumerate(values):
+        raw[q * size : (q + 1) * size] = value.to_bytes(size, "little")
     return np.frombuffer(raw, dtype="<u8").reshape(len(values), -1).T
 
 
@@ -387,14 +427,15 @@ class SuffixCounts:
     """Per state: the number of plans N, the race count m.
 
     Attributes:
-        plans: [limbs, states].
-        race: [limbs, states]; None where race counts are rounded.
-        rounded: [states] mantissas and [states] exponents of m; None where m is exact.
-        round_bits: the bits of the mantissas, None where race counts are exact.
-        total: the number of plans of the start.
+        plans: [limbs, states]; None for a gate.
+        race: [limbs, states]; None where race counts are rounded, and for a gate.
+        rounded: [states] mantissas and [states] exponents of m, for a gate of N; None where counts
+            are exact.
+        round_bits: the bits of the mantissas of m, None where race counts are exact.
+        total: the number of plans of the start; for a gate an upper bound.
     """
 
-    plans: Limbs
+    plans: Limbs | None
     race: Limbs | None
     rounded: tuple[Sequence[int], Sequence[int]] | None
     round_bits: int | None
@@ -450,6 +491,19 @@ def count(
         rounded=rounded,
         round_bits=round_bits,
         total=integer(plans, table.start),
+    )
+
+
+def count_for_gate(table: Table, letters: Letters, guard: Guard) -> SuffixCounts:
+    """Upper bounds of the number of plans of every state; `table` is ranked."""
+    sizes = [len(group) for group in letters.calls]
+    mantissa, exponent = rounded_sums(table, sizes, 0, MAX_ROUND_BITS, guard)
+    return SuffixCounts(
+        plans=None,
+        race=None,
+        rounded=(mantissa, exponent),
+        round_bits=None,
+        total=mantissa[table.start] << exponent[table.start],
     )
 
 

@@ -54,6 +54,7 @@ class Built:
         relaxed: the statements that `table` leaves out, None where it leaves none.
         table: the smallest table, over `letters`.
         plans: the number of plans; an upper bound where the artifact counts upper bounds.
+        bounds_plans: whether it was rounded up, for a gate, as it has more bits than are kept.
         min_cost: the least cost of a plan, nano-units; a lower bound where statements are relaxed.
         max_depth: the most calls of a plan; an upper bound where statements are relaxed.
     """
@@ -65,6 +66,7 @@ class Built:
     letters: Letters
     table: Table
     plans: int
+    bounds_plans: bool
     min_cost: int
     max_depth: int
 
@@ -345,7 +347,8 @@ def _decide(expect: Expect, figure: int, side: str) -> bool | None:
 def _side(made: Built, what: str) -> str:
     """``at most`` or ``at least`` where the compiled figure is a bound; empty where it is exact."""
     if what == "plans":
-        return "at most" if made.relaxed or made.table.nondeterministic else ""
+        bounds = made.relaxed or made.table.nondeterministic or made.bounds_plans
+        return "at most" if bounds else ""
     if made.relaxed is None:
         return ""
     return "at least" if what == "min_cost" else "at most"

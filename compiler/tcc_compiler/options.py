@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import field
+from typing import Literal
 
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_compiler.frozen import frozen
@@ -36,6 +37,8 @@ class Options:
             reached, compile to bounds in place of counts.  Without ``auto`` that is an error:
             nothing is relaxed unasked.
         round_counts: bits of the race counts, 1 .. 63; None keeps them exact.
+        purpose: what the artifact is for: ``run``, or ``gate``, which leaves out race counts and
+            has bounds in place of the numbers of plans (artifact.md, section 7).
         clock: monotonic seconds; read every few thousand steps.
         check: the kernel that checks every certificate of the finished artifact, once, before it
             is handed out; raises Rejected.  What it returns names the bytes that it checked; None
@@ -70,6 +73,13 @@ class Options:
             "least": 1,
             "most": 63,
             "metavar": "BITS",
+        },
+    )
+    purpose: Literal["run", "gate"] = field(
+        default="run",
+        metadata={
+            "about": "what for: gate leaves out the counts of a race, most of a deep artifact",
+            "short": "for",
         },
     )
     clock: Callable[[], float] = time.monotonic

@@ -38,7 +38,7 @@ from tcc_compiler.automata.machine import Machine
 from tcc_compiler.automata.regular.explore import explore, explore_partial
 from tcc_compiler.automata.table import Table, as_deterministic, ranked
 from tcc_compiler.automata.witness import find_cycle, infinite
-from tcc_compiler.counting import bound, check_bits, count, used_calls, weigh
+from tcc_compiler.counting import bound, check_bits, count, count_for_gate, used_calls, weigh
 from tcc_compiler.expectations import Built, Unmet, compare
 from tcc_compiler.frontend import Frontend, read_grammar, read_grammar_bytes, read_grammar_text
 from tcc_compiler.frozen import frozen
@@ -277,7 +277,10 @@ def run_passes(
     # What is counted over it.
     guard.enter("the counts")
     weights = weigh(core, used_calls(table, letters), beta, options.tilt, guard)
-    counts = count(table, letters, weights, guard, attempt.round_counts)
+    if options.purpose == "gate":
+        counts = count_for_gate(table, letters, guard)
+    else:
+        counts = count(table, letters, weights, guard, attempt.round_counts)
     if attempt.round_counts is None:
         check_bits(counts, options.count_bits)
     bounds = bound(core, table, letters, weights, guard)
@@ -310,6 +313,7 @@ def run_passes(
         letters=letters,
         table=table,
         plans=counts.total,
+        bounds_plans=counts.plans is None and counts.total.bit_length() > MAX_ROUND_BITS,
         min_cost=int(bounds.cost_to_go[table.start]),
         max_depth=len(table.levels) - 2,
     )
@@ -333,6 +337,14 @@ def _check_options(options: Options) -> Beta:
     bits = options.round_counts
     if bits is not None and not 1 <= bits <= MAX_ROUND_BITS:
         raise CompileRefused("TCC408", f"counts are rounded to 1 .. {MAX_ROUND_BITS} bits: {bits}")
+    if options.purpose not in ("run", "gate"):
+        raise CompileRefused("TCC408", f"an artifact is for run or gate: {options.purpose}")
+    if options.purpose == "gate" and bits is not None:
+        raise CompileRefused(
+            "TCC408",
+            "an artifact for a gate has no race counts to round",
+            hint="leave --round-counts out, or --for gate",
+        )
     return beta
 
 

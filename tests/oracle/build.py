@@ -68,7 +68,7 @@ def build_graph(
 ) -> bytes:
     """The artifact of the plans that an acyclic graph of nodes spells out; nodes may be shared.
 
-    `features` are `nondeterministic`, `relaxed` and `round_counts` of the manifest.
+    `features` are `nondeterministic`, `relaxed`, `round_counts` and `gate` of the manifest.
     """
     core = read_core(core_bytes)
     nodes = _parts_first(root)
@@ -87,6 +87,8 @@ def build_graph(
     for q, node in enumerate(states):
         races.append(int(node.accept) << bits * node.rank)
         counts.append(sum(counts[p] for _, p in edges[q]) + node.accept)
+        if features.get("gate"):
+            counts[q] = _least(counts[q], 63)
         ends = [(0, 0)] if node.accept else []
         for a, p in edges[q]:
             races[q] += weights[a] * races[p] << bits * (node.rank - 1 - states[p].rank)
@@ -119,7 +121,12 @@ def build_graph(
         "tools": encode([tool for t, tool in enumerate(document["tools"]) if t in owners]),
         "core": core_bytes,
     }
-    if features.get("round_counts"):
+    if features.get("gate"):
+        pairs = [_pair(count, 63) for count in counts]
+        del columns["plans"]
+        columns["plans_mantissa"] = pack("plans_mantissa", [m for m, _ in pairs])
+        columns["plans_exponent"] = pack("plans_exponent", [e for _, e in pairs])
+    elif features.get("round_counts"):
         pairs = [_pair(race, features["round_counts"]) for race in races]
         columns["race_mantissa"] = pack("race_mantissa", [m for m, _ in pairs])
         columns["race_exponent"] = pack("race_exponent", [e for _, e in pairs])

@@ -29,9 +29,10 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 _MAX_TILT = 64
 _MAX_STATES = 1 << 32
 LEAF_POLICY: Mapping[str, Json] = {"name": "tcc.leaf", "version": 1}
-NONDETERMINISTIC, RELAXED, ROUNDED = "nondeterministic", "relaxed", "rounded"
-FEATURES = (NONDETERMINISTIC, RELAXED, ROUNDED)
+GATE, NONDETERMINISTIC, RELAXED, ROUNDED = "gate", "nondeterministic", "relaxed", "rounded"
+FEATURES = (GATE, NONDETERMINISTIC, RELAXED, ROUNDED)
 MAX_ROUND_BITS = 63
+NEEDED_FOR_RUNS = "race counts: an artifact that was compiled without --for gate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,7 @@ class Manifest:
         nondeterministic: a call may lead from one state to several; counts are of derivations.
         relaxed: the statements that the automaton leaves out; None where it leaves none.
         round_counts: bits of the mantissas of rounded race counts; None where they are exact.
+        gate: there are no race counts, and plans are rounded up: for a gate, not for a run.
     """
 
     grammar: str
@@ -76,11 +78,13 @@ class Manifest:
     nondeterministic: bool = False
     relaxed: Relaxed | None = None
     round_counts: int | None = None
+    gate: bool = False
 
     @property
     def critical(self) -> tuple[str, ...]:
         """The features that a reader must know, in order."""
-        held = self.nondeterministic, self.relaxed is not None, self.round_counts is not None
+        rounded = self.round_counts is not None
+        held = self.gate, self.nondeterministic, self.relaxed is not None, rounded
         return tuple(compress(FEATURES, held))
 
     @property
@@ -102,7 +106,7 @@ def read_manifest(data: bytes) -> Manifest:
     critical = head["critical"]
     made = read(MANIFEST[RELAXED in critical], value, "manifest", _SCHEMA, head, tuple(head))
     nested = [made.pop(name) for name in ("grammar", "options", "leaf_policy")]
-    made["nondeterministic"] = NONDETERMINISTIC in critical
+    made |= {"nondeterministic": NONDETERMINISTIC in critical, "gate": GATE in critical}
     return Manifest(**nested[0], **nested[1], **nested[2], **made)
 
 
@@ -117,6 +121,8 @@ def _critical(value: Json, path: str, code: Code, _: Known) -> Sequence[Json]:
     unknown = [name for name in value if name not in FEATURES]
     ensure(not unknown, Code.UNKNOWN_FEATURE, path, FEATURES, unknown)
     schema.ensure_increasing(value, path, _VALUE)
+    both = {GATE, ROUNDED} <= set(value)
+    ensure(not both, _VALUE, path, "no race counts, or rounded ones", "both")
     return value
 
 
@@ -238,6 +244,8 @@ COLUMNS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "edge_target": ("U32", ("edges",)),
     "manifest": ("U8", ("*",)),
     "plans": ("U64", ("states", "limbs")),
+    "plans_exponent": ("U32", ("states",)),
+    "plans_mantissa": ("U64", ("states",)),
     "race_count": ("U64", ("states", "limbs")),
     "race_exponent": ("U32", ("states",)),
     "race_mantissa": ("U64", ("states",)),
@@ -246,9 +254,11 @@ COLUMNS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "state_digest": ("U8", ("states", "32")),
     "tools": ("U8", ("*",)),
 }
-# Rounded race counts stand in two columns, exact ones in one, or in none where they are `plans`.
-_ROUNDED = frozenset({"race_exponent", "race_mantissa"})
-OPTIONAL = frozenset({"race_count"}) | _ROUNDED
+# The columns of counts.  Rounded race counts stand in two columns, exact ones in one, or in none
+# where they are `plans`; for a gate there are none, and rounded plans stand in two.
+_ROUNDED = frozenset({"plans", "race_exponent", "race_mantissa"})
+_GATE = frozenset({"plans_exponent", "plans_mantissa"})
+_COUNTS = frozenset({"race_count"}) | _ROUNDED | _GATE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,10 +304,13 @@ def read_artifact(data: bytes | memoryview, *, digests: bool = True) -> Artifact
 
 def _check_names(names: Set[str], manifest: Manifest) -> None:
     """Every column that the manifest's features call for is there, and no other."""
-    required = set(COLUMNS) - OPTIONAL
-    optional = {"race_count"}
-    if manifest.round_counts is not None:
-        required, optional = required | _ROUNDED, set()
+    required, optional = set(COLUMNS) - _COUNTS, set()
+    if manifest.gate:
+        required |= _GATE
+    elif manifest.round_counts is not None:
+        required |= _ROUNDED
+    else:
+        required, optional = required | {"plans"}, {"race_count"}
     missing = sorted(required - names)
     ensure(not missing, Code.COLUMN_SET, "header", "every column", f"without {missing}")
     extra = sorted(names - required - optional)

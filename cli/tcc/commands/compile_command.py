@@ -36,12 +36,15 @@ from tcc.options import (
 )
 from tcc.screen import CLEAN, compile_line
 from tcc_compiler.frozen import frozen
-from tcc_runtime.artifact.load import load
+from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.outputs import write_whole
 
 if TYPE_CHECKING:
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import Compiled
+
+
+_LARGE = 16 << 20  # bytes from which on a file is worth a hint
 
 
 @click.command("compile")
@@ -147,7 +150,15 @@ class _Job:
         fields.pop("plans_by_depth", None)
         screen.good(said)
         print_description(artifact, fields)
+        self._hint(artifact, len(compiled.artifact or b""))
         return CLEAN
+
+    def _hint(self, artifact: Artifact, size: int) -> None:
+        """Name `--for gate` where a large file has no cost that a search could be about."""
+        searched = any(artifact.cost_low) or any(artifact.cost_high)
+        if size > _LARGE and self.options.purpose == "run" and not searched:
+            message = f"hint: {size >> 20} MiB, mostly counts that a run reads and a gate does not"
+            screen.say(f"{message}; no call has a cost: --for gate leaves them out", err=True)
 
     def _write(self, compiled: Compiled) -> None:
         sources = compiled.sources.values()

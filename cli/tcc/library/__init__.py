@@ -44,6 +44,7 @@ class OptionsByName(TypedDict, total=False):
     count_bits: int | None
     relax: Sequence[str]
     round_counts: int | None
+    purpose: Literal["run", "gate"]
 
 
 class Artifact(RuntimeArtifact):
@@ -124,7 +125,8 @@ def compile_file(path: str | Path, **options: Unpack[OptionsByName]) -> Artifact
     Args:
         path: the file.
         options: those of :class:`tcc_compiler.options.Options`, by name: ``beta``, ``tilt``,
-            ``max_states``, ``timeout``, ``count_bits``, ``relax`` and ``round_counts``.
+            ``max_states``, ``timeout``, ``count_bits``, ``relax``, ``round_counts`` and
+            ``purpose``.
 
     Returns:
         the artifact, with the compiler's warnings in `diagnostics`.

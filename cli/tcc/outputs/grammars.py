@@ -46,7 +46,7 @@ class _DescribedOutput(Output, frozen=True, kw_only=True):
     root_state: Hex32
     counts: CountKind
     plans: Digits
-    race_count: Digits
+    race_count: Digits | None
     states: Whole
     edges: Whole
     calls: Whole

@@ -352,7 +352,9 @@ class _States:
         }
 
     def _race_count(self, q: int) -> dict[str, int]:
-        """A rounded count is not written out: its exponent may be anything."""
+        """A rounded count is not written out: its exponent may be anything; a gate has none."""
+        if self._artifact.manifest.gate:
+            return {}
         if self._rounded:
             return {"race_mantissa": self._mantissa[q], "race_exponent": self._exponent[q]}
         return {"race_count": self._artifact.race_count(q)}

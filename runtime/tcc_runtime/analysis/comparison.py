@@ -142,6 +142,7 @@ def compare(
     told = [*monitors, *opened]
     members = _members(old, new, told, used, {amounts.call for amounts in calls.amounts})
     plans = _verdict(added.plans, removed.plans)
+    bounds = old.manifest.gate or new.manifest.gate  # none that is above 0 is of no plan
     costs: list[Sense] = ["cost"] * bool(calls.amounts)
     senses = [change.sense for change in (*told, *members)]
     return Comparison(
@@ -149,10 +150,10 @@ def compare(
         because_removed=_changed(new.core, are, were, removed.shortest),
         verdict=joined([plans, *costs, *senses]),
         plans=plans,
-        counts="exact",
+        counts="upper" if bounds else "exact",
         added=added,
         removed=removed,
-        common=_total(after) - added.plans,
+        common=min(_total(before), _total(after)) if bounds else _total(after) - added.plans,
         calls=calls,
         monitors=monitors,
         opened=opened,

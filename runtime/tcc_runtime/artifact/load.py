@@ -19,6 +19,7 @@ from tcc_certs.core.model import Core
 from tcc_certs.core.reader import read_core
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.artifact import (
+    NEEDED_FOR_RUNS,
     ArtifactFile,
     Automaton,
     Manifest,
@@ -181,11 +182,23 @@ class Artifact:
         return self.automaton.rank[q]
 
     def plans(self, q: int) -> int:
-        """N(q), the number of plans below."""
+        """N(q), the number of plans below; an upper bound where the manifest's counts are.
+
+        Raises:
+            Rejected: C301, of an unverified artifact whose exponent no number of plans has.
+        """
+        if self.manifest.gate:
+            exponent, most = self._plans_exponent[q], 32 * self.manifest.states
+            ensure(exponent <= most, Code.PLAN_COUNT, f"plans_exponent[{q}]", most, exponent)
+            return self._plans_mantissa[q] << exponent
         return _row(self.file.columns["plans"], q)
 
     def race_count(self, q: int) -> int:
-        """m(q), the race count in units of 2^(-F d(q))."""
+        """m(q), the race count in units of 2^(-F d(q)).
+
+        Raises:
+            Rejected: D203 it is for a gate, and has none.
+        """
         if self.manifest.round_counts is not None:
             return self._mantissa[q] << self._exponent[q]
         data, size = self._race_counts
@@ -254,8 +267,18 @@ class Artifact:
         return self.file.columns["call_weight"].items()
 
     @cached_property
+    def _plans_mantissa(self) -> Sequence[int]:
+        return self.file.columns["plans_mantissa"].items()
+
+    @cached_property
+    def _plans_exponent(self) -> Sequence[int]:
+        return self.file.columns["plans_exponent"].items()
+
+    @cached_property
     def _race_counts(self) -> tuple[bytes | memoryview, int]:
         columns = self.file.columns
+        if self.manifest.gate:
+            raise Rejected(Code.NO_RACE, "manifest.critical", NEEDED_FOR_RUNS, "for a gate")
         found = columns["race_count"] if "race_count" in columns else columns["plans"]
         return found.data, 8 * found.shape[1]
 

@@ -19,7 +19,7 @@ from blake3 import blake3
 from tcc_certs import kernel
 from tcc_certs.core.derived import StrictGroups
 from tcc_certs.errors import Code, require
-from tcc_certs.formats.artifact import ArtifactFile, read_artifact, view
+from tcc_certs.formats.artifact import MAX_ROUND_BITS, ArtifactFile, read_artifact, view
 from tcc_certs.kernel import CheckedArtifact, check_documents
 from tcc_certs.rules import CallTable, allowed_answers, check_calls
 from tcc_certs.states import RoundedCounts
@@ -63,7 +63,7 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     answers = allowed_answers(file.manifest, core)
     if answers is not None and not answered(file, answers, core_calls):
         return kernel.check(data, pin=pin)
-    plans = Rows(column(file, "plans"))
+    plans = _plans(file)
     return CheckedArtifact(
         file=file,
         automaton=view(file),
@@ -75,8 +75,17 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     )
 
 
-def _race_count(file: ArtifactFile, plans: Rows) -> Sequence[int]:
+def _plans(file: ArtifactFile) -> Sequence[int]:
     columns = file.columns
+    if file.manifest.gate:
+        return RoundedCounts(columns["plans_mantissa"].items(), columns["plans_exponent"].items())
+    return Rows(column(file, "plans"))
+
+
+def _race_count(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
+    columns = file.columns
+    if file.manifest.gate:
+        return ()
     if file.manifest.round_counts is not None:
         return RoundedCounts(columns["race_mantissa"].items(), columns["race_exponent"].items())
     return Rows(column(file, "race_count")) if "race_count" in columns else plans
@@ -106,7 +115,9 @@ def holds(file: ArtifactFile, table: CallTable) -> bool:
 def _first_holds(file: ArtifactFile) -> bool:
     """The values of the state that stops and has no edges."""
     bounds = [column(file, name) for name in ("rank", "cost_to_go", "residual_to_go")]
-    counts = [Rows(column(file, "plans"))]
+    counts = [_plans(file)]
+    if file.manifest.gate:
+        bounds.append(column(file, "plans_exponent"))
     if "race_count" in file.columns:
         counts.append(Rows(column(file, "race_count")))
     if file.manifest.round_counts is not None:
@@ -121,6 +132,8 @@ def _first_holds(file: ArtifactFile) -> bool:
 
 def _counts_fit(file: ArtifactFile) -> bool:
     """Rows of counts are no wider than they need to be, and race counts are there for a reason."""
+    if file.manifest.gate:
+        return True
     plans = column(file, "plans")
     if "race_count" not in file.columns:
         return minimal(plans)
@@ -178,12 +191,22 @@ def _count_equations(file: ArtifactFile, table: CallTable) -> Sequence[Equation]
 
 def _of_plans(file: ArtifactFile, table: CallTable, degree: int) -> Equation | None:
     """C3."""
-    plans, rank = column(file, "plans"), column(file, "rank")
+    rank, unit = column(file, "rank"), np.ones(len(table.weight), np.uint64)
+    if file.manifest.gate:
+        rounded = Rounded(
+            mantissa=column(file, "plans_mantissa"),
+            exponent=column(file, "plans_exponent"),
+            rank=rank,
+            weight=unit,
+            fraction_bits=0,
+            bits=MAX_ROUND_BITS,
+        )
+        return rounded.held
+    plans = column(file, "plans")
     if plans.shape[1] == 1:
         flat = plans[:, 0]
         return lambda span, accept: summed(span, accept, flat)
     # The equation of the plans is the one of race counts without weights.
-    unit = np.ones(len(table.weight), np.uint64)
     return _by_digits(digits_of(plans, rank, unit, 0, degree), rank)
 
 
@@ -201,6 +224,8 @@ def _of_race(file: ArtifactFile, table: CallTable, degree: int) -> Equation | No
             bits=file.manifest.round_counts,
         )
         return rounded.held
+    if file.manifest.gate:
+        return lambda span, accept: True  # there is none
     if "race_count" not in file.columns and not bits and int(weight.max()) == 1:
         return lambda span, accept: True  # it repeats C3
     race = column(file, "race_count" if "race_count" in file.columns else "plans")

@@ -15,7 +15,8 @@ from typing import Final
 
 from tcc_certs.core.atoms import Atom, Exact
 from tcc_certs.core.model import Model
-from tcc_certs.errors import Code, Rejected
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.artifact import NEEDED_FOR_RUNS
 from tcc_certs.formats.codec import Json, blake, encode, format_decimal
 from tcc_certs.privacy.accountant import PLD, RENYI, total_of
 from tcc_certs.privacy.spending import Taken, account, exact_delta
@@ -104,7 +105,7 @@ def terms_of(
             nobody; atoms or a delta where nothing counts them.
         Rejected: A102 a model that may be asked runs with an adapter that the registry has not; an
             unverified artifact leads out of its ranges; D201 its counts are too great to
-            be written out.
+            be written out; D203 it is for a gate.
     """
     if settings.after:
         settings = replace(settings, after=read_calls(artifact.core, settings.after))
@@ -227,6 +228,8 @@ def _require_literal(artifact: Artifact, mode: Mode, keys: Keys, truncate: int |
 
 
 def _require_writable(artifact: Artifact, settings: Settings, bits: int | None = None) -> None:
+    gate = artifact.manifest.gate
+    ensure(not gate, Code.NO_RACE, "manifest.critical", NEEDED_FOR_RUNS, "for a gate")
     written = written_bytes(artifact, settings.inflate, bits)
     if written > MOST_WRITTEN:
         expected = (
