@@ -293,11 +293,7 @@ def statement(rng: random.Random, made: Made) -> Say | None:
     if word in ("uses", "least"):
         return Say(word=word, a=a, most=Fraction(rng.choice([0, 1, 2]) + (word == "least")))
     if word in ("sum", "per"):
-        names = [
-            n
-            for n, t in made.tools[a].items()
-            if word == "per" or t.startswith("integer")
-        ]
+        names = [n for n, t in made.tools[a].items() if word == "per" or t.startswith("integer")]
         if not names:
             return None
         most = Fraction(rng.choice([1, 2, 3, 4, 5]))

@@ -23,7 +23,10 @@ def compiled(text: str) -> tcc.Artifact | None:
     try:
         return tcc.compile_text(text)
     except tcc.CompileError as error:
-        assert {d.code for d in error.diagnostics if d.severity == "error"} <= {"TCC401", "TCC402"}, text
+        assert {d.code for d in error.diagnostics if d.severity == "error"} <= {
+            "TCC401",
+            "TCC402",
+        }, text
         return None
 
 

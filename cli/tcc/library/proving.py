@@ -163,9 +163,7 @@ def _decided(
     left = artifact_side(artifact)
     if not right.walk.accepts(right.walk.start) and other is None and _negative(right.core):
         return _undecided("P501", "a limit below 0 is broken by nothing that is called")
-    found = included(
-        lambda: System(left, right), max_states=max_states, check_time=clock.check
-    )
+    found = included(lambda: System(left, right), max_states=max_states, check_time=clock.check)
     if found.session is not None:
         gates = not _held(artifact, found.session) or (
             other is not None and _held(other, found.session)
@@ -382,5 +380,3 @@ def session_lines(session: Session) -> list[str]:
 
 def _shown(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-

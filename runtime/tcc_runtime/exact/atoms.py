@@ -1,7 +1,7 @@
 """Atoms: sets of values that all types of a question hold or exclude together.
 
 Monitors compare values with values, so what a value is matters up to a renaming that keeps its atom.
-An atom lists its values one by one, on demand: how many there are is known as far as somebody asks.
+An atom lists its values on demand: how many there are is known as far as somebody asks.
 Numbers are those that a double prints back; between two ends these are as many as the doubles.
 Patterns meet in the product of their automata, bounded (P505).
 Cost: of texts the states of the product times the length; of the rest linear in the values asked.
@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import TypeAlias
 
 from tcc_certs.errors import Rejected
@@ -130,7 +131,7 @@ def _numbers(types: Sequence[OpenType]) -> Iterator[tuple[frozenset[int], Iterat
     ]
     points = sorted({end for pair in ends for end in pair})
     pairs = [(point, point, True) for point in points]
-    pairs += [(low, high, False) for low, high in zip(points, points[1:], strict=False)]
+    pairs += [(low, high, False) for low, high in pairwise(points)]
     groups: dict[frozenset[int], list[_Span]] = {}
     for low, high, closed in pairs:
         for whole in (True, False):
@@ -161,7 +162,7 @@ def _exact(value: Fraction) -> Value:
 
 
 def _wholes(low: Fraction, high: Fraction) -> Iterator[Value]:
-    """Whole values strictly between: upwards from the least of them that is not below 0, then down."""
+    """Whole values strictly between: from 0 or the least upwards, then those below."""
     first = max(math.floor(low) + 1, min(0, math.ceil(high) - 1))
     at, seen = first, set[int]()
     while at < high:
@@ -242,7 +243,7 @@ def _texts(types: Sequence[OpenType]) -> Iterator[tuple[frozenset[int], Iterator
     patterns = list(dict.fromkeys([kind.pattern for kind in kinds if kind.pattern is not None]))
     space = _Product([pattern_of(pattern) for pattern in patterns])
     cuts = sorted({cut for kind in kinds for cut in (kind.least, kind.most + 1)})
-    for least, beyond in zip(cuts, cuts[1:], strict=False):
+    for least, beyond in pairwise(cuts):
         held = [kind.least <= least and beyond <= kind.most + 1 for kind in kinds]
         if not any(held):
             continue
@@ -250,8 +251,7 @@ def _texts(types: Sequence[OpenType]) -> Iterator[tuple[frozenset[int], Iterator
             holding = frozenset(
                 i
                 for i, kind in enumerate(kinds)
-                if held[i]
-                and (kind.pattern is None or accepted[patterns.index(kind.pattern)])
+                if held[i] and (kind.pattern is None or accepted[patterns.index(kind.pattern)])
             )
             if holding:
                 first = space.first(accepted, least, beyond - 1)
@@ -272,9 +272,7 @@ class _Product:
         for pattern in patterns:
             marks.update(bound for bound in pattern.bounds if bound <= 0x10FFFF)
         ends = sorted(marks)
-        classes = [
-            (low, high) for low, high in zip(ends, ends[1:], strict=False) if low != 0xD800
-        ]
+        classes = [(low, high) for low, high in pairwise(ends) if low != 0xD800]
         classes.sort(key=lambda pair: (_niceness(pair[0]), pair))
         self._classes = classes
         self._rows: list[list[int]] = []
@@ -294,9 +292,9 @@ class _Product:
             next_of = [p.after(bits) for p, bits in zip(patterns, at, strict=True)]
             row = []
             for low, _ in self._classes:
-                to = tuple([
-                    bits & p.at[_place(p, low)] for p, bits in zip(patterns, next_of, strict=True)
-                ])
+                to = tuple(
+                    [bits & p.at[_place(p, low)] for p, bits in zip(patterns, next_of, strict=True)]
+                )
                 if to not in number:
                     if len(order) >= MAX_PRODUCT:
                         raise Undecided("P505", "the product of patterns has too many states")
@@ -450,5 +448,3 @@ def inside(*kinds: OpenType) -> Value | None:
         if len(atom.types) == len(set(range(len(kinds)))):
             return atom.value(0)
     return None
-
-

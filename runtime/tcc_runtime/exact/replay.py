@@ -41,9 +41,7 @@ def refused_at(side: Side, session: Session) -> int | None:
         tool = side.core.calls[number].tool
         parameters = side.core.tools[tool].parameters
         after = side.walk.step(place, number)
-        chosen = tuple(
-            [None if p.observed else v for p, v in zip(parameters, values, strict=True)]
-        )
+        chosen = tuple([None if p.observed else v for p, v in zip(parameters, values, strict=True)])
         keys = {name: b"".join(canonical(value)) for name, value in opened.items()}
         known = remembered(side.monitors.see(tool, chosen, keys, {}), memory, values)
         if after is None or known is None:
@@ -70,7 +68,7 @@ def _named(tool: Tool, values: Sequence[int]) -> Any:
 
 
 def _read(side: Side, call: SessionCall) -> tuple[Any, dict[str, Any]] | None:
-    """The listed arguments and answers by name, and the open ones; None: they are not the tool's."""
+    """The listed values by name and the open ones; None: they are not the tool's."""
     number = side.tools.get(call.tool)
     if number is None:
         return None

@@ -1,9 +1,10 @@
 """The search over the sessions of two sides: breadth first, states up to a renaming of tokens.
 
 Every question is one about inclusion: that of a statement has the statement on its right side,
-``reachable`` the statement that nothing of the pattern is called.  The first state at which the left
-side may end and the right may not, or the first call that the right refuses, refutes it; levels are
-gone through whole, so the session is shortest over both.  Where no level shows any, it is proved.
+``reachable`` the statement that nothing of the pattern is called.  The first state at which the
+left side may end and the right may not, or the first call that the right refuses, refutes it;
+levels are gone through whole, so the session is shortest over both.  Where no level shows any, it
+is proved.
 A canonical form that is not perfect repeats states and does no harm: it is only a renaming within
 atoms.  A session is written with concrete values, and whoever shows it has to replay it first.
 Cost: states times moves; memory: one state and one move each.
@@ -219,7 +220,7 @@ def reached_tools(system: System, max_states: int, check_time: Callable[[], None
 
 
 def canonical(state: State) -> tuple[State, Renaming]:
-    """A state with its tokens numbered from 0 in each atom, in an order that follows from its facts.
+    """A state with its tokens numbered from 0 in each atom, in an order of their facts.
 
     Colours are refined by the facts that a token is in, and what is left equal is taken as it
     comes.
@@ -237,9 +238,7 @@ def canonical(state: State) -> tuple[State, Renaming]:
             for place, part in enumerate(key):
                 if isinstance(part, tuple):
                     signs[part].append((place, row))
-        whole = {
-            token: (token[0], colours[token], sorted(found)) for token, found in signs.items()
-        }
+        whole = {token: (token[0], colours[token], sorted(found)) for token, found in signs.items()}
         order = sorted(tokens, key=lambda token: whole[token])
         number, last = -1, None
         for token in order:
@@ -349,7 +348,7 @@ class _Writer:
             arguments.pop(name, None)
             if value is not None:
                 arguments[name] = value
-        order = [p.name for p in (*kind.tool.parameters, *kind.tool.opened)]
+        order = [p.name for p in kind.tool.parameters] + [p.name for p in kind.tool.opened]
         arguments = {name: _json(arguments[name]) for name in order if name in arguments}
         return SessionCall(tool=kind.tool.name, arguments=arguments, answer=answer)
 
@@ -401,5 +400,3 @@ def _listed(tool: Tool, values: Sequence[int]) -> tuple[dict[str, Any], dict[str
 def _json(value: Any) -> Any:
     """As :mod:`json` writes it: a decimal that is a value is what its double prints."""
     return float(value) if isinstance(value, Decimal) else value
-
-

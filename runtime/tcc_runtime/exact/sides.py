@@ -142,9 +142,7 @@ def statement_side(core: Core) -> Side:
     return side_of(core, OfStatements(core))
 
 
-def remembered(
-    seen: Sequence[Seen], memory: Items, values: Values
-) -> Items | None:
+def remembered(seen: Sequence[Seen], memory: Items, values: Values) -> Items | None:
     """The memory after a call that is done; None: a monitor does not allow it."""
     counts: Counts = dict(memory)
     for one in seen:

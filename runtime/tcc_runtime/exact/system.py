@@ -159,6 +159,8 @@ class System:
             compared |= self.right.monitors.compared.get(number, set())
             listed = {p.name: p.values for p in other.parameters}
             for mine in tool.parameters:
+                if (tool.name, mine.name) in self.right.caps:
+                    raise Undecided("P501", f"{tool.name}.{mine.name} is listed and added up")
                 if mine.name in theirs and mine.name in compared:
                     for text in mine.values:
                         if text:
@@ -381,9 +383,7 @@ class System:
             if move is not None:
                 yield move
 
-    def _choices(
-        self, kind: Kind, held: dict[int, list[int]]
-    ) -> Iterator[tuple[Choice, ...]]:
+    def _choices(self, kind: Kind, held: dict[int, list[int]]) -> Iterator[tuple[Choice, ...]]:
         """Every choice of tokens: those that are held, one that is not; one field after another."""
         chosen: list[Choice] = []
         used = {atom: list(numbers) for atom, numbers in held.items()}
@@ -419,10 +419,12 @@ class System:
     ) -> Move | None:
         made = self.left.core.calls[call]
         opened = {
-            name: token for name, token in zip(kind.fields, tokens, strict=True) if token is not None
+            name: token
+            for name, token in zip(kind.fields, tokens, strict=True)
+            if token is not None
         }
         chosen = _chosen(kind.tool, made.values)
-        seen = self.left.monitors.see(made.tool, chosen, opened, {})  # type: ignore[arg-type]
+        seen = self.left.monitors.see(made.tool, chosen, opened, {})
         mine = remembered(seen, state.mine, made.values)
         if mine is None:
             return None
