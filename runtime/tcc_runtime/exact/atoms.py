@@ -1,6 +1,6 @@
 """Atoms: sets of values that all types of a question hold or exclude together.
 
-Monitors compare values with values, so what a value is matters up to a renaming that keeps its atom.
+Monitors compare values with values: what a value is matters up to a renaming within its atom.
 An atom lists its values on demand: how many there are is known as far as somebody asks.
 Numbers are those that a double prints back; between two ends these are as many as the doubles.
 Patterns meet in the product of their automata, bounded (P505).

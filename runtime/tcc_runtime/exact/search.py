@@ -312,7 +312,8 @@ class _Writer:
                 if token is not None and token not in values:
                     values[token] = self._fresh(token[0], values)
             calls.append(self._call(move, values, added[step]))
-            values = {to: values[token] for token, to in renaming.items()}
+            # A constant that the left side lists is no token of the move: its atom has one value.
+            values = {to: values.get(token, 0) for token, to in renaming.items()}
         return Session(calls=tuple(calls), ends=ends)
 
     def _fresh(self, atom: int, values: Mapping[Token, int]) -> int:
