@@ -267,9 +267,9 @@ protocol_option = click.option(
 )
 
 
-def kernel_option(text: str) -> Decorator:
-    """The option of the kernel that checks."""
-    kernels = click.Choice(("pure", "fast"))
+def kernel_option(text: str, *more: str) -> Decorator:
+    """The option of the kernel that checks; `more` are those that this command knows beside."""
+    kernels = click.Choice(("pure", "fast", *more))
     return click.option("--kernel", type=kernels, default="pure", show_default=True, help=text)
 
 

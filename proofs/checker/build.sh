@@ -1,8 +1,8 @@
 #!/bin/sh
 # Builds the second checker from its proofs: Coq checks them, extracts OCaml, and OCaml compiles that.
 # usage: proofs/checker/build.sh [--update] [--coqchk]
-#   --update   writes assumptions.txt anew      --coqchk   has Coq's own checker go through the compiled proofs, too
-# Needs coqc 8.16, OCaml, findlib and zarith (Debian: scripts/proofs installs them).  Writes build/ alone.
+#   --update   writes assumptions.txt and the page's JavaScript anew      --coqchk   has Coq's own checker go through the compiled proofs, too
+# Needs coqc 8.16, OCaml, findlib, zarith and js_of_ocaml 4.0 (Debian: scripts/proofs installs them).  Writes build/ alone.
 set -eu
 cd "$(dirname "$0")"
 here=$PWD
@@ -10,7 +10,7 @@ update= recheck=
 for option; do
   case $option in --update) update=1 ;; --coqchk) recheck=1 ;; *) sed -n 3,4p "$0" >&2; exit 2 ;; esac
 done
-for tool in coqc ocamlfind; do
+for tool in coqc ocamlfind js_of_ocaml; do
   command -v $tool >/dev/null || { echo "no $tool: see scripts/proofs" >&2; exit 2; }
 done
 argument="Automaton Certificates Digest Prefix Session"   # of the files beside this folder, those that are used
@@ -54,4 +54,14 @@ compile checker/Extract 2>extraction.txt || { cat extraction.txt >&2; exit 1; }
 link() { ocamlfind ocamlopt -inline 100 -package zarith -linkpkg -w -a $program "$1.ml" -o "$1"; }
 for name in check session vectors; do link "$name"; done
 ./vectors
+
+# The same program as JavaScript, for pages and for node: the committed file has these bytes.
+page=$here/../../cli/tcc/pages/proved.js
+mkdir -p js
+cp checker.mli checker.ml whole.ml blake3.ml strings.ml reader.ml judge.ml "$here"/js/* js
+(cd js && ocamlc -custom -w -a stubs.c z.ml $program page.ml -o page.byte &&
+  js_of_ocaml --opt 3 z.js page.byte -o proved.js 2>warnings.txt) || { cat js/warnings.txt >&2; exit 1; }
+if [ -n "$update" ]; then cp js/proved.js "$page"; fi
+cmp js/proved.js "$page" || { echo "cli/tcc/pages/proved.js is not what the proofs extract to: --update writes it" >&2; exit 1; }
+cp check tcc-proved
 echo "$(cat ../*.v | wc -l) lines proved, $(cat ../*.ml | wc -l) of OCaml beside them: build/check in $(($(date +%s) - begin)) s"

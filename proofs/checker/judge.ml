@@ -4,7 +4,8 @@ let said = [| ""; "a number beyond its column"; "a certificate (C1..C6)"; "the b
 let judge data =
   match Reader.artifact data with
   | exception Reader.Unread why -> false, (if String.length why > 8 && String.sub why 0 8 = "DECLINED" then why else "REJECTED: " ^ why)
-  | exception (Invalid_argument _ | Failure _ | Z.Overflow | Division_by_zero | Not_found | Stack_overflow | Out_of_memory) -> false, "REJECTED: no artifact"
+  | exception (Stack_overflow | Out_of_memory) -> false, "DECLINED: too large"
+  | exception (Invalid_argument _ | Failure _ | Z.Overflow | Division_by_zero | Not_found) -> false, "REJECTED: no artifact"
   | a, hints ->
     match Checker.full_verdict Strings.ours data a hints with
     | exception (Z.Overflow | Stack_overflow | Out_of_memory) -> false, "DECLINED: too large"

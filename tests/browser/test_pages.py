@@ -4,6 +4,7 @@ scripts; and nothing that a file says is done.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from pathlib import Path
 
@@ -209,3 +210,61 @@ def test_paper_has_no_controls_and_no_colour_behind(
     assert browser.script(CONTRASTS) == []
     printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {})
     assert len(printed["data"]) > 10_000
+
+
+CHECKED = (
+    "const box = document.getElementById('proved-verdict');"
+    "return [box.className, box.querySelector('strong').innerText,"
+    " box.querySelector('.said p').innerText]"
+)
+
+
+@pytest.mark.parametrize("name", ["session", "evil-artifact"])
+def test_a_proved_program_checks_the_file_in_the_page(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
+    browser.open(pages[name])
+    style, word, said = browser.script(CHECKED)
+    assert (style, word) == ("verdict good", "VALID")
+    assert said.startswith("Checked by a proved program, in this browser, just now: C1 to C6 of ")
+
+
+@pytest.mark.parametrize("at", [0, 9, 5000, -1])
+def test_one_flipped_byte_turns_the_page_red(
+    browser: Browser, pages: dict[str, Path], tmp_path: Path, at: int
+) -> None:
+    text = pages["evil-artifact"].read_text("utf-8")
+    before, _, rest = text.partition('<data value="')
+    held, _, after = rest.partition('"')
+    data = bytearray(base64.b64decode(held))
+    data[at] ^= 1
+    page = tmp_path / "flipped.html"
+    broken = base64.b64encode(data).decode()
+    page.write_text(f'{before}<data value="{broken}"{after}', "utf-8")
+    browser.open(page)
+    style, word, said = browser.script(CHECKED)
+    assert (style, word) == ("verdict bad", "INVALID")
+    assert said.startswith("The file in this page does not hold.")
+    assert verdict(browser) == "INVALID"
+    assert browser.driver.title.startswith("INVALID: ")
+    assert browser.console() == []
+
+
+def test_another_artifact_in_the_page_is_not_the_one_it_is_about(
+    browser: Browser, pages: dict[str, Path], tmp_path: Path
+) -> None:
+    held = pages["session"].read_text("utf-8").partition('<data value="')[2].partition('"')[0]
+    text = pages["evil-artifact"].read_text("utf-8")
+    before, _, rest = text.partition('<data value="')
+    page = tmp_path / "swapped.html"
+    page.write_text(f'{before}<data value="{held}"{rest.partition(chr(34))[2]}', "utf-8")
+    browser.open(page)
+    style, word, said = browser.script(CHECKED)
+    assert (style, word) == ("verdict bad", "INVALID") and "another artifact" in said
+
+
+def test_an_artifact_past_two_megabytes_says_so(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["artifact"])
+    said = browser.script("return document.getElementById('proved').innerText")
+    assert "nothing is checked here. tcc check --kernel proved checks it." in said
+    assert browser.script("return document.getElementById('proved-file')") is None

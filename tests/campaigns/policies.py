@@ -16,7 +16,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from tests.oracle_policies.beside import Tally, beside
-from tests.oracle_policies.drawn import FORMS, OLD
+from tests.oracle_policies.drawn import FORMS, LISTED, OLD
 
 PART = 100  # grammars that a process takes at a time
 SHOWN = 20
@@ -71,9 +71,12 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--forms", nargs="*", help="of these forms alone, beside those of 1.1")
+    parser.add_argument("--listed", action="store_true", help="of listed fields alone")
     parser.add_argument("--without", nargs="*", default=[], help="without these forms")
     told = parser.parse_args()
     forms = FORMS if told.forms is None else OLD | set(told.forms)
+    if told.listed:
+        forms = LISTED
     tally = campaign(told.grammars, told.processes, forms - set(told.without), told.first)
     show(tally)
     for text in tally.unread[:SHOWN]:

@@ -1,23 +1,100 @@
-"""The extracted checker says what ``tcc_certs`` says, of honest and of forged artifacts."""
+"""The extracted checker says what ``tcc_certs`` says, of honest and of forged artifacts.
+
+Run are the program that scripts/proofs built, where it did, and node with the committed JavaScript.
+"""
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
-from tests.checker.verdicts import CHECKER, NOT_YET, compared, forged, said
+import tcc as library
+from tcc.library import artifact_bytes, proved
+from tcc_certs.kernel import check
+from tests.checker.verdicts import CHECKER, NOT_YET, ROOT, SCRIPT, compared, forged, program, said
 from tests.oracle.examples import example
 
 pytestmark = pytest.mark.skipif(
-    not CHECKER.exists(), reason="no extracted checker: scripts/proofs --checker builds it"
+    program() is None, reason="no extracted checker (scripts/proofs --checker), and no node"
 )
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="no node")
+
+
+def made(name: str) -> bytes:
+    return artifact_bytes(library.compile_file(ROOT / "grammars" / f"{name}.tcg"))
 
 
 def test_an_honest_artifact_is_valid() -> None:
     [line] = said([example()])
     assert line.startswith("VALID: ") and "12 plans" in line
+    assert line.endswith(check(example()).file.digest.hex())
 
 
 def test_no_verdict_of_a_forgery_differs_where_the_checker_has_the_rule() -> None:
     pairs = list(compared(forged(example(), 400)))
     assert [pair for pair in pairs if not pair.agree and pair.certs not in NOT_YET] == []
     assert sum(pair.extracted == "REJECTED" for pair in pairs) > 200
+
+
+@needs_node
+def test_node_says_what_the_program_says() -> None:
+    files = [mutant.data for mutant in forged(example(), 200)]
+    under_node = said(files, proved.under_node(SCRIPT))
+    assert any(line.startswith("VALID") for line in under_node)
+    if CHECKER.exists():
+        assert under_node == said(files, [str(CHECKER)])
+
+
+@pytest.mark.campaign
+def test_every_shipped_artifact_and_two_thousand_forgeries() -> None:
+    names = sorted(path.stem for path in (ROOT / "grammars").glob("*.tcg"))
+    files = [made(name) for name in names]
+    assert {line.partition(":")[0] for line in said(files)} == {"VALID"}
+    for line, data in zip(said(files), files, strict=True):
+        assert line.endswith(check(data).file.digest.hex())
+    small = [data for data in files if len(data) < 1 << 15]
+    seen = 0
+    for data in small:
+        pairs = list(compared(forged(data, 600)))
+        seen += len(pairs)
+        assert [pair for pair in pairs if not pair.agree and pair.certs not in NOT_YET] == []
+    assert seen >= 2000
+
+
+def test_hostile_texts_are_judged_at_once() -> None:
+    """Numbers, nesting and texts without bound: no verdict takes long, none is VALID."""
+    size = len(example())
+    deep, wide = b"[" * 200_000, b"9" * 400_000
+    files = [
+        len(body).to_bytes(8, "little") + body
+        for body in (deep, b'{"accept":' + wide, b'{"accept":{"data_offsets":[' + wide + b"]}}")
+    ]
+    files += [b"", b"\xff" * 8, b"\xff" * size]
+    assert "VALID" not in {line.partition(":")[0] for line in said(files)}
+
+
+def test_check_needs_both_to_say_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = library.check(example(), kernel="proved")
+    assert found.verdict == 0
+    assert found.lines[-1].startswith("a proved program says so too: C1 to C6 of ")
+    for line, code in (
+        ("DECLINED: a feature", "D101"),
+        ("REJECTED: a certificate (C1..C6)", "D201"),
+        ("VALID: C1 to C6; digest " + "0" * 64, "D201"),
+    ):
+        monkeypatch.setattr(proved, "verdicts", lambda _, line=line: [line])
+        found = library.check(example(), kernel="proved")
+        assert (found.verdict, found.findings[0].code.value) == (2, code)
+        assert not found.digest and not found.checked
+    # What the kernel refuses the other one is not asked about.
+    assert library.check(example()[:-1], kernel="proved").verdict == 1
+
+
+def test_without_a_program_it_says_how_to_build_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(proved.NoChecker, match="scripts/proofs --checker"):
+        library.check(example(), kernel="proved")

@@ -9,20 +9,21 @@ Where the two differ about VALID the field is printed, and the exit code is 1, b
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from tcc.library.proved import NoChecker, under_node, verdicts
 from tcc_certs.errors import Rejected
 from tcc_certs.kernel import check
 from tests.forgery.artifacts import Mutant, column_mutants, core_mutants, manifest_mutants
 
-CHECKER = Path(__file__).parents[2] / "proofs" / "checker" / "build" / "check"
+ROOT = Path(__file__).parents[2]
+CHECKER = ROOT / "proofs" / "checker" / "build" / "check"
+SCRIPT = ROOT / "cli" / "tcc" / "pages" / "proved.js"
 CHUNK = 500
 # Rules of the core and the nearest weights: the checker does not look (proofs/checker/README.md).
 NOT_YET = frozenset(
@@ -45,19 +46,19 @@ class Pair:
         return (self.certs == "VALID") == (self.extracted == "VALID")
 
 
-def said(files: Sequence[bytes]) -> list[str]:
+def program() -> list[str] | None:
+    """What runs the checker: the one that was built, else node with the committed JavaScript."""
+    if CHECKER.exists():
+        return [str(CHECKER)]
+    try:
+        return under_node(SCRIPT)
+    except NoChecker:
+        return None
+
+
+def said(files: Sequence[bytes], command: Sequence[str] | None = None) -> list[str]:
     """The line of the extracted checker of each file."""
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder, str(number)) for number in range(len(files))]
-        for path, data in zip(paths, files, strict=True):
-            path.write_bytes(data)
-        done = subprocess.run(
-            [str(CHECKER), *map(str, paths)], capture_output=True, text=True, check=False
-        )
-    lines = done.stdout.splitlines()
-    if len(lines) != len(files):
-        raise RuntimeError(f"{len(lines)} lines of {len(files)} files: {done.stderr}")
-    return lines
+    return verdicts(files, program() if command is None else command)
 
 
 def judged(data: bytes) -> str:

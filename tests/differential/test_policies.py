@@ -23,8 +23,8 @@ def test_grammars_of_the_forms_of_1_1(part: int) -> None:
         tally.add(beside(seed, OLD, sessions=2))
     assert not tally.differences, tally.differences[0]
     assert not tally.unread, tally.unread[0]
-    assert tally.decisions > 250 and tally.ledgers > 35
-    assert set(tally.codes) >= {"allowed", "R103", "R105", "R201", "R202"}
+    assert tally.decisions > 250 and tally.ledgers > 30
+    assert set(tally.codes) >= {"allowed", "R201", "R202"}
 
 
 @pytest.mark.campaign

@@ -27,6 +27,7 @@ from tcc.describe import to_json
 from tcc.files import is_regular
 from tcc.findings import ReportedFinding, as_object, of_check, print_diagnostics, print_found
 from tcc.library import CompileError, check
+from tcc.library.proved import NoChecker
 from tcc.opening import require_artifact
 from tcc.options import (
     GIVEN,
@@ -65,7 +66,11 @@ def _are_regular(
     "--locked", is_flag=True, help="refuse what is not as it is pinned; alone: check every pin"
 )
 @lock_option("the pins, for --locked")
-@kernel_option("fast: the same equations with numpy, for large artifacts")
+@kernel_option(
+    "fast: the same equations with numpy, for large artifacts; proved: pure, and a program "
+    "extracted from proofs has to say VALID too (docs/proved.md)",
+    "proved",
+)
 @format_option
 @json_option
 @click.pass_context
@@ -78,7 +83,7 @@ def command(
     exact: bool,
     locked: bool,
     lock: Path,
-    kernel: Literal["pure", "fast"],
+    kernel: Literal["pure", "fast", "proved"],
     output_format: str,
     as_json: bool,
 ) -> None:
@@ -108,6 +113,8 @@ def command(
     except CompileError as error:
         _show_source(error, str(source), shown)
         ctx.exit(FINDINGS)
+    except NoChecker as error:
+        raise click.ClickException(str(error)) from None
     except OSError as error:
         where = error.filename or artifacts[0]
         raise click.ClickException(f"cannot read {where}: {error.strerror or error}") from None

@@ -37,6 +37,7 @@ from tcc.pages import (
     table,
 )
 from tcc.pages.artifact_page import Known, artifact_page
+from tcc.pages.proved import with_proof
 from tcc.pages.records import kept_of, lines_named, records
 from tcc.pages.run_page import run_page
 from tcc.pages.session_page import session_page
@@ -94,7 +95,9 @@ def of_artifact(given: Artifact | bytes, since: Artifact | None, pin: str | None
         )
     else:
         artifact = given if isinstance(given, Artifact) else load(whole, checked=report.digest)
-        page = artifact_page(Known(artifact=artifact, verdict=verdict, since=since))
+        page = with_proof(
+            artifact_page(Known(artifact=artifact, verdict=verdict, since=since)), whole
+        )
     return BuiltPage(
         page=page,
         kind="artifact",
@@ -150,7 +153,7 @@ def _told(ledger: Path, data: bytes, found: Validation | SessionValidation) -> P
     verdict = ledger_verdict(found)
     if isinstance(found, SessionValidation):
         told = transcript_of(artifact, read())
-        page = session_page(artifact, told, kept_of(read()), found, verdict)
+        page = with_proof(session_page(artifact, told, kept_of(read()), found, verdict), data)
     else:
         page = run_page(artifact, read, verdict)
     if found.findings:

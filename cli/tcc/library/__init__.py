@@ -277,7 +277,7 @@ def check(
     source: str | Path | None = None,
     pin: str | None = None,
     exact: bool = False,
-    kernel: Literal["pure", "fast"] = "pure",
+    kernel: Literal["pure", "fast", "proved"] = "pure",
 ) -> Report:
     """Verify the certificates of an artifact.
 
@@ -288,21 +288,27 @@ def check(
         pin: the artifact digest that it must have, hex.
         exact: also require that nothing is relaxed: the automaton holds every statement, and
             every count is exact.
-        kernel: ``pure`` is the trusted one; ``fast`` evaluates the same equations with numpy.
+        kernel: ``pure`` is the trusted one; ``fast`` evaluates the same equations with numpy;
+            ``proved`` is ``pure``, and a program extracted from proofs has to say VALID as well.
 
     Returns:
         the verdict, what was checked and what was found; it never raises for what the bytes hold.
 
     Raises:
         CompileError: `source` has errors.
+        tcc.library.proved.NoChecker: there is no proved checker, nor node to run one.
         OSError: the artifact cannot be read.
     """
     from tcc_certs.report import check_artifact
 
     expected = _core_in(source)
-    if kernel == "pure":
+    if kernel != "fast":
         held = artifact_bytes(artifact)
         found = check_artifact(held, core=core, pin=pin, source=expected, exact=exact)
+        if kernel == "proved":
+            from tcc.library.proved import with_proved
+
+            found = with_proved(found, bytes(held))
         return _naming_statements(found, held, expected)
     from tcc_runtime.fastcheck.kernel import check as fast
 

@@ -66,6 +66,7 @@ class Page:
         kind: what it is about, such as ``run``.
         title: of what, such as the grammar's name.
         facts: names and values below the title.
+        programs: files of this package that run before the script of every page.
     """
 
     kind: str
@@ -73,6 +74,7 @@ class Page:
     verdict: Verdict
     facts: Sequence[tuple[str, object]]
     sections: Sequence[Section]
+    programs: Sequence[str] = ()
 
 
 def page_bytes(page: Page) -> bytes:
@@ -87,13 +89,18 @@ def page_bytes(page: Page) -> bytes:
     return document.encode("utf-8")
 
 
-def policy() -> str:
-    """The content security policy of every page."""
-    digest = base64.b64encode(hashlib.sha256(_own("page.js").encode()).digest()).decode()
+def policy(programs: Sequence[str] = ()) -> str:
+    """The content security policy of a page with these programs."""
+    digest = base64.b64encode(hashlib.sha256(_script(programs).encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
+
+
+def _script(programs: Sequence[str]) -> Html:
+    """The one script of a page."""
+    return joined([*map(_own, programs), _own("page.js")], Html("\n"))
 
 
 @cache
@@ -106,7 +113,7 @@ def _head(page: Page) -> Html:
     return element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", **{"http-equiv": "Content-Security-Policy"}, content=policy()),
+        element("meta", **{"http-equiv": "Content-Security-Policy"}, content=policy(page.programs)),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="referrer", content="no-referrer"),
@@ -132,7 +139,7 @@ def _body(page: Page) -> Html:
         element("nav", *index, aria_label="Sections") if index else "",
         element("main", *map(_section, page.sections), id="content", tabindex="-1"),
         element("footer", element("p", _FOOTER)),
-        element("script", _own("page.js")),
+        element("script", _script(page.programs)),
     )
 
 

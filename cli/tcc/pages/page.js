@@ -1,6 +1,7 @@
 "use strict";
-// What the page says it says without this.  Here: a filter for rows, all open and all closed, and a
-// readout of charts under the pointer and the arrow keys.  Texts are set as texts alone.
+// What the page says it says without this.  Here: a filter for rows, all open and all closed, a
+// readout of charts under the pointer and the arrow keys, and where the page holds an artifact the
+// verdict of the proved program about it.  Texts are set as texts alone.
 (() => {
   const make = (tag, parent, text) => {
     const made = document.createElement(tag);
@@ -74,5 +75,41 @@
       event.preventDefault();
       show(event.key === "Home" ? 0 : event.key === "End" ? points.length - 1 : at + step);
     });
+  }
+
+  const held = document.getElementById("proved-file");
+  if (held && globalThis.tccCheck) {
+    let line;
+    try {
+      const bytes = Uint8Array.from(atob(held.value), (char) => char.charCodeAt(0));
+      line = globalThis.tccCheck(bytes);
+    } catch (error) {
+      // What the program or the file's text throws decides nothing.
+      line = error instanceof RangeError ? "DECLINED: too large for this browser" : "REJECTED: no artifact";
+    }
+    const valid = line.startsWith("VALID: ");
+    const same = valid && line.endsWith(`; digest ${held.dataset.digest}`);
+    const [sign, mood, word, said] = same
+      ? ["\u2713", "good", "VALID", `Checked by a proved program, in this browser, just now: ${line.slice(7)}.`]
+      : line.startsWith("DECLINED: ")
+        ? ["!", "doubtful", "DECLINED", `The proved program has no theorem about this file: ${line.slice(10)}.`]
+        : ["\u2717", "bad", "INVALID", valid
+          ? "The file in this page is another artifact than the one this page is about."
+          : `The file in this page does not hold. The proved program says ${line}.`];
+    const paint = (banner) => {
+      banner.classList.remove("good", "bad", "doubtful");
+      banner.classList.add(mood);
+      banner.querySelector(".sign").textContent = sign;
+      banner.querySelector("strong").textContent = word;
+    };
+    const banner = document.getElementById("proved-verdict");
+    paint(banner);
+    banner.querySelector(".said p").textContent = said;
+    if (mood === "bad") {
+      const top = document.getElementById("verdict").closest(".verdict");
+      paint(top);
+      make("p", top.querySelector("strong").parentElement, said);
+      document.title = `INVALID: ${document.title}`;
+    }
   }
 })();

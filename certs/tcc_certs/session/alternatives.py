@@ -1,0 +1,195 @@
+"""Alternatives of statements of version 1.2, and the calls that are kept for them.
+
+Normative text: docs/spec/core.md, section 7.  Calls are kept by their key, the values that have to
+be equal; a call with a part of its key not known may have any, and is kept apart.
+Cost: a look-up, and of the calls of a key the latest 64 where conditions are left beside the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+from tcc_certs.core.policies import Alternative, Tree, tools_of
+from tcc_certs.session.relations import (
+    LACKING,
+    NO_NAMES,
+    Event,
+    Truth,
+    both,
+    compiled_relation,
+    compiled_set,
+    compiled_term,
+    same,
+    speaks_of,
+)
+from tcc_certs.values.places import State
+
+MOST_KEPT = 64
+Undo: TypeAlias = "list[Callable[[], object]]"
+
+_SEEN = frozenset(["seen"])
+
+
+class Kept(list[Event]):
+    """Calls of one key, in their order."""
+
+    __slots__ = ()
+
+
+class Pool:
+    """The calls of which an alternative may speak, by their keys."""
+
+    __slots__ = ("_all", "_by_key", "_odd", "used", "watermark")
+
+    def __init__(self) -> None:
+        self._all = Kept()
+        self._by_key: dict[tuple[State, ...], Kept] = {}
+        self._odd = Kept()  # a part of their key is not known
+        self.used: dict[int, int] = {}  # of `each`: how many calls may have used it
+        self.watermark = 0  # of `each`: calls up to this number count as used
+
+    def add(self, call: Event, key: tuple[State, ...], undo: Undo) -> None:
+        """Keep a call."""
+        odd = any(part in LACKING for part in key)
+        kept = self._odd if odd else self._by_key.setdefault(key, Kept())
+        for one in (kept, self._all):
+            one.append(call)
+            undo.append(one.pop)
+
+    def raise_watermark(self, at: int, undo: Undo) -> None:
+        """Calls up to that number count as used."""
+        before = self.watermark
+        self.watermark = at
+        undo.append(lambda: setattr(self, "watermark", before))
+
+    def near(self, key: tuple[State, ...]) -> tuple[Iterator[Event], int]:
+        """Calls whose key is not surely another one, latest first, and how many there may be."""
+        if any(part in LACKING for part in key):
+            return reversed(self._all), len(self._all)
+        kept = self._by_key.get(key, ())
+        if not self._odd:
+            return reversed(kept), len(kept)
+        return _latest_first(kept, self._odd), len(kept) + len(self._odd)
+
+
+def _latest_first(one: Sequence[Event], other: Sequence[Event]) -> Iterator[Event]:
+    i, j = len(one) - 1, len(other) - 1
+    while i >= 0 or j >= 0:
+        if j < 0 or (i >= 0 and one[i].at > other[j].at):
+            yield one[i]
+            i -= 1
+        else:
+            yield other[j]
+            j -= 1
+
+
+class Alt:
+    """An alternative, compiled.
+
+    Attributes:
+        tools: of which its calls can be; empty for ``where`` alone.
+        number: of its pool.
+    """
+
+    def __init__(self, of: Alternative, number: int, tools: int) -> None:
+        self.alone, self.last, self.least, self.within = (
+            of.calls is None, of.last, of.least, of.within,
+        )  # fmt: skip
+        self.number = number
+        self.tools = frozenset() if of.calls is None else tools_of(of.calls, tools)
+        self._in = (lambda call: True) if of.calls is None else compiled_set(of.calls)
+        keys = [(name, term) for name, term in of.same]
+        rest = list(of.where)
+        if not of.last:
+            # An equality with the earlier call on one side alone is a key.
+            found = [(relation, _key_in(relation)) for relation in of.where]
+            keys += [key for _, key in found if key is not None]
+            rest = [relation for relation, key in found if key is None]
+        self._names = [name for name, _ in keys]
+        self._terms = [compiled_term(term) for _, term in keys]
+        self._where = [compiled_relation(one) for one in rest]
+        self.bare = not self._where and of.within is None and not of.last
+
+    def key_of(self, call: Event) -> tuple[State, ...]:
+        """The key that an earlier call has."""
+        return tuple([call.states[name] for name in self._names])
+
+    def key_for(self, own: Event) -> tuple[State, ...]:
+        """The key that it has to have."""
+        return tuple([term(own, own, NO_NAMES) for term in self._terms])
+
+    def keeps(self, call: Event) -> bool:
+        """Whether it may ever speak of a call."""
+        return call.tool in self.tools and (self.last or self._in(call) is not False)
+
+    def own_holds(self, own: Event) -> Truth:
+        """``where`` alone."""
+        return both([one(own, own, NO_NAMES) for one in self._where])
+
+    def conditions(self, call: Event, own: Event) -> Truth:
+        """Set, relations and window, without the keys."""
+        if self.within is not None and call.stamp < own.stamp - self.within:
+            return False
+        mine = self._in(call)
+        if mine is False or not self._where:
+            return mine
+        return both([mine, *[one(own, call, NO_NAMES) for one in self._where]])
+
+    def equal(self, call: Event, key: tuple[State, ...]) -> Truth:
+        """Whether the keys are equal."""
+        return both([same(mine, due) for mine, due in zip(self.key_of(call), key, strict=True)])
+
+    def surely(self, pool: Pool, own: Event) -> Iterator[Event]:
+        """The earlier calls of which it surely holds, latest first; of a key the latest 64."""
+        key = self.key_for(own)
+        if not self.last and any(part in LACKING for part in key):
+            return
+        looked = 0
+        for call in pool.near(key)[0]:
+            if call.answered:
+                continue
+            equal = self.equal(call, key)
+            if equal is False:
+                continue
+            if looked == MOST_KEPT:
+                return
+            looked += 1
+            if call.done and equal and self.conditions(call, own):
+                yield call
+            if self.last:
+                return
+
+    def possibly(self, pool: Pool, own: Event, *, answered: bool) -> Iterator[Event | None]:
+        """The earlier calls of which it may hold, latest first; None: there may be older ones.
+
+        Args:
+            answered: whether those count that failed and were answered.
+        """
+        key = self.key_for(own)
+        looked = 0
+        for call in pool.near(key)[0]:
+            if call.answered and not answered:
+                continue
+            if not self.bare and looked == MOST_KEPT:
+                yield None
+                return
+            looked += 1
+            if self.within is not None and call.stamp < own.stamp - self.within and not self.last:
+                return  # all older ones are older still
+            equal = self.equal(call, key)
+            if equal is False:
+                continue
+            if self.conditions(call, own) is not False:
+                yield call
+            if self.last and (call.done or call.answered) and equal:
+                return
+
+
+def _key_in(relation: Tree) -> tuple[str, Tree] | None:
+    """The field and the term of ``seen.f = t``, where t does not speak of the earlier call."""
+    if relation[0] == "=":
+        for one, other in (relation[1:], relation[:0:-1]):
+            if one[0] == "seen" and len(one) == 2 and not speaks_of(other, _SEEN):
+                return one[1], other
+    return None

@@ -1,0 +1,390 @@
+"""Statements of version 1.2 over the calls of a session: compiled once, then a step that is undone.
+
+Normative text: docs/spec/core.md, section 7.  Truth has three values: True, False, None for unsure.
+What helps a call has to be sure, what stands against it need only be possible, so what is not known
+never lets a call through.  No Coq theorem covers these forms; the definition that they are held to
+is tests/oracle_policies, which shares no code with this module.
+
+A statement keeps the calls of its sets by *key*, the values that have to be equal; a call with a
+part of its key not known may have any, and is kept apart.  Of the calls of a key the latest 64 are
+looked at: of a `require` no older one helps, of a `forbid` or a limit an older one that may stand
+against the call refuses it (R207).
+Cost: a decision is a look-up for each alternative, and at most 64 calls where conditions are left
+beside the keys; a step the statements that name the call's tool.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from tcc_certs.core.policies import (
+    Alternative,
+    Apart,
+    Ban,
+    Count,
+    Fields,
+    Need,
+    Owe,
+    Policy,
+    Total,
+    Tree,
+    tools_of,
+)
+from tcc_certs.session.alternatives import Alt, Pool, Undo
+from tcc_certs.session.relations import (
+    LACKING,
+    NO_NAMES,
+    Event,
+    Truth,
+    both,
+    compiled_relation,
+    compiled_set,
+    compiled_term,
+    same,
+)
+from tcc_certs.values.places import State, exact_number
+
+# Statements.
+
+
+class Statement:
+    """One statement, compiled.
+
+    Attributes:
+        number: of its monitor; alternatives: those whose calls are kept.
+        tools: of the calls that it is about; decides: of those that it may refuse.
+    """
+
+    def __init__(self, number: int, of: Tree, tools: int) -> None:
+        self.number = number
+        self.alternatives: list[Alt] = []
+        self.tools = self.decides = tools_of(of, tools)
+        self.of = compiled_set(of)
+
+    def kept(self) -> frozenset[int]:
+        """The tools whose calls it remembers."""
+        return self.tools.union(*[one.tools for one in self.alternatives])
+
+    def refuses(self, memory: Memory, own: Event) -> Truth:
+        """Whether it refuses a call; None: as there are more calls than are looked at."""
+        return False
+
+    def add(self, memory: Memory, call: Event, undo: Undo) -> None:
+        """Remember a call."""
+        for alternative in self.alternatives:
+            if alternative.keeps(call):
+                pool = memory.pools[alternative.number]
+                pool.add(call, alternative.key_of(call), undo)
+
+
+class _NeedRule(Statement):
+    def __init__(self, number: int, of: Need, make: Callable[[Alternative], Alt], tools: int):
+        super().__init__(number, of.of, tools)
+        self.alternatives = [make(one) for one in of.alternatives]
+        self._each = of.order == "each"
+
+    def refuses(self, memory: Memory, own: Event) -> Truth:
+        if self.of(own) is False:
+            return False
+        return not any(self._helps(memory, one, own) for one in self.alternatives)
+
+    def _helps(self, memory: Memory, one: Alt, own: Event) -> bool:
+        if one.alone:
+            return one.own_holds(own) is True
+        pool, found = memory.pools[one.number], 0
+        for call in one.surely(pool, own):
+            if self._each and (call.at <= pool.watermark or pool.used.get(call.at, 0)):
+                continue
+            found += 1
+            if found >= one.least:
+                return True
+        return False
+
+    def add(self, memory: Memory, call: Event, undo: Undo) -> None:
+        uses = self._each and call.tool in self.tools and self.of(call) is not False
+        uses = uses and not call.answered
+        for one in self.alternatives:
+            pool = memory.pools[one.number]
+            if uses and not one.alone:
+                self._use(pool, one, call, undo)
+            if one.keeps(call):
+                pool.add(call, one.key_of(call), undo)
+                if uses:
+                    itself = one.equal(call, one.key_for(call)) is not False
+                    if itself and one.conditions(call, call) is not False:
+                        _mark(pool, call.at, undo)
+
+    def _use(self, pool: Pool, one: Alt, own: Event, undo: Undo) -> None:
+        for call in one.possibly(pool, own, answered=False):
+            if call is not None:
+                _mark(pool, call.at, undo)
+                continue
+            pool.raise_watermark(own.at, undo)
+
+
+def _mark(pool: Pool, at: int, undo: Undo) -> None:
+    before = pool.used.get(at, 0)
+    pool.used[at] = before + 1
+    undo.append(lambda: pool.used.__setitem__(at, before))
+
+
+class _BanRule(Statement):
+    def __init__(self, number: int, of: Ban, make: Callable[[Alternative], Alt], tools: int):
+        super().__init__(number, of.of, tools)
+        self._any = [make(one) for one in of.alternatives]
+        self._unless = [make(one) for one in of.unless]
+        self.alternatives = [*self._any, *self._unless]
+
+    def refuses(self, memory: Memory, own: Event) -> Truth:
+        if self.of(own) is False:
+            return False
+        lifted = -1
+        for one in self._unless:
+            found = next(one.surely(memory.pools[one.number], own), None)
+            lifted = lifted if found is None else max(lifted, found.at)
+        unsure = False
+        for one in self._any:
+            if one.alone:
+                if one.own_holds(own) is not False:
+                    return True
+                continue
+            count = 0
+            for call in one.possibly(memory.pools[one.number], own, answered=True):
+                if call is None:
+                    unsure = True
+                    break
+                count += call.told is None or lifted <= call.told
+                if count >= one.least:
+                    return True
+                if one.bare and call.told is not None and lifted > call.told:
+                    break  # whatever is older was lifted too
+        return None if unsure else False
+
+
+class _Tally:
+    """Amounts with their stamps, for each key; those of a key are summed from the start."""
+
+    __slots__ = ("stamps", "sums")
+
+    def __init__(self) -> None:
+        self.stamps: list[int] = []
+        self.sums: list[int | Fraction] = [0]
+
+    def add(self, stamp: int, amount: int | Fraction, undo: Undo) -> None:
+        """An amount."""
+        self.stamps.append(stamp)
+        self.sums.append(self.sums[-1] + amount)
+        undo += [self.stamps.pop, self.sums.pop]
+
+    def since(self, least: int | None) -> int | Fraction:
+        """What came at that time or later."""
+        at = 0 if least is None else bisect_left(self.stamps, least)
+        return self.sums[-1] - self.sums[at]
+
+
+class _MostRule(Statement):
+    """A limit on uses or on a sum."""
+
+    def __init__(self, number: int, of: Count | Total, tools: int):
+        counts = isinstance(of, Count)
+        super().__init__(number, of.of if isinstance(of, Count) else ("calls", of.tool, ()), tools)
+        self._most = of.value if isinstance(of, Count) else exact_number(of.value)
+        self._where = [compiled_relation(one) for one in of.where] if isinstance(of, Count) else []
+        self._per = [compiled_term(one) for one in of.per]
+        self._within = of.within
+        self._field = "" if counts else of.parameter  # type: ignore[union-attr]
+
+    def _counts(self, call: Event) -> bool:
+        if call.tool not in self.tools or self.of(call) is False:
+            return False
+        return both([one(call, call, NO_NAMES) for one in self._where]) is not False
+
+    def _amount(self, call: Event) -> int | Fraction:
+        if not self._field:
+            return 1
+        kind, value = call.states[self._field]
+        return value if kind == "n" else 0
+
+    def _key(self, call: Event) -> tuple[State, ...]:
+        return tuple([term(call, call, NO_NAMES) for term in self._per])
+
+    def refuses(self, memory: Memory, own: Event) -> Truth:
+        if not self._counts(own):
+            return False
+        key, tallies = self._key(own), memory.tallies[self.number]
+        least = None if self._within is None else own.stamp - self._within
+        total = self._amount(own)
+        lacks = any(part in LACKING for part in key)
+        for one in tallies if lacks else (key, *memory.odd[self.number]):
+            tally = tallies.get(one)
+            if tally is None:
+                continue
+            equal = both([same(mine, due) for mine, due in zip(one, key, strict=True)])
+            if equal is not False:
+                total += tally.since(least)
+        return total > self._most
+
+    def add(self, memory: Memory, call: Event, undo: Undo) -> None:
+        if call.answered or not self._counts(call):
+            return
+        key, tallies = self._key(call), memory.tallies[self.number]
+        if key not in tallies:
+            tallies[key] = _Tally()
+            if any(part in LACKING for part in key):
+                memory.odd[self.number].append(key)
+        tallies[key].add(call.stamp, self._amount(call), undo)
+
+
+class _ApartRule(Statement):
+    def __init__(self, number: int, of: Apart, make: Callable[[Alternative], Alt], tools: int):
+        super().__init__(number, of.other, tools)
+        self._one = make(Alternative(calls=of.one, same=of.same))
+        self._first = compiled_set(of.one)
+        self._others = make(Alternative(calls=of.other))
+        self._terms = [compiled_term(term) for _, term in of.same]
+        self._names = [name for name, _ in of.same]
+        self.alternatives = [self._one]
+        self.decides = self.kept()
+
+    def _due(self, call: Event) -> tuple[State, ...]:
+        return tuple([term(call, call, NO_NAMES) for term in self._terms])
+
+    def _mine(self, call: Event) -> tuple[State, ...]:
+        return tuple([call.states[name] for name in self._names])
+
+    def refuses(self, memory: Memory, own: Event) -> Truth:
+        is_one = own.tool in self._one.tools and self._first(own) is not False
+        is_other = own.tool in self.tools and self.of(own) is not False
+        if is_one and is_other and _may_be(self._mine(own), self._due(own)):
+            return True
+        if is_other:
+            key = self._due(own)
+            near = memory.pools[self._one.number].near(key)[0]
+            if any(_may_be(self._mine(call), key) for call in near):
+                return True
+        if is_one:
+            key = self._mine(own)
+            near = memory.pools[self._others.number].near(key)[0]
+            return any(_may_be(self._due(call), key) for call in near)
+        return False
+
+    def add(self, memory: Memory, call: Event, undo: Undo) -> None:
+        if call.tool in self._one.tools and self._first(call) is not False:
+            memory.pools[self._one.number].add(call, self._mine(call), undo)
+        if call.tool in self.tools and self.of(call) is not False:
+            memory.pools[self._others.number].add(call, self._due(call), undo)
+
+
+def _may_be(one: Sequence[State], other: Sequence[State]) -> bool:
+    return both([same(mine, due) for mine, due in zip(one, other, strict=True)]) is not False
+
+
+class _OweRule(Statement):
+    """What is owed stands in `memory.owed`: for each key how many calls."""
+
+    def __init__(self, number: int, of: Owe, tools: int):
+        super().__init__(number, of.of, tools)
+        self._first = compiled_set(of.first)
+        self._firsts = tools_of(of.first, tools)
+        self.decides = frozenset()
+        self._terms = [compiled_term(term) for _, term in of.same]
+        self._names = [name for name, _ in of.same]
+
+    def kept(self) -> frozenset[int]:
+        """See :class:`Statement`."""
+        return self.tools | self._firsts
+
+    def add(self, memory: Memory, call: Event, undo: Undo) -> None:
+        if call.answered:
+            return
+        owed = memory.owed[self.number]
+        if call.done and call.tool in self._firsts and self._first(call) is True:
+            key = tuple([call.states[name] for name in self._names])
+            # A key of which a part is not known pays for nothing, and is never paid.
+            if key in owed and not any(part in LACKING for part in key):
+                before = owed.pop(key)
+                undo.append(lambda: owed.__setitem__(key, before))
+        if call.tool in self.tools and self.of(call) is not False:
+            due = tuple([term(call, call, NO_NAMES) for term in self._terms])
+            count = owed.get(due, 0)
+            owed[due] = count + 1
+            undo.append(
+                (lambda: owed.__setitem__(due, count)) if count else (lambda: owed.pop(due))
+            )
+
+
+class Policies:
+    """The statements of a core, compiled; what a session remembers is a :class:`Memory`."""
+
+    def __init__(self, policies: Sequence[Policy], fields: Fields) -> None:
+        self.count = len(policies)
+        self.pools = 0
+        self.tools = len(fields.tools)
+        statements = [self._made(at, one) for at, one in enumerate(policies)]
+        # By tool, in the order of the core: what decides on its calls, what remembers them.
+        tools = range(self.tools)
+        self.decides = [[one for one in statements if tool in one.decides] for tool in tools]
+        self.keeps = [[one for one in statements if tool in one.kept()] for tool in tools]
+
+    def _alt(self, of: Alternative) -> Alt:
+        self.pools += 1
+        return Alt(of, self.pools - 1, self.tools)
+
+    def _made(self, number: int, of: Policy) -> Statement:
+        match of:
+            case Need():
+                return _NeedRule(number, of, self._alt, self.tools)
+            case Ban():
+                return _BanRule(number, of, self._alt, self.tools)
+            case Apart():
+                return _ApartRule(number, of, self._alt, self.tools)
+            case Owe():
+                return _OweRule(number, of, self.tools)
+            case _:
+                return _MostRule(number, of, self.tools)
+
+
+class Memory:
+    """What the statements remember of the calls of one session.
+
+    Attributes:
+        pools, tallies, odd, owed: of the statements.
+    """
+
+    def __init__(self, policies: Policies) -> None:
+        self._policies = policies
+        self.pools = [Pool() for _ in range(policies.pools)]
+        self.tallies: list[dict[tuple[State, ...], _Tally]] = [{} for _ in range(policies.count)]
+        self.odd: list[list[tuple[State, ...]]] = [[] for _ in range(policies.count)]
+        self.owed: list[dict[tuple[State, ...], int]] = [{} for _ in range(policies.count)]
+
+    def refuses(self, own: Event) -> tuple[int, bool] | None:
+        """The first statement that refuses a call, and whether as one surely has to (else R207)."""
+        for statement in self._policies.decides[own.tool]:
+            found = statement.refuses(self, own)
+            if found is not False:
+                return statement.number, found is True
+        return None
+
+    def add(self, call: Event) -> Undo:
+        """Remember a call that was done, may have been, or was answered with an error.
+
+        Returns:
+            what :meth:`undo` takes.
+        """
+        undo: Undo = []
+        for statement in self._policies.keeps[call.tool]:
+            statement.add(self, call, undo)
+        return undo
+
+    def undo(self, undo: Undo) -> None:
+        """Forget the call that was remembered last."""
+        for back in reversed(undo):
+            back()
+
+    @property
+    def owes(self) -> bool:
+        """Whether a call still has to come before the end."""
+        return any(self.owed)

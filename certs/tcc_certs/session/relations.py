@@ -1,0 +1,337 @@
+"""Sets of calls, terms and relations of version 1.2, compiled to functions of three values.
+
+Normative text: docs/spec/core.md, section 7.  A field is a value, none or unknown; a relation is
+True, False or None for unsure.  Of two kinds that have no order nothing is sure, so that a
+statement which no checker should have passed lets nothing through.
+Cost: a relation its terms; one over a list its elements, of which there are at most 1,000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from operator import ge, gt, le, lt
+from typing import Any, TypeAlias
+
+from tcc_certs.core.policies import Tree
+from tcc_certs.values.places import NONE, UNKNOWN, State, constant, exact_number
+from tcc_certs.values.text_pattern import pattern_of
+
+Truth: TypeAlias = "bool | None"
+Names: TypeAlias = "Mapping[str, State]"
+Term: TypeAlias = "Callable[[Event, Event, Names], State]"  # of the call, the earlier one, elements
+Relation: TypeAlias = "Callable[[Event, Event, Names], Truth]"
+LACKING = (NONE, UNKNOWN)
+MAX_STEPS = 1 << 20  # characters times positions of a pattern
+NO_NAMES: Names = {}
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Event:
+    """A call that was made, or that is decided on.
+
+    Attributes:
+        at: its number among the calls of the session, increasing.
+        states: of each field; of an answer that is not known UNKNOWN.
+        stamp: UTC ms, that never go back.
+        session: its attributes as they were when it was decided.
+        done: whether it is known to be done.
+        answered: it failed, and its caller has read what the tool said.
+        told: the number of the last call that was made when its first outcome was recorded; None
+            while it is under way.
+    """
+
+    at: int
+    tool: int
+    states: Mapping[str, State]
+    stamp: int = 0
+    session: Mapping[str, State] = field(default_factory=dict)
+    done: bool = False
+    answered: bool = False
+    told: int | None = None
+
+
+# Three values.
+
+
+def both(parts: Iterable[Truth]) -> Truth:
+    """False if one part is, else unsure if one is."""
+    found: Truth = True
+    for part in parts:
+        if part is False:
+            return False
+        if part is None:
+            found = None
+    return found
+
+
+def either(parts: Iterable[Truth]) -> Truth:
+    """True if one part is, else unsure if one is."""
+    found: Truth = False
+    for part in parts:
+        if part is True:
+            return True
+        if part is None:
+            found = None
+    return found
+
+
+def same(one: State, other: State) -> Truth:
+    """Whether two states are one value."""
+    if one in LACKING or other in LACKING:
+        return None
+    return one == other
+
+
+def _opposite(one: Truth) -> Truth:
+    return None if one is None else not one
+
+
+# Sets, terms and relations, compiled.
+
+
+def compiled_set(calls: Tree) -> Callable[[Event], Truth]:
+    """Whether a call is in a set."""
+    match calls:
+        case ("calls", tool, where):
+            bound = [(name, frozenset(map(constant, texts))) for name, texts in where]
+
+            def among(call: Event) -> Truth:
+                if call.tool != tool:
+                    return False
+                return both([_in(call.states[name], values) for name, values in bound])
+
+            return among
+        case ("or", sets):
+            some = [compiled_set(one) for one in sets]
+            return lambda call: either([one(call) for one in some])
+        case ("but", one, other):
+            base, less = compiled_set(one), compiled_set(other)
+            return lambda call: both([base(call), _opposite(less(call))])
+        case _:
+            return lambda call: True
+
+
+def _in(state: State, values: frozenset[State]) -> Truth:
+    return None if state == UNKNOWN else state in values
+
+
+def compiled_term(tree: Tree) -> Term:
+    """What a term is."""
+    match tree:
+        case ("s", text):
+            return _constant(("s", text))
+        case ("n", text):
+            return _constant(("n", exact_number(text)))
+        case ("b", text):
+            return _constant(("b", text == "true"))
+        case ("z",):
+            return _constant(("z", None))
+        case ("ms", size):
+            return _constant(("n", size))
+        case ("list", items):
+            values = [compiled_term(one) for one in items]
+            none = Event(at=0, tool=0, states={})
+            return _constant(("l", tuple([one(none, none, NO_NAMES) for one in values])))
+        case ("own", name):
+            return lambda own, seen, names: own.states[name]
+        case ("seen", name):
+            return lambda own, seen, names: seen.states[name]
+        case ("own" | "seen" as side, name, part):
+            whole = compiled_term((side, name))
+            return lambda own, seen, names: _column(whole(own, seen, names), part)
+        case ("it",):
+            return lambda own, seen, names: names["it"]
+        case ("as", name):
+            return lambda own, seen, names: names[name]
+        case ("as", name, part):
+            return lambda own, seen, names: _cell(names[name], part)
+        case ("session", name):
+            return lambda own, seen, names: own.session.get(name, UNKNOWN)
+        case ("now",):
+            return lambda own, seen, names: ("t", own.stamp)
+        case ("max", one, other):
+            return _greater(compiled_term(one), compiled_term(other))
+        case ("sum", items):
+            return _sum([(exact_number(factor), compiled_term(one)) for factor, one in items])
+        case ("count", of):
+            many = compiled_term(of)
+
+            def count(own: Event, seen: Event, names: Names) -> State:
+                found = many(own, seen, names)
+                return found if found in LACKING else _size(found)
+
+            return count
+        case ("count", of, relation):
+            return _counted(compiled_term(of), compiled_relation(relation))
+    return _constant(UNKNOWN)
+
+
+def _constant(state: State) -> Term:
+    return lambda own, seen, names: state
+
+
+def _cell(record: State, name: str) -> State:
+    if record[0] != "r":
+        return NONE if record == NONE else UNKNOWN
+    found: State = dict(record[1]).get(name, UNKNOWN)
+    return found
+
+
+def _column(records: State, name: str) -> State:
+    if records in LACKING:
+        return records
+    cells = [_cell(one, name) for one in records[1]] if records[0] == "l" else [UNKNOWN]
+    lacking = next((cell for cell in cells if cell in LACKING), None)
+    return ("l", tuple(cells)) if lacking is None else lacking
+
+
+def _size(many: State) -> State:
+    return ("n", len(many[1])) if many[0] == "l" else UNKNOWN
+
+
+def _greater(one: Term, other: Term) -> Term:
+    def greater(own: Event, seen: Event, names: Names) -> State:
+        left, right = one(own, seen, names), other(own, seen, names)
+        if left in LACKING:
+            return left
+        if right in LACKING or left[0] != right[0] or left[0] not in ("n", "t"):
+            return right if right in LACKING else UNKNOWN
+        return left if left[1] >= right[1] else right
+
+    return greater
+
+
+def _sum(parts: Sequence[tuple[int | Fraction, Term]]) -> Term:
+    def total(own: Event, seen: Event, names: Names) -> State:
+        found: int | Fraction = 0
+        times: int | Fraction = 0
+        for factor, term in parts:
+            state = term(own, seen, names)
+            kind, value = state
+            if kind == "t":
+                times += factor
+            elif kind != "n":
+                return state if state in LACKING else UNKNOWN
+            found += factor * value
+        if isinstance(found, Fraction) and found.denominator == 1:
+            found = found.numerator
+        if times == 1:
+            return "t", found
+        return ("n", found) if times == 0 else UNKNOWN
+
+    return total
+
+
+def _counted(of: Term, relation: Relation) -> Term:
+    def count(own: Event, seen: Event, names: Names) -> State:
+        many = of(own, seen, names)
+        if many in LACKING or many[0] != "l":
+            return many if many in LACKING else UNKNOWN
+        found = 0
+        for item in many[1]:
+            holds = relation(own, seen, {**names, "it": item})
+            if holds is None:
+                return UNKNOWN
+            found += holds
+        return "n", found
+
+    return count
+
+
+_ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
+
+
+def compiled_relation(tree: Tree) -> Relation:
+    """Whether a relation holds."""
+    match tree:
+        case ("=" | "!=" as op, one, other):
+            left, right = compiled_term(one), compiled_term(other)
+            if op == "=":
+                return lambda own, seen, names: same(
+                    left(own, seen, names), right(own, seen, names)
+                )
+            return lambda own, seen, names: _opposite(
+                same(left(own, seen, names), right(own, seen, names))
+            )
+        case ("<" | "<=" | ">" | ">=" as op, one, other):
+            return _ordered(_ORDERS[op], compiled_term(one), compiled_term(other))
+        case ("in" | "not in" as op, one, other):
+            return _among(compiled_term(one), compiled_term(other), op == "not in")
+        case ("~" | "!~" as op, one, pattern):
+            return _like(compiled_term(one), pattern, op == "!~")
+        case ("?", inner):
+            left, whole = compiled_term(inner[1]), compiled_relation(inner)
+            return lambda own, seen, names: (
+                True if left(own, seen, names) == NONE else whole(own, seen, names)
+            )
+        case ("every", of, inner):
+            return _group(True, [(compiled_term(of), "it")], [compiled_relation(inner)])
+        case ("all" | "some" as word, lists, inner):
+            named = [(compiled_term(one), name) for one, name in lists]
+            return _group(word == "all", named, [compiled_relation(one) for one in inner])
+    return lambda own, seen, names: None
+
+
+def _ordered(holds: Callable[[Any, Any], bool], one: Term, other: Term) -> Relation:
+    def ordered(own: Event, seen: Event, names: Names) -> Truth:
+        (kind, left), (other_kind, right) = one(own, seen, names), other(own, seen, names)
+        # A reader takes no other order; were there one, it would be sure of nothing.
+        return holds(left, right) if kind == other_kind and kind in ("n", "t") else None
+
+    return ordered
+
+
+def _among(one: Term, many: Term, negated: bool) -> Relation:
+    def among(own: Event, seen: Event, names: Names) -> Truth:
+        left, right = one(own, seen, names), many(own, seen, names)
+        if left in LACKING or right[0] != "l":
+            return None
+        found = left in right[1] or (None if any(item in LACKING for item in right[1]) else False)
+        return _opposite(found) if negated else found
+
+    return among
+
+
+def _like(one: Term, source: str, negated: bool) -> Relation:
+    pattern = pattern_of(source)
+    positions = max([1, *[places.bit_length() for places in pattern.at]])
+    longest = MAX_STEPS // positions
+
+    def like(own: Event, seen: Event, names: Names) -> Truth:
+        kind, value = found = one(own, seen, names)
+        if found in LACKING or (kind == "s" and len(value) > longest):
+            return None
+        return (kind == "s" and pattern.matches(value)) is not negated
+
+    return like
+
+
+def _group(
+    every: bool, lists: Sequence[tuple[Term, str]], relations: Sequence[Relation]
+) -> Relation:
+    combine = both if every else either
+
+    def group(own: Event, seen: Event, names: Names) -> Truth:
+        found = [of(own, seen, names) for of, _ in lists]
+        if any(many[0] != "l" for many in found):
+            return None
+        if len({len(many[1]) for many in found}) > 1:
+            return False
+        parts = []
+        for items in zip(*[many[1] for many in found], strict=True):
+            inner = {**names, **{n: i for (_, n), i in zip(lists, items, strict=True)}}
+            parts.append(both([one(own, seen, inner) for one in relations]))
+        return combine(parts)
+
+    return group
+
+
+def speaks_of(tree: object, words: frozenset[str]) -> bool:
+    """Whether a term or a relation has a part of one of these kinds."""
+    if not isinstance(tree, tuple):
+        return False
+    return (bool(tree) and tree[0] in words and tree[0] != "") or any(
+        speaks_of(part, words) for part in tree
+    )

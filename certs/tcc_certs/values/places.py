@@ -1,0 +1,314 @@
+"""Fields of arguments and answers: where they stand in JSON, and which value each one is.
+
+Normative text: docs/spec/core.md, section 7.  A state is a value, NONE (left out, or null where
+null counts as that) or UNKNOWN.  A value is a pair of its kind and what it is; two values are equal
+exactly if the pairs are: ``("s", text)``, ``("n", int or Fraction)``, ``("b", bool)``,
+``("t", UTC milliseconds)``, ``("j", canonical bytes)``, ``("z", None)``, ``("*", None)`` for what
+is not listed, ``("l", values)``, ``("r", states)``.
+Arguments and answers are hostile: a list has 1,000 elements at most, what is nested or large is
+left at its bound, and nothing is read by a class's own methods but those of JSON's types.
+Cost: linear in what is read, with at most 1,000 elements a list in all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.values.canonical import json_text
+from tcc_certs.values.declared import JsonType, OpenType, json_of
+from tcc_certs.values.numbers import canonical_number
+from tcc_certs.values.types import encoded
+
+State: TypeAlias = "tuple[str, Any]"
+
+NONE: State = ("none", None)
+UNKNOWN: State = ("unknown", None)
+REST: State = ("*", None)
+MOST_ELEMENTS = 1000
+_MOST_STEPS = 64
+_DAY = 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeType:
+    """RFC 3339; `zone` is the offset in minutes of a text without one, None: there is none."""
+
+    zone: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DateType:
+    """``YYYY-MM-DD``, its midnight at an offset of `zone` minutes."""
+
+    zone: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListType:
+    """An array of `least` to `most` values; no two equal where `distinct`."""
+
+    of: FieldType
+    least: int = 0
+    most: int = MOST_ELEMENTS
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordType:
+    """An object with fields, each at its place; what else it has does not matter."""
+
+    fields: tuple[Field, ...]
+
+
+FieldType: TypeAlias = "OpenType | TimeType | DateType | ListType | RecordType"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A field of a call, a record or a session.
+
+    Attributes:
+        type: of an open one; values: canonical texts of a listed one, ``*`` last for the rest.
+        steps: of its pointer.
+        null: whether null counts as left out.
+    """
+
+    name: str
+    steps: tuple[str, ...]
+    type: FieldType | None = None
+    values: tuple[str, ...] = ()
+    optional: bool = False
+    null: bool = False
+
+
+class Missing(Exception):
+    """Nothing stands at a place."""
+
+
+class Wrong(Exception):
+    """A value of another type, or outside its limits."""
+
+
+def steps_of(pointer: str, path: str, code: Code) -> tuple[str, ...]:
+    """The steps of a pointer of RFC 6901.
+
+    Raises:
+        Rejected: `code` at `path`: it is none, or has more than 64 steps.
+    """
+    if not pointer:
+        return ()
+    bad = not pointer.startswith("/") or re.search("~(?![01])", pointer) is not None
+    ensure(not bad, code, path, "a pointer of RFC 6901", pointer)
+    parts = pointer[1:].split("/")
+    ensure(len(parts) <= _MOST_STEPS, code, path, f"at most {_MOST_STEPS} steps", len(parts))
+    return tuple([part.replace("~1", "/").replace("~0", "~") for part in parts])
+
+
+def pointer_of(steps: Sequence[str]) -> str:
+    """The pointer of steps."""
+    return "".join([f"/{step.replace('~', '~0').replace('/', '~1')}" for step in steps])
+
+
+def at(value: object, steps: Sequence[str]) -> object:
+    """What stands at a place; ``*`` makes one flat list of what stands in each.
+
+    Raises:
+        Missing: nothing does.
+        Wrong: more than 1,000 elements would have to be read.
+    """
+    level, many = [value], False
+    for step in steps:
+        if step == "*":
+            many, level = True, _spread(level)
+        else:
+            level = [_member(one, step) for one in level]
+    return level if many else level[0]
+
+
+def _spread(level: Sequence[object]) -> list[object]:
+    found: list[object] = []
+    for one in level:
+        if type(one) is not dict and type(one) is not list and type(one) is not tuple:
+            raise Missing
+        if len(found) + len(one) > MOST_ELEMENTS:
+            raise Wrong
+        found += one.values() if type(one) is dict else one
+    return found
+
+
+def _member(one: object, step: str) -> object:
+    if type(one) is dict:
+        if step in one:
+            return one[step]
+    elif type(one) is list or type(one) is tuple:
+        if step == "-1" and one:
+            return one[-1]
+        short = len(step) <= 9 and re.fullmatch("0|[1-9][0-9]*", step, re.ASCII) is not None
+        if short and int(step) < len(one):
+            return one[int(step)]
+    raise Missing
+
+
+def read(value: object, field: Field) -> State:
+    """The state of a field in an object: a value, or NONE.
+
+    Raises:
+        Missing: there is nothing, and it is not optional.
+        Wrong: it is of another type, or not listed.
+    """
+    try:
+        found = at(value, field.steps)
+    except Missing:
+        if field.optional:
+            return NONE
+        raise
+    if found is None and field.null:
+        return NONE
+    try:
+        return _listed(found, field.values) if field.type is None else typed(found, field.type)
+    except Rejected:
+        raise Wrong from None
+
+
+def answered(value: object, field: Field) -> State:
+    """The same of an answer: what is missing, of another type or not listed is UNKNOWN."""
+    try:
+        return read(value, field)
+    except (Missing, Wrong):
+        return UNKNOWN
+
+
+def constant(text: str) -> State:
+    """The value that the canonical text of a listed value stands for."""
+    return REST if text == "*" else plain(json_of(text))
+
+
+def plain(value: object) -> State:
+    """A text, number, flag or null as a value.
+
+    Raises:
+        Rejected: R105, R106 it is no such value.
+    """
+    if value is None or type(value) is bool:
+        return ("z", None) if value is None else ("b", value)
+    if type(value) is str:
+        _ensure_whole(value)
+        return "s", value
+    return "n", exact_number(canonical_number(value))
+
+
+def exact_number(decimal: str) -> int | Fraction:
+    """An exact number; whole ones are integers, and equal numbers are equal values."""
+    return Fraction(decimal) if "." in decimal else int(decimal)
+
+
+def _ensure_whole(text: str) -> None:
+    lone = any("\ud800" <= char <= "\udfff" for char in text) if not text.isascii() else False
+    ensure(not lone, Code.NO_VALUE, "value", "no lone surrogate", "one")
+
+
+def _listed(value: object, values: Sequence[str]) -> State:
+    rest = values[-1:] == ("*",)
+    try:
+        found = plain(value)
+    except Rejected:
+        found = REST
+    if found is not REST and any(constant(text) == found for text in values if text):
+        return found
+    if not rest:
+        raise Wrong
+    return REST
+
+
+def typed(value: object, kind: FieldType) -> State:
+    """A value of an open type.
+
+    Raises:
+        Wrong, Rejected: it is of another.
+    """
+    match kind:
+        case TimeType(zone=zone):
+            return "t", moment(value, zone)
+        case DateType(zone=zone):
+            return "t", _midnight(value) - zone * 60_000
+        case ListType():
+            return _list(value, kind)
+        case RecordType(fields=fields):
+            # A field at "" may stand for the whole of anything.
+            if type(value) not in (dict, list, tuple) and any(one.steps for one in fields):
+                raise Wrong
+            try:
+                return "r", tuple([(one.name, read(value, one)) for one in fields])
+            except Missing:
+                raise Wrong from None
+        case JsonType(most=most):
+            return "j", json_text(value, most=most)
+        case _:
+            encoded(kind, value)
+            return plain(value)
+
+
+def _list(value: object, kind: ListType) -> State:
+    if type(value) is not list and type(value) is not tuple:
+        raise Wrong
+    if not kind.least <= len(value) <= min(kind.most, MOST_ELEMENTS):
+        raise Wrong
+    items = tuple([typed(item, kind.of) for item in value])
+    if kind.distinct and len(set(items)) < len(items):
+        raise Wrong
+    return "l", items
+
+
+# Times.
+
+_TIME = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,40}))?"
+    r"([Zz]|[+-][0-9]{2}:[0-9]{2})?"
+)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_EPOCH = date(1970, 1, 1).toordinal()
+
+
+def moment(value: object, zone: int | None) -> int:
+    """UTC milliseconds of a time; what is finer than that is cut.
+
+    Raises:
+        Wrong: it is none, or has no zone and `zone` is None.
+    """
+    found = _TIME.fullmatch(value) if type(value) is str and len(value) <= 80 else None
+    if found is None:
+        raise Wrong
+    day, hours, minutes, seconds, part, said = found.groups()
+    offset = zone if said is None else zone_of(said)
+    if offset is None or int(hours) > 23 or int(minutes) > 59 or int(seconds) > 59:
+        raise Wrong
+    clock = (int(hours) * 60 + int(minutes) - offset) * 60_000 + int(seconds) * 1000
+    return _midnight(day) + clock + int((part or "0").ljust(3, "0")[:3])
+
+
+def zone_of(text: str) -> int | None:
+    """Minutes ahead of UTC of ``Z``, ``utc`` or ``+hh:mm``; None of what is no zone."""
+    if text in ("utc", "Z", "z"):
+        return 0
+    if re.fullmatch("[+-][0-9]{2}:[0-9]{2}", text, re.ASCII) is None:
+        return None
+    hours, minutes = int(text[1:3]), int(text[4:6])
+    if hours > 23 or minutes > 59:
+        return None
+    return (-1 if text[0] == "-" else 1) * (60 * hours + minutes)
+
+
+def _midnight(value: object) -> int:
+    if type(value) is not str or _DATE.fullmatch(value) is None:
+        raise Wrong
+    try:
+        day = date(int(value[:4]), int(value[5:7]), int(value[8:]))
+    except ValueError:
+        raise Wrong from None
+    return (day.toordinal() - _EPOCH) * _DAY

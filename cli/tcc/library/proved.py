@@ -1,0 +1,127 @@
+"""The second checker of artifacts, extracted from proofs: ``tcc-proved`` on the path, or node.
+
+What it shows and does not look at: proofs/checker/README.md.  It knows C1 to C6 and residuals, and
+no core; so a verdict of it stands beside that of the kernel, never in its place.
+Cost: a process; a file is judged in about the time that the kernel takes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+from tcc_certs.errors import Code, clip
+from tcc_certs.report import DECLINED, VALID, Finding, Report
+
+PROGRAM = "tcc-proved"
+SECONDS = 600
+# Reads a path a line; what it throws (a number past BigInt's, a full stack) decides nothing.
+_UNDER_NODE = """
+const fs = require("fs");
+(0, eval)(fs.readFileSync(process.argv[1], "utf8"));
+for (const path of process.argv.slice(2)) {
+  let line;
+  try { line = globalThis.tccCheck(fs.readFileSync(path)); } catch (error) {
+    line = "DECLINED: too large";
+  }
+  console.log(line.replace(/[\\r\\n]/g, " "));
+}
+"""
+HOW = (
+    f"no {PROGRAM} and no node on the path: install node, or build {PROGRAM} in a checkout with "
+    "scripts/proofs --checker and put proofs/checker/build on the path"
+)
+
+
+class NoChecker(RuntimeError):
+    """There is no program to run, or it gave no verdict."""
+
+
+def program_text() -> str:
+    """The checker as JavaScript: sets ``globalThis.tccCheck``, from bytes to a line."""
+    return resources.files("tcc.pages").joinpath("proved.js").read_text(encoding="utf-8")
+
+
+def verdicts(files: Sequence[bytes], command: Sequence[str] | None = None) -> list[str]:
+    """The line of the extracted checker about each file.
+
+    Args:
+        files: whole files, from anywhere.
+        command: what runs it; by default `command_line`.
+
+    Raises:
+        NoChecker: there is none, or it ended without a line for each file.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, "proved.js")
+        script.write_text(program_text(), encoding="utf-8")
+        paths = [Path(folder, str(number)) for number in range(len(files))]
+        for path, data in zip(paths, files, strict=True):
+            path.write_bytes(data)
+        run = [*(command_line(script) if command is None else command), *map(str, paths)]
+        said = Path(folder, "lines")
+        try:
+            with said.open("wb") as out:
+                subprocess.run(
+                    run, stdout=out, stderr=subprocess.DEVNULL, check=False, timeout=SECONDS
+                )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise NoChecker(f"{run[0]} gave no verdict: {clip(error)}") from None
+        lines = said.read_text("utf-8", "replace").splitlines()
+    if len(lines) != len(files):
+        raise NoChecker(f"{run[0]} gave {len(lines)} lines about {len(files)} files")
+    return lines
+
+
+def command_line(script: Path) -> list[str]:
+    """What runs the checker: the program on the path, else node with `script`.
+
+    Raises:
+        NoChecker: there is neither.
+    """
+    if (program := shutil.which(PROGRAM)) is not None:
+        return [program]
+    return under_node(script)
+
+
+def under_node(script: Path) -> list[str]:
+    """Node with the checker's JavaScript.
+
+    Raises:
+        NoChecker: there is no node.
+    """
+    node = shutil.which("node")
+    if node is None:
+        raise NoChecker(HOW)
+    return [node, "--stack-size=3900", "-e", _UNDER_NODE, str(script)]
+
+
+def with_proved(report: Report, data: bytes) -> Report:
+    """The report of the kernel, VALID only where the extracted checker says so of the same file.
+
+    A line that is not VALID, or is about another digest, declines: the two do not agree, or the
+    checker has no theorem about a feature.
+
+    Raises:
+        NoChecker: there is no verdict.
+    """
+    if report.verdict != VALID:
+        return report
+    [line] = verdicts([data])
+    if line.startswith("VALID: ") and line.endswith(f"; digest {report.digest}"):
+        shown = line.removeprefix("VALID: ").partition("; digest")[0]
+        return replace(report, lines=(*report.lines, f"a proved program says so too: {shown}"))
+    feature = line.startswith("DECLINED: a feature")
+    found = Finding(
+        code=Code.UNKNOWN_FEATURE if feature else Code.LIMIT,
+        path="the proved checker",
+        expected="VALID of this file",
+        found=clip(line),
+    )
+    words = f"DECLINED: {found.code.value} at {found.path}: {found.found}"
+    return Report(verdict=DECLINED, findings=(found,), checked={}, digest="", lines=(words,))

@@ -1,0 +1,179 @@
+"""Statements of core 1.2: the forms that a reader takes, bounds of what is looked at, undoing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tcc_certs.core.policies import Fields, read_policy
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.session.policies import Memory, Policies
+from tcc_certs.session.relations import Event
+from tcc_certs.values.places import UNKNOWN, Field, ListType
+from tcc_certs.values.types import NumberType, TextType
+
+_K = Field(name="k", steps=("k",), type=TextType())
+_N = Field(name="n", steps=("n",), type=NumberType(whole=False))
+_L = Field(name="l", steps=("l",), type=ListType(of=TextType()))
+_V = Field(name="v", steps=("v",), values=("a", "b"))
+TOOL = {field.name: field for field in (_K, _N, _L, _V)}
+FIELDS = Fields(tools=(TOOL, TOOL), session=frozenset(["user"]))
+A, B = ["calls", 0, []], ["calls", 1, []]
+MINE = [["k", ["own", "k"]]]
+
+
+def memory(*statements: Any) -> Memory:
+    read = [read_policy(one, "monitors[0]", Code.CORE_SCHEMA, FIELDS) for one in statements]
+    return Memory(Policies(read, FIELDS))
+
+
+def call(at: int, tool: int, k: str = "x", n: int = 0, **more: Any) -> Event:
+    states = {"k": ("s", k), "n": ("n", n), "l": ("l", ()), "v": ("s", "a")}
+    return Event(at=at, tool=tool, states={**states, **more.pop("states", {})}, told=at, **more)
+
+
+def need(*alternatives: Any, order: str = "before") -> Any:
+    return {"kind": "need", "order": order, "any": list(alternatives), "of": B}
+
+
+def ban(*alternatives: Any, **more: Any) -> Any:
+    return {"kind": "ban", "any": list(alternatives), "of": B, **more}
+
+
+GREATER = [["<", ["own", "n"], ["seen", "n"]]]
+
+
+def test_of_a_key_the_latest_64_help_and_no_older_one() -> None:
+    held = memory(need({"calls": A, "same": MINE, "where": GREATER}))
+    held.add(call(1, 0, n=5, done=True))
+    for at in range(2, 65):
+        held.add(call(at, 0, done=True))
+    assert held.refuses(call(65, 1, n=1)) is None
+    undo = held.add(call(65, 0, done=True))
+    assert held.refuses(call(66, 1, n=1)) == (0, True)
+    held.undo(undo)
+    assert held.refuses(call(66, 1, n=1)) is None
+
+
+def test_of_a_key_more_than_64_that_may_stand_against_a_call_refuse_it() -> None:
+    held = memory(ban({"calls": A, "same": MINE, "where": GREATER}))
+    for at in range(1, 65):
+        held.add(call(at, 0))
+    assert held.refuses(call(65, 1, n=1)) is None
+    held.add(call(65, 0))
+    assert held.refuses(call(66, 1, n=1)) == (0, False)
+    assert held.refuses(call(66, 1, k="y", n=1)) is None
+
+
+def test_keys_alone_and_windows_are_exact_whatever_came_before() -> None:
+    equal = [["=", ["seen", "k"], ["own", "k"]]]
+    held = memory(ban({"calls": A, "where": equal}), ban({"calls": A, "same": MINE, "within": 10}))
+    for at in range(1, 1000):
+        held.add(call(at, 0, k="other", stamp=at))
+    assert held.refuses(call(1000, 1, k="x", stamp=1000)) is None
+    assert held.refuses(call(1000, 1, k="other", stamp=1000)) == (0, True)
+    late = memory(ban({"calls": A, "same": MINE, "within": 10}))
+    for at in range(1, 1000):
+        late.add(call(at, 0, stamp=at))
+    assert late.refuses(call(1000, 1, stamp=1009)) == (0, True)
+    assert late.refuses(call(1000, 1, stamp=1010)) is None
+
+
+def test_with_more_than_64_candidates_all_calls_before_count_as_used() -> None:
+    held = memory(need({"calls": A, "where": GREATER}, order="each"))
+    for at in range(1, 67):
+        held.add(call(at, 0, n=5, done=True))
+    undo = held.add(call(67, 1, n=9, done=True))  # it used none, but who knows the older ones
+    assert held.refuses(call(68, 1, n=1)) == (0, True)
+    held.undo(undo)
+    assert held.refuses(call(68, 1, n=1)) is None
+
+
+def test_an_error_that_was_read_counts_for_a_forbid_alone() -> None:
+    held = memory(need({"calls": A}), ban({"calls": A}))
+    undo = held.add(call(1, 0, answered=True))
+    assert held.refuses(call(2, 1)) == (0, True)
+    held.undo(undo)
+    both = memory(ban({"calls": A}), ban({"calls": ["any"]}, unless=[{"calls": A}]))
+    both.add(call(1, 0, answered=True))
+    assert both.refuses(call(2, 1)) == (0, True)
+
+
+def test_what_is_owed_is_paid_by_equal_keys_that_are_known() -> None:
+    held = memory({"kind": "owe", "first": A, "of": B, "same": MINE})
+    held.add(call(1, 1))
+    held.add(call(2, 0, k="y", done=True))
+    held.add(call(3, 0))
+    assert held.owes
+    paid = held.add(call(4, 0, done=True))
+    assert not held.owes
+    held.undo(paid)
+    assert held.owes
+    held.add(call(4, 0, done=True))
+    held.add(call(5, 1, states={"k": UNKNOWN}))
+    held.add(call(6, 0, done=True))
+    assert held.owes
+
+
+def test_kinds_that_have_no_order_are_sure_of_nothing() -> None:
+    mixed = [["<", ["own", "k"], ["own", "n"]]]
+    assert memory(need({"where": mixed})).refuses(call(1, 1)) == (0, True)
+    assert memory(ban({"where": mixed})).refuses(call(1, 1)) == (0, True)
+
+
+BAD: list[tuple[Any, Code]] = [
+    (need({"calls": ["calls", 2, []]}), Code.CORE_SCHEMA),
+    (need({"calls": ["calls", 0, [["v", ["c"]]]]}), Code.CORE_SCHEMA),
+    (need({"calls": ["calls", 0, [["k", ["a"]]]]}), Code.CORE_SCHEMA),
+    (need({"calls": ["calls", 0, [["v", ["b", "a"]]]]}), Code.CORE_SCHEMA),
+    (need({"calls": A, "n": 1}), Code.CORE_SCHEMA),
+    (need({"calls": A, "n": 2, "last": True}), Code.CORE_SCHEMA),
+    (need({"calls": A, "last": False}), Code.CORE_SCHEMA),
+    (need({"calls": A, "within": 0}), Code.CORE_SCHEMA),
+    (need({"calls": A, "same": [["z", ["own", "k"]]]}), Code.CORE_SCHEMA),
+    (need({"calls": A, "same": [["k", ["seen", "k"]]]}), Code.CORE_SCHEMA),
+    (need({"calls": A, "same": [*MINE, *MINE]}), Code.CORE_SCHEMA),
+    (need({"where": [["=", ["seen", "k"], ["own", "k"]]]}), Code.CORE_SCHEMA),
+    (need({"where": GREATER, "last": True}), Code.CORE_SCHEMA),
+    (need({"where": [["=", ["it"], ["own", "k"]]]}), Code.CORE_SCHEMA),
+    (need({"where": [["=", ["session", "role"], ["own", "k"]]]}), Code.CORE_SCHEMA),
+    (need({"where": [["=", ["own", "l", "f"], ["own", "l"]]]}), Code.CORE_SCHEMA),
+    (need({"where": [["=", ["n", "05"], ["own", "n"]]]}), Code.CORE_SCHEMA),
+    (need({"where": [["=", ["ms", True], ["own", "n"]]]}), Code.CORE_SCHEMA),
+    (need({"where": [["~", ["own", "k"], "("]]}), Code.CORE_SCHEMA),
+    (need({"where": [["all", [[["own", "l"], "a"], [["own", "l"], "a"]], GREATER]]}),
+     Code.CORE_SCHEMA),
+    (need({"where": [["=", ["look", "x", [], "f"], ["own", "k"]]]}), Code.UNKNOWN_FEATURE),
+    (need(), Code.CORE_SCHEMA),
+    (need(*[{"calls": A}] * 65), Code.LIMIT),
+    ({"kind": "total", "tool": 0, "param": "z", "value": "1"}, Code.CORE_SCHEMA),
+    ({"kind": "total", "tool": 0, "param": "n", "value": "-1"}, Code.CORE_SCHEMA),
+    ({"kind": "count", "of": A, "value": -1}, Code.CORE_SCHEMA),
+    ({"kind": "else", "of": A}, Code.CORE_SCHEMA),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("statement", "code"), BAD)
+def test_forms_that_no_reader_takes(statement: Any, code: Code) -> None:
+    with pytest.raises(Rejected) as refusal:
+        memory(statement)
+    assert refusal.value.code is code
+    assert refusal.value.path.startswith("monitors[0]")
+
+
+def test_nesting_and_size_are_bounded() -> None:
+    deep: Any = ["own", "n"]
+    for _ in range(100):
+        deep = ["max", deep, deep]
+    wide = ["sum", [["1", ["own", "n"]]] * 300]
+    for term in (deep, wide):
+        with pytest.raises(Rejected) as refusal:
+            memory(need({"where": [["=", term, ["own", "n"]]]}))
+        assert refusal.value.code is Code.LIMIT
+
+
+def test_a_text_that_takes_too_long_to_match_is_unsure() -> None:
+    held = memory(need({"where": [["~", ["own", "k"], "a*b*"]]}))
+    assert held.refuses(call(1, 1, k="a" * 1000)) is None
+    assert held.refuses(call(1, 1, k="a" * (1 << 20))) == (0, True)
