@@ -9,7 +9,8 @@ import pytest
 
 import tcc
 from tcc.library.proving import Proof, rewritten
-from tests.cli.conftest import Tcc, tcc as tcc_command  # noqa: F401 - a fixture
+from tests.cli.conftest import Tcc
+from tests.cli.conftest import tcc as tcc_command  # noqa: F401 - a fixture
 
 SHOP = """grammar shop version "1"
 tool find(; order: text min 1 max 9)
@@ -149,3 +150,14 @@ def test_the_command_ends_with_its_verdict(
     assert tcc_command("prove", path, "--finishable", "--max-states", "1").code in (0, 2)
     assert tcc_command("prove", path, "forbid nobody").code == 2
     assert tcc_command("prove", path).code == 2
+
+
+def test_a_later_monitor_is_left_open() -> None:
+    artifact = tcc.compile_text(SHOP + "forbid find before refund same order\n")
+
+    class Later:
+        text = "a later statement"
+
+    object.__setattr__(artifact.core, "monitors", (*artifact.core.monitors, Later()))
+    assert tcc.prove(artifact, finishable=True).codes == ("P501",)
+    assert tcc.prove(artifact, implies=artifact).codes == ("P501",)

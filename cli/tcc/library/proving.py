@@ -97,20 +97,37 @@ def prove(
     if sum(asked) != 1:
         raise ValueError("one question: a statement, reachable, implies or finishable")
     artifact = artifact_of(source)
-    clock = _Clock(timeout)
-    if implies is not None:
-        return implied(artifact, artifact_of(implies), max_states=max_states, clock=clock)
-    if finishable:
+    other = None if implies is None else artifact_of(implies)
+    try:
+        return _answer(artifact, statement, reachable, other, max_states, _Clock(timeout))
+    except Undecided as left:
+        text = statement if statement is not None else reachable
+        kind: Kind = "finishable" if finishable else "implies"
+        if text is not None:
+            kind = "statement" if reachable is None else "reachable"
+        return _proof(kind, text, _undecided(left.code, left.why), "undecided")
+
+
+def _answer(
+    artifact: Artifact,
+    statement: str | None,
+    reachable: str | None,
+    other: Artifact | None,
+    max_states: int,
+    clock: _Clock,
+) -> Proof:
+    if other is not None:
+        found = _decided(artifact, artifact_side(other), other, max_states, clock)
+        return _proof("implies", None, found, _VERDICTS[found.holds])
+    if statement is None and reachable is None:
         return _finishes(artifact, max_states, clock)
-    if reachable is not None:
-        other = statement_core(artifact.core, f"forbid {reachable}", reachable)
-        found = _decided(artifact, statement_side(other), None, max_states, clock)
-        verdict: Verdict = _VERDICTS[None if found.holds is None else not found.holds]
-        return _proof("reachable", reachable, found, verdict)
-    text = str(statement)
-    other = statement_core(artifact.core, rewritten(text), text)
-    found = _decided(artifact, statement_side(other), None, max_states, clock)
-    return _proof("statement", text, found, _VERDICTS[found.holds])
+    asked = rewritten(str(statement)) if reachable is None else f"forbid {reachable}"
+    core = statement_core(artifact.core, asked, reachable or str(statement))
+    found = _decided(artifact, statement_side(core), None, max_states, clock)
+    if reachable is None:
+        return _proof("statement", str(statement), found, _VERDICTS[found.holds])
+    verdict = _VERDICTS[None if found.holds is None else not found.holds]
+    return _proof("reachable", reachable, found, verdict)
 
 
 _VERDICTS: Final[Mapping[bool | None, Verdict]] = {
@@ -142,19 +159,6 @@ class _Clock:
         """See the class."""
         if self._end is not None and time.monotonic() > self._end:
             raise Undecided("P507", "the time of --timeout is over")
-
-
-def implied(
-    artifact: Artifact,
-    other: Artifact,
-    *,
-    max_states: int = MAX_STATES,
-    clock: _Clock | None = None,
-) -> Proof:
-    """Whether every session of one grammar is one of the other's."""
-    clock = clock or _Clock(None)
-    found = _decided(artifact, artifact_side(other), other, max_states, clock)
-    return _proof("implies", None, found, _VERDICTS[found.holds])
 
 
 def _decided(

@@ -10,16 +10,19 @@ Cost: linear in the calls of the core, once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Protocol, TypeAlias
 
-from tcc_certs.core.model import Core, SumMonitor
+from tcc_certs.core.derived import minor_version
+from tcc_certs.core.model import Core, OrderMonitor, SumMonitor, UsesMonitor
 from tcc_certs.formats.artifact import Relaxed
 from tcc_certs.session.machine import Machine, Place
 from tcc_certs.session.monitors import Counts, Key, Monitors, Seen, Values
 from tcc_certs.statements import Constraints, Tally, statement_constraints
+from tcc_certs.values.declared import FlagType, JsonType, NumberType, TextType
 from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.exact.atoms import Undecided
 
 Items: TypeAlias = "frozenset[tuple[tuple[int, Key], int]]"  # counts of monitors, none of them 0
 
@@ -112,10 +115,66 @@ class Side:
     tools: Mapping[str, int]
 
 
+_CORE = frozenset(
+    [
+        "name",
+        "version",
+        "tools",
+        "calls",
+        "patterns",
+        "rules",
+        "plan",
+        "start",
+        "goals",
+        "limits",
+        "requires",
+        "forbids",
+        "monitors",
+        "limit_texts",
+    ]
+)
+_TOOL = frozenset(
+    [
+        "name",
+        "parameters",
+        "takes",
+        "gives",
+        "models",
+        "quotes_same",
+        "opened",
+        "strict",
+        "errors_failed",
+    ]
+)
+_MONITORS = (OrderMonitor, SumMonitor, UsesMonitor)
+_TYPES = (TextType, NumberType, FlagType, JsonType)
+
+
+def ensure_covered(core: Core) -> None:
+    """The core has nothing that this search does not know: a later version may have.
+
+    Raises:
+        Undecided: P501.
+    """
+    later = [f.name for f in fields(core) if f.name not in _CORE and getattr(core, f.name)]
+    for tool in core.tools:
+        later += [f.name for f in fields(tool) if f.name not in _TOOL and getattr(tool, f.name)]
+        later += [p.name for p in tool.opened if type(p.type) not in _TYPES]
+    later += [one.text for one in core.monitors if type(one) not in _MONITORS]
+    if later or minor_version(core) > 1:
+        named = ", ".join(later[:3]) or "a later version of the core"
+        raise Undecided("P501", f"what the search does not know: {named}")
+
+
 def side_of(core: Core, walk: Walk) -> Side:
-    """A side from its core and its plans."""
+    """A side from its core and its plans.
+
+    Raises:
+        Undecided: P501.
+    """
     from tcc_certs.values.numbers import compare
 
+    ensure_covered(core)
     caps: dict[tuple[str, str], str] = {}
     for one in core.monitors:
         if isinstance(one, SumMonitor):
