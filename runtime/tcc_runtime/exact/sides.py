@@ -116,7 +116,7 @@ class Side:
 
 
 _CORE = frozenset(
-    [
+    (
         "name",
         "version",
         "tools",
@@ -131,10 +131,10 @@ _CORE = frozenset(
         "forbids",
         "monitors",
         "limit_texts",
-    ]
+    )
 )
 _TOOL = frozenset(
-    [
+    (
         "name",
         "parameters",
         "takes",
@@ -144,7 +144,7 @@ _TOOL = frozenset(
         "opened",
         "strict",
         "errors_failed",
-    ]
+    )
 )
 _MONITORS = (OrderMonitor, SumMonitor, UsesMonitor)
 _TYPES = (TextType, NumberType, FlagType, JsonType)
